@@ -118,12 +118,12 @@ class Statement:
 def statements_of(paper):
     """Key -> `Statement`, from PAPER/claims.toml; a number is of PAPER/claims.py, or MODULE:NAME."""
     text = (files("benchmarks") / paper / "claims.toml").read_text(encoding="utf-8")
-    return {key: _stated(paper, key, **entry) for key, entry in tomllib.loads(text).items()}
-
-
-def _stated(paper, key, number, arguments=None, **said):
-    place = number if ":" in number else f"benchmarks.{paper}.claims:{number}"
-    return Statement(key, number=partial(thing_at(place), **(arguments or {})), **said)
+    stated = {}
+    for key, entry in tomllib.loads(text).items():
+        name, arguments = entry.pop("number"), entry.pop("arguments", {})
+        number = thing_at(name if ":" in name else f"benchmarks.{paper}.claims:{name}")
+        stated[key] = Statement(key, number=partial(number, **arguments), **entry)
+    return stated
 
 
 def evaluated(statements, rows):

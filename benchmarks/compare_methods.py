@@ -77,14 +77,10 @@ def _run_one(setup, method, threads, repeat):
 
 
 def _median_of(results):
-    """The median of every number and array of numbers, over repeats."""
-    return {name: _median([result[name] for result in results]) for name in results[-1]} if results else {}
-
-
-def _median(values):
-    if len(set(map(str, values))) == 1:  # counts stay integers
-        return values[0]
-    return np.median(values, axis=0).tolist()
+    """The median of every number and array of numbers, over repeats; counts stay integers."""
+    values = {name: [result[name] for result in results] for name in results[-1]} if results else {}
+    is_same = {name: len(set(map(str, of_one))) == 1 for name, of_one in values.items()}
+    return {name: v[0] if is_same[name] else np.median(v, axis=0).tolist() for name, v in values.items()}
 
 
 def _paired_ratio(theirs, ours):

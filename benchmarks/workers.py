@@ -52,10 +52,7 @@ def peak_mb():
     return (peak_bytes() or math.nan) / 1e6
 
 
-def _main(spec, result):
-    asked = json.loads(Path(spec).read_text())
-    Path(result).write_text(json.dumps(thing_at(asked["measure"])(**asked["arguments"])))
-
-
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    spec, result = map(Path, sys.argv[1:])
+    asked = json.loads(spec.read_text())
+    result.write_text(json.dumps(thing_at(asked["measure"])(**asked["arguments"])))

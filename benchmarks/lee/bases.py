@@ -34,6 +34,11 @@ def measure_alternations(setup):
         found = setup.run(learn_in_all_ways, problem | {"solvers": solvers})["runs"]
         rows += [{"signal": name} | row for row in found]
     named = Rows(row | {"both": f"{row['codes_by']} / {row['bases_by']}"} for row in rows)
+    again = [
+        Series(f"{who}, {signal}", list(range(1, len(ratios) + 1)), ratios)
+        for who in (LARS, GRAFTING)
+        for signal, ratios in claims.over_sign(rows, who).items()
+    ]
     traces = {b: rows.value("trace", signal=NATURAL, codes_by=SIGN, bases_by=b) for b in _BASES}
     return Finding(
         source=all_of(sources),
@@ -51,18 +56,9 @@ def measure_alternations(setup):
                 "objective",
                 [Series(bases, *zip(*trace)) for bases, trace in traces.items()],
             ),
-            Panel("Time of the codes over feature-sign's", "alternation", "times", _by_alternation(rows)),
+            Panel("Time of the codes over feature-sign's", "alternation", "times", again),  # Figure 1, right
         ],
     )
-
-
-def _by_alternation(rows):
-    """Figure 1, right: LARS and grafting, a line for every signal, with the dual."""
-    return [
-        Series(f"{who}, {signal}", list(range(1, len(ratios) + 1)), ratios)
-        for who in (LARS, GRAFTING)
-        for signal, ratios in claims.over_sign(rows, who).items()
-    ]
 
 
 def learn_in_all_ways(solvers, **problem):

@@ -29,7 +29,10 @@ _PROTOCOL = replace(annotation.PAPERS_OWN, rows="group")
 
 def measure_self_taught(setup):
     """The test error with pixels, with codes over bases of unlabelled data, and with both."""
-    digits, labels = _digits()
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    digits, labels = unit_signals(found.data), found.target
     others, source = photograph_patches(setup.rng("self-taught"), _N_PATCHES, _SIDE)
     tasks = {
         "digits 0 to 4, bases of the digits 5 to 9": (digits[labels >= 5], range(5)),
@@ -65,14 +68,6 @@ def measure_self_taught(setup):
             f"pixels of an embryo are {_CELLS[0]} x {_CELLS[1]} cells."
         ],
     )
-
-
-def _digits():
-    """scikit-learn's digits as `unit_signals`, float64 (1797, 64), and what they are."""
-    from sklearn.datasets import load_digits
-
-    found = load_digits()
-    return unit_signals(found.data), found.target
 
 
 def _features(X, unlabelled):

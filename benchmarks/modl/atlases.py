@@ -28,12 +28,16 @@ def measure_atlases(setup):
         for history in HISTORIES:
             given = files | {"shape": shape, "history": HISTORIES[history], "seed": [setup.seed, i]}
             rows += [{"repeat": i, "history": history} | row for row in setup.run(compare, given)["rows"]]
+    hours, seconds = paper["hours"], {name: np.mean(rows.column("seconds", run=name)) for name in _RUNS}
     return Finding(
         source=source,
         size=Size("records", len(X), paper["n"]),
         variant=f"modl, {_N_ATOMS} atoms in the l1 ball, |z|^2, lam {_LAM:g}, one epoch; "
         "B - A D is remembered of a feature, or B itself (the paper's)",
-        comparisons=list(_times(rows, paper["hours"])),
+        comparisons=[
+            Comparison(f"time: {a} over {b}", "x", hours[a] / hours[b], seconds[a] / seconds[b])
+            for a, b in pairwise(_RUNS)
+        ],
         rows=rows,
         panels=[
             _bars(rows, "overlap", "Regions that the full run has too", "overlap (Dice)"),
@@ -92,10 +96,3 @@ def _bars(rows, column, title, y_label):
         for name in _RUNS
     )
     return means.panel(title, "history", "run", column, "", y_label)
-
-
-def _times(rows, hours):
-    seconds = {name: float(np.mean(rows.column("seconds", run=name))) for name in _RUNS}
-    for one, other in pairwise(_RUNS):
-        text = f"time: {one} over {other}"
-        yield Comparison(text, "x", hours[one] / hours[other], seconds[one] / seconds[other])

@@ -27,7 +27,12 @@ def measure_time(setup):
     sparse = _rows({case: by_r for case, by_r in found.items() if case.has_sparse_atoms})
     panels = list(_panels(_rows(found), "seconds", "processor seconds", x_log=True))
     panels += _panels(sparse, "l1_over_l2", "l1/l2 of the atoms", before="(b) ")
-    compared = [*_hours(paper), *_beside(paper, found)]
+    compared = [
+        Comparison(f"hours to converge, r={r}, {lam} lam", "h", hours, None, "data not available")
+        for lam in ("high", "low")
+        for r, hours in paper[f"hours_{lam}_lam"].items()
+    ]
+    compared += _beside(paper, found)
     return _finding(found, _rows(found), panels=panels, comparisons=compared, targets=list(_targets(found)))
 
 
@@ -73,12 +78,6 @@ def _panels(rows, x, x_label, *, before="", **options):
     for problem in rows.values("problem"):
         shown = seen.where(problem=problem)
         yield shown.panel(before + problem, "run", x, "objective", x_label, _OBJECTIVE, **options)
-
-
-def _hours(paper):
-    for lam in ("high", "low"):
-        for r, hours in paper[f"hours_{lam}_lam"].items():
-            yield Comparison(f"hours to converge, r={r}, {lam} lam", "h", hours, None, "data not available")
 
 
 def _beside(paper, found):

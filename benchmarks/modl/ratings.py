@@ -108,7 +108,7 @@ _SHARES = (0.1, 0.3, 1.0)  # of the users of a given file
 
 def measure_sizes(setup):
     """Coordinate descent, and MODL with partial and with full projection, on one split of every size."""
-    data_sets, rows = list(_data_sets(setup)), Rows()
+    paper, data_sets, rows = paper_values("modl", "table-1")["speed_up"], list(_data_sets(setup)), Rows()
     for ratings, _ in data_sets:
         for solver in (CD, FULL, MODL):
             found = completed(setup, ratings, solver, lams_of(solver, setup.sizes), 0)
@@ -119,7 +119,10 @@ def measure_sizes(setup):
         size=max((size_of(ratings) for ratings, _ in data_sets), key=lambda size: size.ours),
         variant=f"{VARIANT}, or full; one split of each size, "
         "every solver's lam chosen on its training entries",
-        comparisons=list(_speed_ups(rows)),
+        comparisons=[
+            Comparison(f"speed-up, paper: {name}, ours: {n:,} ratings", "x", theirs, speed_up(traces))
+            for (name, theirs), (n, traces) in zip(paper.items(), traces_of_sizes(rows).items())
+        ],
         rows=rows,
         panels=[_panel(f"{n:,} ratings", rows.where(n_ratings=n)) for n in sizes],
     )
@@ -135,9 +138,3 @@ def _data_sets(setup):
     for share in _SHARES:
         part = ratings.of_rows(np.sort(order[: int(share * len(order))]))
         yield (ratings if share == 1 else part), source
-
-
-def _speed_ups(rows):
-    paper = paper_values("modl", "table-1")["speed_up"]
-    for (name, theirs), (n, traces) in zip(paper.items(), traces_of_sizes(rows).items()):
-        yield Comparison(f"speed-up, paper: {name}, ours: {n:,} ratings", "x", theirs, speed_up(traces))

@@ -35,7 +35,9 @@ def summary_of(sections):
         f"measured: {_counted(statuses, _STATUSES)}{absent}. "
         f"Of {sum(claims.values())} claims of the papers {_counted(claims, _VERDICTS)}."
     )
-    return Summary(sentence, _of_papers(sections), _of_items(sections), _failing(measured))
+    heads = ["item", "in the paper", "status", "size", "claims: hold", "fail", "open", "ours: hold", "time"]
+    of_items = Table("Item by item", heads, [_of_item(s) for s in sections])
+    return Summary(sentence, _of_papers(sections), of_items, _failing(measured))
 
 
 def _of_papers(sections):
@@ -48,11 +50,6 @@ def _of_papers(sections):
         rows.append([paper, f"{len(measured)} of {len(mine)}", items, *verdicts])
     heads = ["paper", "measured", "items", "claims: hold", "fail", "undecided", "not measured"]
     return Table("Paper by paper", heads, rows)
-
-
-def _of_items(sections):
-    heads = ["item", "in the paper", "status", "size", "claims: hold", "fail", "open", "ours: hold", "time"]
-    return Table("Item by item", heads, [_of_item(s) for s in sections])
 
 
 def _of_item(section):

@@ -263,12 +263,6 @@ def conjugate_gradients(X, D, lam, *, tol=None, start=None):
     return sp.csr_matrix(Z)
 
 
-def smooth_objective(X, D, Z, lam):
-    """What `conjugate_gradients` minimises, of every sample."""
-    Z = Z.toarray()
-    return 0.5 * ((X - Z @ D) ** 2).sum(axis=1) + lam * np.sqrt(Z**2 + EPSILON).sum(axis=1)
-
-
 @_kernel
 def _descend(Q0, gram, lam, epsilon, Z, work):
     """Every sample separately; Z holds the codes to begin from, and those found."""

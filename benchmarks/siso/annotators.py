@@ -136,21 +136,11 @@ def _scaled(X, A):
     return X / np.where(largest > 0, largest, 1).astype(X.dtype), largest
 
 
-def _by_lasso(X, A):
-    return lasso_codes(X, A, FRACTION, tol=_TOL / 2)
-
-
-def _as_published(X, A):
-    """With a pass over all rows in every round."""
-    return siso.solve_with_full_passes(X.astype(np.float32), A, FRACTION, tol=_TOL).Z
-
-
-def _by_cd(X, A):
-    """By sweeps over the support between sweeps over all rows."""
-    return np.array([reference_full_sweep_cd(x, A, FRACTION, tol=_TOL) for x in X])
-
-
-_CODES = {LASSO: _by_lasso, PUBLISHED: _as_published, CD: _by_cd}
+_CODES = {  # of scaled queries over labelled rows; PUBLISHED makes a pass over all rows in every round
+    LASSO: lambda X, A: lasso_codes(X, A, FRACTION, tol=_TOL / 2),
+    PUBLISHED: lambda X, A: siso.solve_with_full_passes(X.astype(np.float32), A, FRACTION, tol=_TOL).Z,
+    CD: lambda X, A: np.array([reference_full_sweep_cd(x, A, FRACTION, tol=_TOL) for x in X]),
+}
 
 
 def recall_columns(recall):

@@ -75,6 +75,7 @@ def annotate(labelled, method, n_queries, seed):
     queries, truth = queries[:n_queries], truth[:n_queries]
     rng = np.random.default_rng(seed)
     values, seconds_of_fit, seconds = answered_queries(method, X, Y, queries, rng)
+    drawn = np.random.default_rng(len(truth)).integers(0, len(truth), (_N_DRAWS, len(truth)))
     return {
         "seconds_of_fit": seconds_of_fit,
         "seconds_of_queries": seconds,
@@ -83,7 +84,7 @@ def annotate(labelled, method, n_queries, seed):
         "ms_per_query": 1000 * seconds / len(queries),
         "map": mean_average_precision(values, truth),
         "map_of_first": mean_average_precision(values[:_N_CHECKED], truth[:_N_CHECKED]),
-        "draws": _drawn_maps(values, truth),
+        "draws": [round(mean_average_precision(values[rows], truth[rows]), 5) for rows in drawn],
     }
 
 
@@ -92,11 +93,6 @@ def recall_of_cells(labelled, method, seed):
     with np.load(labelled) as arrays:
         X, Y, queries = (arrays[name] for name in ("X", "Y", "X_test"))
     return recall_columns(fitted_annotator(method, X, Y, np.random.default_rng(seed)).recall(queries))
-
-
-def _drawn_maps(values, truth):
-    drawn = np.random.default_rng(len(truth)).integers(0, len(truth), (_N_DRAWS, len(truth)))
-    return [round(mean_average_precision(values[rows], truth[rows]), 5) for rows in drawn]
 
 
 def measure_methods(setup, name, where):

@@ -45,7 +45,8 @@ def measure_stream(setup):
         by("scikit-learn", "scikit-learn", "scikit-learn", batch_size=256),
     ]
     rows = compare_methods(setup, methods, n_atoms=m)
-    curves = [_curve(row) for row in rows if row.get("trace")]
+    traced = {f"{row['who']}, {row['variant']}": row["trace"] for row in rows if row.get("trace")}
+    curves = [Series(name, *([at[i] for at in trace] for i in (0, -1))) for name, trace in traced.items()]
     axes = "seconds of processor time", "objective"
     return Finding(
         source=given.source,
@@ -53,10 +54,6 @@ def measure_stream(setup):
         rows=rows,
         panels=[Panel("One pass over a stream", *axes, curves, x_log=True)],
     )
-
-
-def _curve(row):
-    return Series(f"{row['who']}, {row['variant']}", *([at[i] for at in row["trace"]] for i in (0, -1)))
 
 
 _FIRST = 2048  # patches of the first part

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,32 +41,21 @@ def kept(outcomes):
     return [outcome.item.name for outcome in outcomes if outcome.kept]
 
 
-def test_a_finished_item_is_not_measured_again(made_up, setup, tmp_path):
+def test_an_item_is_measured_again_only_where_something_changed(made_up, setup, tmp_path, monkeypatch):
     items = [one.item for one in made_up[:2]]
-    measured(items, setup, tmp_path / "out")
-    before = files(tmp_path / "out")
-    assert kept(measured(items, setup, tmp_path / "out")) == ["one", "two"]
-    assert [one.times for one in made_up] == [1, 1, 0] and before == files(tmp_path / "out")
-
-
-@pytest.mark.parametrize(
-    "change", [{"scale": "full"}, {"seed": 1}, {"repeats": 2}, {"data": Path(__file__).parent}]
-)
-def test_other_settings_measure_it_again(made_up, setup, tmp_path, change):
-    for given in (setup, replace(setup, **change)):
-        list(measure_items([made_up[0].item], given, tmp_path))
-    assert made_up[0].times == 2
-
-
-def test_another_version_a_damaged_record_and_force_measure_it_again(made_up, setup, tmp_path, monkeypatch):
-    item = [made_up[0].item]
-    list(measure_items(item, setup, tmp_path))
+    measured(items, setup, tmp_path)
+    before = files(tmp_path)
+    assert kept(measured(items, setup, tmp_path)) == ["one", "two"] and before == files(tmp_path)
+    assert [one.times for one in made_up] == [1, 1, 0]
+    for change in ({"scale": "full"}, {"seed": 1}, {"repeats": 2}, {"data": Path(__file__).parent}):
+        assert not kept(measured(items, replace(setup, **change), tmp_path))
+    measured(items, setup, tmp_path)
     paths_of(tmp_path, "one")["json"].write_text("{")
-    list(measure_items(item, setup, tmp_path))
-    list(measure_items(item, setup, tmp_path, force=True))
-    monkeypatch.setattr("benchmarks.records.__version__", "99")
-    list(measure_items(item, setup, tmp_path))
-    assert made_up[0].times == 4
+    assert kept(measured(items, setup, tmp_path)) == ["two"]
+    assert not kept(list(measure_items(items, setup, tmp_path, force=True)))
+    for name, other in (("__version__", "99"), ("code_digest", lambda measure: "99")):
+        monkeypatch.setattr(f"benchmarks.records.{name}", other)
+        assert not kept(measured(items, setup, tmp_path))
 
 
 def test_without_a_folder_everything_is_measured_and_nothing_kept(made_up, setup, tmp_path):
@@ -101,9 +91,12 @@ def test_two_runs_do_not_write_one_folder(made_up, setup, tmp_path):
     assert outcome.record
 
 
-def test_a_finding_comes_back_from_json_as_it_went(made_up, setup, tmp_path):
-    list(measure_items([made_up[0].item], setup, tmp_path))
-    stored = read_record(tmp_path, "one").finding
+def test_a_finding_comes_back_from_json_as_it_went_with_a_day_and_a_commit(made_up, setup, tmp_path):
+    measured([made_up[0].item], setup, tmp_path)
+    record = read_record(tmp_path, "one")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", record.date)
+    assert record.commit is None or re.fullmatch("[0-9a-f]{12}( and changes)?", record.commit)
+    stored = record.finding
     assert stored.as_json() == FOUND.as_json() and stored.comparisons[0].ratio == 0.5
     assert as_csv(stored.rows) == "m,who,seconds\n1,we,\n2,,0.5\n"
     assert json.loads(paths_of(tmp_path, "one")["json"].read_text())["settings"]["scale"] == "quick"
@@ -217,13 +210,10 @@ def test_a_reference_that_fails_is_named_and_we_may_not_fail(monkeypatch, setup)
         compare_methods(setup, [method("SPAMS")])
 
 
-def test_the_peak_of_a_worker_is_its_own():
-    """Not that of the process that started it, which Linux hands on in getrusage."""
+def test_a_worker_has_a_peak_of_its_own_and_says_why_it_failed():
+    """Not the peak of the process that started it, which Linux hands on in getrusage."""
     ballast = np.ones(100_000_000)
     assert run_in_worker(holds_memory, {"n": 1})["peak_mb"] < 700 < ballast.nbytes / 1e6 <= peak_mb()
-
-
-def test_a_worker_that_fails_says_why():
     with pytest.raises(WorkerFailed, match="made_up:fails.*ValueError: no number"):
         run_in_worker(fails, {})
 
@@ -237,12 +227,13 @@ def test_the_exponent_of_a_power_law_is_its_power_from_two_sizes_on(power):
 
 
 def test_rows_are_read_by_what_they_hold():
-    rows = Rows(
-        [{"who": "a", "n": 1, "t": 3.0}, {"who": "b", "n": 1, "t": 5.0}, {"who": "a", "n": 2, "t": 4.0}]
-    )
+    points = (("a", 1, 3.0), ("b", 1, 5.0), ("a", 2, 4.0))
+    rows = Rows({"who": who, "n": n, "t": t} for who, n, t in points)
     assert rows.value("t", who="a", n=2) == 4.0 and rows.value("t", who="c") is None
     assert rows.column("t", who="a") == [3.0, 4.0]
-    first, second = rows.lines("who", "n", "t", "by {}")
+    panel = rows.panel("title", "who", "n", "t", "number", name="by {}")
+    assert (panel.x_label, panel.y_label) == ("number", "t") and rows.values("who") == ["a", "b"]
+    first, second = panel.series
     assert (first.name, first.x, first.y) == ("by a", [1, 2], [3.0, 4.0]) and second.y == [5.0]
 
 
@@ -257,11 +248,6 @@ def test_columns_stand_under_one_another(made_up, setup):
     lines = report_tables(outcome.record).splitlines()
     assert lines[3:6] == ["m  who  seconds", "1  we         -", "2           0.5"]
     assert lines[6:] == ["target        here  bound  verdict", "two over one     2  >= 3   not met"]
-
-
-def test_the_command_of_an_item_makes_it_again(made_up, setup, tmp_path):
-    (outcome,) = measure_items([made_up[0].item], replace(setup, seed=3, repeats=2))
-    assert outcome.record.command == "python -m benchmarks one --seed 3 --repeats 2 -o OUT"
 
 
 @pytest.fixture
@@ -314,8 +300,11 @@ def test_what_cannot_be_run_is_not_counted_as_measured(call, made_up):
     ("paper", "scale", "repeats"), [("scc", "full", 1), (OURS, "quick", 2), (OURS, "full", 3)]
 )
 def test_what_is_compared_is_repeated_unless_a_paper_did_it_once(setup, paper, scale, repeats):
-    (outcome,) = measure_items([MadeUp("one", paper=paper).item], replace(setup, scale=scale, repeats=None))
+    item = MadeUp("one", paper=paper).item
+    (outcome,) = measure_items([item], replace(setup, scale=scale, repeats=None))
     assert outcome.record.settings["repeats"] == repeats and "--repeats" not in outcome.record.command
+    (outcome,) = measure_items([item], replace(setup, seed=3, repeats=7))
+    assert outcome.record.command == "python -m benchmarks one --seed 3 --repeats 7 -o OUT"
 
 
 def test_the_papers_speed_ups_follow_from_its_hours():

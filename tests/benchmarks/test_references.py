@@ -110,11 +110,12 @@ def test_grafting_ends_where_no_slope_is_far_above_lam(problem, warm):
 
 def test_conjugate_gradients_find_the_minimum_of_the_smooth_penalty(problem):
     X, D, lam = problem
-    found = lasso_solvers.smooth_objective(X[:4], D, lasso_solvers.conjugate_gradients(X[:4], D, lam), lam)
 
     def value(z, x):
         root = np.sqrt(z * z + lasso_solvers.EPSILON)
         return 0.5 * ((x - z @ D) ** 2).sum() + lam * root.sum(), D @ (z @ D - x) + lam * z / root
+
+    found = [value(*both)[0] for both in zip(lasso_solvers.conjugate_gradients(X[:4], D, lam).toarray(), X)]
 
     least = [
         minimize(value, np.zeros(len(D)), x, jac=True, method="L-BFGS-B", options={"ftol": 1e-15}).fun
