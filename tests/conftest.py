@@ -54,6 +54,15 @@ def shared_data():
     return folder
 
 
+@pytest.fixture(autouse=True)
+def started_processes():
+    """What `tests.processes` starts ends with its test."""
+    yield
+    from tests.processes import end_processes
+
+    end_processes()
+
+
 @pytest.fixture
 def picture(tmp_path):
     """Write bytes or a Pillow image to a file of a neutral name; the path."""
@@ -107,6 +116,18 @@ def own_chain(chain, tmp_path):
     return chain.copied_to(tmp_path / "own")
 
 
+@pytest.fixture
+def desk(chain, tmp_path, monkeypatch):
+    """The working folder, where all of `chain` lies by links; one job."""
+    folder = tmp_path / "desk"
+    folder.mkdir()
+    for path in chain.folder.iterdir():
+        (folder / path.name).symlink_to(path)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("FLYANNOT_RUN_JOBS", "1")
+    return folder
+
+
 @pytest.fixture(scope="session")
 def run(chain, tmp_path_factory):
     """A whole run on a copy of `chain`; only to look at."""
@@ -136,7 +157,10 @@ class Said(NamedTuple):
 
 @pytest.fixture
 def flyannot(capsys, monkeypatch):
-    """The command line in this process: flyannot("extract DATA -o F", DATA=..., F=...) -> Said."""
+    """The command line in this process: flyannot("extract DATA -o F", DATA=..., F=...) -> Said.
+
+    code : the exit code that it must have
+    """
     from flyannot.cli import group
     from flyannot.cli.shared import exit_codes as faults
     from flyannot.runtime.system import ENDING_SIGNALS
@@ -145,16 +169,16 @@ def flyannot(capsys, monkeypatch):
     handlers = {n: signal.getsignal(n) for n in ENDING_SIGNALS}
     monkeypatch.setattr(faults, "end_at_once", lambda code: code)  # it would end the tests
 
-    def run(line, **named):
+    def run(line, *, code=None, **named):
         words = [str(named.get(word, word)) for word in shlex.split(line)]
         monkeypatch.setattr(sys, "argv", ["flyannot", *words])
         capsys.readouterr()
         log.handlers.clear()  # it writes to the stderr of its day
         log.setLevel(logging.NOTSET)
-        code = faults.exit_code_of(group)
-        said = Said(code, *capsys.readouterr())
+        said = Said(faults.exit_code_of(group), *capsys.readouterr())
         assert "Traceback" not in said.err
         assert not _ONE_AS_MANY.findall(said.out + said.err)
+        assert code in (None, said.code), said.err
         return said
 
     yield run

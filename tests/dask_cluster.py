@@ -4,11 +4,12 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
+
+from tests.processes import wait_for
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -22,21 +23,17 @@ class Cluster:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.address = f"tcp://127.0.0.1:{port}"
+        line = f"--host 127.0.0.1 --port {port} --no-dashboard --no-show"
         self.scheduler = self._start(
-            "scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard", "--no-show",
-            DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="1",
-        )  # fmt: skip
+            "scheduler", *line.split(), DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="1"
+        )
 
     def start_workers(self, n, *, path=ROOT):
         """Workers that find packages in `path` first; returns when the scheduler knows them."""
-        self.nannies = self._start(
-            "worker", self.address, "--nworkers", n, "--nthreads", "1", "--no-dashboard",
-            "--local-directory", self.folder, PYTHONPATH=str(path),
-        )  # fmt: skip
-        until = time.monotonic() + 120
-        while self.log("worker").count("Registered to") < n:
-            assert time.monotonic() < until and self.nannies.poll() is None, self.log("worker")
-            time.sleep(0.1)
+        line = f"{self.address} --nworkers {n} --nthreads 1 --no-dashboard --local-directory".split()
+        self.nannies = self._start("worker", *line, self.folder, PYTHONPATH=str(path))
+        wait_for(lambda: self.log("worker").count("Registered to") >= n, self.nannies, timeout=120)
+        assert self.nannies.poll() is None, self.log("worker")
 
     def workers(self):
         """The processes that work."""

@@ -142,8 +142,7 @@ def dummies(tmp_path, monkeypatch):
     ],
 )
 def test_help_finds_what_was_added(dummies, flyannot, line, words):
-    said = flyannot(line)
-    assert said.code == 0
+    said = flyannot(line, code=0)
     assert words in " ".join(said.out.split()).replace("hash- siso", "hash-siso"), said.out
 
 
@@ -163,28 +162,21 @@ def test_the_page_of_options_finds_what_was_added(dummies, flyannot):
 
 def test_tests_of_all_of_a_kind_find_what_was_added(dummies):
     tests = ("sparse/test_coders.py", "sparse/test_learners.py", "classifiers/test_classifiers.py")
-    command = (
-        f"{sys.executable} -m pytest --collect-only -p dummies_plugin -p no:xdist -p no:cacheprovider".split()
-    )
-    listed = subprocess.run(
-        [*command, *(str(ROOT / "tests" / one) for one in tests)],
-        cwd=ROOT, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(dummies)},
-    ).stdout  # fmt: skip
+    line = f"{sys.executable} -m pytest --collect-only -p dummies_plugin -p no:xdist -p no:cacheprovider"
+    words = [*line.split(), *(str(ROOT / "tests" / one) for one in tests)]
+    env = os.environ | {"PYTHONPATH": str(dummies)}
+    listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, env=env).stdout
     for one in tests:
         assert any(one in line and "dummy" in line for line in listed.splitlines()), listed
 
 
-def test_what_was_added_works_from_the_command_line(dummies, flyannot, own_chain, tmp_path):
-    chain = own_chain
+def test_what_was_added_works_from_the_command_line(dummies, flyannot, desk):
     assert flyannot("dummy").out == "nods\n"
-    assert flyannot("learn-dict D -o O --n-atoms 8 --n-epochs 1 --learner dummy", D=chain.descriptors,
-                    O=tmp_path / "d.h5").code == 0  # fmt: skip
-    assert flyannot("pool D A -o O --coder dummy --jobs 1", D=chain.descriptors, A=tmp_path / "d.h5",
-                    O=tmp_path / "f.h5").code == 0  # fmt: skip
-    assert flyannot("train F A -o O --method dummy --jobs 1", F=chain.features,
-                    A=chain.embryos / "annotations.csv", O=tmp_path / "m.h5").code == 0  # fmt: skip
-    assert flyannot("export F --to dummy -o O", F=chain.features, O=tmp_path / "x").code == 0
-    assert (tmp_path / "x").read_text() == "dummy"
+    flyannot("learn-dict descriptors.h5 -o d.h5 --n-atoms 8 --n-epochs 1 --learner dummy", code=0)
+    flyannot("pool descriptors.h5 d.h5 -o f.h5 --coder dummy", code=0)
+    flyannot("train f.h5 embryos/annotations.csv -o m.h5 --method dummy", code=0)
+    flyannot("export f.h5 --to dummy -o x", code=0)
+    assert (desk / "x").read_text() == "dummy"
 
 
 def test_the_step_of_the_contributors_page_is_in_run_status_workflow_and_report(dummies, flyannot, tmp_path):
@@ -202,9 +194,9 @@ def test_the_step_of_the_contributors_page_is_in_run_status_workflow_and_report(
     assert "done" in next(row for row in rows if row.startswith("list-genes"))
     page = (results / "report.html").read_text()
     assert "genes.txt" in page and "flyannot list-genes" in page
-    assert flyannot("workflow C --engine slurm -o W", C=config, W=tmp_path / "w.sh").code == 0
+    flyannot("workflow C --engine slurm -o W", C=config, W=tmp_path / "w.sh", code=0)
     assert "--step list-genes" in (tmp_path / "w.sh").read_text()
-    assert flyannot("list-genes F -o O", F=results / "features.h5", O=tmp_path / "g.txt").code == 0
+    flyannot("list-genes F -o O", F=results / "features.h5", O=tmp_path / "g.txt", code=0)
     assert (tmp_path / "g.txt").read_text().split() == genes
 
 

@@ -15,9 +15,10 @@ from tests.conftest import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 # Of a small run: one stage range, few genes, a dictionary of a moment.
-SMALL = ("synthesize.n-genes=16", "synthesize.max-images=1", "synthesize.stage-range=4-6",
-         "learn-dict.n-atoms=32", "learn-dict.n-epochs=1", "train.min-groups=3",
-         "evaluate.folds=2", "run.jobs=1")  # fmt: skip
+SMALL = (
+    "synthesize.n-genes=16 synthesize.max-images=1 synthesize.stage-range=4-6 learn-dict.n-atoms=32 "
+    "learn-dict.n-epochs=1 train.min-groups=3 evaluate.folds=2 run.jobs=1"
+)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,7 @@ def test_in_an_empty_environment_it_works_from_any_folder(wheel, tmp_path):
     brings_what_it_needs(run("flyannot", "info"), tmp_path)
     run("flyannot", "synthesize", "-o", "embryos", "--n-genes", "4", "--stage-range", "4-6")
     assert (tmp_path / "embryos" / "images.csv").is_file()
-    said = run("flyannot", "run", "--demo", *(word for one in SMALL for word in ("--set", one)))
+    said = run("flyannot", "run", "--demo", *(word for one in SMALL.split() for word in ("--set", one)))
     assert "SYNTHETIC" in said
     page = tmp_path / "demo-output" / "report.html"
     first = page.read_bytes()

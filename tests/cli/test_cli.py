@@ -1,9 +1,7 @@
 """The command line: exit codes, one-line faults that say what to do, help, odd environments."""
 
-import csv
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,9 +12,14 @@ from pathlib import Path
 import h5py
 import pytest
 
+from flyannot import DictionaryLearning
+from flyannot.dataset.folder import read_images
+from flyannot.errors import InputError
 from flyannot.runtime.atomic_file import locked_output
+from tests.processes import CLI, start_process, wait_for
+from tests.small_embryos import KINDS, rows_of_csv
 
-CLI = [sys.executable, "-m", "flyannot"]
+TERMS = "embryos/annotations.csv"
 
 
 def faulty(said, code, *words):
@@ -44,44 +47,31 @@ def in_shell(line, cwd, **environment):
 # --- each command once ---
 
 
-def test_the_whole_chain_from_the_command_line(flyannot, tmp_path):
+def test_the_whole_chain_from_the_command_line(flyannot, tmp_path, monkeypatch):
     """Every command, its outputs, and stdout left to data."""
-    files = {
-        k: tmp_path / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")
-    }
-    names = {key.upper(): path for key, path in files.items()}
-    names |= {"EMBRYOS": tmp_path / "embryos", "TERMS": tmp_path / "embryos" / "annotations.csv"}
-    names["SCORES"] = tmp_path / "scores.json"
-    lines = {
-        "synthesize -o EMBRYOS --n-genes 16 --max-images 2 --stage-range 4-6 --seed 3": "drawn|wrote",
-        "extract EMBRYOS -o DESCRIPTORS --jobs 1": "patches kept",
-        "learn-dict DESCRIPTORS -o DICTIONARY --n-atoms 16 --n-epochs 1": "epoch 1/1",
-        "pool DESCRIPTORS DICTIONARY -o FEATURES --grid 1x2 --jobs 1": "32 features each",
-        "train FEATURES TERMS -o MODEL --min-groups 4 --jobs 1": "terms from 16 genes",
-        "annotate MODEL EMBRYOS -o PREDICTIONS --jobs 1": "16 groups",
-    }
-    for line, words in lines.items():
-        said = flyannot(line, **names)
-        assert (said.code, said.out) == (0, ""), said
-        assert any(word in said.err for word in words.split("|"))
-    said = flyannot("evaluate FEATURES TERMS --json SCORES --min-groups 4 --folds 3 --jobs 1", **names)
-    assert said.code == 0 and said.out.startswith("Scores on SYNTHETIC embryos")
-    assert set(json.loads((tmp_path / "scores.json").read_text())) >= {"terms", "summary"}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FLYANNOT_RUN_JOBS", "1")
+    for line, words in (
+        ("synthesize -o embryos --n-genes 16 --max-images 2 --stage-range 4-6 --seed 3", "wrote"),
+        ("extract embryos -o descriptors.h5", "patches kept"),
+        ("learn-dict descriptors.h5 -o dictionary.h5 --n-atoms 16 --n-epochs 1", "epoch 1/1"),
+        ("pool descriptors.h5 dictionary.h5 -o features.h5 --grid 1x2", "32 features each"),
+        (f"train features.h5 {TERMS} -o model.h5 --min-groups 4", "terms from 16 genes"),
+        ("annotate model.h5 embryos -o predictions.h5", "16 groups"),
+    ):
+        said = flyannot(line, code=0)
+        assert said.out == "" and words in said.err
+    said = flyannot(f"evaluate features.h5 {TERMS} --json scores.json --min-groups 4 --folds 3", code=0)
+    assert said.out.startswith("Scores on SYNTHETIC embryos")
+    assert set(json.loads(Path("scores.json").read_text())) >= {"terms", "summary"}
     assert "held-out" in flyannot("evaluate --help").out
-    said = flyannot("evaluate PREDICTIONS TERMS", **names)
-    assert said.code == 0 and "flatter" in said.out
-    said = flyannot("verify DESCRIPTORS DICTIONARY FEATURES MODEL PREDICTIONS", **names)
-    assert said.code == 0 and said.out.count("whole ") == 5
-    said = flyannot("show MODEL", **names)
-    assert said.code == 0 and "made by flyannot train" in said.out and said.err == ""
-    said = flyannot("extract EMBRYOS -o DESCRIPTORS --jobs 1", **names)
-    assert said == (0, "", f"up to date: {files['descriptors']}\n")
+    assert "flatter" in flyannot(f"evaluate predictions.h5 {TERMS}", code=0).out
+    files = " ".join(f"{kind}.h5" for kind in KINDS)
+    assert flyannot(f"verify {files}", code=0).out.count("whole ") == 5
+    said = flyannot("show model.h5", code=0)
+    assert "made by flyannot train" in said.out and said.err == ""
+    assert flyannot("extract embryos -o descriptors.h5") == (0, "", "up to date: descriptors.h5\n")
     assert flyannot("-h").out == flyannot("--help").out == flyannot("").err
-
-
-def test_quiet_says_nothing_when_all_is_well(flyannot, chain, tmp_path):
-    said = flyannot("extract EMBRYOS -o OUT --jobs 1 --quiet", EMBRYOS=chain.embryos, OUT=tmp_path / "d.h5")
-    assert said == (0, "", "")
 
 
 # --- faults ---
@@ -100,24 +90,26 @@ def test_a_stage_is_a_bownes_stage_and_one_line_says_in_which_stage_range_it_lie
     ]
 
 
-@pytest.mark.parametrize("kind", ["descriptors", "dictionary", "features", "model", "predictions"])
-def test_a_truncated_file_is_named_with_the_command_that_mends_it(flyannot, own_chain, kind):
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("descriptors", "learn-dict X -o O"),
+        ("dictionary", "pool X D -o O"),
+        ("features", "train F A -o O"),
+        ("model", "annotate M E -o O"),
+        ("predictions", "evaluate P A"),
+    ],
+)
+def test_a_truncated_file_is_named_with_the_command_that_mends_it(flyannot, own_chain, kind, line):
     path = own_chain.kinds[kind]
     path.write_bytes(path.read_bytes()[:-500])
-    line = {
-        "descriptors": "learn-dict X -o O",
-        "dictionary": "pool X D -o O",
-        "features": "train F A -o O",
-        "model": "annotate M E -o O",
-        "predictions": "evaluate P A",
-    }[kind]
     said = flyannot(line, O=own_chain.folder / "o.h5", **own_chain.words)
     error, fix = faulty(said, 65, str(path))
     assert fix.startswith("make it again with: ") and fix.endswith("--force")
-    said = flyannot("verify F", F=path)
-    assert said.code == 65 and said.out.startswith(f"NOT whole: {path} is damaged")
-    said = flyannot("verify F G", F=path, G=own_chain.embryos / "none.h5")
-    assert said.code == 65 and said.out.count("NOT whole") == 2
+    said = flyannot("verify F", F=path, code=65)
+    assert said.out.startswith(f"NOT whole: {path} is damaged")
+    said = flyannot("verify F G", F=path, G=own_chain.embryos / "none.h5", code=65)
+    assert said.out.count("NOT whole") == 2
 
 
 def test_unreadable_images_are_listed_and_asked_for_again(flyannot, own_chain):
@@ -126,18 +118,17 @@ def test_unreadable_images_are_listed_and_asked_for_again(flyannot, own_chain):
     good, table = broken.read_bytes(), own_chain.folder / "failures.csv"
     names = own_chain.words
     broken.write_bytes(good[:300])
-    for line in ("extract E -o X --stride-px 16 --force --jobs 1", "annotate M E -o P --force --jobs 1"):
-        for _ in range(2):
-            said = flyannot(line, **names)
-            assert said.code == 3 and "1 image was skipped; the reasons are in" in said.err
-    with open(table) as file:
-        rows = list(csv.DictReader(file))
+    lines = ("extract E -o X --stride-px 16 --force --jobs 1", "annotate M E -o P --force --jobs 1")
+    for line in lines * 2:
+        assert "1 image was skipped; the reasons are in" in flyannot(line, **names, code=3).err
+    rows = rows_of_csv(table)
     assert [row["output"] for row in rows] == ["descriptors.h5", "predictions.h5"]
     assert all(row["image"] == f"images/{broken.name}" and "damaged" in row["reason"] for row in rows)
+    assert not any("Fix:" in row["reason"] or "\n" in row["reason"] for row in rows)
     assert "skipped  images/" in flyannot("show X", **names).out
     broken.write_bytes(good)
-    for line in ("extract E -o X --stride-px 16 --force --jobs 1", "annotate M E -o P --force --jobs 1"):
-        assert flyannot(line, **names).code == 0
+    for line in lines:
+        flyannot(line, **names, code=0)
     assert not table.exists()
 
 
@@ -153,8 +144,7 @@ def test_odd_names_of_images_are_listed_and_stay_inside(flyannot, chain, tmp_pat
         names = {"M": chain.model, "F": folder, "O": tmp_path / "p.h5"}
         said = flyannot("annotate M F --stage-range 4-6 -o O --jobs 1", **names)
         assert said.code == 3 and "6 images were skipped" in said.err
-    with open(tmp_path / "p.csv", newline="", encoding="utf-8") as table:
-        found = {row["image"] for row in csv.DictReader(table)}
+    found = {row["image"] for row in rows_of_csv(tmp_path / "p.csv")}
     assert found == {"'-o.png", "'=1+1.png", 'quo"te.png', "line\\nbreak.png", "caf\\xe9.png", "é.png"}
     assert sorted(p.name for p in tmp_path.iterdir()) == ["failures.csv", "odd", "p.csv", "p.h5"]
 
@@ -172,6 +162,14 @@ def test_an_unexpected_fault_is_one_line_without_debug(flyannot, chain, monkeypa
     monkeypatch.setattr("flyannot.steps.show.describe_file", broken)
     error, fix = faulty(flyannot("show F", F=chain.features), 1)
     assert error == "unexpected ZeroDivisionError: deep inside" and "--debug" in fix
+
+
+def test_python_shows_the_fix_with_the_error(tmp_path):
+    with pytest.raises(InputError) as caught:
+        read_images(tmp_path / "nowhere")
+    assert str(caught.value) == f"{caught.value.message}\nFix: {caught.value.fix}"
+    with pytest.raises(ValueError, match="(?s)not above 0.*Fix: choose alpha > 0"):
+        DictionaryLearning(4, alpha=-1.0).fit([[1.0, 2.0]] * 9)
 
 
 def test_debug_shows_the_traceback(chain, tmp_path):
@@ -208,13 +206,11 @@ def test_with_its_messages_closed_a_step_does_its_work(own_chain):
 @pytest.mark.parametrize("delay", [0.02, 0.05, 0.1, 0.2])
 def test_an_interruption_at_the_very_start_is_one_line(chain, delay, tmp_path):
     words = [*CLI, "extract", chain.embryos, "-o", tmp_path / "d.h5", "--jobs", "1"]
-    piped = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     # What a shell starts in the background ignores an interrupt.
-    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    process = subprocess.Popen(words, preexec_fn=heard, **piped)
+    process = start_process(words, preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL))
     command_line = Path(f"/proc/{process.pid}/cmdline")
-    while command_line.exists() and b"extract" not in command_line.read_bytes():
-        time.sleep(0.001)  # before the program is loaded, a signal is lost with what was forked
+    # Before the program is loaded, a signal is lost with what was forked.
+    wait_for(lambda: b"extract" in command_line.read_bytes(), process)
     time.sleep(delay)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)
@@ -268,10 +264,3 @@ def test_any_locale_and_terminal(own_chain):
         done = in_shell(f"{line} && $flyannot show {out}", own_chain.folder, **environment)
         assert done.returncode == 0, done.stderr
         assert "β-Tub" in (own_chain.folder / f"p{number}.csv").read_text(encoding="utf-8")
-
-
-def test_the_console_script_is_the_module(tmp_path):
-    script = shutil.which("flyannot") or Path(sys.executable).with_name("flyannot")
-    if not Path(script).exists():
-        pytest.skip("the package is not installed")
-    assert subprocess.run([script, "--version"], capture_output=True).returncode == 0

@@ -12,15 +12,14 @@ import termios
 from pathlib import Path
 
 import click
-import numpy as np
 import pytest
-from scipy.io import savemat
 
 from flyannot import __version__
 from flyannot.cli import COMMANDS, group
 from flyannot.cli.shared.option_table import RENEW, commands_below, option_table
 from tests.command_lines import contexts_of
 from tests.conftest import ROOT
+from tests.processes import CLI
 
 ALL = dict(commands_below(group))
 PARSED_ONLY = {
@@ -38,40 +37,11 @@ def named(help_text, heading):
     return help_text.partition(f"\n{heading}:\n")[2]
 
 
-@pytest.fixture
-def workplace(chain, tmp_path, monkeypatch):
-    """A folder with all that examples name, as the working folder; one job, so that nothing is spawned."""
-    folder = chain.copied_to(tmp_path / "workplace").folder
-    pictures = sorted((folder / "embryos" / "images").glob("*_4-6_1.png"))
-    (folder / "my-images").mkdir()
-    for picture in pictures[:3]:
-        shutil.copy(picture, folder / "my-images")
-    shutil.copy(pictures[0], folder / "embryo.png")
-    text = (ROOT / "configs" / "demo.toml").read_text().replace("n-atoms = 256", "n-atoms = 32")
-    (folder / "configs").mkdir()
-    (folder / "configs" / "demo.toml").write_text(text.replace("min-groups = 20", "min-groups = 3"))
-    shutil.copytree(chain.folder, folder / "results", ignore=shutil.ignore_patterns("embryos"))
-    savemat(folder / "D.mat", {"D": np.eye(128)[:, :20]})
-    names = ["a.png", "b.png"]
-    np.savez(folder / "network.npz", image=names, gene=names, stage_range=["4-6"] * 2, vector=np.eye(2))
-    (folder / "fbbt.obo").write_text("[Term]\nid: FBbt:1\nname: gut\n")
-    verdict = "gene,stage_range,term,verdict,date\nsyn001,4-6,pole cell,accept,2026-01-31\n"
-    for name in ("anna.csv", "ben.csv", "corrections.csv"):
-        (folder / name).write_text(verdict)
-    (folder / "fbdv.obo").write_text("[Term]\nid: FBdv:1\nname: embryonic stage 1\n")
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("FLYANNOT_SYNTHESIZE_MAX_IMAGES", "1")
-    monkeypatch.setenv("FLYANNOT_SYNTHESIZE_STAGE_RANGE", "4-6")
-    monkeypatch.setenv("FLYANNOT_RUN_JOBS", "1")
-    return folder
-
-
 def make_scores(flyannot, line):
     """The scores that an example compares or reports on, where it says they are."""
     if "scores.json" not in line.partition("--json")[0] and " results" not in line:
         return
-    said = flyannot("evaluate features.h5 embryos/annotations.csv --folds 2 --min-groups 6 --json made.json")
-    assert said.code == 0, said.err
+    flyannot("evaluate features.h5 embryos/annotations.csv --folds 2 --min-groups 6 --json made.json", code=0)
     for word in (*line.split(), "results/scores.json"):
         if word.endswith("scores.json"):
             Path(word).parent.mkdir(exist_ok=True)
@@ -111,17 +81,15 @@ def test_the_example_of_a_command_runs(flyannot, workplace, name):
         for out in (words.get(option) for option in ("out", "folder", "output")):
             if out is not None and Path(out).exists():
                 shutil.rmtree(out) if Path(out).is_dir() else Path(out).unlink()
-        said = flyannot(line.removeprefix("flyannot "))
-        assert said.code == 0, said.err
+        flyannot(line.removeprefix("flyannot "), code=0)
 
 
 def test_the_example_of_the_group_runs(flyannot, workplace, monkeypatch):
-    for name, value in (("SYNTHESIZE_N_GENES", "16"), ("LEARN_DICT_N_ATOMS", "32"),
-                        ("CLASSIFY_MIN_GROUPS", "3")):  # fmt: skip
-        monkeypatch.setenv(f"FLYANNOT_{name}", value)
+    monkeypatch.setenv("FLYANNOT_SYNTHESIZE_N_GENES", "16")
+    monkeypatch.setenv("FLYANNOT_LEARN_DICT_N_ATOMS", "32")
+    monkeypatch.setenv("FLYANNOT_CLASSIFY_MIN_GROUPS", "3")
     for line in group.example:
-        said = flyannot(line.removeprefix("flyannot "))
-        assert said.code == 0, said.err
+        said = flyannot(line.removeprefix("flyannot "), code=0)
     assert said.out.startswith("demo-output: done")
 
 
@@ -196,7 +164,7 @@ def test_what_is_printed_as_a_table_is_printed_as_json_too(flyannot, workplace):
     assert said.code == 65 and said.err == ""
     assert whole["whole"] and whole["kind"] == "features" and not broken["whole"] and broken["fix"]
     line = "evaluate predictions.h5 embryos/annotations.csv --json"
-    assert flyannot(f"{line} scores.json").code == 0
+    flyannot(f"{line} scores.json", code=0)
     assert json.loads(flyannot(f"{line} -").out) == json.loads(Path("scores.json").read_text())
     assert not Path("-").exists()
 
@@ -243,10 +211,9 @@ def on_a_terminal(words, **environment):
     """All that a command prints on a terminal."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    env = os.environ | {"TERM": "xterm"} | environment
-    env.pop("NO_COLOR", None) if "NO_COLOR" not in environment else None
-    done = subprocess.run([sys.executable, "-m", "flyannot", *words], stdout=follower, stderr=follower,
-                          stdin=subprocess.DEVNULL, env=env)  # fmt: skip
+    plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    env, closed = plain | {"TERM": "xterm"} | environment, subprocess.DEVNULL
+    done = subprocess.run([*CLI, *words], stdout=follower, stderr=follower, stdin=closed, env=env)
     os.close(follower)
     said = b""
     while True:
@@ -265,7 +232,7 @@ def test_colours_only_on_a_terminal_and_only_if_wanted(chain):
     assert on_a_terminal(words)[1].startswith("\x1b[31m\x1b[1mError:\x1b[0m no such command")
     for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
         assert "\x1b" not in on_a_terminal(words, **{name: value})[1]
-    done = subprocess.run([sys.executable, "-m", "flyannot", *words], capture_output=True, text=True)
+    done = subprocess.run([*CLI, *words], capture_output=True, text=True)
     assert done.stderr.startswith("Error: ") and "\x1b" not in done.stderr
     code, said = on_a_terminal(["verify", str(chain.model)])
     assert code == 0 and "\x1b[32m" in said

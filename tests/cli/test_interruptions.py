@@ -2,47 +2,47 @@
 
 import os
 import random
+import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from flyannot.store.reading import verify_stored
+from tests.processes import CLI, is_worker, members, start_process, wait_for
 
-CLI = [sys.executable, "-m", "flyannot"]
 PROMPT_S = 2.0  # a signal is answered within this time on a quiet machine; the test allows for a busy one
 BUSY = 4
 N_EPOCHS = 16  # so many that a slow reader of its messages still meets it learning
 
 # Of every step: arguments that take it some seconds or that make it write often, and its output.
 LINES = {
-    "extract": ["extract", "embryos", "-o", "out.h5", "--stride-px", "2"],
-    "learn-dict": ["learn-dict", "descriptors.h5", "-o", "out.h5", "--n-atoms", "100",
-                   "--n-epochs", str(N_EPOCHS)],
-    "pool": ["pool", "descriptors.h5", "dictionary.h5", "-o", "out.h5", "--tol", "1e-9"],
-    "train": ["train", "features.h5", "embryos/annotations.csv", "-o", "out.h5", "--min-groups", "3",
-              "--inner-folds", "4"],
-    "annotate": ["annotate", "model.h5", "embryos", "-o", "out.h5"],
-}  # fmt: skip
+    "extract": "extract embryos -o out.h5 --stride-px 2",
+    "learn-dict": f"learn-dict descriptors.h5 -o out.h5 --n-atoms 100 --n-epochs {N_EPOCHS}",
+    "pool": "pool descriptors.h5 dictionary.h5 -o out.h5 --tol 1e-9",
+    "train": "train features.h5 embryos/annotations.csv -o out.h5 --min-groups 3 --inner-folds 4",
+    "annotate": "annotate model.h5 embryos -o out.h5",
+}
 # What a signal, or a second run, is to meet in the middle: longer than any machine is quick.
 LONGER = {
-    "extract": ["--stride-px", "1"],
-    "learn-dict": ["--n-epochs", "5000"],
-    "train": ["--min-groups", "1", "--inner-folds", "24"],
+    "extract": "--stride-px 1",
+    "learn-dict": "--n-epochs 5000",
+    "train": "--min-groups 1 --inner-folds 24",
 }
 PARALLEL = {"extract", "pool", "train", "annotate"}
 
 
 def start(chain, step, *, jobs=1, longer=False):
-    line = [*CLI, *LINES[step], *(["--jobs", str(jobs)] if step in PARALLEL else [])]
-    line += LONGER[step] if longer else []
-    return subprocess.Popen(
-        line, cwd=chain.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True,
-    )  # fmt: skip
+    more = f" --jobs {jobs}" if step in PARALLEL else ""
+    more += f" {LONGER[step]}" if longer else ""
+    return start_process([*CLI, *(LINES[step] + more).split()], cwd=chain.folder)
+
+
+def wait_for_epoch(run, epoch):
+    """Read messages until the one of an epoch, for kernels may be compiled first."""
+    while f"epoch {epoch}/" not in run.stderr.readline():
+        assert run.poll() is None
 
 
 def finish(chain, step, jobs=1):
@@ -50,28 +50,6 @@ def finish(chain, step, jobs=1):
     _, err = run.communicate(timeout=120)
     assert run.returncode == 0, err
     return err
-
-
-def wait_for(condition, run, *, timeout=60):
-    """Poll until `condition()` holds, or the run has ended."""
-    end = time.monotonic() + timeout
-    while not condition() and run.poll() is None:
-        assert time.monotonic() < end
-        time.sleep(0.002)
-
-
-def members(session):
-    """The processes of a session that still run."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                state, _, _, sid = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
-            except (OSError, ValueError):
-                continue
-            if int(sid) == session and state != "Z":
-                found.append(int(entry.name))
-    return found
 
 
 def nothing_half_written(folder, *, after_sigkill=False):
@@ -87,7 +65,7 @@ def clean(folder):
     """As if nothing had run."""
     for path in folder.glob("out.*"):
         path.unlink()
-    subprocess.run(["rm", "-rf", folder / ".out.h5.parts"], check=True)
+    shutil.rmtree(folder / ".out.h5.parts", ignore_errors=True)
 
 
 HANG_UP = pytest.param("SIGHUP", 129, marks=pytest.mark.not_on_windows)
@@ -106,9 +84,11 @@ def one_signal(own_chain, step, jobs, name, code):
     run = start(own_chain, step, jobs=jobs, longer=True)
     assert run.stderr.readline().startswith("making out.h5")
     if step == "learn-dict":
-        assert "epoch 1/" in run.stderr.readline()
+        wait_for_epoch(run, 1)
+    elif step == "extract":
+        wait_for(lambda: any(map(is_worker, members(run.pid))), run)
     else:
-        time.sleep({"extract": 0.5, "train": 0.2}[step])  # workers start
+        time.sleep(0.2)  # nothing tells when the threads of training are at work
     sent = time.monotonic()
     os.killpg(run.pid, getattr(signal, name)) if name == "SIGINT" else run.send_signal(getattr(signal, name))
     _, err = run.communicate(timeout=60)
@@ -116,10 +96,7 @@ def one_signal(own_chain, step, jobs, name, code):
     assert run.returncode == code
     assert err.splitlines()[-1] == "Interrupted: run the same command again, and it continues where it was."
     assert "Traceback" not in err and "KeyboardInterrupt" not in err
-    gone_by = time.monotonic() + PROMPT_S * BUSY
-    while members(run.pid) and time.monotonic() < gone_by:
-        time.sleep(0.02)
-    assert not members(run.pid), "workers are gone"
+    wait_for(lambda: not members(run.pid), timeout=PROMPT_S * BUSY)  # workers are gone
     assert not (own_chain.folder / "out.h5").exists()
     assert not list(Path("/dev/shm").glob(f"*loky-{run.pid}-*"))
     nothing_half_written(own_chain.folder)
@@ -127,14 +104,10 @@ def one_signal(own_chain, step, jobs, name, code):
 
 def test_workers_do_not_outlive_a_killed_parent(own_chain):
     run = start(own_chain, "extract", jobs=2)
-    wait_for(lambda: len(members(run.pid)) >= 5, run)  # the run, two workers, two that keep count
-    time.sleep(0.3)
+    wait_for(lambda: sum(map(is_worker, members(run.pid))) == 2, run)
     run.kill()
     _, err = run.communicate()
-    end = time.monotonic() + 20
-    while members(run.pid):
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_for(lambda: not members(run.pid), timeout=20)
     assert all(line.startswith(("making", "compiling")) for line in err.splitlines()), err
     assert not list(Path("/dev/shm").glob(f"*loky-{run.pid}-*"))
 
@@ -142,8 +115,7 @@ def test_workers_do_not_outlive_a_killed_parent(own_chain):
 def stop_after_epoch(chain, epoch):
     """Kill learning once it has told of an epoch; its checkpoint may or may not be written yet."""
     run = start(chain, "learn-dict")
-    while f"epoch {epoch}/" not in run.stderr.readline():
-        assert run.poll() is None
+    wait_for_epoch(run, epoch)
     run.kill()
     run.communicate()
 
@@ -183,7 +155,6 @@ def test_finished_parts_are_taken_up_again(own_chain):
     assert kept and not (folder / "out.h5").exists()
     again = start(own_chain, "extract")
     assert again.stderr.readline().startswith("making")
-    time.sleep(0.2)
     seen = {path.name: path.stat().st_mtime_ns for path in parts.glob("[!.]*.h5")} or kept
     assert {name: seen.get(name) for name in kept} == kept
     assert again.communicate(timeout=120) and again.returncode == 0
@@ -213,17 +184,6 @@ def test_sigkill_at_random_moments_loses_nothing(own_chain, step, trials):
     finish(own_chain, step, jobs)
     assert (folder / "out.h5").read_bytes() == expected
     assert not list(folder.glob(".out*"))
-    for kind, path in own_chain.kinds.items():
-        assert path.stat().st_size, kind
-
-
-def test_what_a_kill_left_of_the_table_beside_predictions_is_removed(own_chain):
-    """Also where the predictions were whole before it, and are up to date."""
-    finish(own_chain, "annotate", 1)
-    left = own_chain.folder / ".out.csv.123-0badf00d.tmp"
-    left.touch()
-    finish(own_chain, "annotate", 1)
-    assert not left.exists() and (own_chain.folder / "out.csv").stat().st_size
 
 
 def test_of_two_runs_on_one_output_one_wins_and_the_other_says_so(own_chain):

@@ -99,6 +99,7 @@ files that are not there, or not whole
     annotate none embryos -o o.h5 -> 2 none
     annotate model.h5 none -o o.h5 -> 2 none
     evaluate none TERMS -> 2 none
+    evaluate features.h5 none -> 2 no such table | none
     show none -> 2 none
     run none.toml -> 2 none.toml
     run c.toml --data-set none -> 2 none
@@ -135,7 +136,8 @@ terms and genes
     explain model.h5 embryos --gene SYN001 -> 2 the gene "SYN001" | syn001
     similar features.h5 nonsense -o t.csv -> 2 no image and no gene of that name | capitals count
     similar features.h5 PICTURE_COPY -o t.csv -> 2 which of them | --stage-range 4-6
-    train features.h5 other-genes.csv -o m.h5 -> 2 spelled alike in both
+    train features.h5 other-genes.csv -o m.h5 -> 2 no term can be trained | spelled alike in both
+    evaluate features.h5 other-genes.csv -> 2 no gene of | is annotated
     train features.h5 two-in-a-cell.csv -o m.h5 -> 0 pole cell; brain primordium
     train features.h5 misspelt-term.csv -o m.h5 -> 0 "pole cel" | "pole cell"?
     train features.h5 capitals.csv -o m.h5 -> 0 SYN001: did you mean "syn001"?
@@ -335,8 +337,7 @@ def state_of(*folders):
     return sorted((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths)
 
 
-@pytest.mark.parametrize(("command", "code", "words"), list(rows()), ids=[row[0] for row in rows()])
-def test_a_mistake_is_explained(flyannot, made, desk, command, code, words):
+def is_explained(flyannot, made, desk, command, code, words):
     before = state_of(desk, made)
     for line in (command, f"{command} --dry-run") if command.startswith("run ") else (command,):
         said = flyannot(line)
@@ -348,5 +349,19 @@ def test_a_mistake_is_explained(flyannot, made, desk, command, code, words):
         assert state_of(desk, made) == before, "nothing is made, nothing is left, nothing is changed"
 
 
+MISSPELT = [row for row in rows() if "id you mean" in " ".join(row[2])]
+OTHERS = [row for row in rows() if row not in MISSPELT]
+
+
+@pytest.mark.parametrize("row", MISSPELT, ids=[row[0] for row in MISSPELT])
+def test_a_misspelling_gets_a_suggestion(flyannot, made, desk, row):
+    is_explained(flyannot, made, desk, *row)
+
+
+@pytest.mark.parametrize("row", OTHERS, ids=[row[0] for row in OTHERS])
+def test_a_mistake_is_explained(flyannot, made, desk, row):
+    is_explained(flyannot, made, desk, *row)
+
+
 def test_the_table_has_each_mistake_once():
-    assert len({command for command, _, _ in rows()}) == len(list(rows())) > 150
+    assert len({command for command, _, _ in rows()}) == len(MISSPELT) + len(OTHERS) > 150

@@ -35,7 +35,7 @@ def told(monkeypatch):
 @pytest.mark.parametrize("step", STEPS)
 def test_every_step_tells_how_far_it_is_in_small_parts(flyannot, own_chain, monkeypatch, told, step):
     monkeypatch.chdir(own_chain.folder)
-    assert flyannot(STEPS[step].replace("JOBS", "1")).code == 0
+    flyannot(STEPS[step].replace("JOBS", "1"), code=0)
     done, totals, units = (list(one) for one in zip(*told))
     assert len(set(units)) == 1 and done[-1] == totals[-1]
     assert all(b >= a or b == 0 for a, b in zip(done, done[1:])), "never back, but to begin again"
@@ -45,11 +45,11 @@ def test_every_step_tells_how_far_it_is_in_small_parts(flyannot, own_chain, monk
 
 def test_workers_tell_of_every_image_too(flyannot, own_chain, monkeypatch, told):
     monkeypatch.chdir(own_chain.folder)
-    assert flyannot("extract embryos -o new.h5 --stride-px 16 --jobs 2").code == 0
+    flyannot("extract embryos -o new.h5 --stride-px 16 --jobs 2", code=0)
     assert told[0][0] == 0 and told[-1][0] == told[-1][1]
     (own_chain.folder / "new.h5").unlink()
     before = own_chain.descriptors.read_bytes()
-    assert flyannot("extract embryos -o new.h5 --stride-px 16 --jobs 2 -q").code == 0
+    flyannot("extract embryos -o new.h5 --stride-px 16 --jobs 2 -q", code=0)
     assert (own_chain.folder / "new.h5").read_bytes() == before
 
 
@@ -61,6 +61,9 @@ def test_in_a_log_a_line_now_and_then_with_rate_and_time_left(monkeypatch, caplo
         for done in range(12):
             progress(done, 12, "patch")
     assert caplog.messages and all("of 12 patches, " in m and "s to go" in m for m in caplog.messages[:-1])
+    first = caplog.records[0].fields
+    seconds_left = (12 - first["done"]) / first["per_second"]
+    assert first["total"] == 12 and first["seconds_left"] == pytest.approx(seconds_left)
 
 
 def test_on_a_terminal_there_is_a_bar_and_it_goes(chain, tmp_path):

@@ -6,7 +6,9 @@ import shutil
 import socket
 import subprocess
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+
+from tests.processes import wait_for
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel", "setpriv")
 _PATIENCE_S = 60
@@ -73,27 +75,28 @@ def small_slurm(folder):
     def start(*words):
         bound = ["setpriv", "--pdeathsig", "TERM", *words]  # it ends with this process, however that ends
         with open(folder / f"{words[0]}.out", "wb") as said:
-            running.append(
-                subprocess.Popen(
-                    bound, env=environment, cwd=folder, stdout=said, stderr=said, process_group=0
-                )
-            )
+            options = {"env": environment, "cwd": folder, "stdout": said, "stderr": said}
+            running.append(subprocess.Popen(bound, **options, process_group=0))
 
     try:
-        start(
-            "munged", "--foreground", "--force", f"--socket={folder}/munge.socket",
-            f"--key-file={folder}/munge.key", f"--pid-file={folder}/munge.pid",
-            f"--log-file={folder}/munge.log", f"--seed-file={folder}/munge.seed",
-        )  # fmt: skip
-        _wait_for((folder / "munge.socket").exists, folder)
+        files = {
+            "socket": "socket",
+            "key-file": "key",
+            "pid-file": "pid",
+            "log-file": "log",
+            "seed-file": "seed",
+        }
+        files = [f"--{option}={folder}/munge.{name}" for option, name in files.items()]
+        start("munged", "--foreground", "--force", *files)
+        _wait_for_start((folder / "munge.socket").exists, folder)
         start("slurmctld", "-D", "-i", "-f", str(folder / "slurm.conf"))
         start("slurmd", "-D", "-N", host, "-f", str(folder / "slurm.conf"))
-        _wait_for(lambda: "idle" in _said("sinfo", "--noheader", "-o", "%T", env=environment), folder)
+        _wait_for_start(lambda: "idle" in _said("sinfo", "--noheader", "-o", "%T", env=environment), folder)
         yield environment
     finally:
-        with suppress(OSError):
+        with suppress(OSError, subprocess.TimeoutExpired, AssertionError):
             _said("scancel", "--user=root", env=environment)
-            _wait_until_empty(environment)
+            wait_for(lambda: not _said("squeue", "--noheader", env=environment).strip(), timeout=10)
         for one in reversed(running):
             one.terminate()
         for one in running:
@@ -107,34 +110,22 @@ def wait_for_jobs(environment, seconds):
     """Wait until no job waits or runs; returns the states of all, by name and number of the task."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        lines = _said(
-            "squeue", "--noheader", "--states=all", "--array", "-o", "%j|%K|%T", env=environment
-        ).split()
-        states = {tuple(line.split("|")[:2]): line.split("|")[2] for line in lines}
+        asked = ("squeue", "--noheader", "--states=all", "--array", "-o", "%j|%K|%T")
+        rows = (line.split("|") for line in _said(*asked, env=environment).split())
+        states = {(name, task): state for name, task, state in rows}
         if not set(states.values()) & {"PENDING", "RUNNING", "COMPLETING", "CONFIGURING"}:
             return states
         time.sleep(0.5)
     raise AssertionError(f"jobs still there after {seconds} s: {states}")
 
 
-def _wait_until_empty(environment):
-    end = time.monotonic() + 10
-    while time.monotonic() < end and _said("squeue", "--noheader", env=environment).strip():
-        time.sleep(0.2)
-
-
-def _wait_for(is_there, folder):
-    end = time.monotonic() + _PATIENCE_S
-    while not is_there():
-        if time.monotonic() > end:
-            logs = [
-                f"{path.name}: {path.read_text(errors='replace')[-500:]}" for path in folder.glob("*.log")
-            ]
-            logs += [
-                f"{path.name}: {path.read_text(errors='replace')[-500:]}" for path in folder.glob("*.out")
-            ]
-            raise AssertionError("\n".join(["SLURM did not start", *logs]))
-        time.sleep(0.1)
+def _wait_for_start(is_there, folder):
+    try:
+        wait_for(is_there, timeout=_PATIENCE_S)
+    except AssertionError:
+        paths = [*folder.glob("*.log"), *folder.glob("*.out")]
+        logs = [f"{path.name}: {path.read_text(errors='replace')[-500:]}" for path in paths]
+        raise AssertionError("\n".join(["SLURM did not start", *logs])) from None
 
 
 def _said(*words, env):
@@ -142,10 +133,8 @@ def _said(*words, env):
 
 
 def _free_ports(n):
-    sockets = [socket.socket() for _ in range(n)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(n)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]

@@ -1,5 +1,7 @@
 """Many configurations in one table, and the raw pixels."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -44,23 +46,19 @@ def ablation(tmp_path):
     return tmp_path / "ablation.toml"
 
 
-def test_rows_share_what_they_have_in_common_and_nothing_else(flyannot, ablation, chain, tmp_path):
+def test_rows_share_what_they_have_in_common_and_each_has_a_line(flyannot, ablation, chain, tmp_path):
     """Files are named by the options that they follow from: seen from what the rows make."""
-    for line in ("ablate A --data-set E --output O", "ablate A --data-set E --output O --nested"):
-        assert flyannot(line, A=ablation, E=chain.embryos, O=tmp_path / "out").code == 0
-    made = [path.name.split("-")[0] for path in (tmp_path / "out").iterdir() if path.suffix != ".csv"]
-    counts = {kind: made.count(kind) for kind in set(made)}
-    assert counts == {"descriptors": 1, "dictionary": 1, "features": 2, "scores": 6}
-
-
-def test_the_table_has_a_line_for_every_row(flyannot, ablation, chain, tmp_path):
-    line = "ablate A --data-set E --output O"
-    said = flyannot(line, A=ablation, E=chain.embryos, O=tmp_path / "out")
-    assert said.code == 0, said.err
-    names = [text.split("  ")[0] for text in said.out.splitlines()[2:]]
-    assert names == ["pixels", "plain", "grid"]
-    again = flyannot(line, A=ablation, E=chain.embryos, O=tmp_path / "out")
+    line, named = (
+        "ablate A --data-set E --output O",
+        {"A": ablation, "E": chain.embryos, "O": tmp_path / "out"},
+    )
+    said = flyannot(line, **named, code=0)
+    assert [text.split("  ")[0] for text in said.out.splitlines()[2:]] == ["pixels", "plain", "grid"]
+    again = flyannot(line, **named)
     assert again.out == said.out and "making" not in again.err
+    flyannot(f"{line} --nested", **named, code=0)
+    made = [path.name.split("-")[0] for path in (tmp_path / "out").iterdir() if path.suffix != ".csv"]
+    assert Counter(made) == {"descriptors": 1, "dictionary": 1, "features": 2, "scores": 6}
 
 
 def test_pixels_are_the_mean_darkness_of_cells(tmp_path):

@@ -15,144 +15,119 @@ from flyannot.store.reading import open_stored
 
 HEAD = ["gene", "stage_range", "term", "verdict", "curator", "date"]
 OPTIONS = "--min-groups 4 --inner-folds 2 --seed 1"
+TERMS = "embryos/annotations.csv"
 
 
 def write(path, rows, date="2026-01-02", curator="anna"):
     with open(path, "w", newline="") as file:
         csv.writer(file).writerows([HEAD, *([*row, curator, date] for row in rows)])
-    return path
 
 
 @pytest.fixture
-def reviewed(chain, tmp_path):
-    """Six verdicts on annotated genes: three terms come, three go; no gene is left without a term."""
-    annotations = read_annotations(chain.annotations)
+def reviewed(desk):
+    """corrections.csv of six annotated genes: three get a term, three lose it, and none is left without."""
+    annotations = read_annotations(TERMS)
     term = annotations.counts("4-6").most_common(1)[0][0]
-    keys = sorted(key for key in annotations.terms_by_gene if key[1] == "4-6")
-    has = [
-        g
-        for g, s in keys
-        if term in annotations.terms_by_gene[g, s] and len(annotations.terms_by_gene[g, s]) > 1
-    ]
-    has_not = [g for g, s in keys if term not in annotations.terms_by_gene[g, s]]
+    terms_of = {gene: terms for (gene, s), terms in sorted(annotations.terms_by_gene.items()) if s == "4-6"}
+    has = [gene for gene, terms in terms_of.items() if term in terms and len(terms) > 1]
+    has_not = [gene for gene, terms in terms_of.items() if term not in terms]
     rows = [[g, "4-6", term, "reject"] for g in has[:3]] + [[g, "4-6", term, "accept"] for g in has_not[:3]]
-    return write(tmp_path / "corrections.csv", rows), term, rows
+    write("corrections.csv", rows)
+    return term, rows
 
 
-def of_model(path, stage_range="4-6"):
+def classifier_of(path):
     with open_stored(path, "model") as stored:
-        terms = read_terms(stored, stage_range)
-        return terms, read_classifier(stored, stage_range, PER_TERM, 0)
+        return read_terms(stored, "4-6"), read_classifier(stored, "4-6", PER_TERM, 0)
 
 
-def test_learning_with_corrections_is_learning_from_the_clean_table(flyannot, chain, reviewed, tmp_path):
-    corrections, term, rows = reviewed
-    line = f"train F A -o M {OPTIONS} --corrections C"
-    names = chain.words | {"M": tmp_path / "m.h5", "C": corrections}
-    said = flyannot(line, **names)
-    assert said.code == 0
-    assert (
-        f"6 reviewed terms: 3 added ({term} of {rows[3][0]} in 4-6" in said.err and "3 removed (" in said.err
-    )
-    listed = flyannot("annotations A C -o N", **names, N=tmp_path / "new.csv")
-    assert listed.code == 0
-    assert sorted(listed.out.splitlines()) == sorted(
-        f"{'added' if verdict == 'accept' else 'removed'}: {term} of {gene} in {s}"
-        for gene, s, term, verdict in rows
-    )
-    cleaned = {"F": chain.features, "A": tmp_path / "new.csv", "M": tmp_path / "n.h5"}
-    assert flyannot(f"train F A -o M {OPTIONS}", **cleaned).code == 0
-    one, other, before = (of_model(p) for p in (tmp_path / "m.h5", tmp_path / "n.h5", chain.model))
-    assert one[0] == other[0]
-    assert all(np.array_equal(one[1][name], other[1][name], equal_nan=True) for name in one[1])
-    assert any(not np.array_equal(one[1][name], before[1][name], equal_nan=True) for name in one[1])
-    with open_stored(tmp_path / "m.h5") as stored:
+def test_learning_with_corrections_is_learning_from_the_clean_table(flyannot, reviewed):
+    term, rows = reviewed
+    line = f"train features.h5 {TERMS} -o m.h5 {OPTIONS} --corrections corrections.csv"
+    said = flyannot(line, code=0).err
+    assert f"6 reviewed terms: 3 added ({term} of {rows[3][0]} in 4-6" in said and "3 removed (" in said
+    listed = flyannot(f"annotations {TERMS} corrections.csv -o new.csv", code=0)
+    words = {"accept": "added", "reject": "removed"}
+    expected = sorted(f"{words[verdict]}: {term} of {gene} in {s}" for gene, s, term, verdict in rows)
+    assert sorted(listed.out.splitlines()) == expected
+    flyannot(f"train features.h5 new.csv -o n.h5 {OPTIONS}", code=0)
+    (terms, one), (same_terms, other), (_, before) = map(classifier_of, ("m.h5", "n.h5", "model.h5"))
+    assert terms == same_terms
+    assert all(np.array_equal(one[name], other[name], equal_nan=True) for name in one)
+    assert any(not np.array_equal(one[name], before[name], equal_nan=True) for name in one)
+    with open_stored("m.h5") as stored:
         assert len(stored.inputs["corrections"]) == 1
-    assert "up to date" in flyannot(line, **names).err
-    write(corrections, rows[:-1])
-    changed = flyannot(line, **names)
-    assert changed.code == 2 and "corrections" in changed.err and "--force" in changed.err
+    assert "up to date" in flyannot(line).err
+    write("corrections.csv", rows[:-1])
+    changed = flyannot(line, code=2)
+    assert "corrections" in changed.err and "--force" in changed.err
 
 
-def test_an_unsure_term_is_in_no_score_and_a_gene_of_corrections_alone_in_few(flyannot, chain, tmp_path):
-    annotations = read_annotations(chain.annotations)
+def test_an_unsure_term_is_in_no_score_and_a_gene_of_corrections_alone_in_few(flyannot, desk):
+    annotations = read_annotations(TERMS)
     keys = sorted(key for key in annotations.terms_by_gene if key[1] == "4-6")
     term, other = (t for t, _ in annotations.counts("4-6").most_common(2))
     gone = keys[0][0]  # this gene loses all its rows in 4-6
-    table = tmp_path / "annotations.csv"
-    lines = chain.annotations.read_text().splitlines(keepends=True)
+    lines = (desk / TERMS).read_text().splitlines(keepends=True)
     rows_of_gone = (f"{gone},4-6,", f"{gone},,4-6,")
-    table.write_text("".join(line for line in lines if not line.startswith(rows_of_gone)))
-    rows = [[keys[1][0], "4-6", term, "unsure"], [gone, "4-6", other, "accept"]]
-    corrections = write(tmp_path / "corrections.csv", rows)
-    for name, more in (("before", ""), ("after", "--corrections C")):
-        names = {"F": chain.features, "A": table, "J": tmp_path / f"{name}.json", "C": corrections}
-        said = flyannot(f"evaluate F A --folds 3 {OPTIONS} --json J {more}", **names)
-        assert said.code == 0, said.err
-    assert "1 unsure and left out" in said.out or "1 unsure and left out" in said.err
-    before, after = (read_scores(tmp_path / f"{name}.json") for name in ("before", "after"))
-    n = [
-        {r["term"]: r["n_groups"] for r in one["terms"] if r["stage_range"] == "4-6"}
-        for one in (before, after)
-    ]
-    assert n[1][term] == n[0][term] - 1, "unsure: one group fewer"
-    assert n[1][other] == n[0][other] + 1, "the gene without a row counts where it was reviewed"
-    assert all(n[1][t] == n[0][t] for t in n[0] if t not in (term, other)), "and nowhere else"
+    (desk / "a.csv").write_text("".join(line for line in lines if not line.startswith(rows_of_gone)))
+    write("corrections.csv", [[keys[1][0], "4-6", term, "unsure"], [gone, "4-6", other, "accept"]])
+    line = f"evaluate features.h5 a.csv --folds 3 {OPTIONS} --json"
+    flyannot(f"{line} before.json", code=0)
+    said = flyannot(f"{line} after.json --corrections corrections.csv", code=0)
+    assert "1 unsure and left out" in said.out + said.err
+    before, after = (read_scores(desk / f"{name}.json") for name in ("before", "after"))
+    n_before, n_after = (
+        {row["term"]: row["n_groups"] for row in scores["terms"] if row["stage_range"] == "4-6"}
+        for scores in (before, after)
+    )
+    # Unsure: one group fewer.  The gene without a row counts where it was reviewed, and nowhere else.
+    assert n_after == n_before | {term: n_before[term] - 1, other: n_before[other] + 1}
     evaluated = after["evaluated"]["4-6"]
     assert len(evaluated["group"]) == len(before["evaluated"]["4-6"]["group"]) + 1
     assert after["made_from"]["corrections"] and "corrections" not in before["made_from"]
-    report = json.dumps(after["notes"])
-    assert "1 gene without a row in the annotations: known only of the reviewed terms" in report
+    note = "1 gene without a row in the annotations: known only of the reviewed terms"
+    assert note in json.dumps(after["notes"])
 
 
-def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, chain, reviewed, tmp_path):
-    corrections, _, _ = reviewed
-    (tmp_path / "c.toml").write_text(
-        f'data-set = "{chain.embryos.as_posix()}"\noutput = "results"\n[extract]\nstride-px = 32\n'
+def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, reviewed, desk):
+    (desk / "c.toml").write_text(
+        'data-set = "embryos"\noutput = "results"\n[extract]\nstride-px = 32\n'
         "[learn-dict]\nn-atoms = 16\nn-epochs = 1\n[train]\nmin-groups = 4\ninner-folds = 2\n"
         '[evaluate]\nfolds = 2\n[run]\njobs = 1\n[select]\nstage-range = "4-6"\n'
     )
-    first = flyannot("run C", C=tmp_path / "c.toml")
-    assert first.code == 0, first.err
-    again = flyannot("run C --corrections T", C=tmp_path / "c.toml", T=corrections)
-    assert again.code == 0, again.err
-    assert "features.h5" in again.err and re.search(r"making \S*model\.h5: .*corrections", again.err), (
-        again.err
-    )
-    out = tmp_path / "results"
+    flyannot("run c.toml", code=0)
+    again = flyannot("run c.toml --corrections corrections.csv", code=0).err
+    assert "features.h5" in again and re.search(r"making \S*model\.h5: .*corrections", again), again
+    out = desk / "results"
     with open_stored(out / "model.h5") as stored:
         digests, model = stored.inputs["corrections"], stored.digest
     scores = read_scores(out / "scores.json")
     assert scores["made_from"]["corrections"] == digests and scores["model"] == model
     assert any("3 added" in note for note in scores["notes"])
-    assert flyannot("run T", T=out / "run.toml").err.count("making") == 0, "the record names them"
+    assert flyannot("run results/run.toml").err.count("making") == 0, "the record names them"
 
 
-def test_a_table_of_annotations_keeps_what_it_cannot_say(flyannot, chain, tmp_path):
-    annotations = read_annotations(chain.annotations)
+def test_a_table_of_annotations_keeps_what_it_cannot_say(flyannot, desk):
+    annotations = read_annotations(TERMS)
     (gene, stage_range), terms = min(annotations.terms_by_gene.items())
     rows = [[gene, stage_range, t, "unsure"] for t in terms] + [["new", stage_range, min(terms), "accept"]]
-    corrections = write(tmp_path / "corrections.csv", rows)
-    said = flyannot("annotations A C -o N", A=chain.annotations, C=corrections, N=tmp_path / "new.csv")
-    assert said.code == 0 and said.out == "" and "stays in the table as it was" in said.err
+    write("corrections.csv", rows)
+    said = flyannot(f"annotations {TERMS} corrections.csv -o new.csv", code=0)
+    assert said.out == "" and "stays in the table as it was" in said.err
     assert "left out for want of a row: new" in said.err
-    assert read_annotations(tmp_path / "new.csv").terms_by_gene == annotations.terms_by_gene
-    said = flyannot(
-        "annotations A C -o N --new-genes", A=chain.annotations, C=corrections, N=tmp_path / "n.csv"
-    )
+    assert read_annotations("new.csv").terms_by_gene == annotations.terms_by_gene
+    said = flyannot(f"annotations {TERMS} corrections.csv -o n.csv --new-genes")
     assert said.out == f"added: {min(terms)} of new in {stage_range}\n"
-    assert read_annotations(tmp_path / "n.csv").terms_of("new", stage_range) == {min(terms)}
+    assert read_annotations("n.csv").terms_of("new", stage_range) == {min(terms)}
 
 
-def test_curators_are_put_together(flyannot, tmp_path):
-    write(tmp_path / "a.csv", [["Dl", "4-6", "pole cell", "accept"], ["en", "4-6", "pole cell", "reject"]])
+def test_curators_are_put_together(flyannot, desk):
+    write("a.csv", [["Dl", "4-6", "pole cell", "accept"], ["en", "4-6", "pole cell", "reject"]])
     of_ben = [["Dl", "4-6", "pole cell", "reject"], ["en", "4-6", "pole cell", "reject"]]
-    write(tmp_path / "b.csv", of_ben, "2026-01-03", "ben")
-    said = flyannot("curate A B -o M", A=tmp_path / "a.csv", B=tmp_path / "b.csv", M=tmp_path / "m.csv")
-    assert said.code == 0
-    assert "pole cell  anna and ben     2      1   0.00" in said.out
-    assert (
-        "pole cell of Dl in 4-6: anna: accept (2026-01-02), ben: reject (2026-01-03); becomes reject"
-        in said.out
-    )
-    assert (tmp_path / "m.csv").read_text().count("\n") == 3
+    write("b.csv", of_ben, "2026-01-03", "ben")
+    said = flyannot("curate a.csv b.csv -o m.csv", code=0).out
+    assert "pole cell  anna and ben     2      1   0.00" in said
+    verdicts = "anna: accept (2026-01-02), ben: reject (2026-01-03); becomes reject"
+    assert f"pole cell of Dl in 4-6: {verdicts}" in said
+    assert (desk / "m.csv").read_text().count("\n") == 3

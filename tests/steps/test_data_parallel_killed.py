@@ -3,20 +3,16 @@
 import os
 import random
 import signal
-import subprocess
 import sys
 
 import pytest
 
-from flyannot.dataset.folder import read_images
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.steps.engine.task import Execution, run_task
-from flyannot.steps.extract import extract_task
 from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import LearnOptions
-from tests.campaign.test_faults import is_worker
-from tests.cli.test_interruptions import members, wait_for
 from tests.dask_cluster import cluster_in
+from tests.processes import is_worker, members, start_process, wait_for
+from tests.small_embryos import make
 
 OPTIONS = LearnOptions(
     n_atoms=12, n_epochs=2, data_parallel=5, shared=True, learner_option={"variant": "quick"}
@@ -49,22 +45,19 @@ main()
 def folder(chain, tmp_path_factory):
     """A folder with x.h5, so many patches that rounds are worth sending to workers."""
     folder = tmp_path_factory.mktemp("many")
-    run_task(
-        extract_task(read_images(chain.embryos), folder / "x.h5", ExtractOptions(stride_px=4)), Execution()
-    )
+    make(chain.task("descriptors", folder / "x.h5", options=ExtractOptions(stride_px=4)))
     return folder
 
 
 @pytest.fixture(scope="module")
 def expected(folder):
     """The dictionary that one process makes."""
-    run_task(learn_task([folder / "x.h5"], folder / "expected.h5", OPTIONS), Execution())
+    make(learn_task([folder / "x.h5"], folder / "expected.h5", OPTIONS))
     return (folder / "expected.h5").read_bytes()
 
 
 def start(folder, *more, program=("-m", "flyannot")):
-    words = [sys.executable, *program, *LINE.split(), *more]
-    return subprocess.Popen(words, cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    return start_process([sys.executable, *program, *LINE.split(), *more], cwd=folder)
 
 
 def ends_in(expected, folder, run):

@@ -12,15 +12,14 @@ from flyannot.errors import DataError, InputError
 from flyannot.runtime.executor import Executor
 from flyannot.scores.group_outcomes import json_of_scores, read_scores
 from flyannot.steps.annotate import annotate_task
-from flyannot.steps.engine.task import Execution, run_task
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.evaluate import cross_validation_of_model, evaluation_of_files
 from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.options import AnnotateOptions, EvaluateOptions
 from flyannot.steps.train import train_task
 from flyannot.store.reading import open_stored
-from tests.small_embryos import CLASSIFY, STAGE_RANGES
+from tests.small_embryos import CLASSIFY, STAGE_RANGES, make
 
-ONCE, FORCE = Execution(), Execution(force=True)
 CONFIDENCE = {"auc_interval", "brier", "ece"}
 METRICS = {"auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1"}
 
@@ -30,9 +29,8 @@ def stamp(path):
 
 
 def evaluation(chain, path=None, options=CLASSIFY, n_folds=3):
-    return evaluation_of_files((path or chain.features,), chain.annotations, train=options,
-        options=EvaluateOptions(folds=n_folds), seed=1,
-    )  # fmt: skip
+    how = {"train": options, "options": EvaluateOptions(folds=n_folds), "seed": 1}
+    return evaluation_of_files((path or chain.features,), chain.annotations, **how)
 
 
 def scores(chain, path=None, options=CLASSIFY, n_folds=3, jobs=1):
@@ -45,17 +43,16 @@ def scored(chain):
 
 
 def test_scores_have_exactly_the_promised_keys(scored):
-    result = scored
-    for row in result["terms"]:
+    for row in scored["terms"]:
         assert set(row) == {"stage_range", "term", "n_groups", "n_positive", "reason"} | METRICS | CONFIDENCE
         assert (row["auc"] is None) == (row["auc_interval"] is None) == bool(row["reason"])
-    assert set(result["summary"]) == {*STAGE_RANGES, "all"}
-    for summary in result["summary"].values():
+    assert set(scored["summary"]) == {*STAGE_RANGES, "all"}
+    for summary in scored["summary"].values():
         assert set(summary) == {"macro", "weighted_top10", "micro", "ranked_terms", "n_terms"} | CONFIDENCE
         for average in ("macro", "weighted_top10", "micro"):
             assert set(summary[average]) == METRICS
-    assert result["synthetic"] is True
-    assert "NaN" not in json.dumps(result)
+    assert scored["synthetic"] is True
+    assert "NaN" not in json.dumps(scored)
 
 
 def test_scores_are_the_same_for_any_number_of_threads(chain, scored):
@@ -65,38 +62,33 @@ def test_scores_are_the_same_for_any_number_of_threads(chain, scored):
 def test_scores_are_taken_from_their_file_while_it_is_up_to_date(chain, tmp_path):
     path = tmp_path / "s.json"
     task = evaluate_task(evaluation(chain, chain.predictions), path)
-    assert run_task(task, ONCE).made
+    assert make(task).made
     assert read_scores(path) == json.loads(json_of_scores(scores(chain, chain.predictions)))
     before = stamp(path)
-    assert not run_task(task, ONCE).made and stamp(path) == before
+    assert not make(task).made and stamp(path) == before
     other = evaluation(chain, chain.predictions, TrainOptions(exclude_terms=("ubiquitous",)))
-    assert run_task(evaluate_task(other, path), ONCE).made and stamp(path) != before
+    assert make(evaluate_task(other, path)).made and stamp(path) != before
 
 
 def test_the_scores_of_a_model_name_it_and_are_made_as_it_was(own_chain, tmp_path):
     """By its options and its seed; other features or terms than it was trained on are refused."""
-    options = EvaluateOptions(folds=3)
-    run_task(
-        train_task([own_chain.features], own_chain.annotations, tmp_path / "m.h5", CLASSIFY, seed=1), ONCE
-    )
-    found = cross_validation_of_model(tmp_path / "m.h5", [own_chain.features], own_chain.annotations, options)
+    make(own_chain.task("model", tmp_path / "m.h5", seed=1))
+    inputs = tmp_path / "m.h5", [own_chain.features], own_chain.annotations, EvaluateOptions(folds=3)
+    found = cross_validation_of_model(*inputs)
     with open_stored(tmp_path / "m.h5") as stored:
         assert found.model == stored.digest
     result, plain = found.result(), scores(own_chain)
     assert result["model"] == found.model and plain["model"] is None
-    assert {k: result[k] for k in ("terms", "summary", "evaluated")} == {
-        k: plain[k] for k in ("terms", "summary", "evaluated")
-    }
+    assert all(result[name] == plain[name] for name in ("terms", "summary", "evaluated"))
     with open(own_chain.annotations, "a") as table:
         table.write("nobody,4-6,gap\n")
     with pytest.raises(InputError, match="trained on other annotations"):
-        cross_validation_of_model(tmp_path / "m.h5", [own_chain.features], own_chain.annotations, options)
+        cross_validation_of_model(*inputs)
 
 
 def test_excluded_and_rare_terms_are_listed_with_the_reason_and_enter_no_average(chain, scored):
-    plain = scored
-    evaluated = [row for row in plain["terms"] if not row["reason"]]
-    assert evaluated and len(evaluated) < len(plain["terms"])
+    evaluated = [row for row in scored["terms"] if not row["reason"]]
+    assert evaluated and len(evaluated) < len(scored["terms"])
     gone = evaluated[0]["term"]
     result = scores(chain, options=replace(CLASSIFY, exclude_terms=(gone,)))
     for row in result["terms"]:
@@ -122,9 +114,9 @@ def test_a_held_out_test_knows_that_its_genes_are_new(chain, tmp_path):
     rows = chain.annotations.read_text().splitlines()
     table = tmp_path / "seen.csv"
     table.write_text("\n".join(r for r in rows if r.split(",")[0] in seen or r == rows[0]) + "\n")
-    run_task(train_task([chain.features], table, tmp_path / "m.h5", replace(CLASSIFY, min_groups=3)), ONCE)
+    make(train_task([chain.features], table, tmp_path / "m.h5", replace(CLASSIFY, min_groups=3)))
     new = [i for i in read_images(chain.embryos) if i.gene not in seen]
-    run_task(annotate_task(tmp_path / "m.h5", new, tmp_path / "p.h5", AnnotateOptions()), ONCE)
+    make(annotate_task(tmp_path / "m.h5", new, tmp_path / "p.h5", AnnotateOptions()))
     result = scores(chain, tmp_path / "p.h5")
     assert not any("flatter" in note for note in result["notes"])
     assert all(row["n_groups"] == len(genes) - len(seen) for row in result["terms"])
@@ -139,26 +131,8 @@ def test_genes_without_images_get_one_line(own_chain, caplog):
     note = "annotated genes without an image: 2 in 4-6 (nobody, nobody else)"
     assert notes[1:] == [note]
     with caplog.at_level("INFO"):
-        run_task(train_task([own_chain.features], own_chain.annotations, own_chain.model, CLASSIFY), FORCE)
+        make(own_chain.task("model"), force=True)
     assert f"note: {note}" in caplog.messages
-
-
-def test_terms_of_nobody_cannot_be_scored_or_trained(chain, tmp_path):
-    table = tmp_path / "others.csv"
-    table.write_text("gene,stage_range,term\nnobody,4-6,gap\n")
-    with pytest.raises(InputError, match="no gene of .* is annotated"):
-        replace(evaluation(chain), annotations_csv=table).result()
-    with pytest.raises(InputError, match="no term can be trained"):
-        run_task(train_task([chain.features], table, tmp_path / "m.h5", CLASSIFY), ONCE)
-
-
-@pytest.mark.parametrize("step", ["train", "evaluate"])
-def test_a_missing_table_is_not_taken_for_damaged_features(chain, tmp_path, step):
-    with pytest.raises(InputError, match="no such table"):
-        if step == "train":
-            run_task(train_task([chain.features], tmp_path / "none.csv", tmp_path / "m.h5", CLASSIFY), ONCE)
-        else:
-            replace(evaluation(chain), annotations_csv=tmp_path / "none.csv").result()
 
 
 def test_shuffled_terms_score_one_half(own_chain, rng):
@@ -176,19 +150,11 @@ def test_shuffled_terms_score_one_half(own_chain, rng):
     assert abs(np.mean(aucs) - 0.5) < 4 * 0.17 / np.sqrt(len(aucs) / 3)
 
 
-def test_a_stage_range_without_a_trainable_term_is_told_and_the_other_is_trained(own_chain, tmp_path):
+def test_a_stage_range_without_a_trainable_term_is_told_and_the_other_is_trained(own_chain):
     rows = own_chain.annotations.read_text().splitlines()
     own_chain.annotations.write_text("\n".join(r for r in rows if ",11-12," not in r) + "\n")
-    outcome = run_task(
-        train_task([own_chain.features], own_chain.annotations, tmp_path / "m.h5", CLASSIFY), ONCE
-    )
-    assert "11-12: 0 terms" in outcome.summary
-    outcome = run_task(
-        annotate_task(
-            tmp_path / "m.h5", read_images(own_chain.embryos), tmp_path / "p.h5", AnnotateOptions()
-        ),
-        ONCE,
-    )
+    assert "11-12: 0 terms" in make(own_chain.task("model"), force=True).summary
+    outcome = make(own_chain.task("predictions"), force=True)
     assert not outcome.failures and "11-12" not in outcome.summary
 
 
@@ -196,7 +162,7 @@ def test_a_flipped_bit_in_a_file_of_scores_is_found(chain, tmp_path, rng, trials
     """By whoever reads it, and by evaluate, which makes it again."""
     path = tmp_path / "s.json"
     task = evaluate_task(evaluation(chain, chain.predictions), path)
-    run_task(task, ONCE)
+    make(task)
     good = path.read_bytes()
     for at in rng.integers(0, len(good), trials(60)):
         spoiled = bytearray(good)
@@ -210,7 +176,7 @@ def test_a_flipped_bit_in_a_file_of_scores_is_found(chain, tmp_path, rng, trials
             assert found == json.loads(good), "white space"
     path.write_bytes(good.replace(b'"n_groups": 24', b'"n_groups": 25', 1))
     assert path.read_bytes() != good and task.why() == "it is damaged"
-    assert run_task(task, ONCE).made and path.read_bytes() == good
+    assert make(task).made and path.read_bytes() == good
 
 
 @pytest.mark.filterwarnings("error")
@@ -222,3 +188,18 @@ def test_two_annotated_genes_are_scored_without_a_warning_of_numpy(flyannot, own
     own_chain.annotations.write_text("\n".join(["gene,stage_range,term", rows[0], other]) + "\n")
     said = flyannot("evaluate P A --min-groups 2", P=own_chain.predictions, A=own_chain.annotations)
     assert said.code == 0 and "Warning" not in said.err
+
+
+def test_scores_of_what_looks_alike_are_printed_and_written(flyannot, desk):
+    line = "evaluate features.h5 embryos/annotations.csv --folds 2 --min-groups 6 --method ridge"
+    said = flyannot(f"{line} --retrieval --json scores.json", code=0).out
+    scores = json.loads((desk / "scores.json").read_text())["retrieval"]
+    assert list(scores) == [*STAGE_RANGES, "all"]
+    for s in STAGE_RANGES:
+        shared, on_map = scores[s]["shared_terms"], scores[s]["shared_terms_on_map"]
+        assert shared["value"] > shared["chance"]
+        assert on_map["value"] > on_map["chance"] == shared["chance"]
+        assert f"{s}: terms shared with the nearest 10 genes on the map of patterns" in said
+        assert f"{s}: AUC of a gene's other images {scores[s]['same_gene']['value']:.3f}" in said
+    assert scores["all"]["same_gene"]["value"] > 0.5
+    assert "retrieval" not in json.loads(flyannot(f"{line} --json -").out)

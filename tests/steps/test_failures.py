@@ -1,38 +1,29 @@
 """failures.csv: one for all steps of a run, one beside the output of a command by itself."""
 
-import csv
 import threading
 
 from flyannot.steps.engine.failures import list_failures
 from flyannot.steps.engine.task import Outcome
-from tests.small_embryos import write_configuration
-
-
-def rows_of(table):
-    with open(table, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+from tests.small_embryos import rows_of_csv, write_configuration
 
 
 def test_a_run_lists_what_all_its_steps_skipped_with_stage_range_and_gene(flyannot, tmp_path):
     table = tmp_path / "results" / "failures.csv"
-    assert (
-        flyannot("synthesize -o E --n-genes 12 --max-images 2 --stage-range 4-6", E=tmp_path / "embryos").code
-        == 0
-    )
+    flyannot("synthesize -o E --n-genes 12 --max-images 2 --stage-range 4-6", E=tmp_path / "embryos", code=0)
     config = write_configuration(tmp_path, images='[select]\nstage-range = ["4-6"]\n', n_epochs=2)
     broken = tmp_path / "embryos" / "images" / "syn003_4-6_1.png"
     good = broken.read_bytes()
     broken.write_bytes(good[:200])
     said = flyannot("run C", C=config)
     assert said.code == 3 and said.err.count(f"the reasons are in {table}") == 2
-    rows = rows_of(table)
+    rows = rows_of_csv(table)
     assert [row["step"] for row in rows] == ["extract", "annotate"]
     assert {(row["image"], row["stage_range"], row["gene"]) for row in rows} == {
         (f"images/{broken.name}", "4-6", "syn003")
     }
     assert all("damaged" in row["reason"] for row in rows)
     assert [p.name for p in tmp_path.rglob("failures.csv")] == ["failures.csv"]
-    assert flyannot("run C", C=config).code == 3 and rows_of(table) == rows
+    assert flyannot("run C", C=config).code == 3 and rows_of_csv(table) == rows
     broken.write_bytes(good)
     assert flyannot("run C", C=config).code == 0 and not table.exists()
 
@@ -48,4 +39,4 @@ def test_parts_that_end_at_the_same_time_lose_no_line(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(row["output"] for row in rows_of(table)) == [f"d.{i}.h5" for i in parts]
+    assert sorted(row["output"] for row in rows_of_csv(table)) == [f"d.{i}.h5" for i in parts]

@@ -5,14 +5,13 @@ import pytest
 
 from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError
-from flyannot.features.options import PoolOptions
 from flyannot.steps.annotate import CachedFeatures
 from flyannot.steps.engine import parts
 from flyannot.steps.engine import task as task_module
-from flyannot.steps.engine.task import Execution, run_task
-from flyannot.steps.pool import atoms_of_dictionary, pool_task
+from flyannot.steps.pool import atoms_of_dictionary
 from flyannot.store import concatenation, file_cache
 from flyannot.store.reading import open_stored
+from tests.small_embryos import make
 
 
 @pytest.fixture
@@ -37,10 +36,9 @@ def test_pool_looks_the_descriptors_over_once_however_many_tasks_there_are(
         opened.clear()
         atoms_of_dictionary.cache_clear()
         out = tmp_path / f"{per_part}.h5"
-        run_task(pool_task([chain.descriptors], chain.dictionary, out, PoolOptions()), Execution())
-        assert sorted(opened) == sorted(
-            [chain.descriptors, chain.descriptors, chain.dictionary]
-        )  # planned, made
+        make(chain.task("features", out))
+        planned_and_made = [chain.descriptors, chain.descriptors, chain.dictionary]
+        assert sorted(opened) == sorted(planned_and_made)
         written.append(out.read_bytes())
     assert written[0] == written[1]
 
@@ -50,33 +48,20 @@ def test_a_part_damaged_meanwhile_is_found_and_it_alone_made_anew(chain, tmp_pat
     monkeypatch.setattr(parts, "IMAGES_PER_PART", 3)
     out, undisturbed, makes = tmp_path / "f.h5", tmp_path / "u.h5", []
 
-    def task(out=out):
-        run_task(pool_task([chain.descriptors], chain.dictionary, out, PoolOptions()), Execution())
+    def made(make_part, mine, execution, **more):
+        makes.append([part.path for part in mine if not part.path.exists()])
+        parts.make_missing_parts(make_part, mine, execution, **more)
+        if len(makes) == 1:
+            with h5py.File(mine[1].path, "r+") as file:  # its checksums follow
+                next(iter(file.values()))["features"][0, 0] += 1
 
-    def damaging(parts_of, how):
-        def made(make_part, mine, execution, **more):
-            makes.append([part.path for part in mine if not part.path.exists()])
-            parts_of(make_part, mine, execution, **more)
-            how(mine[1].path)
-
-        return made
-
-    def damage(path):
-        with h5py.File(path, "r+") as file:  # its checksums follow
-            next(iter(file.values()))["features"][0, 0] += 1
-
-    with monkeypatch.context() as patched:
-        patched.setattr(task_module, "make_missing_parts", damaging(parts.make_missing_parts, damage))
-        with pytest.raises(DataError, match="1 part is not what was written") as raised:
-            task()
+    monkeypatch.setattr(task_module, "make_missing_parts", made)
+    with pytest.raises(DataError, match="1 part is not what was written") as raised:
+        make(chain.task("features", out))
     assert "run the same command again" in raised.value.fix and not out.exists()
-    with monkeypatch.context() as patched:
-        patched.setattr(
-            task_module, "make_missing_parts", damaging(parts.make_missing_parts, lambda path: None)
-        )
-        task()
+    make(chain.task("features", out))
     assert makes[1] == [makes[0][1]]
-    task(undisturbed)
+    make(chain.task("features", undisturbed))
     assert out.read_bytes() == undisturbed.read_bytes()
 
 
@@ -91,7 +76,7 @@ def test_datasets_of_a_stage_range_that_is_whole_are_closed(chain, tmp_path, mon
         n_open.append((h5py.h5f.get_obj_count(file.id, h5py.h5f.OBJ_DATASET), len(datasets)))
 
     monkeypatch.setattr(concatenation, "_stream", counted)
-    run_task(pool_task([chain.descriptors], chain.dictionary, tmp_path / "f.h5", PoolOptions()), Execution())
+    make(chain.task("features", tmp_path / "f.h5"))
     with open_stored(chain.features) as stored:
         assert len(n_open) > len(stored.stage_ranges) > 1
     assert all(n == mine for n, mine in n_open)

@@ -1,6 +1,8 @@
 """Vectors of another program do all that ours do."""
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored
 
+TERMS = "embryos/annotations.csv"
 _OPTIONS = "--min-groups 6 --method ridge"
 
 
@@ -28,97 +31,83 @@ def vectors(chain):
 
 
 @pytest.fixture
-def imported(flyannot, vectors, tmp_path):
-    np.savez(tmp_path / "network.npz", **vectors)
-    said = flyannot("import features T -o F", T=tmp_path / "network.npz", F=tmp_path / "features.h5")
-    assert said.code == 0, said.err
-    return tmp_path / "features.h5"
+def imported(flyannot, vectors, desk):
+    """Features made of them, in the working folder."""
+    np.savez("network.npz", **vectors)
+    flyannot("import features network.npz -o network.h5", code=0)
+    return desk / "network.h5"
 
 
-def test_the_vectors_are_those_of_the_table_in_the_order_of_images(imported, chain):
-    with open_stored(imported) as mine, open_stored(chain.features) as ours:
-        for s in ours.stage_ranges:
-            (columns, X), (expected, Y) = read_features([mine], s), read_features([ours], s)
-            assert columns["image"] == expected["image"] and columns["gene"] == expected["gene"]
+def assert_same_features(path, expected_path):
+    with open_stored(path) as stored, open_stored(expected_path) as expected:
+        for s in expected.stage_ranges:
+            (columns, X), (expected_columns, Y) = (read_features([one], s) for one in (stored, expected))
+            assert all(columns[name] == expected_columns[name] for name in ("image", "gene", "fbgn", "view"))
             assert np.array_equal(X, Y)
 
 
-def test_every_format_makes_the_same_file(flyannot, vectors, imported, tmp_path):
+def test_the_vectors_are_those_of_the_table_in_the_order_of_images(imported, chain):
+    assert_same_features(imported, chain.features)
+
+
+def test_every_format_makes_the_same_file(flyannot, vectors, imported):
     anndata, pandas = pytest.importorskip("anndata"), pytest.importorskip("pandas")
     frame = pandas.DataFrame({n: list(v) for n, v in vectors.items() if n != "vector"})
-    frame.assign(vector=list(vectors["vector"])).to_parquet(tmp_path / "network.parquet")
+    frame.assign(vector=list(vectors["vector"])).to_parquet("network.parquet")
     obs = frame.drop(columns="image").set_index(pandas.Index(frame["image"].astype(object)))
-    anndata.AnnData(vectors["vector"], obs=obs).write_h5ad(tmp_path / "network.h5ad")
+    anndata.AnnData(vectors["vector"], obs=obs).write_h5ad("network.h5ad")
     for kind in ("parquet", "h5ad"):
-        said = flyannot(f"import features {tmp_path}/network.{kind} -o {tmp_path}/{kind}.h5")
-        assert said.code == 0, said.err
-        with open_stored(imported) as mine, open_stored(tmp_path / f"{kind}.h5") as other:
-            for s in mine.stage_ranges:
-                np.testing.assert_equal(read_features([mine], s), read_features([other], s))
+        flyannot(f"import features network.{kind} -o {kind}.h5", code=0)
+        assert_same_features(f"{kind}.h5", imported)
 
 
-def test_they_are_evaluated_and_compared_as_ours_and_score_the_same(flyannot, imported, chain, tmp_path):
-    for name, file in (("mine", imported), ("ours", chain.features)):
-        said = flyannot(f"evaluate {file} A --folds 2 {_OPTIONS} --retrieval --json {tmp_path}/{name}.json",
-                        A=chain.annotations)  # fmt: skip
-        assert said.code == 0, said.err
-    mine, ours = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("mine", "ours"))
-    assert mine["terms"] == ours["terms"] and mine["retrieval"] == ours["retrieval"]
-    said = flyannot(f"compare {tmp_path}/mine.json {tmp_path}/ours.json")
-    assert said.code == 0, said.err
-
-
-def test_they_train_annotate_and_are_reported_without_maps(flyannot, imported, chain, tmp_path):
-    for line in (
-        f"train features.h5 A -o model.h5 {_OPTIONS}",
-        "annotate model.h5 features.h5 -o predictions.h5",
-        f"evaluate features.h5 A --folds 2 {_OPTIONS} --json scores.json",
-    ):
-        words = " ".join(f"{tmp_path}/{w}" if w.endswith((".h5", ".json")) else w for w in line.split())
-        said = flyannot(words, A=chain.annotations)
-        assert said.code == 0, said.err
-    for words in (f"show {tmp_path}/model.h5", f"verify {tmp_path}/features.h5 {tmp_path}/model.h5"):
-        assert flyannot(words).code == 0
-    said = flyannot(f"report {tmp_path} --data-set D", D=chain.embryos)
-    assert said.code == 0, said.err
-    page = (tmp_path / "report.html").read_text()
-    assert "made by another program, and have no patches" in page and 'class="map"' not in page
-
-
-def test_ours_are_annotated_from_features_as_from_pictures(flyannot, chain, tmp_path):
-    said = flyannot("annotate M F -o O", M=chain.model, F=chain.features, O=tmp_path / "p.h5")
-    assert said.code == 0, said.err
-    assert (tmp_path / "p.csv").read_text() == chain.predictions.with_suffix(".csv").read_text()
-
-
-def test_they_are_searched_by_image_and_gene_and_a_picture_is_refused_plainly(
-    flyannot, imported, chain, tmp_path
-):
+def test_they_are_evaluated_searched_and_compared_as_ours_and_score_the_same(flyannot, imported):
     with open_stored(imported) as stored:
         image = stored.array("4-6", "image")[0]
-    tables = []
-    for number, file in enumerate((imported, chain.features)):
-        said = flyannot("similar F I -o T", F=file, I=image, T=tmp_path / f"{number}.csv")
-        assert said.code == 0, said.err
-        tables.append((tmp_path / f"{number}.csv").read_text())
-    assert tables[0] == tables[1]
-    picture = next((chain.embryos / "images").glob("*_4-6_1.png"))
-    copy = tmp_path / "new.png"
-    copy.write_bytes(picture.read_bytes())
-    for words in (f"similar F {copy} -o T --stage-range 4-6", f"similar F {image} -o T --force --pictures P"):
-        said = flyannot(words, F=imported, T=tmp_path / "t.csv", P=tmp_path / "why")
-        assert said.code == 2 and "imported" in said.err
+    scores, alike = [], []
+    for name in ("network", "features"):
+        line = f"evaluate {name}.h5 {TERMS} --folds 2 {_OPTIONS} --retrieval --json {name}.json"
+        flyannot(line, code=0)
+        scores.append(json.loads(Path(f"{name}.json").read_text()))
+        flyannot(f"similar {name}.h5 {image} -o {name}.csv", code=0)
+        alike.append(Path(f"{name}.csv").read_text())
+    assert all(scores[0][what] == scores[1][what] for what in ("terms", "retrieval"))
+    assert alike[0] == alike[1]
+    flyannot("compare network.json features.json", code=0)
 
 
-def test_a_model_of_them_refuses_pictures(flyannot, imported, chain, tmp_path):
-    assert (
-        flyannot(f"train F A -o M {_OPTIONS}", F=imported, A=chain.annotations, M=tmp_path / "m.h5").code == 0
-    )
-    for command in ("annotate M D -o P", "explain M D"):
-        said = flyannot(command, M=tmp_path / "m.h5", D=chain.embryos, P=tmp_path / "p.h5")
-        assert said.code == 2 and "imported features" in said.err, said.err
-    said = flyannot("annotate M F -o P", M=tmp_path / "m.h5", F=chain.features, P=tmp_path / "p.h5")
-    assert said.code == 65 and "made in another way" in said.err
+def test_they_train_annotate_and_are_reported_without_maps(flyannot, imported, chain):
+    folder = Path("results")
+    folder.mkdir()
+    imported.rename(folder / "features.h5")
+    for line in (
+        f"train results/features.h5 {TERMS} -o results/model.h5 {_OPTIONS}",
+        "annotate results/model.h5 results/features.h5 -o results/predictions.h5",
+        f"evaluate results/features.h5 {TERMS} --folds 2 {_OPTIONS} --json results/scores.json",
+        "show results/model.h5",
+        "verify results/features.h5 results/model.h5",
+        "report results --data-set embryos",
+    ):
+        flyannot(line, code=0)
+    page = (folder / "report.html").read_text()
+    assert "made by another program, and have no patches" in page and 'class="map"' not in page
+    for line in ("annotate results/model.h5 embryos -o p.h5", "explain results/model.h5 embryos"):
+        assert "imported features" in flyannot(line, code=2).err
+    said = flyannot("annotate results/model.h5 features.h5 -o p.h5", code=65)
+    assert "made in another way" in said.err
+
+
+def test_ours_are_annotated_from_features_as_from_pictures(flyannot, desk, chain):
+    flyannot("annotate model.h5 features.h5 -o p.h5", code=0)
+    assert (desk / "p.csv").read_text() == chain.predictions.with_suffix(".csv").read_text()
+
+
+def test_what_takes_pictures_refuses_them(flyannot, imported, chain):
+    with open_stored(imported) as stored:
+        image = stored.array("4-6", "image")[0]
+    shutil.copy(next((chain.embryos / "images").glob("*_4-6_1.png")), "new.png")
+    for words in ("new.png -o t.csv --stage-range 4-6", f"{image} -o t.csv --pictures why"):
+        assert "imported" in flyannot(f"similar network.h5 {words}", code=2).err
 
 
 @pytest.mark.parametrize(
@@ -133,10 +122,9 @@ def test_a_model_of_them_refuses_pictures(flyannot, imported, chain, tmp_path):
         (lambda t: t.update(gene=np.array([{}] * len(t["image"]))), 65, "cannot be read"),
     ],
 )
-def test_a_table_that_cannot_be_meant_is_refused(flyannot, vectors, tmp_path, change, code, words):
+def test_a_table_that_cannot_be_meant_is_refused(flyannot, vectors, desk, change, code, words):
     table = dict(vectors)
     change(table)
-    np.savez(tmp_path / "t.npz", **table)
-    said = flyannot("import features T -o F", T=tmp_path / "t.npz", F=tmp_path / "f.h5")
-    assert said.code == code and words in said.err, said.err
-    assert not (tmp_path / "f.h5").exists()
+    np.savez("t.npz", **table)
+    assert words in flyannot("import features t.npz -o f.h5", code=code).err
+    assert not (desk / "f.h5").exists()

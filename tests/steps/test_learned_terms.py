@@ -1,9 +1,8 @@
 """Nothing is presented as more than it is: what train, show, annotate and evaluate say of weak terms."""
 
-import csv
 import json
 import re
-import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,18 +14,13 @@ from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.steps.evaluation import nothing_evaluated
 from flyannot.steps.loaded_model import load_model
 from flyannot.store.reading import open_stored
-from tests.cli.test_cli import faulty
-from tests.small_embryos import STAGE_RANGES
+from tests.small_embryos import STAGE_RANGES, rows_of_csv
 
-NAMED = [
-    "gene", "fbgn", "image", "group", "stage_range", "term", "decision_value", "probability", "threshold",
-    "answer", "n_genes", "auc", "auc_low", "auc_high", "in_training", "quality_warnings",
-]  # fmt: skip
-
-
-def rows_of(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+TERMS = "embryos/annotations.csv"
+NAMED = (
+    "gene fbgn image group stage_range term decision_value probability threshold answer n_genes auc auc_low "
+    "auc_high in_training quality_warnings"
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,23 +30,17 @@ def models(chain):
 
 
 def test_every_prediction_says_what_it_rests_on(chain, models):
-    rows = rows_of(chain.predictions.with_suffix(".csv"))
-    assert list(rows[0]) == list(PREDICTION_COLUMNS) == NAMED
+    rows = rows_of_csv(chain.predictions.with_suffix(".csv"))
+    assert list(rows[0]) == list(PREDICTION_COLUMNS) == NAMED.split()
     annotations = read_annotations(chain.annotations)
     for row in rows:
         model = models[row["stage_range"]]
         j = model.terms.index(row["term"])
-        carriers = [
-            gene
-            for (gene, s), terms in annotations.terms_by_gene.items()
-            if s == row["stage_range"] and row["term"] in terms
-        ]
-        assert int(row["n_genes"]) == len(carriers)
+        n_carriers = annotations.counts(row["stage_range"])[row["term"]]
+        assert int(row["n_genes"]) == n_carriers
         assert row["in_training"] == "yes"
         for name in ("auc", "auc_low", "auc_high"):
-            assert row[name] == (
-                "" if len(carriers) < LEAST_GENES else f"{getattr(model.model, name)[j]:.4f}"
-            )
+            assert row[name] == ("" if n_carriers < LEAST_GENES else f"{getattr(model.model, name)[j]:.4f}")
         threshold, probability = float(row["threshold"]), float(row["probability"])
         assert 0 < threshold < 1
         assert row["answer"] == {1: "yes", 0: "undetermined", -1: "no"}[np.sign(probability - threshold)]
@@ -63,7 +51,7 @@ def test_a_term_of_which_nothing_was_learned_is_seen_as_that(flyannot, chain, mo
     """It gives every gene the probability of its threshold, and the answer to none."""
     unlearned = {(s, m.terms[j]) for s, m in models.items() for j in np.flatnonzero(m.model.slope == 0)}
     assert unlearned, "the small chain has one"
-    rows = rows_of(chain.predictions.with_suffix(".csv"))
+    rows = rows_of_csv(chain.predictions.with_suffix(".csv"))
     for row in rows:
         assert ((row["stage_range"], row["term"]) in unlearned) == (row["answer"] == "undetermined")
         assert (row["answer"] == "undetermined") == (row["probability"] == row["threshold"])
@@ -95,79 +83,72 @@ def test_show_lists_terms_and_the_header_on_request(flyannot, chain, models):
     assert "24 of them of genes that the model learned from" in said.out and "   yes" in said.out
 
 
-def test_train_says_in_one_line_per_stage_range_what_is_weak(flyannot, chain, tmp_path):
-    line = "train F A -o M --min-groups 4 --inner-folds 2 --jobs 1 --quiet"
-    said = flyannot(line, F=chain.features, A=chain.annotations, M=tmp_path / "m.h5")
-    assert said.code == 0 and len(said.err.splitlines()) == len(STAGE_RANGES)
-    for line, stage_range in zip(said.err.splitlines(), STAGE_RANGES):
+def test_train_says_in_one_line_per_stage_range_what_is_weak(flyannot, desk):
+    line = f"train features.h5 {TERMS} -o m.h5 --min-groups 4 --inner-folds 2 --quiet"
+    said = flyannot(line, code=0).err.splitlines()
+    assert len(said) == len(STAGE_RANGES)
+    for line, stage_range in zip(said, STAGE_RANGES):
         assert line.startswith(f"warning: {stage_range}: ") and f"fewer than {FEW_GENES} genes" in line
-        assert line.endswith(f"flyannot show {tmp_path / 'm.h5'}")
-    assert "untested" in said.err
+        assert line.endswith("flyannot show m.h5")
+    assert "untested" in " ".join(said)
 
 
-def test_a_dictionary_of_few_patches_an_atom_is_remarked_on(flyannot, chain, tmp_path):
-    line = "learn-dict X -o D --stage-range 4-6 --max-patches 300 --n-epochs 1 --n-atoms "
-    said = flyannot(line + "40", X=chain.descriptors, D=tmp_path / "d.h5")
-    assert said.code == 0 and "4-6: 7.5 patches an atom" in said.err and "--n-atoms 30" in said.err
-    said = flyannot(line + "30", X=chain.descriptors, D=tmp_path / "e.h5")
-    assert said.code == 0 and "patches an atom" not in said.err
+def test_a_dictionary_of_few_patches_an_atom_is_remarked_on(flyannot, desk):
+    line = "learn-dict descriptors.h5 --stage-range 4-6 --max-patches 300 --n-epochs 1"
+    said = flyannot(f"{line} -o d.h5 --n-atoms 40", code=0).err
+    assert "4-6: 7.5 patches an atom" in said and "--n-atoms 30" in said
+    assert "patches an atom" not in flyannot(f"{line} -o e.h5 --n-atoms 30", code=0).err
 
 
 def test_images_of_a_stage_range_that_the_model_does_not_know_are_left_out_and_said(
-    flyannot, own_chain, tmp_path
+    flyannot, own_chain, monkeypatch
 ):
     """No image was skipped for a fault: the exit code is 0."""
+    monkeypatch.chdir(own_chain.folder)
     table = own_chain.embryos / "images.csv"
     table.write_text(table.read_text().replace(",11-12,", ",7-8,"))
-    named = {"M": own_chain.model, "E": own_chain.embryos, "O": tmp_path / "p.h5"}
     n_images = sum(image.stage_range == "7-8" for image in read_images(own_chain.embryos))
-    said = flyannot("annotate M E -o O --jobs 1", **named)
-    assert said.code == 0 and not (tmp_path / "failures.csv").exists()
-    assert f"7-8: {n_images} images were left out, the model knows no term of this stage range" in said.err
-    assert {row["stage_range"] for row in rows_of(tmp_path / "p.csv")} == {"4-6"}
-    error, fix = faulty(flyannot("annotate M E -o O --stage-range 7-8 --force", **named), 2)
-    assert "knows terms of stage range 4-6 and 11-12, and the images are of 7-8" in error
-    assert "4-6 or 11-12" in fix
+    said = flyannot("annotate model.h5 embryos -o p.h5 --jobs 1", code=0).err
+    assert not Path("failures.csv").exists()
+    assert f"7-8: {n_images} images were left out, the model knows no term of this stage range" in said
+    assert {row["stage_range"] for row in rows_of_csv("p.csv")} == {"4-6"}
 
 
 def test_quality_warnings_stand_beside_every_prediction_with_the_name_of_the_image(
-    flyannot, own_chain, tmp_path
+    flyannot, own_chain, monkeypatch
 ):
-    images = [image for image in read_images(own_chain.embryos) if image.stage_range == "4-6"]
+    monkeypatch.chdir(own_chain.folder)
     groups = {}
-    for image in images:
-        groups.setdefault(image.gene, []).append(image)
+    for image in read_images(own_chain.embryos):
+        if image.stage_range == "4-6":
+            groups.setdefault(image.gene, []).append(image)
     alone, several = (next(g for g in groups.values() if (len(g) > 1) == many) for many in (False, True))
     for image in (alone[0], several[0]):
         Image.new("L", Image.open(image.path).size, 255).save(image.path)
-    named = {"M": own_chain.model, "E": own_chain.embryos, "O": tmp_path / "p.h5"}
-    assert flyannot("annotate M E -o O --stage-range 4-6 --jobs 1", **named).code == 0
-    found = {row["gene"]: row["quality_warnings"] for row in rows_of(tmp_path / "p.csv")}
+    flyannot("annotate model.h5 embryos -o p.h5 --stage-range 4-6 --jobs 1", code=0)
+    found = {row["gene"]: row["quality_warnings"] for row in rows_of_csv("p.csv")}
     assert found.pop(alone[0].gene) == "blank"
     assert found.pop(several[0].gene) == f"{several[0].name}: blank"
     assert set(found.values()) == {""}
-    assert "2 with a quality warning" in flyannot("show O", **named).out
+    assert "2 with a quality warning" in flyannot("show p.h5").out
 
 
-def test_an_evaluation_of_nothing_says_what_is_missing_and_fails(flyannot, chain, tmp_path):
-    named = {"F": chain.features, "A": chain.annotations, "S": tmp_path / "s.json", "P": chain.predictions}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        said = flyannot("evaluate F A --json S --folds 24", **named)
-    assert said.code == 1 and " AUC " not in said.out and "not evaluable" in said.out
+@pytest.mark.filterwarnings("error")
+def test_an_evaluation_of_nothing_says_what_is_missing_and_fails(flyannot, desk):
+    said = flyannot(f"evaluate features.h5 {TERMS} --json s.json --folds 24", code=1)
+    assert " AUC " not in said.out and "not evaluable" in said.out
     error, fix = said.err.splitlines()[-2:]
     assert "nothing could be evaluated: 24 genes are annotated" in error and "24 genes with a term" in error
     assert "annotate more genes" in fix
-    assert json.loads((tmp_path / "s.json").read_text())["summary"]["all"]["n_terms"] == 0
-    assert flyannot("evaluate F A --folds 30", **named).err.splitlines()[-2:] == [
-        error.replace("24 genes with a term and 24", "30 genes with a term and 30"), fix,
-    ]  # fmt: skip
-    head, *rows = chain.annotations.read_text().splitlines()
-    gene = rows[0].split(",")[0]
-    one = tmp_path / "one.csv"
-    one.write_text("\n".join([head, *(row for row in rows if row.startswith(gene + ","))]) + "\n")
-    said = flyannot("evaluate P ONE", ONE=one, **named)
-    assert said.code == 1 and "1 gene is annotated" in said.err and "carry and others lack" in said.err
+    assert json.loads(Path("s.json").read_text())["summary"]["all"]["n_terms"] == 0
+    of_30 = error.replace("24 genes with a term and 24", "30 genes with a term and 30")
+    said = flyannot(f"evaluate features.h5 {TERMS} --folds 30")
+    assert said.err.splitlines()[-2:] == [of_30, fix]
+    head, first, *rows = Path(TERMS).read_text().splitlines()
+    of_one_gene = [row for row in [first, *rows] if row.split(",")[0] == first.split(",")[0]]
+    Path("one.csv").write_text("\n".join([head, *of_one_gene]) + "\n")
+    said = flyannot("evaluate predictions.h5 one.csv", code=1).err
+    assert "1 gene is annotated" in said and "carry and others lack" in said
 
 
 def test_a_run_of_too_few_genes_makes_its_report_and_does_not_look_like_success(flyannot, tmp_path):
@@ -183,18 +164,15 @@ def test_a_run_of_too_few_genes_makes_its_report_and_does_not_look_like_success(
         assert (tmp_path / "results" / "report.html").is_file() and "report.html" in said.err.splitlines()[-3]
 
 
-def test_an_answer_can_be_chosen_otherwise_as_the_help_says(flyannot, chain, tmp_path):
+def test_an_answer_can_be_chosen_otherwise_as_the_help_says(flyannot, desk):
     """A larger sensitivity is a lower threshold, in the table too."""
-    thresholds = {}
-    named = {"F": chain.features, "A": chain.annotations, "E": chain.embryos, "M": tmp_path / "m.h5"}
-    for name in ("sensitivity=1", "precision=1"):
-        more = f"--min-groups 4 --inner-folds 2 --stage-range 4-6 --operating-point {name} --force"
-        assert flyannot(f"train F A -o M --jobs 1 {more}", **named).code == 0
-        line = "annotate M E -o O --jobs 1 --stage-range 4-6 --force"
-        assert flyannot(line, O=tmp_path / "p.h5", **named).code == 0
-        rows = rows_of(tmp_path / "p.csv")
-        thresholds[name] = {row["term"]: float(row["threshold"]) for row in rows}
-    low, high = thresholds.values()
+    thresholds = []
+    train = f"train features.h5 {TERMS} -o m.h5 --min-groups 4 --inner-folds 2 --stage-range 4-6 --force"
+    for point in ("sensitivity=1", "precision=1"):
+        flyannot(f"{train} --operating-point {point}", code=0)
+        flyannot("annotate m.h5 embryos -o p.h5 --stage-range 4-6 --force", code=0)
+        thresholds.append({row["term"]: float(row["threshold"]) for row in rows_of_csv("p.csv")})
+    low, high = thresholds
     assert all(low[term] <= high[term] for term in low) and any(low[term] < high[term] for term in low)
     for command in ("train", "annotate"):
         said = " ".join(flyannot(f"{command} --help").out.split())
@@ -205,9 +183,11 @@ def test_genes_that_are_enough_but_not_in_every_fold_are_explained_as_that():
     """Two genes carry the term, two do not, and a fold has both of one kind."""
     evaluated = {"4-6": {"gene": ["a", "b", "c", "d"], "fold": [0, 0, 1, 1]}}
     result = {
-        "summary": {"all": {"n_terms": 0}}, "evaluated": evaluated, "terms": [{"n_positive": 2}],
+        "summary": {"all": {"n_terms": 0}},
+        "evaluated": evaluated,
+        "terms": [{"n_positive": 2}],
         "made_from": {"evaluate": {"folds": 2}, "train": {"min_groups": 2}},
-    }  # fmt: skip
+    }
     assert "in 2 folds too few genes with it, or without it" in nothing_evaluated(result).message
     result["made_from"]["train"]["min_groups"] = 3
     assert "at least 3 genes with a term and 2 without it are needed" in nothing_evaluated(result).message

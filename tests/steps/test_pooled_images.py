@@ -24,13 +24,13 @@ def made(flyannot, tmp_path, monkeypatch):
     with monkeypatch.context() as changed:
         changed.setattr(annotate, "features_of", coded)
         changed.setattr(loaded_model, "atoms_of_features", atoms_that_code_nothing)
-        assert flyannot("run C", C=write_configuration(tmp_path)).code == 0
+        flyannot("run C", C=write_configuration(tmp_path), code=0)
     return tmp_path
 
 
 def test_the_predictions_of_a_run_are_those_of_the_command(made, flyannot):
     results, out = made / "results", made / "p.h5"
-    assert flyannot("annotate M E -o O", M=results / "model.h5", E=made / "embryos", O=out).code == 0
+    flyannot("annotate M E -o O", M=results / "model.h5", E=made / "embryos", O=out, code=0)
     assert out.read_bytes() == (results / "predictions.h5").read_bytes()
     assert out.with_suffix(".csv").read_bytes() == (results / "predictions.csv").read_bytes()
 

@@ -1,6 +1,5 @@
 """What looks alike, as a user asks it."""
 
-import csv
 import shutil
 
 import numpy as np
@@ -16,11 +15,7 @@ from flyannot.steps.similar import COLUMNS
 from flyannot.steps.similar_pictures import parts_of_similarity
 from flyannot.store.features import read_features, read_features_of_image
 from flyannot.store.reading import open_stored
-
-
-def rows_of(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
+from tests.small_embryos import rows_of_csv
 
 
 @pytest.fixture
@@ -30,9 +25,8 @@ def asked(flyannot, chain, tmp_path):
     def ask(*queries, file=chain.features, more=""):
         out = tmp_path / "similar.csv"
         named = {f"Q{i}": query for i, query in enumerate(queries)}
-        said = flyannot(f"similar F {' '.join(named)} -o T --force {more}", F=file, T=out, **named)
-        assert said.code == 0, said.err
-        return rows_of(out)
+        flyannot(f"similar F {' '.join(named)} -o T --force {more}", F=file, T=out, **named, code=0)
+        return rows_of_csv(out)
 
     return ask
 

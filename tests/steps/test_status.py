@@ -17,12 +17,13 @@ from flyannot.runtime.locks import _path_of_lock, exclusive_lock
 from flyannot.steps.engine import task as task_module
 from flyannot.steps.engine.parts import folder_of_parts
 from flyannot.steps.runs.configuration import Configuration, option_tables, write_record
+from tests.processes import CLI, start_process
 from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL, write_configuration
 
 OPTIONS = option_tables()
 STEPS = ["extract", "learn-dict", "pool", "train", "annotate", "evaluate", "report"]
 N_IMAGES = 108  # of the chain
-LINE = "extract E -o D --stride-px 16 --jobs 1"
+LINE = "extract embryos -o descriptors.h5 --stride-px 16 --jobs 1"
 
 
 def record(chain, **options):
@@ -34,15 +35,17 @@ def record(chain, **options):
 
 
 @pytest.fixture
-def of_run(own_chain):
+def of_run(own_chain, monkeypatch):
+    """The chain in the folder of a run, which is the working folder."""
+    monkeypatch.chdir(own_chain.folder)
     return record(own_chain)
 
 
 @pytest.fixture
 def status(flyannot):
-    """status(folder) -> (state of the run, step -> what is said of it)."""
+    """status(folder) -> (state of the run, step -> what is said of it); else of the working folder."""
 
-    def ask(folder):
+    def ask(folder="."):
         before = state_of(folder)
         said = flyannot("status F --json", F=folder)
         assert said.code == 0 and said.err == "" and state_of(folder) == before, "nothing is written"
@@ -60,29 +63,30 @@ def states(steps):
     return [one["state"] for one in steps.values()]
 
 
-def break_off(flyannot, chain, monkeypatch):
-    """Leave the parts of an extraction, as if it had been killed before they were joined."""
+@pytest.fixture
+def parts(flyannot, of_run, monkeypatch):
+    """The parts of an extraction that was killed before they were joined: the second has 64 images."""
 
     def killed(*arguments):
         raise FlyannotError("killed")
 
-    chain.descriptors.unlink()
+    of_run.descriptors.unlink()
     with monkeypatch.context() as patched:
         patched.setattr(task_module, "join_parts", killed)
-        assert flyannot(LINE, E=chain.embryos, D=chain.descriptors).code == 1
-    parts = sorted(folder_of_parts(chain.descriptors).glob("*.h5"), key=lambda p: p.stat().st_size)
+        flyannot(LINE, code=1)
+    parts = sorted(folder_of_parts(of_run.descriptors).glob("*.h5"), key=lambda p: p.stat().st_size)
     assert len(parts) == 2
-    return parts[1]  # the larger one, of 64 images
+    return parts
 
 
 def test_what_is_done_and_what_waits(status, of_run):
-    state, steps = status(of_run.folder)
+    state, steps = status()
     assert list(steps) == STEPS and state == "interrupted"
     assert states(steps) == ["done"] * 5 + ["waiting"] * 2
     assert all(steps[s]["n_done"] == steps[s]["n_total"] == N_IMAGES for s in ("extract", "pool", "annotate"))
     assert steps["learn-dict"]["n_done"] == steps["learn-dict"]["n_total"] == 2 * LEARN.n_epochs
     shutil.rmtree(of_run.embryos)  # moved, or on another machine: what it would say is left out
-    assert states(status(of_run.folder)[1]) == ["done"] * 5 + ["waiting"] * 2
+    assert states(status()[1]) == ["done"] * 5 + ["waiting"] * 2
 
 
 def test_other_options_outdate_a_step_and_what_follows(status, own_chain):
@@ -99,79 +103,72 @@ def test_other_options_outdate_a_step_and_what_follows(status, own_chain):
 
 
 def test_a_file_made_from_another_is_outdated_and_one_cut_short_is_damaged(flyannot, status, of_run):
-    line = "learn-dict D -o L --n-atoms 24 --n-epochs 2 --learner-option variant=released"
-    assert flyannot(f"{line} --learner-option n-sweeps=3 --seed 1 --force", D=of_run.descriptors,
-                    L=of_run.dictionary).code == 0  # fmt: skip
+    line = "learn-dict descriptors.h5 -o dictionary.h5 --n-atoms 24 --n-epochs 2 --seed 1 --force"
+    flyannot(f"{line} --learner-option variant=released --learner-option n-sweeps=3", code=0)
     of_run.model.write_bytes(of_run.model.read_bytes()[:1000])
-    _, steps = status(of_run.folder)
+    _, steps = status()
     assert steps["learn-dict"]["why"] == "seed was 1 and is now 0"
     assert steps["pool"]["why"] == "it was made from other dictionary"
     assert steps["train"]["state"] == "damaged" and "flyannot verify" in steps["train"]["why"]
 
 
-def test_parts_that_nobody_works_on_are_interrupted(flyannot, status, of_run, monkeypatch):
-    part = break_off(flyannot, of_run, monkeypatch)
-    other = next(p for p in part.parent.iterdir() if p != part)
-    other.unlink()
-    state, steps = status(of_run.folder)
+def test_parts_that_nobody_works_on_are_interrupted(status, of_run, parts):
+    parts[0].unlink()
+    state, steps = status()
     assert (state, steps["extract"]["state"]) == ("interrupted", "interrupted")
     assert (steps["extract"]["n_done"], steps["extract"]["n_total"]) == (64, N_IMAGES)
     assert steps["extract"]["per_second"] is None and steps["extract"]["holders"] == []
     record(of_run, extract=OPTIONS["extract"](stride_px=4))  # then these parts are of no use
-    assert status(of_run.folder)[1]["extract"]["state"] == "waiting"
+    assert status()[1]["extract"]["state"] == "waiting"
 
 
-def test_while_it_runs_rate_and_time_left_come_from_its_parts(flyannot, status, of_run, monkeypatch):
-    part = break_off(flyannot, of_run, monkeypatch)
-    other = next(p for p in part.parent.iterdir() if p != part)
+def test_while_it_runs_rate_and_time_left_come_from_its_parts(flyannot, status, of_run, parts):
+    other, part = parts
     with exclusive_lock(of_run.descriptors):
         lock = _path_of_lock(of_run.descriptors)
         since = lock.stat().st_mtime
         os.utime(other, (since - 500, since - 500))  # of an earlier run: done, but no measure of this one
         os.utime(part, (since + 32, since + 32))
-        state, steps = status(of_run.folder)
+        state, steps = status()
         found = steps["extract"]
         assert state == found["state"] == "running" and found["n_done"] == N_IMAGES
         assert found["per_second"] == pytest.approx(64 / 32, rel=1e-3)
         other.unlink()
-        found = status(of_run.folder)[1]["extract"]
+        found = status()[1]["extract"]
         assert found["n_done"] == 64 and found["seconds_left"] == pytest.approx(22, rel=1e-3)
         (holder,) = found["holders"]
         assert holder["process"] == os.getpid() and holder["machine"] == platform.node()
-        said = flyannot("status F", F=of_run.folder).out
+        said = flyannot("status .").out
         assert re.search(r"^extract +running +64 of 108 images +2 images +22 s$", said, re.MULTILINE), said
         part.unlink()
-        found = status(of_run.folder)[1]["extract"]
+        found = status()[1]["extract"]
         assert found["state"] == "running" and found["n_done"] == 0 and found["seconds_left"] is None
 
 
 def test_a_lock_left_by_a_killed_process_is_no_run_and_one_of_another_machine_may_be(
-    flyannot, status, of_run, monkeypatch
+    flyannot, status, of_run, parts
 ):
-    break_off(flyannot, of_run, monkeypatch)
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     lock = _path_of_lock(of_run.descriptors)
     for content in (f"{ended.pid}\n{platform.node()}\n", ""):
         lock.write_text(content)
-        assert status(of_run.folder)[1]["extract"]["state"] == "interrupted"
+        assert status()[1]["extract"]["state"] == "interrupted"
     lock.write_text(f"{os.getpid()}\n{platform.node()}\n")  # a number that another process has now
     os.utime(lock, (1e9, 1e9))
-    assert status(of_run.folder)[1]["extract"]["state"] == "interrupted"
+    assert status()[1]["extract"]["state"] == "interrupted"
     lock.write_text("17\nnode07\n")
-    assert status(of_run.folder)[1]["extract"]["state"] == "running"
-    said = flyannot("status F", F=of_run.folder).out
+    assert status()[1]["extract"]["state"] == "running"
+    said = flyannot("status .").out
     assert "extract: process 17 of node07, for " in said and "only that machine knows" in said
 
 
-def test_parts_that_several_machines_make_of_one_file_are_all_at_work_on_it(
-    flyannot, status, of_run, monkeypatch
-):
-    break_off(flyannot, of_run, monkeypatch).unlink()
+def test_parts_that_several_machines_make_of_one_file_are_all_at_work_on_it(status, of_run, parts):
+    parts[1].unlink()
     first, second = (of_run.folder / f"descriptors.h5.{i}-of-2" for i in (1, 2))
     with exclusive_lock(first):
         _path_of_lock(second).write_text("17\nnode07\n")
-        found = status(of_run.folder)[1]["extract"]
+        found = status()[1]["extract"]
         assert found["state"] == "running" and found["n_done"] == N_IMAGES - 64
         assert [one["machine"] for one in found["holders"]] == [platform.node(), "node07"]
 
@@ -179,18 +176,17 @@ def test_parts_that_several_machines_make_of_one_file_are_all_at_work_on_it(
 def test_skipped_images_are_named(flyannot, status, of_run):
     broken = next((of_run.embryos / "images").glob("*.png"))
     broken.write_bytes(b"")
-    assert flyannot(f"{LINE} --force", E=of_run.embryos, D=of_run.descriptors).code == 3
-    _, steps = status(of_run.folder)
+    flyannot(f"{LINE} --force", code=3)
+    _, steps = status()
     (skipped,) = steps["extract"]["skipped"]
     assert skipped["image"].endswith(broken.name) and skipped["reason"]
     assert steps["extract"]["state"] == "done" and steps["extract"]["n_done"] == N_IMAGES
-    assert f"extract: skipped images/{broken.name}: " in flyannot("status F", F=of_run.folder).out
+    assert f"extract: skipped images/{broken.name}: " in flyannot("status .").out
 
 
 def test_it_may_be_asked_for_at_any_moment_of_a_run(status, tmp_path):
     config = write_configuration(tmp_path, n_epochs=2)
-    run = subprocess.Popen([sys.executable, "-m", "flyannot", "run", str(config)],
-                           stderr=subprocess.PIPE, text=True)  # fmt: skip
+    run = start_process([*CLI, "run", config])
     seen, results = [], tmp_path / "results"
     while run.poll() is None:
         if (results / "run.toml").exists():

@@ -5,6 +5,8 @@ import shutil
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 
 import h5py
 import numpy as np
@@ -18,7 +20,6 @@ from flyannot.dataset.folder import read_images
 from flyannot.dataset.images import images_named
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.errors import DataError, FlyannotError, InputError
-from flyannot.features.image_features import features_of
 from flyannot.sparse import fit
 from flyannot.sparse.coders import CODERS
 from flyannot.steps.engine.inputs import described_image
@@ -204,21 +205,6 @@ def test_the_table_beside_the_predictions_never_replaces_a_table_of_the_data_set
     assert table.read_bytes() == before
 
 
-def test_the_features_of_an_image_are_the_same_by_either_way(chain):
-    """From pixels through the model, and through extract and pool: equal to the bit."""
-    with ExitStack() as stack:
-        kinds = ("model", "descriptors", "features")
-        stored, descriptors, features = (
-            stack.enter_context(open_stored(chain.kinds[kind])) for kind in kinds
-        )
-        for stage_range in STAGE_RANGES:
-            atoms = load_model(chain.model, stored.digest, stage_range).atoms
-            _, expected = read_features([features], stage_range)
-            for i in range(2):
-                mine = features_of(described_image(descriptors, stage_range, i), atoms, POOL)
-                np.testing.assert_array_equal(mine.features, expected[i])
-
-
 @pytest.mark.parametrize("scheme", ["group", "mean"])
 def test_annotating_the_training_images_gives_the_values_of_the_model_on_the_features(own_chain, scheme):
     """Predictions against a slow twin: pool by hand, normalise, multiply by the weights."""
@@ -261,12 +247,11 @@ def test_the_table_of_predictions_agrees_with_the_file(chain):
         assert float(row["decision_value"]) == pytest.approx(value, rel=1e-5)
         assert float(row["probability"]) == pytest.approx(probability, abs=1e-4)
         assert row["answer"] == answer and row["image"] == ""
-    keys = [(row["gene"], row["stage_range"]) for row in rows]
-    changes = [i for i in range(1, len(keys)) if keys[i] != keys[i - 1]]
-    assert len(changes) + 1 == len(set(keys)), "the rows of a group stand together"
-    for a, b in zip(rows, rows[1:]):
-        if (a["gene"], a["stage_range"]) == (b["gene"], b["stage_range"]):
-            assert float(a["probability"]) >= float(b["probability"])
+    together = [(key, list(of_group)) for key, of_group in groupby(rows, itemgetter("gene", "stage_range"))]
+    assert len({key for key, _ in together}) == len(together), "the rows of a group stand together"
+    for _, of_group in together:
+        probabilities = [float(row["probability"]) for row in of_group]
+        assert probabilities == sorted(probabilities, reverse=True)
 
 
 def test_a_table_of_other_predictions_is_replaced_whatever_its_date(own_chain):
@@ -329,18 +314,6 @@ def test_a_damaged_input_is_named_and_nothing_is_written(own_chain, tmp_path, da
     assert caught.value.exit_code == 65 and not (tmp_path / "out.h5").exists()
 
 
-def blas_threads_in(monkeypatch, module, name):
-    """The set that will hold the numbers of BLAS threads with which a function of a module is called."""
-    function, found = getattr(module, name), set()
-
-    def watched(*arguments):
-        found.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
-        return function(*arguments)
-
-    monkeypatch.setattr(module, name, watched)
-    return found
-
-
 @pytest.mark.parametrize(
     ("kind", "module", "name"), [("dictionary", fit, "run_epoch"), ("model", linear_svm, "fit_liblinear")]
 )
@@ -349,16 +322,25 @@ def test_learning_and_training_hold_blas_to_one_thread(chain, tmp_path, monkeypa
     with suppress(ImportError):
         import spams  # noqa: F401  (its BLAS is one by OpenMP, which counts threads for each calling thread)
 
-    found = blas_threads_in(monkeypatch, module, name)
+    function, n_threads = getattr(module, name), set()
+
+    def watched(*arguments):
+        n_threads.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return function(*arguments)
+
+    monkeypatch.setattr(module, name, watched)
     make(chain.task(kind, tmp_path / "out.h5"), jobs=2)
-    assert found == {1}
+    assert n_threads == {1}
 
 
-def test_what_a_killed_run_left_of_the_trace_is_removed(chain, tmp_path):
-    left = tmp_path / ".d.trace.csv.4711.tmp"
-    left.write_text("epoch")
-    make(chain.task("dictionary", tmp_path / "d.h5"))
-    assert not left.exists() and (tmp_path / "d.trace.csv").exists()
+@pytest.mark.parametrize(("kind", "table"), [("dictionary", "trace.csv"), ("predictions", "csv")])
+def test_what_a_killed_run_left_of_the_table_beside_an_output_is_removed(chain, tmp_path, kind, table):
+    """Also where the output was whole before it, and is up to date."""
+    left = tmp_path / f".out.{table}.123-0badf00d.tmp"
+    for is_made in (True, False):
+        left.touch()
+        assert make(chain.task(kind, tmp_path / "out.h5")).made == is_made
+        assert not left.exists() and (tmp_path / f"out.{table}").stat().st_size
 
 
 READERS = [

@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import psutil
 import pytest
 
 from tests.conftest import ROOT
+from tests.processes import CLI, start_process, wait_for
 from tests.steps.small_slurm import small_slurm, wait_for_jobs, why_not
 from tests.steps.test_workflow import FILES, make_place
 
@@ -33,17 +33,9 @@ def place(chain, tmp_path_factory):
 
 def ours(folder, *words):
     """`flyannot WORDS` in a folder beside the embryos; its configuration names them."""
-    text = (
-        (folder / "c.toml").read_text().replace('"embryos"', '"../embryos"').replace("jobs = 1", "jobs = 2")
-    )
-    (folder / "c.toml").write_text(text)
-    return subprocess.run(
-        [sys.executable, "-m", "flyannot", *words],
-        cwd=folder,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-    )
+    text = (folder / "c.toml").read_text().replace('"embryos"', '"../embryos"')
+    (folder / "c.toml").write_text(text.replace("jobs = 1", "jobs = 2"))
+    return subprocess.run([*CLI, *words], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True)
 
 
 def workflow(place, engine, name):
@@ -58,23 +50,21 @@ def workflow(place, engine, name):
 
 def kill_a_part(folder, seconds=120):
     """Kill a job that makes a part in the folder of results, as soon as there is one."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        for process in psutil.process_iter():
-            with suppress(psutil.Error):
-                words = process.cmdline()
-                if {"flyannot", "--part"} <= set(words) and Path(process.cwd()) == folder:
-                    process.kill()
-                    return
-        time.sleep(0.1)
-    raise AssertionError("no part was made")
+
+    def is_killed(process):
+        with suppress(psutil.Error):
+            if {"flyannot", "--part"} <= set(process.cmdline()) and Path(process.cwd()) == folder:
+                process.kill()
+                return True
+        return False
+
+    wait_for(lambda: any(map(is_killed, psutil.process_iter())), timeout=seconds)
 
 
 def assert_same_files(folder, place):
+    expected = place / "run" / "results"
     for name in FILES:
-        assert (folder / "results" / name).read_bytes() == (place / "run" / "results" / name).read_bytes(), (
-            name
-        )
+        assert (folder / "results" / name).read_bytes() == (expected / name).read_bytes(), name
     said = ours(folder, "run", "c.toml")
     assert said.returncode == 0 and "all is up to date" in said.stderr
 
@@ -85,7 +75,7 @@ def test_snakemake_makes_the_files_of_a_run(place):
 
     def start():
         words = [SNAKEMAKE, "--snakefile", "Snakefile", "--cores", "2"]
-        return subprocess.Popen(words, cwd=folder, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+        return start_process(words, cwd=folder, env=ENVIRONMENT)
 
     first = start()
     kill_a_part(folder / "results")
@@ -94,8 +84,7 @@ def test_snakemake_makes_the_files_of_a_run(place):
     assert not (folder / "results" / "descriptors.h5").exists()
     second = start()
     said = second.communicate()[1]
-    assert second.returncode == 0, said
-    assert "rule learn_dict" in said
+    assert second.returncode == 0 and "rule learn_dict" in said, said
     assert_same_files(folder, place)
 
 

@@ -1,0 +1,38 @@
+"""The folder in which lines of commands run."""
+
+import shutil
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from tests.conftest import ROOT
+
+VERDICT = "gene,stage_range,term,verdict,date\nsyn001,4-6,pole cell,accept,2026-01-31\n"
+
+
+@pytest.fixture
+def workplace(chain, tmp_path, monkeypatch):
+    """A folder with all that examples name, as the working folder; one job, so that nothing is spawned."""
+    folder = chain.copied_to(tmp_path / "workplace").folder
+    pictures = sorted((folder / "embryos" / "images").glob("*_4-6_1.png"))
+    (folder / "my-images").mkdir()
+    for picture in pictures[:3]:
+        shutil.copy(picture, folder / "my-images")
+    shutil.copy(pictures[0], folder / "embryo.png")
+    text = (ROOT / "configs" / "demo.toml").read_text().replace("n-atoms = 256", "n-atoms = 32")
+    (folder / "configs").mkdir()
+    (folder / "configs" / "demo.toml").write_text(text.replace("min-groups = 20", "min-groups = 3"))
+    shutil.copytree(chain.folder, folder / "results", ignore=shutil.ignore_patterns("embryos"))
+    savemat(folder / "D.mat", {"D": np.eye(128)[:, :20]})
+    names = ["a.png", "b.png"]
+    np.savez(folder / "network.npz", image=names, gene=names, stage_range=["4-6"] * 2, vector=np.eye(2))
+    (folder / "fbbt.obo").write_text("[Term]\nid: FBbt:1\nname: gut\n")
+    (folder / "fbdv.obo").write_text("[Term]\nid: FBdv:1\nname: embryonic stage 1\n")
+    for name in ("anna.csv", "ben.csv", "corrections.csv"):
+        (folder / name).write_text(VERDICT)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("FLYANNOT_SYNTHESIZE_MAX_IMAGES", "1")
+    monkeypatch.setenv("FLYANNOT_SYNTHESIZE_STAGE_RANGE", "4-6")
+    monkeypatch.setenv("FLYANNOT_RUN_JOBS", "1")
+    return folder
