@@ -1,12 +1,14 @@
 """A write that fails: exit 74, one line, the old file as it was, nothing left beside it, no crash."""
 
+import errno
 import resource
 import subprocess
-import sys
 
 import pytest
 
+from flyannot.steps.engine import parts
 from tests.campaign.trials import IN_CAMPAIGN
+from tests.processes import CLI
 
 LINES = {
     "descriptors": "extract embryos -o descriptors.h5 --min-std 7 --jobs {jobs}",
@@ -23,7 +25,7 @@ def with_limit(line, folder, n_bytes):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
 
-    words = [sys.executable, "-m", "flyannot", *line.split(), "--force"]
+    words = [*CLI, *line.split(), "--force"]
     return subprocess.run(words, cwd=folder, preexec_fn=limit, capture_output=True, text=True, timeout=120)
 
 
@@ -45,18 +47,13 @@ def test_a_file_that_cannot_grow_is_exit_74(own_chain, kind, part):
 
 def test_a_full_device_leaves_no_parts_behind(own_chain, monkeypatch, flyannot):
     """What would be continued from takes the space that is wanted."""
-    import errno
-
-    from flyannot.steps.engine import parts
 
     def full(file, parts, *, verified):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(parts, "concatenate", full)
-    said = flyannot(
-        "extract E -o O --min-std 7 --jobs 1 --force", E=own_chain.embryos, O=own_chain.descriptors
-    )
-    assert said.code == 74 and "No space left on device" in said.err and "bytes free" in said.err
+    said = flyannot("extract E -o X --min-std 7 --jobs 1 --force", **own_chain.words, code=74).err
+    assert "No space left on device" in said and "bytes free" in said
     assert not [path for path in own_chain.folder.iterdir() if path.name.startswith(".")]
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import warnings
 
 import pytest
@@ -84,13 +83,6 @@ def test_the_environment_asks_for_it_too_and_the_line_has_the_last_word(flyannot
     assert flyannot("verify M --log-format text", M=chain.model).err == ""
     monkeypatch.setenv("FLYANNOT_LOG_FORMAT", "yaml")
     flyannot("verify M", M=chain.model, code=2)
-
-
-def test_a_traceback_is_part_of_its_object(chain):
-    words = ["--debug", "show", "none", "--log-format", "json"]
-    done = subprocess.run([*CLI, *words], capture_output=True, text=True)
-    error, _ = objects(done.stderr)
-    assert error["traceback"].startswith("Traceback")
 
 
 def test_there_is_no_bar_on_a_terminal(chain, tmp_path):

@@ -1,6 +1,6 @@
 """failures.csv: one for all steps of a run, one beside the output of a command by itself."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from flyannot.steps.engine.failures import list_failures
 from flyannot.steps.engine.task import Outcome
@@ -34,9 +34,6 @@ def test_parts_that_end_at_the_same_time_lose_no_line(tmp_path):
     def end(i):
         list_failures(table, "extract", Outcome(tmp_path / f"d.{i}.h5", True, failures=(("a", "torn"),)))
 
-    threads = [threading.Thread(target=end, args=(i,)) for i in parts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(parts)) as threads:
+        list(threads.map(end, parts))
     assert sorted(row["output"] for row in rows_of_csv(table)) == [f"d.{i}.h5" for i in parts]

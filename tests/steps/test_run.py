@@ -7,16 +7,14 @@ import pytest
 
 from flyannot.errors import DataError
 from flyannot.runtime.text_files import read_toml
-from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.runs.ablation import read_ablation
 from flyannot.steps.runs.configuration import read_configuration, read_record, write_record
 from flyannot.steps.runs.run import steps_of, task_in_run
 from tests.cli.test_cli import faulty
 from tests.conftest import ROOT
-from tests.small_embryos import write_configuration
+from tests.small_embryos import KINDS, make, write_configuration
 
 BOTH = 'data-set = "x"\noutput = "y"\n'
-FILES = ("descriptors", "dictionary", "features", "model", "predictions")
 
 
 @pytest.fixture
@@ -40,7 +38,7 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
 
     said = flyannot("run C", C=config)
     assert said.code == 0 and said.out.startswith("Scores on SYNTHETIC embryos")
-    assert {f"{name}.h5" for name in FILES} | {"scores.json", "predictions.csv"} <= set(stamps(results))
+    assert {f"{name}.h5" for name in KINDS} | {"scores.json", "predictions.csv"} <= set(stamps(results))
     assert "SYNTHETIC" in (results / "report.html").read_text()
     assert not [p for p in results.iterdir() if p.name.startswith(".")]
     assert said.err.splitlines()[-1].startswith(f"done: open {results / 'report.html'} in a browser")
@@ -117,14 +115,12 @@ def test_a_faulty_configuration_is_explained_before_anything_runs(flyannot, tmp_
 
 
 def test_annotations_that_do_not_fit_are_found_before_the_first_step(flyannot, own_chain, tmp_path):
-    (tmp_path / "c.toml").write_text(
-        f'data-set = "{own_chain.embryos}"\noutput = "r"\n[learn-dict]\nn-atoms = 24'
-    )
-    table = own_chain.annotations
+    config, table = tmp_path / "c.toml", own_chain.annotations
+    config.write_text(f'data-set = "{own_chain.embryos}"\noutput = "r"\n[learn-dict]\nn-atoms = 24')
     table.write_text(table.read_text().replace("syn", "SYN"))
-    faulty(flyannot("run C", C=tmp_path / "c.toml"), 2, "no gene of", "is annotated in", str(table))
+    faulty(flyannot("run C", C=config), 2, "no gene of", "is annotated in", str(table))
     table.unlink()
-    faulty(flyannot("run C", C=tmp_path / "c.toml"), 2, "no such table", str(table))
+    faulty(flyannot("run C", C=config), 2, "no such table", str(table))
 
 
 def test_options_on_the_command_line_name_the_folders(tmp_path):
@@ -172,12 +168,12 @@ def test_embryos_are_drawn_again_if_others_are_asked_for_and_stay_as_they_are_el
         return task_in_run(steps_of(configuration)[0], configuration)
 
     assert drawn().why() == "it is not there yet"
-    run_task(drawn(), Execution())
+    make(drawn())
     table.write_text(table.read_text() + "syn001,4-6,of my own\n")
     assert drawn().why() == "", "what somebody adds to the tables is kept"
     other = drawn("synthesize.n-genes=13")
     assert other.why() == "these embryos were drawn with other options"
-    run_task(other, Execution(force=True))
+    make(other, force=True)
     assert other.why() == "" and "syn013" in table.read_text() and "of my own" not in table.read_text()
 
 
