@@ -164,6 +164,7 @@ def flyannot(capsys, monkeypatch):
     from flyannot.cli import group
     from flyannot.cli.shared import exit_codes as faults
     from flyannot.runtime.system import ENDING_SIGNALS
+    from flyannot.store.file_cache import close_cached_files
 
     log = logging.getLogger("flyannot")
     handlers = {n: signal.getsignal(n) for n in ENDING_SIGNALS}
@@ -172,6 +173,7 @@ def flyannot(capsys, monkeypatch):
     def run(line, *, code=None, **named):
         words = [str(named.get(word, word)) for word in shlex.split(line)]
         monkeypatch.setattr(sys, "argv", ["flyannot", *words])
+        close_cached_files()  # another process has none open, and names of files are of its working folder
         capsys.readouterr()
         log.handlers.clear()  # it writes to the stderr of its day
         log.setLevel(logging.NOTSET)

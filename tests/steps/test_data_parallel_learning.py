@@ -182,7 +182,7 @@ def test_memory_that_is_not_allowed_is_not_taken_and_what_is_changes_no_bit(
     faulty(flyannot(f"{line} much -o d.h5"), 2, "500MB or 4GB")
 
     monkeypatch.setattr("flyannot.steps.learn_dict._WORTH_SENDING", 0)
-    monkeypatch.setattr("flyannot.runtime.executor.Executor._opened", None)  # who starts workers fails
+    monkeypatch.setattr("flyannot.runtime.executor.LocalProcesses._start", None)  # who starts workers fails
     flyannot(f"{LINE} --jobs 2 --memory 400MB", code=0)
     assert_same_atoms("d.h5", in_parts)
 
