@@ -70,7 +70,7 @@ class Annotator:
                 return chosen
 
             spying = replace(search, candidates=candidates)
-            hash_siso.encode(x[None], self.rows, FRACTION, tol=_TOL, search=spying)
+            hash_siso.solve(x[None], self.rows, FRACTION, spying, tol=_TOL)
             found.append(np.mean(rounds, axis=0).tolist())
         return found
 
@@ -103,7 +103,7 @@ def _hashed(method, X, Y, rng):
         search = replace(search, index=build(A, rng))
 
     def encode(X, A):
-        return hash_siso.encode(X, A, FRACTION, tol=_TOL, search=search)
+        return hash_siso.solve(X, A, FRACTION, search, tol=_TOL).Z
 
     def answer(queries):
         return _propagated(encode, A, Y, unit_rows(queries))

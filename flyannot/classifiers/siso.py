@@ -97,8 +97,8 @@ class HashSiso(Siso):
     def _codes(self, X, n_threads):
         index = HashIndex(self.directions, self.cells, len(self.A))
         search = HashSearch(index, ending=hash_siso.ENDINGS[int(self.ending[0])])
-        options = {"tol": _TOL, "n_threads": n_threads, "search": search}
-        return hash_siso.encode(X, self.A, FRACTION, **options).astype(np.float64)
+        options = {"tol": _TOL, "n_threads": n_threads}
+        return hash_siso.solve(X, self.A, FRACTION, search, **options).Z.astype(np.float64)
 
 
 def largest_products(X, A):

@@ -1,5 +1,6 @@
 """DictionaryLearning: atoms of which samples are sums of few, by any learner of the table."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -11,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from flyannot.errors import InputError
 from flyannot.estimators.image_patches import matrix_of_samples
 from flyannot.estimators.sparse_coder import SparseCoding, threads_of_estimator
-from flyannot.runtime.resources import threads_of_one_blas
+from flyannot.runtime.resources import available_bytes, threads_of_one_blas
+from flyannot.sparse.coders.verified import comfortable_unit
 from flyannot.sparse.data_parallel import (
     LearningPlan,
     LearningProgress,
@@ -21,9 +23,11 @@ from flyannot.sparse.data_parallel import (
     visit_part,
 )
 from flyannot.sparse.fit import (
+    EVALUATED_SAMPLES,
     gains_too_little,
     learn_dictionary,
     random_patches,
+    record_of_epoch,
     run_epoch,
     transfer_state,
 )
@@ -31,6 +35,7 @@ from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.stored_codes import Positive
 
 _UNIT = 256  # rows that are read at a time
+_CODE_BYTES = 400  # of a sample, at ten non-zeros: those of this epoch and of the one before, as buffers grow
 _FLOATS = (np.float64, np.float32)
 
 
@@ -60,12 +65,14 @@ class DictionaryLearning(SparseCoding):
         End when the objective falls by less than this part of it in an epoch, or with n_shares over twice as
         many samples.
     callback : function of a flyannot.sparse.fit.EpochRecord, optional
-        Called with each as it is added to `trace_`.
+        Called with each as it is added to `trace_`, and after every `partial_fit`.  Where it returns True, or
+        raises StopIteration, `fit` ends there, fitted.
     learner_params : dict, optional
         The learner's own options, such as {"variant": "quick"} for scc (which is the default with n_shares);
         docs/commands.md lists them.
     dict_init : array (n_components, n_features), optional
-        Initial atoms, scaled down to norm 1 where they are longer.  By default random samples.
+        Initial atoms, scaled down to norm 1 where they are longer; a zero atom, which could not learn, begins
+        as a random sample.  By default random samples.
     positive_code, positive_dict : bool
         Learn, and code, with codes or with atoms that are not negative; scc only.
     coder, tol, sparse_output, n_jobs
@@ -77,6 +84,7 @@ class DictionaryLearning(SparseCoding):
     components_ : array (n_components, n_features), an atom a row
     trace_ : list of flyannot.sparse.fit.EpochRecord, objective and time after every epoch of `fit`
     n_iter_ : int, epochs so far, or calls of `partial_fit`
+    gap_ : float, the mean duality gap of the codes that the objective of the last record is of
     n_features_in_ : int
 
     Source
@@ -133,15 +141,15 @@ class DictionaryLearning(SparseCoding):
             return self._fit_stream(X)
         if self.max_iter < 1:
             raise InputError(f"max_iter = {self.max_iter} learns nothing", fix="choose max_iter of 1 or more")
-        if self.n_shares is not None or is_read_in_blocks(X):
+        if self.n_shares is not None or is_read_in_blocks(X) or self._outgrows_memory(X):
             return self._fit_data_parallel(X)
         X, _ = matrix_of_samples(self, X, reset=True, **self._finite())
         rng = _generator(self.random_state)
+        X = self._in_unit(X, is_first=True)
         learner = self._learner(X, self._initial_atoms(X, rng))
         self.trace_ = []
         for record in learn_dictionary(X, learner, n_epochs=self.max_iter, rng=rng):
-            self._record([record])
-            if gains_too_little(self.trace_, self.objective_tol):
+            if self._record(record) or gains_too_little(self.trace_, self.objective_tol):
                 break
         return self._keep(learner.D, learner.state(), rng, n_iter=len(self.trace_))
 
@@ -164,10 +172,12 @@ class DictionaryLearning(SparseCoding):
             X, _ = matrix_of_samples(self, X, reset=True)
         self.n_features_in_, rng = X.shape[1], _generator(self.random_state)
         source = row_units(X)
+        self._unit = unit_of_samples(next(source.read()))
+        source = replace(source, unit=self._unit)
         plan = LearningPlan(
             n_parts=16 if self.n_shares is None else self.n_shares,
             n_epochs=self.max_iter,
-            lam=self._alpha(X.shape[1]),
+            lam=self._alpha(X.shape[1]) / self._unit,
             options=self._options(data_parallel=True),
             key=tuple(rng.integers(2**63, size=2).tolist()),
             tol=self.objective_tol,
@@ -182,18 +192,42 @@ class DictionaryLearning(SparseCoding):
             for progress in learn_in_rounds(
                 source, held, first, plan, lambda tasks: list(threads.map(visit_part, tasks))
             ):
-                self._record(progress.records[len(self.trace_) :])
+                ends = [self._record(record) for record in progress.records[len(self.trace_) :]]
+                if any(ends):
+                    break
         atoms = progress.atoms
         moving = atoms.moving if len(atoms.moving) else atoms.D
         state = {"D": moving, "mean": atoms.D, "norm2": atoms.norm2, "h": atoms.h_past + atoms.h_now}
         state["n_before"] = np.array([atoms.n_visits])
         return self._keep(atoms.D, state, rng, n_iter=self.trace_[-1].epoch)
 
-    def _record(self, records):
-        for record in records:
-            self.trace_.append(record)
-            if self.callback is not None:
-                self.callback(record)
+    def _record(self, record):
+        """Keep a record; returns whether the callback ends learning."""
+        record = self._in_samples_unit(record)
+        self.trace_.append(record)
+        self.gap_ = record.gap
+        return self._call_back(record)
+
+    def _in_samples_unit(self, record):
+        names = ("objective_stored", "objective", "gap")
+        return replace(record, **{name: getattr(record, name) * self._unit**2 for name in names})
+
+    def _call_back(self, record):
+        try:
+            return self.callback is not None and self.callback(record) is True
+        except StopIteration:
+            return True
+
+    def _in_unit(self, X, *, is_first):
+        """The samples divided by a power of two, so that float32 can square them: mostly as they are."""
+        if is_first:
+            self._unit = unit_of_samples(X)
+        return X if self._unit == 1 else X / X.dtype.type(self._unit)
+
+    def _outgrows_memory(self, X):
+        """Whether X is a memory map of samples whose codes would take a quarter of the free memory."""
+        can_be_read_in_blocks = isinstance(X, np.memmap) and LEARNERS[self.learner].is_data_parallel
+        return can_be_read_in_blocks and len(X) * _CODE_BYTES > available_bytes() / 4
 
     def partial_fit(self, X, y=None):
         """Go on learning from more samples, which need not be seen again.
@@ -203,16 +237,26 @@ class DictionaryLearning(SparseCoding):
         """
         is_first = not hasattr(self, "components_")
         X, _ = matrix_of_samples(self, X, reset=is_first, **self._finite())
+        X = self._in_unit(X, is_first=is_first)
         rng = _generator(self.random_state) if is_first else self._rng
         learner = self._learner(X, self._initial_atoms(X, rng) if is_first else self.components_)
         if not is_first:
             transfer_state(learner, self._state)
+        begun = time.perf_counter()
         run_epoch(X, learner, rng.spawn(1)[0], is_part=True)
-        return self._keep(learner.D, learner.state(), rng, n_iter=1 if is_first else self.n_iter_ + 1)
+        self._keep(learner.D, learner.state(), rng, n_iter=1 if is_first else self.n_iter_ + 1)
+        if self.callback is not None:
+            seconds = time.perf_counter() - begun
+            evaluated = np.arange(min(len(X), EVALUATED_SAMPLES))
+            self._call_back(
+                self._in_samples_unit(record_of_epoch(X, evaluated, learner, self.n_iter_, seconds))
+            )
+        return self
 
     def _keep(self, D, state, rng, *, n_iter):
-        """What was learned, and what `partial_fit` goes on from."""
-        self._state, self._rng = state, rng
+        """What was learned, and what `partial_fit` goes on from, on samples whose codes are new."""
+        self._state = {name: array for name, array in state.items() if not name.startswith("code_")}
+        self._rng = rng
         self.components_, self.n_iter_ = np.array(D), n_iter
         return self
 
@@ -229,7 +273,8 @@ class DictionaryLearning(SparseCoding):
         options, positive = dict(vars(self._options())), self._positive()
         if any(positive):
             options["positive"] = positive
-        return LEARNERS[self.learner](D.astype(X.dtype), len(X), lam=self._alpha(X.shape[1]), **options)
+        lam = self._alpha(X.shape[1]) / self._unit
+        return LEARNERS[self.learner](D.astype(X.dtype), len(X), lam=lam, **options)
 
     def _options(self, *, data_parallel=False):
         learner = LEARNERS[self.learner]
@@ -257,6 +302,9 @@ class DictionaryLearning(SparseCoding):
             )
         if self.positive_dict and (D < 0).any():
             raise InputError("dict_init has negative numbers", fix="leave it out, or positive_dict")
+        is_zero = ~D.any(axis=1)
+        if is_zero.any():
+            D[is_zero] = self._random_atoms(X, int(is_zero.sum()), rng)
         return D / np.maximum(1.0, np.linalg.norm(D, axis=1, keepdims=True))
 
     def _random_atoms(self, X, n_atoms, rng):
@@ -294,12 +342,14 @@ class RowUnits:
         an array of dask
     dtype : of the samples
     start, stop : int arrays (n_units,)
+    unit : float, by which rows are divided
     """
 
     X: object
     dtype: np.dtype
     start: np.ndarray
     stop: np.ndarray
+    unit: float = 1.0
 
     @property
     def sizes(self):
@@ -319,7 +369,8 @@ class RowUnits:
         return rows
 
     def _checked(self, rows):
-        return check_array(np.asarray(rows), dtype=self.dtype, input_name="X", ensure_min_samples=0)
+        rows = check_array(np.asarray(rows), dtype=self.dtype, input_name="X", ensure_min_samples=0)
+        return rows if self.unit == 1 else rows / self.dtype.type(self.unit)
 
 
 def row_units(X):
@@ -335,6 +386,12 @@ def row_units(X):
         ends = np.append(np.arange(_UNIT, X.shape[0], _UNIT), X.shape[0])
     dtype = np.dtype(X.dtype if X.dtype in _FLOATS else np.float64)
     return RowUnits(X, dtype, np.concatenate([[0], ends[:-1]]), ends)
+
+
+def unit_of_samples(X):
+    """The power of two by which samples (n, n_features) are divided before they are learned from."""
+    largest = np.nanmax(np.abs(X), initial=0.0) if X.size else 0.0
+    return comfortable_unit(float(largest) * np.sqrt(X.shape[1]))
 
 
 def is_read_in_blocks(X):

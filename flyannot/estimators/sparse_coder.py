@@ -88,15 +88,18 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             if self.coder != "cd":
                 raise InputError(f"the coder {self.coder} has codes of either sign", fix='choose coder="cd"')
             encode = encode_nonnegative
-        if X.shape[1] != D.shape[1]:
-            raise ValueError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {D.shape[1]} features"
-            )
+        self._require_features(X, D)
         D, alpha = D.astype(X.dtype), self._alpha(X.shape[1])
         X, observed = split_missing(X)
         if observed is not None:
             return lasso_of_observed(X, observed, np.ascontiguousarray(D.T), alpha / X.shape[1], self.tol)
         return encode(X, D, alpha, tol=self.tol, n_threads=threads_of_estimator(self.n_jobs))
+
+    def _require_features(self, X, D):
+        if X.shape[1] != D.shape[1]:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {D.shape[1]} features"
+            )
 
     def _takes_missing_values(self):
         return False
@@ -187,6 +190,7 @@ class SparseCoder(SparseCoding):
             self.components_ = X / np.where(norms > 0, norms, 1)
         else:
             self.components_ = self._atoms()
+            self._require_features(X, self.components_)
         return self
 
     def _atoms(self):

@@ -3,7 +3,9 @@
 numba's own cache fails at import on a read-only install without HOME, a damaged entry ends every later
 run, and a kernel whose own file is unchanged is taken from it although what it calls has changed.  Here
 the folder is ours, every entry carries a checksum, what cannot be read is compiled again, and so is what
-any file behind a kernel has changed since.
+any file behind a kernel has changed since.  A user's own kernels stay where numba puts them.
+
+All of numba that is not public is in here.  A version in which it is gone gets numba's own cache instead.
 """
 
 import getpass
@@ -18,11 +20,12 @@ from functools import lru_cache, partial
 from pathlib import Path
 from types import ModuleType
 
+import llvmlite.binding
 import numba
 import platformdirs
 from numba.core import caching
 
-from flyannot.runtime.progress_events import kernel_compiles
+from flyannot.runtime.progress_events import kernel_compiles, log
 from flyannot.runtime.system import call_at_end
 
 _CHECKSUM_BYTES = 32
@@ -77,7 +80,22 @@ def _fresh_folder():
     return Path(folder)
 
 
-numba.config.CACHE_DIR = str(cache_folder() or "")
+@lru_cache(maxsize=1)
+def _chosen_folder():
+    """The folder of this process, chosen once; None if there is none."""
+    return cache_folder()
+
+
+def processor():
+    """(target triple, features) of the processor that kernels are compiled for; features such as "avx2"."""
+    try:
+        from numba.core.registry import cpu_target
+
+        triple, _, features = cpu_target.target_context.codegen().magic_tuple()
+    except (ImportError, AttributeError, ValueError):  # a numba that hides it
+        triple = llvmlite.binding.get_process_triple()
+        features = llvmlite.binding.get_host_cpu_features().flatten()
+    return triple, frozenset(f[1:] for f in features.split(",") if f.startswith("+"))
 
 
 def _sources_behind(module_name):
@@ -97,47 +115,89 @@ def _sources_behind(module_name):
     return tuple(sorted(sources.values()))
 
 
-class _ChecksummedFile(caching.IndexDataCacheFile):
-    """numba's data file with a checksum in front, so that damaged machine code is never run."""
+class _Place:
+    """Where numba looks for the kernels of a file: in a folder of our own."""
 
-    def _save_data(self, name, data):
-        payload = self._dump(data)
-        with self._open_for_write(self._data_path(name)) as f:
-            f.write(hashlib.sha256(payload).digest() + payload)
+    def __init__(self, py_func, py_file):
+        folder = Path(py_file).resolve().parent
+        name = f"{folder.name}_{hashlib.sha256(str(folder).encode()).hexdigest()[:32]}"
+        self._path, self._line = str(_chosen_folder() / name), py_func.__code__.co_firstlineno
 
-    def _load_data(self, name):
-        stored = Path(self._data_path(name)).read_bytes()
-        checksum, payload = stored[:_CHECKSUM_BYTES], stored[_CHECKSUM_BYTES:]
-        if hashlib.sha256(payload).digest() != checksum:
-            raise ValueError(f"damaged kernel cache {name}")
-        return caching.pickle.loads(payload)
+    @classmethod
+    def from_function(cls, py_func, py_file):
+        return cls(py_func, py_file)
+
+    def ensure_cache_path(self):
+        os.makedirs(self._path, exist_ok=True)
+
+    def get_cache_path(self):
+        return self._path
+
+    def get_source_stamp(self):
+        return ()  # `_sources_behind`, once all are imported
+
+    def get_disambiguator(self):
+        return str(self._line)
 
 
-class _HealingCache(caching.FunctionCache):
-    def __init__(self, py_func):
-        super().__init__(py_func)
-        self._cache_file = _ChecksummedFile(
-            cache_path=self._cache_path,
-            filename_base=self._impl.filename_base,
-            source_stamp=self._impl.locator.get_source_stamp(),
+def _healing_cache():
+    """The class of our cache, made of numba's; None in a version of numba that has not what it is made of."""
+    try:
+
+        class ChecksummedFile(caching.IndexDataCacheFile):
+            """numba's data file with a checksum in front, so that damaged machine code is never run."""
+
+            def _save_data(self, name, data):
+                payload = self._dump(data)
+                with self._open_for_write(self._data_path(name)) as f:
+                    f.write(hashlib.sha256(payload).digest() + payload)
+
+            def _load_data(self, name):
+                stored = Path(self._data_path(name)).read_bytes()
+                checksum, payload = stored[:_CHECKSUM_BYTES], stored[_CHECKSUM_BYTES:]
+                if hashlib.sha256(payload).digest() != checksum:
+                    raise ValueError(f"damaged kernel cache {name}")
+                return caching.pickle.loads(payload)
+
+        class InPlace(caching.CompileResultCacheImpl):
+            _locator_classes = [_Place]
+
+        class HealingCache(caching.FunctionCache):
+            _impl_class = InPlace
+
+            def __init__(self, py_func):
+                super().__init__(py_func)
+                self._cache_file = ChecksummedFile(
+                    cache_path=self._cache_path, filename_base=self._impl.filename_base, source_stamp=()
+                )
+
+            def load_overload(self, sig, target_context):
+                self._cache_file._source_stamp = _sources_behind(self._py_func.__module__)
+                try:
+                    kernel = super().load_overload(sig, target_context)
+                except Exception:  # whatever a damaged pickle raises: the kernel is compiled again
+                    kernel = None
+                if kernel is None:
+                    kernel_compiles()
+                return kernel
+
+            def save_overload(self, sig, data):
+                try:
+                    super().save_overload(sig, data)
+                except Exception:  # a damaged index or a full disk costs compile time, never a run
+                    with suppress(OSError):
+                        self.flush()
+
+        HealingCache(_healing_cache)
+    except (AttributeError, TypeError):
+        log.info(
+            "numba %s is not known: its own cache keeps the kernels, without checksums", numba.__version__
         )
+        return None
+    return HealingCache
 
-    def load_overload(self, sig, target_context):
-        self._cache_file._source_stamp = _sources_behind(self._py_func.__module__)  # all are imported by now
-        try:
-            kernel = super().load_overload(sig, target_context)
-        except Exception:  # whatever a damaged pickle raises: the kernel is compiled again
-            kernel = None
-        if kernel is None:
-            kernel_compiles()
-        return kernel
 
-    def save_overload(self, sig, data):
-        try:
-            super().save_overload(sig, data)
-        except Exception:  # a damaged index or a full disk costs compile time, never a run
-            with suppress(OSError):
-                self.flush()
+_HealingCache = _healing_cache() if _chosen_folder() else None
 
 
 def compiled(function=None, **options):
@@ -145,6 +205,15 @@ def compiled(function=None, **options):
     if function is None:
         return lambda f: compiled(f, **options)
     dispatcher = numba.njit(nogil=True, **options)(function)
-    if numba.config.CACHE_DIR:
+    if _HealingCache is not None:
         dispatcher._cache = _HealingCache(function)
+    elif _chosen_folder():
+        _enable_numbas_cache(dispatcher)
     return dispatcher
+
+
+def _enable_numbas_cache(dispatcher):
+    try:
+        dispatcher.enable_caching()
+    except RuntimeError:  # there is no folder that it may write
+        return

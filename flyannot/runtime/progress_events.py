@@ -4,6 +4,7 @@ The process that waits for a task hears of it at once; a worker sends what it ha
 """
 
 import logging
+import sys
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -11,6 +12,7 @@ log = logging.getLogger("flyannot")
 LISTENS_EVERY_S = 0.5  # who waits for workers; on Windows a wait without end cannot be interrupted
 _on_items: ContextVar = ContextVar("on_items", default=None)
 _on_compile: ContextVar = ContextVar("on_compile", default=None)
+_COMPILES = "compiling kernels, once per machine: about 20 s"
 _said = {"compiles": False}
 
 
@@ -39,4 +41,7 @@ def kernel_compiles():
         on_compile()
     elif not _said["compiles"]:
         _said["compiles"] = True
-        log.info("compiling kernels, once per machine: about 20 s")
+        if log.hasHandlers():
+            log.info(_COMPILES)
+        else:  # in Python, where nobody set up logging: who waits is told why
+            sys.stderr.write(f"flyannot: {_COMPILES}\n")

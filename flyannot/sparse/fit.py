@@ -80,7 +80,7 @@ def learn_dictionary(
         started = time.perf_counter()
         run_epoch(X, learner, epoch_rngs[epoch], on_samples)
         seconds += time.perf_counter() - started
-        yield _evaluate(X, evaluated, learner, epoch + 1, seconds)
+        yield record_of_epoch(X, evaluated, learner, epoch + 1, seconds)
 
 
 def gains_too_little(records, tol):
@@ -126,7 +126,8 @@ def exact_values(X, D, lam, *, positive=False):
     return objective(X, D, Z, lam), duality_gap(X, D, Z, lam, positive=positive), Z.nnz
 
 
-def _evaluate(X, evaluated, learner, epoch, seconds):
+def record_of_epoch(X, evaluated, learner, epoch, seconds):
+    """The `EpochRecord` of a learner after `epoch` epochs; evaluated : numbers of samples of X."""
     Z, D = learner.codes(), np.asarray(learner.D, np.float64)
     stored, exact, gaps = np.zeros((3, len(evaluated)))
     for rows, Xk, Dk, lam in by_observed_features(np.asarray(X[evaluated], np.float64), D, learner.lam):

@@ -22,6 +22,7 @@ import flyannot
 from flyannot import DenseSIFT, DictionaryLearning, ImagePatches, SparseCoder, SpatialMaxPooling
 from flyannot.dataset.folder import read_images
 from flyannot.errors import InputError
+from flyannot.estimators import dictionary_learning
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.nonnegative import encode_nonnegative
 from flyannot.sparse.fit import random_patches
@@ -185,6 +186,60 @@ def test_learning_lowers_the_objective(learner, X, rng):
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.transform(X), model.transform(X))
     assert np.array_equal(clone(model).fit(X).components_, model.components_)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("power", [70, -70])
+def test_no_scale_of_the_samples_changes_what_is_learned(learner, power, X):
+    """float32 squares neither 1e21 nor 1e-21."""
+    unit = np.float32(2.0**power)
+    X = X.astype(np.float32)
+    model = DictionaryLearning(20, learner=learner, alpha=0.1, max_iter=2, random_state=0).fit(X)
+    scaled = clone(model).set_params(alpha=0.1 * float(unit)).fit(X * unit)
+    assert scaled.trace_[-1].mean_nonzeros > 1
+    np.testing.assert_allclose(scaled.components_, model.components_, atol=1e-5)
+    np.testing.assert_allclose(scaled.transform(X * unit) / unit, model.transform(X), atol=1e-4)
+    assert scaled.gap_ == scaled.trace_[-1].gap
+
+
+def test_a_zero_atom_begins_as_a_sample(X):
+    start = np.zeros((3, X.shape[1]))
+    start[1, 0] = 1
+    model = DictionaryLearning(dict_init=start, alpha=0.05, max_iter=3, random_state=0).fit(X)
+    assert (np.linalg.norm(model.components_, axis=1) > 0.5).all() and model.trace_[-1].n_unused_atoms == 0
+
+
+@pytest.mark.parametrize("stop", [lambda _: True, lambda _: next(iter(()))], ids=["True", "StopIteration"])
+@pytest.mark.parametrize("n_shares", [None, 2])
+def test_a_callback_ends_learning(stop, n_shares, many):
+    model = in_parts(n_shares=n_shares, max_iter=30, callback=stop).fit(many)
+    assert len(model.trace_) == 1 and model.transform(many[:3]).any()
+    seen = []
+    model.set_params(callback=seen.append).partial_fit(many[:500])
+    assert len(seen) == 1 and seen[0].objective < 0.5
+
+
+def test_no_code_of_a_sample_is_kept(many):
+    few, all_ = (DictionaryLearning(20, max_iter=1, random_state=0).fit(many[:n]) for n in (500, 4000))
+    assert abs(len(pickle.dumps(all_)) - len(pickle.dumps(few))) < 1000
+
+
+def test_a_memory_map_whose_codes_outgrow_memory_is_read_in_blocks(many, tmp_path, monkeypatch):
+    path = tmp_path / "many.npy"
+    np.save(path, many)
+    model = DictionaryLearning(20, max_iter=1, random_state=0)
+    in_memory = clone(model).fit(np.load(path, mmap_mode="r"))
+    monkeypatch.setattr(dictionary_learning, "available_bytes", lambda: 4000)
+    in_blocks = clone(model).fit(np.load(path, mmap_mode="r"))
+    assert np.isnan(in_blocks.trace_[-1].objective_stored) and not np.isnan(
+        in_memory.trace_[-1].objective_stored
+    )
+    assert np.array_equal(in_blocks.components_, clone(model).set_params(n_shares=16).fit(many).components_)
+
+
+def test_atoms_of_other_features_than_the_samples_are_refused_at_once(X):
+    with pytest.raises(ValueError, match="is expecting 5 features"):
+        SparseCoder(np.eye(5)).fit(X)
 
 
 @pytest.fixture

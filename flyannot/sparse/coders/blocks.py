@@ -7,12 +7,19 @@ import scipy.sparse as sp
 
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.resources import one_blas_thread, threads_of_one_blas
-from flyannot.sparse.kernels import sum_squares
+from flyannot.sparse.kernels import SUMS, inlined, kernel, sum_squares
 from flyannot.sparse.objective import checked_lam
 from flyannot.sparse.simd.product import multiply
 from flyannot.sparse.simd.vectors import aligned_zeros
 
 BLOCK = 256  # samples per product, whose correlations stay in the cache
+
+
+class Codes(NamedTuple):
+    """The codes of some samples, and how good they are."""
+
+    Z: sp.csr_matrix  # (n_samples, n_atoms), float32 if the samples are, else float64
+    gaps: np.ndarray | None  # float64 (n_samples,), at least the duality gaps; nan, or None, if unknown
 
 
 class LassoProblem(NamedTuple):
@@ -68,43 +75,47 @@ def over_threads(work, n, length, n_threads):
         return list(threads.map(work, slices))
 
 
-def codes_in_blocks(X, squares, panels, start, encode_rows, problem, new_scratch, n_threads):
-    """Codes of checked samples, block by block.
+def codes_in_blocks(X, D, squares, panels, start, encode_rows, problem, new_scratch, n_threads, dtype=None):
+    """`Codes` of checked samples, block by block.
 
     Parameters
     ----------
     X : float array (n_samples, n_features)
+    D : float array (n_atoms, n_features)
     squares : float64 array (n_samples,), |x|^2
     panels : the atoms, as `flyannot.sparse.simd.product.pack_columns` gives them
     start : CSR matrix (n_samples, n_atoms), or None
-    encode_rows : kernel (Q, squares, begin, problem, scratch, codes, is_solved)
+    encode_rows : kernel (Q, squares, begin, problem, scratch, codes, largest)
         Q holds the products of some samples, `squares` their |x|^2, `begin` the arrays (first, atom,
-        value) of the codes to begin from.  It fills is_solved, and codes, which is (first, atom, value)
-        too, long enough for every possible code.
-    problem : what all samples share, with `gram` (n_atoms, n_atoms)
+        value) of the codes to begin from.  It fills codes, which is (first, atom, value) too, long enough
+        for every possible code, and `largest`: at least |D (x - z D)|_inf of each but for rounding, of codes
+        that may not be negative the largest D (x - z D); inf where it is not known.
+    problem : what all samples share, with `gram` (n_atoms, n_atoms) and `lam`
     new_scratch : function () -> the memory of one thread
-
-    Returns
-    -------
-    Z : CSR matrix (n_samples, n_atoms), in the type of X
-    is_solved : bool array (n_samples,)
+    dtype : of the codes, by default that of X; where they are rounded to it, the gaps are of the rounded ones
     """
+    dtype = np.dtype(dtype or X.dtype)
     n_atoms, start = len(problem.gram), _arrays_of(start, len(X), X.dtype)
+    norms = np.sqrt(problem.gram.diagonal().astype(np.float64))
+    # Of q, as a part of |d| (|x| + |z| |d|): a sum of products in any order, in vectors of at least eight.
+    rounding = (4 + X.shape[1] / 16) * float(np.finfo(dtype).eps) * norms.max(initial=0)
 
     def solve_every_nth(first):
         scratch, block = new_scratch(), min(BLOCK, len(X))
         Q = aligned_zeros((block, len(panels) * panels.shape[2]), X.dtype)
         buffers = np.empty(block * n_atoms, np.int32), np.empty(block * n_atoms, X.dtype)
-        solved = []
+        residual, solved = np.empty(X.shape[1]), []
         for at in range(first * BLOCK, len(X), n_threads * BLOCK):
-            Xb = X[at : at + BLOCK]
+            Xb, part = X[at : at + BLOCK], squares[at : at + BLOCK]
             multiply(Xb, panels, Q)
             begin = start[0][at : at + len(Xb) + 1], *start[1:]
-            bounds, is_solved = np.zeros(len(Xb) + 1, np.int64), np.ones(len(Xb), bool)
+            bounds, gaps = np.zeros(len(Xb) + 1, np.int64), np.zeros(len(Xb))
             if n_atoms:
-                part = squares[at : at + len(Xb)]
-                encode_rows(Q, part, begin, problem, scratch, (bounds, *buffers), is_solved)
-            solved.append((is_solved, np.diff(bounds), *(part[: bounds[-1]].copy() for part in buffers)))
+                encode_rows(Q, part, begin, problem, scratch, (bounds, *buffers), gaps)
+                if dtype != X.dtype:
+                    buffers[1][: bounds[-1]] = buffers[1][: bounds[-1]].astype(dtype)
+                gaps_of_codes(Xb, D, part, norms, problem.lam, rounding, (bounds, *buffers), residual, gaps)
+            solved.append((gaps, np.diff(bounds), *(part[: bounds[-1]].copy() for part in buffers)))
         return solved
 
     if _checked_threads(n_threads) == 1:
@@ -112,7 +123,51 @@ def codes_in_blocks(X, squares, panels, start, encode_rows, problem, new_scratch
     else:
         with threads_of_one_blas(n_threads) as threads:
             by_thread = list(threads.map(solve_every_nth, range(n_threads)))
-    return _joined(by_thread, (len(X), n_atoms), X.dtype)
+    return _joined(by_thread, (len(X), n_atoms), dtype)
+
+
+@kernel(fastmath=SUMS)
+def gaps_of_codes(X, D, squares, norms, lam, rounding, codes, residual, gaps):
+    """Make of every largest |D (x - z D)| the duality gap; inf where the objective is above that of no code.
+
+    From the residual r in float64, with c = min(1, lam / largest), it is
+    1/2 |r|^2 (1 - c)^2 + lam |z|_1 - c z q, and z q = (x - r) r.
+
+    rounding : float, by how much `largest` may be too small, as a part of |x| + |z| |d|
+    """
+    first, atom, value = codes
+    for i in range(len(X)):
+        x = X[i]
+        _subtract_atoms(residual, x, D, atom, value, first[i], first[i + 1])
+        l1, mass, rest, fit = 0.0, 0.0, 0.0, 0.0
+        for k in range(first[i], first[i + 1]):
+            l1 += abs(np.float64(value[k]))
+            mass += abs(np.float64(value[k])) * norms[atom[k]]
+        for j in range(len(residual)):
+            rest += residual[j] * residual[j]
+            fit += (x[j] - residual[j]) * residual[j]
+        largest = gaps[i] + rounding * (np.sqrt(squares[i]) + mass)
+        c = lam / largest if largest > lam else 1.0
+        gap = 0.5 * rest * (1.0 - c) ** 2 + lam * l1 - c * fit
+        gaps[i] = gap if 0.5 * rest + lam * l1 <= 0.5 * squares[i] else np.inf
+
+
+@inlined(fastmath=SUMS)
+def _subtract_atoms(residual, x, D, atom, value, first, end):
+    """residual = x - z D in float64, four atoms at a time: it is read and written less often."""
+    for j in range(len(residual)):
+        residual[j] = x[j]
+    last = end - (end - first) % 4
+    for k in range(first, last, 4):
+        a, b, c, d = D[atom[k]], D[atom[k + 1]], D[atom[k + 2]], D[atom[k + 3]]
+        za, zb, zc, zd = value[k], value[k + 1], value[k + 2], value[k + 3]
+        for j in range(len(residual)):
+            near = np.float64(za) * np.float64(a[j]) + np.float64(zb) * np.float64(b[j])
+            residual[j] -= near + (np.float64(zc) * np.float64(c[j]) + np.float64(zd) * np.float64(d[j]))
+    for k in range(last, end):
+        a, za = D[atom[k]], np.float64(value[k])
+        for j in range(len(residual)):
+            residual[j] -= za * np.float64(a[j])
 
 
 def _arrays_of(start, n_samples, dtype):
@@ -125,16 +180,17 @@ def _arrays_of(start, n_samples, dtype):
 
 
 def _joined(by_thread, shape, dtype):
-    """One CSR matrix from blocks that were dealt out in turn, and which of its rows are solved."""
+    """`Codes` from blocks that were dealt out in turn."""
     n = len(by_thread)
     blocks = [by_thread[i % n][i // n] for i in range(sum(map(len, by_thread)))]
     if not blocks:
-        return sp.csr_matrix(shape, dtype=dtype), np.ones(0, bool)
-    is_solved, counts, atoms, values = (np.concatenate(part) for part in zip(*blocks))
+        return Codes(sp.csr_matrix(shape, dtype=dtype), np.zeros(0))
+    gaps, counts, atoms, values = (np.concatenate(part) for part in zip(*blocks))
     first = np.concatenate([[0], np.cumsum(counts)])
     index = np.int32 if first[-1] < 2**31 else np.int64
+    values = values.astype(dtype, copy=False)
     Z = sp.csr_matrix((values, atoms.astype(index, copy=False), first.astype(index)), shape=shape)
-    return Z, is_solved
+    return Codes(Z, gaps)
 
 
 def replace_rows(Z, rows, new_rows):

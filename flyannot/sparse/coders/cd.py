@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from flyannot.sparse.coders.blocks import checked_samples, codes_in_blocks, finite_squares, replace_rows
+from flyannot.sparse.coders.blocks import Codes, codes_in_blocks, replace_rows
 from flyannot.sparse.coders.cd_kernels import encode_rows, mirrored_order, round_gram
 from flyannot.sparse.coders.cd_support import DEPENDENT, Support, WorkingSet
+from flyannot.sparse.coders.verified import allowed_gaps, measured, verified
 from flyannot.sparse.simd.product import gram_of, pack_columns
 from flyannot.sparse.simd.vectors import CHUNK, LANES, aligned_zeros, round_up
 
@@ -19,7 +20,8 @@ _INVERTED_AT_ONCE = 32  # atoms of a code to begin from: LAPACK is sooner than o
 _FLOAT32_SWEEPS = 40  # real descriptors take up to ten; what takes more is left to float64
 
 
-def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
+@verified
+def encode(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads):
     """Codes of X over a fixed dictionary, each within a stated duality gap of its minimum.
 
     Each sample minimises 1/2 |x - z D|^2 + lam |z|_1.  The atoms that violate the optimality
@@ -27,8 +29,8 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     minimum while the codes of the support follow theirs, which an inverse of the Gram matrix on the
     support gives in closed form.  Then all correlations are made afresh, and the gap decides.
 
-    float32 is solved in float32 as far as that goes: a sample whose gap is hidden there by rounding is solved
-    again in float64.  A call costs about half a millisecond on top, so code many samples at once.
+    float32 is solved in float32 as far as that goes: a sample whose gap stays too wide is solved again in
+    float64.  A call costs about half a millisecond on top, so code many samples at once.
 
     Parameters and result are those of every coder (`flyannot.sparse.coders`).
 
@@ -38,21 +40,25 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     so that each code is visited about once.  Stopping at the first code that reaches zero: Lawson and
     Hanson, Solving Least Squares Problems, 1974, chapter 23.
     """
-    X, D, squares = checked_samples(X, D, lam, gram)
-    finite_squares(D, "atom")
     gram = gram_of(D) if gram is None else np.ascontiguousarray(gram, X.dtype)
     n_sweeps = min(max_sweeps, _FLOAT32_SWEEPS) if X.dtype == np.float32 else max_sweeps
     problem = make_problem(gram, lam, 0.5 * tol, n_sweeps)
     new_scratch = partial(make_scratch, len(D), D.shape[1], X.dtype)
     panels = pack_columns(D, mirrored_order(round_up(len(D), CHUNK)))
-    Z, is_solved = codes_in_blocks(X, squares, panels, start, encode_rows, problem, new_scratch, n_threads)
-    if is_solved.all() or n_sweeps == max_sweeps:
-        return Z
+    found = codes_in_blocks(X, D, squares, panels, start, encode_rows, problem, new_scratch, n_threads)
+    if X.dtype == np.float64:
+        return found
+    allowed = allowed_gaps(squares, tol)
+    Z, gaps = measured(found, X, D, lam, allowed)
+    rows = np.flatnonzero(~(gaps <= allowed))
+    if not len(rows):
+        return Codes(Z, gaps)
     # So ill-conditioned, or so small a tol, that float32 cannot tell: from the start again in float64.
-    rows = np.flatnonzero(~is_solved)
-    again = {"tol": tol, "max_sweeps": max_sweeps - n_sweeps, "start": None if start is None else start[rows]}
-    exact = encode(X[rows].astype(np.float64), D, lam, n_threads=n_threads, **again)
-    return replace_rows(Z, rows, exact.astype(np.float32))
+    rules = {"tol": tol, "max_sweeps": max_sweeps, "gram": None, "n_threads": n_threads}
+    rules |= {"squares": squares[rows], "start": None if start is None else start[rows]}
+    exact = encode.solve(X[rows].astype(np.float64), D.astype(np.float64), lam, **rules).Z.astype(np.float32)
+    gaps[rows] = np.nan
+    return Codes(replace_rows(Z, rows, exact), gaps)
 
 
 class CDProblem(NamedTuple):
@@ -165,7 +171,7 @@ class FewAtoms:
         scratch.n_inverted[0] = put_inverse(problem.gram, support, scratch.support)
         first, atoms, values = np.zeros(2, np.int64), np.empty(n, np.int32), np.empty(n)
         Q, squares, codes = Q[mirrored_order(n_places)][None], np.array([square]), (first, atoms, values)
-        encode_rows(Q, squares, begin, problem, scratch, codes, np.ones(1, bool))
+        encode_rows(Q, squares, begin, problem, scratch, codes, np.empty(1))
         solved = np.zeros(n)
         solved[atoms[: first[1]]] = values[: first[1]]
         return solved

@@ -35,6 +35,7 @@ from flyannot.sparse.simd.gram_rows import (
 )
 
 ENTRANTS = 0.7  # atoms join the working set when |q| is at least this part of the largest
+PATIENCE = 30  # rounds in which a gap that does not halve says that rounding forbids more
 REBUILD = 8  # rounds after which the support is built afresh
 AT_REST = 0.9  # part of the allowed gap to reach; a code to begin from may use a little more of it, so
 AT_START = 0.95  # that a code that comes back is left as it is
@@ -47,8 +48,8 @@ mirrored = inlined()(mirrored_place)
 
 
 @kernel
-def encode_rows(Q, squares, start, problem, scratch, codes, is_solved):
-    """Solve one sample after the other, and say which reached the allowed gap.
+def encode_rows(Q, squares, start, problem, scratch, codes, largest):
+    """Solve one sample after the other, and say how large |D (x - z D)| is at most.
 
     `flyannot.sparse.coders.blocks.codes_in_blocks` says from what; Q is in mirrored order.
     """
@@ -57,7 +58,7 @@ def encode_rows(Q, squares, start, problem, scratch, codes, is_solved):
     for i in range(len(squares)):
         n_pending = read_start(start, i, problem.gram, scratch.pending, scratch.pending_codes)
         at = first[i]
-        n, is_solved[i] = _encode_row(Q[i], squares[i], n_pending, problem, scratch, atom[at:], value[at:])
+        n, largest[i] = _encode_row(Q[i], squares[i], n_pending, problem, scratch, atom[at:], value[at:])
         first[i + 1] = at + n
 
 
@@ -66,11 +67,11 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
     """Lower the objective from the pending code until the gap closes.
 
     Ends early when no violation stands out from rounding.  Writes the code to `atoms` and `codes`, in
-    the order of atoms, and returns its size and whether the gap is closed beyond doubt.
+    the order of atoms, and returns its size and the largest |q|, or inf where the code has moved since.
     """
     gram, lam, s, support, work = problem.gram, problem.lam, scratch, scratch.support, scratch.work
     slack, n, size = s.q.dtype.type(problem.slack * np.sqrt(square)), 0, 0
-    solved = False
+    top, is_at_rest, best, n_stale = s.q.dtype.type(np.inf), False, np.inf, 0
     for sweep in range(problem.max_sweeps):
         if n_pending > 0:
             bound, error = correlate_all(q0, s.pending, s.pending_codes, n_pending, slack, problem, s)
@@ -88,8 +89,14 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
             top = max(largest_magnitude(work.q, padded(size)), min(largest, bound) + error)
             allowed = (AT_REST if sweep else AT_START) * problem.goal * square
             doubt = _rounding_of_gap(square, n, support, problem.norms)
-            solved = gap_of(square, work.q0, work.q, support.place, support.z, n, lam, top) + doubt <= allowed
-            if solved or max(top - lam, _violation_on(n, work, support, lam)) <= slack:
+            gap = gap_of(square, work.q0, work.q, support.place, support.z, n, lam, top)
+            if gap <= 0.5 * best:
+                best, n_stale = gap, 0
+            else:
+                n_stale += 1
+            is_at_rest = gap + doubt <= allowed or n_stale > PATIENCE
+            is_at_rest |= max(top - lam, _violation_on(n, work, support, lam)) <= slack
+            if is_at_rest:
                 break
         n = _solve_set(n, n_pending, size, slack, problem, s)
         n_pending = 0
@@ -97,7 +104,8 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
             n_pending, n, size = _set_aside(n, s), 0, 0
     if n_pending == 0:
         n_pending = _set_aside(n, s)
-    return _write_sorted(s.pending, s.pending_codes, n_pending, atoms, codes), solved
+    largest = float(top) if is_at_rest else np.inf
+    return _write_sorted(s.pending, s.pending_codes, n_pending, atoms, codes), largest
 
 
 @inlined()

@@ -153,12 +153,12 @@ def add_atom(k, code, n, size, lam, gram, work, support):
     while True:
         curvature = _project(k, n, row, support)
         missing = work.q[k] - lam * np.sign(code if code != 0 else work.q[k])
-        if n < support.capacity and curvature > _negligible_violation(row[k]):
-            length = missing / curvature
-        else:  # the objective falls, or is flat, until some code reaches zero
-            length = kind(np.inf) * (missing if missing != 0 else -code)
+        may_join = n < support.capacity and curvature > _negligible_violation(row[k])  # not if it is nan
+        # Where it may not, the objective falls, or is flat, until some code reaches zero.
+        endless = kind(np.inf) * (missing if missing != 0 else -code)
+        length = missing / curvature if may_join else endless
         length, first = _first_zero(support.z, support.direction, n, length)
-        ends = np.isinf(length) or (code != 0 and code * (code + length) <= 0)
+        ends = not abs(length) < np.inf or (code != 0 and code * (code + length) <= 0)
         if ends:
             length, first = -code, -1
         _step_along(length, n, size, work, support)
@@ -168,7 +168,7 @@ def add_atom(k, code, n, size, lam, gram, work, support):
             break
         n = _drop(first, n, size, work, support)
     work.masks[k] = 0
-    if ends:
+    if ends or not may_join:
         return n
     return _join_support(k, code, curvature, n, size, work, support)
 

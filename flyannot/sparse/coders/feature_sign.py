@@ -12,14 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.sparse.coders.blocks import (
-    LassoProblem,
-    checked_samples,
-    codes_in_blocks,
-    finite_squares,
-    replace_rows,
-)
+from flyannot.sparse.coders.blocks import Codes, LassoProblem, codes_in_blocks, replace_rows
 from flyannot.sparse.coders.cd import encode as encode_by_cd
+from flyannot.sparse.coders.verified import verified
 from flyannot.sparse.kernels import MAXIMA, SUMS, add_multiple, copy, dot, gap_of, inlined, kernel, read_start
 from flyannot.sparse.simd.product import gram_of, pack_columns
 
@@ -32,7 +27,8 @@ N_REFINED = 3  # full steps in a row that may fail to bring the active set to it
 _STUCK, _CROSSED, _FULL = 0, 1, 2  # how a step went
 
 
-def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
+@verified
+def encode(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads):
     """Codes of X over a fixed dictionary by feature-sign search, in float64.
 
     Each sample minimises 1/2 |x - z D|^2 + lam |z|_1.  A sample whose search does not end (its active
@@ -48,22 +44,22 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     before the square.  It activates an atom only when all active codes are optimal; here, when what
     they lack is negligible.  It says nothing of dependent atoms.
     """
-    X, D, squares = checked_samples(X, D, lam, gram)
-    finite_squares(D, "atom")
     dtype, X, D = X.dtype, X.astype(np.float64), D.astype(np.float64)
     is_exact = gram is not None and np.asarray(gram).dtype == np.float64
     gram = np.ascontiguousarray(gram if is_exact else gram_of(D))
-    problem = LassoProblem(gram, float(lam), 0.5 * float(tol), int(max_sweeps))
+    problem = LassoProblem(gram, lam, 0.5 * float(tol), int(max_sweeps))
     new_scratch = partial(make_scratch, len(D))
-    Z, is_solved = codes_in_blocks(
-        X, squares, pack_columns(D), start, encode_rows, problem, new_scratch, n_threads
+    found = codes_in_blocks(
+        X, D, squares, pack_columns(D), start, encode_rows, problem, new_scratch, n_threads, dtype
     )
-    Z.sort_indices()
-    if not is_solved.all():  # by coordinate descent, from where they stand
-        rows = np.flatnonzero(~is_solved)
-        rules = {"tol": tol, "max_sweeps": max_sweeps, "gram": gram, "n_threads": n_threads}
-        Z = replace_rows(Z, rows, encode_by_cd(X[rows], D, lam, start=Z[rows], **rules))
-    return Z.astype(dtype, copy=False)
+    found.Z.sort_indices()
+    Z, gaps = found.Z, found.gaps
+    rows = np.flatnonzero(np.isinf(gaps))
+    if len(rows):  # by coordinate descent, from where they stand
+        rules = {"squares": squares[rows], "tol": tol, "max_sweeps": max_sweeps, "n_threads": n_threads}
+        solved = encode_by_cd.solve(X[rows], D, lam, start=Z[rows], gram=gram, **rules)
+        Z, gaps[rows] = replace_rows(Z, rows, solved.Z.astype(dtype)), np.nan
+    return Codes(Z, gaps)
 
 
 class SignScratch(NamedTuple):
@@ -86,12 +82,12 @@ def make_scratch(n_atoms):
 
 
 @kernel
-def encode_rows(Q, squares, start, problem, scratch, codes, is_done):
+def encode_rows(Q, squares, start, problem, scratch, codes, largest):
     """Solve one sample after the other; `codes_in_blocks` says from what."""
     first, atom, value = codes
     for i in range(len(squares)):
         n = read_start(start, i, problem.gram, scratch.atoms, scratch.z)
-        n, is_done[i] = search_signs(Q[i, : len(problem.gram)], squares[i], n, problem, scratch)
+        n, largest[i] = search_signs(Q[i, : len(problem.gram)], squares[i], n, problem, scratch)
         first[i + 1] = first[i] + n
         for j in range(n):
             atom[first[i] + j], value[first[i] + j] = scratch.atoms[j], scratch.z[j]
@@ -99,9 +95,9 @@ def encode_rows(Q, squares, start, problem, scratch, codes, is_done):
 
 @inlined()
 def search_signs(q0, square, n, problem, scratch):
-    """Take steps until the gap closes; returns the size of the active set, and whether it closed.
+    """Take steps until the gap closes; returns the size of the active set, and the largest |q|.
 
-    Every code of the active set is not zero, on entry and on exit.
+    That is inf where the search did not end.  Every code of the active set is not zero, on entry and on exit.
     """
     gram, lam, _, _ = problem
     q, maxima, atoms, z, _, _, factor = scratch
@@ -112,17 +108,17 @@ def search_signs(q0, square, n, problem, scratch):
         largest = _chunk_maxima(q, maxima)
         violation = _find_pull(q, lam, atoms, z, n, scratch.pull)
         if gap_of(square, q0, q, atoms, z, n, lam, largest) <= part * problem.goal * square:
-            return n, True
+            return n, largest
         if max(largest - lam, violation) <= part * slack:
-            return n, True
+            return n, largest
         part = AT_REST
-        if largest - lam > slack and violation <= max(slack, NEGLIGIBLE * (largest - lam)):
+        if n < len(q) and largest - lam > slack and violation <= max(slack, NEGLIGIBLE * (largest - lam)):
             n, n_refined = _activate(q, maxima, largest, gram, lam, scratch, n), 0
         n, outcome = _feature_sign_step(gram, lam, n, scratch)
         n_refined = n_refined + 1 if outcome == _FULL else 0
         if outcome == _STUCK or n_refined > N_REFINED:
             break
-    return n, False
+    return n, np.inf
 
 
 @inlined()

@@ -43,6 +43,7 @@ from flyannot.sparse.coders import siso, siso_rounds
 from flyannot.sparse.coders.blocks import checked_samples, finite_squares, over_threads
 from flyannot.sparse.coders.cd import FewAtoms
 from flyannot.sparse.coders.siso_rounds import compare_correlations, compare_some
+from flyannot.sparse.coders.verified import verified
 
 ENDINGS = ("solve", "certify", "none")
 _SEED = 2013  # of an index that the caller did not bring
@@ -188,7 +189,8 @@ class HashSearch:
     candidates: Callable = candidates_of_query
 
 
-def encode(X, D, lam, *, gram=None, n_threads=1, search=None, **rules):
+@verified
+def encode(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads, search=None):
     """Codes of X over very many atoms, found through hash cells and completed by SISO.
 
     Parameters and result are those of every coder (`flyannot.sparse.coders`).  `gram` is only checked.
@@ -200,9 +202,9 @@ def encode(X, D, lam, *, gram=None, n_threads=1, search=None, **rules):
     Huang et al., ACM Multimedia 2013, algorithm 1.  They take an empty answer of the hash for the
     minimum; we pass over all atoms before we believe it.
     """
-    X, D, _ = checked_samples(X, D, lam, gram)
     search = search or HashSearch(build_index(D, np.random.default_rng(_SEED), n_threads=n_threads))
-    return solve(X, D, lam, search, n_threads=n_threads, **rules).Z
+    solution = solve(X, D, lam, search, tol=tol, max_sweeps=max_sweeps, start=start, n_threads=n_threads)
+    return siso.codes_of(solution, D, squares)
 
 
 def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1):
@@ -249,6 +251,7 @@ def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000, start=None, n_threads
 
 def _search_cells(x, code, problem, search, seen, small):
     """The code of one sample when the cells give no more atoms, and the rounds that it took."""
+    best, halved = np.inf, 0  # the gap when it last halved, and in which round
     for n_rounds in range(problem.max_sweeps):
         r = siso_rounds.residual_of_code(x, code, problem.D)
         if not r.any() or not len(problem.D):
@@ -256,7 +259,10 @@ def _search_cells(x, code, problem, search, seen, small):
         chosen = search.candidates(search.index, r, seen, n_probes=search.n_probes)
         largest, joining = compare_some(problem.D, r, problem.lam, problem.top_k, code[0], chosen)
         gap = siso_rounds.gap_of_residual(x, r, code[1], largest, problem.lam)  # as far as the cells show it
-        if not len(joining) or gap <= siso_rounds.allowed_gap(x, problem):
+        if gap <= 0.5 * best:
+            best, halved = gap, n_rounds
+        is_stuck = not len(joining) or n_rounds > halved + siso_rounds.PATIENCE
+        if is_stuck or gap <= siso_rounds.allowed_gap(x, problem):
             return code, n_rounds
         code = siso_rounds.solve_active(x, code, joining, gap, problem, small)
     return code, problem.max_sweeps

@@ -4,9 +4,12 @@ Coordinate descent with the Gram matrix, one sample after the other: a pass over
 the support until that is at rest.  q = D (x - z D) throughout.
 """
 
+from functools import partial
+
 import numpy as np
 
-from flyannot.sparse.coders.blocks import LassoProblem, checked_samples, codes_in_blocks, finite_squares
+from flyannot.sparse.coders.blocks import LassoProblem, codes_in_blocks
+from flyannot.sparse.coders.verified import Coder
 from flyannot.sparse.kernels import SUMS, add_multiple, copy, gap_of, inlined, kernel
 from flyannot.sparse.simd.product import gram_of, pack_columns
 
@@ -14,48 +17,48 @@ _SUPPORT_PASSES = 20  # most in a row: then all atoms are looked at again
 _AT_REST = 1e-3  # of the largest change in a pass over all atoms: less in one over the support ends these
 
 
-def encode_nonnegative(X, D, lam, *, tol=1e-4, max_sweeps=1000, n_threads=1):
+@partial(Coder, positive=True)
+def encode_nonnegative(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads):
     """Codes of X over a fixed dictionary, none of them below zero, in float64.
 
-    Parameters and result are those of every coder (`flyannot.sparse.coders`).
+    Parameters and result are those of every coder (`flyannot.sparse.coders`); it always begins from zero.
 
     Source
     ------
     Friedman et al., J. Stat. Softw. 33(1), 2010, with max(., 0) in the place of soft thresholding.
     """
-    X, D, squares = checked_samples(X, D, lam)
-    finite_squares(D, "atom")
     dtype, X, D = X.dtype, X.astype(np.float64), D.astype(np.float64)
-    problem = LassoProblem(gram_of(D), float(lam), 0.5 * tol, int(max_sweeps))
+    problem = LassoProblem(gram_of(D), lam, 0.5 * tol, int(max_sweeps))
 
     def new_scratch():
         return np.empty(len(D)), np.empty(len(D))
 
-    Z, _ = codes_in_blocks(X, squares, pack_columns(D), None, _encode_rows, problem, new_scratch, n_threads)
-    return Z.astype(dtype, copy=False)
+    return codes_in_blocks(
+        X, D, squares, pack_columns(D), None, _encode_rows, problem, new_scratch, n_threads, dtype
+    )
 
 
 @kernel
-def _encode_rows(Q, squares, start, problem, scratch, codes, is_solved):
+def _encode_rows(Q, squares, start, problem, scratch, codes, largest):
     """Solve one sample after the other, from zero; as `flyannot.sparse.coders.blocks` calls it."""
     first, atom, value = codes
     first[0] = 0
     for i in range(len(squares)):
         at = first[i]
-        n, is_solved[i] = _encode_row(Q[i], squares[i], problem, scratch, atom[at:], value[at:])
+        n, largest[i] = _encode_row(Q[i], squares[i], problem, scratch, atom[at:], value[at:])
         first[i + 1] = at + n
 
 
 @kernel
 def _encode_row(q0, square, problem, scratch, atoms, values):
-    """Leave the code in `atoms` and `values`; returns its size and whether the gap is closed."""
+    """Leave the code in `atoms` and `values`; returns its size, and the largest q or inf."""
     (q, z), n = scratch, 0
     copy(q, q0, len(q))
     z[:] = 0
     for _ in range(problem.max_sweeps):
         n, largest = _support_of(q, z, atoms, values)
         if gap_of(square, q0, q, atoms, values, n, problem.lam, largest) <= problem.goal * square:
-            return n, True
+            return n, largest
         moved = 0.0
         for j in range(len(z)):
             moved = max(moved, _solve_one(j, q, z, problem))
@@ -67,7 +70,7 @@ def _encode_row(q0, square, problem, scratch, atoms, values):
             if moved_now <= _AT_REST * moved:
                 break
     n, _ = _support_of(q, z, atoms, values)
-    return n, False
+    return n, np.inf
 
 
 @inlined(fastmath=SUMS)

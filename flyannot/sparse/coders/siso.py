@@ -15,8 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from flyannot.sparse.coders import siso_bounded
-from flyannot.sparse.coders.blocks import checked_samples, finite_squares, over_threads
+from flyannot.sparse.coders.blocks import Codes, checked_samples, finite_squares, over_threads
 from flyannot.sparse.coders.siso_rounds import TOP_K, SISOProblem, solve_block
+from flyannot.sparse.coders.verified import verified
 from flyannot.sparse.simd.product import gram_of
 
 BLOCK = 64  # samples whose residuals share one pass over the atoms
@@ -50,7 +51,8 @@ class SISOSolution:
         return not np.isnan(self.gaps).any()
 
 
-def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
+@verified
+def encode(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads):
     """Codes of X over very many atoms, each within a stated duality gap of its minimum.
 
     float32 atoms are compared with float32 residuals, all else in float64; the small problems are solved in
@@ -66,7 +68,7 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     strictly and outside the active set: their "at least" includes the set itself, and would never end.
     """
     options = {"max_sweeps": max_sweeps, "start": start, "gram": gram, "n_threads": n_threads}
-    return solve(X, D, lam, tol=tol, **options).Z
+    return codes_of(solve(X, D, lam, tol=tol, **options), D, squares)
 
 
 def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
@@ -78,6 +80,14 @@ def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thre
     levels, longest = siso_bounded.levels_of_lam(D), float(np.sqrt(squares.max()))
     solve_rows = partial(siso_bounded.solve_block, each_level=levels, longest=longest)
     return _solved(X, start, problem, n_threads, siso_bounded.block_length(D), solve_rows)
+
+
+def codes_of(solution, D, squares):
+    """The `Codes` of a solution, whose gaps allow for rounding of codes and products in their type."""
+    longest = np.sqrt(np.einsum("ij,ij->i", D, D, dtype=np.float64).max(initial=0))
+    mass = longest * np.asarray(abs(solution.Z).sum(axis=1), np.float64).ravel()
+    rounding = (4 + D.shape[1] / 16) * float(np.finfo(D.dtype).eps)
+    return Codes(solution.Z, solution.gaps + rounding * mass * (np.sqrt(squares) + mass))
 
 
 def solve_with_full_passes(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1, top_k=TOP_K):

@@ -14,6 +14,7 @@ from flyannot.sparse.simd.product import gram_of, multiply, pack_columns
 from flyannot.sparse.simd.vectors import LANES, aligned_zeros
 
 CHUNK = 2**15  # correlations made at once, which the cache holds
+PATIENCE = 20  # rounds in which a gap that does not halve says that rounding forbids more
 TOP_K = 100  # atoms that join an active set in one round: Huang et al. took 100 or 200
 
 # The part of a gap that a small problem may leave: of the gap that is asked for, and of the last gap.
@@ -37,6 +38,7 @@ def solve_block(X, codes, problem, small=None):
     """Codes, gaps, rounds and full passes of the samples of one block; small : FewAtoms of this thread."""
     small = small or FewAtoms(X.shape[1])
     gaps, n_rounds, n_passes = np.full(len(X), np.nan), np.zeros(len(X), int), np.zeros(len(X), int)
+    halved, best = np.zeros(len(X), int), np.full(len(X), np.inf)  # the round of the last half, and that gap
     polished = set()  # samples whose code is as good as it gets on its active set, with none to join
     open_rows = np.arange(len(X))
     for n_left in reversed(range(problem.max_sweeps)):
@@ -47,7 +49,10 @@ def solve_block(X, codes, problem, small=None):
         still_open = []
         for i, r, top, new in zip(open_rows, R, largest, joining):
             gaps[i] = gap_of_residual(X[i], r, codes[i][1], top, problem.lam)
-            if gaps[i] <= allowed_gap(X[i], problem) or not n_left or (not len(new) and i in polished):
+            if gaps[i] <= 0.5 * best[i]:
+                halved[i], best[i] = n_rounds[i], gaps[i]
+            is_stuck = (not len(new) and i in polished) or n_rounds[i] > halved[i] + PATIENCE
+            if gaps[i] <= allowed_gap(X[i], problem) or not n_left or is_stuck:
                 continue
             before, codes[i] = codes[i], solve_active(X[i], codes[i], new, gaps[i], problem, small)
             n_rounds[i] += 1

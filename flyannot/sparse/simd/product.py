@@ -7,21 +7,19 @@ has the same bits in any company, and on every machine that has fused multiply-a
 """
 
 import numpy as np
-from numba.core.registry import cpu_target
 
-from flyannot.runtime.compiled import compiled
+from flyannot.runtime.compiled import compiled, processor
 from flyannot.sparse.simd.vectors import I64, LANES, aligned_zeros, row_operation
 
 PART = 256  # features of one chain: longer ones round more, and their panels leave the cache
 _MOST_ROWS = 12  # of a block: more hide no more of the time that a sum takes
 
 
-def _block_shape(target, real_bits, most_vectors):
+def _block_shape(real_bits, most_vectors):
     """(rows, vectors) of a block of the product whose sums stay in registers."""
-    machine, _, features = target.codegen().magic_tuple()
-    features = features.split(",")
-    n_registers, size = 16, 256 if "+avx" in features else 128
-    if "+avx512f" in features:
+    machine, features = processor()
+    n_registers, size = 16, 256 if "avx" in features else 128
+    if "avx512f" in features:
         n_registers, size = 32, 512
     elif machine.startswith(("aarch64", "arm64")):
         n_registers = 32
@@ -33,8 +31,7 @@ def _block_shape(target, real_bits, most_vectors):
 
 _WIDE, _NARROW = 4, 1  # the most vectors of a block for many atoms, and for few
 _WIDTH = {
-    np.dtype(kind): LANES * _block_shape(cpu_target.target_context, np.finfo(kind).bits, _WIDE)[1]
-    for kind in (np.float32, np.float64)
+    np.dtype(kind): LANES * _block_shape(np.finfo(kind).bits, _WIDE)[1] for kind in (np.float32, np.float64)
 }
 
 
@@ -129,7 +126,7 @@ def _panel_product(most_vectors):
     @row_operation()
     def multiply_panel(v, Q, X, panels, panel, first, last):
         builder = v.builder
-        rows, vectors = _block_shape(v.context, v.types[Q].dtype.bitwidth, most_vectors)
+        rows, vectors = _block_shape(v.types[Q].dtype.bitwidth, most_vectors)
         n_samples, n_features = v.shape(X)
         start, panel = v.index(first), v.index(panel)
         width, end = I64(LANES * vectors), builder.sub(n_samples, I64(1))

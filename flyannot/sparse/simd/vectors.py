@@ -11,6 +11,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from flyannot.runtime.compiled import processor
+
 CHUNK = 64  # elements that one turn of a loop works on: a cache line of bytes
 LANES = 16  # elements of one vector: a cache line of float32
 
@@ -174,7 +176,7 @@ class Vectors:
 
     def has(self, feature):
         """Whether the processor that the code is for has it."""
-        return f"+{feature}" in self.context.codegen().magic_tuple()[2]
+        return feature in processor()[1]
 
     def byte_products(self, unsigned, signed, total):
         """total + in every lane the products of its four unsigned and signed bytes."""

@@ -1,0 +1,97 @@
+"""What hurts a lasso solver: a code keeps its tolerance or is warned of, and is never worse than none."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from flyannot.errors import DataError
+from flyannot.sparse.coders import CODERS
+from flyannot.sparse.coders.blocks import Codes
+from flyannot.sparse.coders.verified import Coder, verified
+from flyannot.sparse.objective import duality_gap, objective
+from tests.sparse.optimality import lam_max
+from tests.sparse.torture import DICTIONARIES, FRACTIONS, coders, problem, solved
+
+
+@pytest.mark.parametrize("coder", coders())
+@pytest.mark.parametrize("name", DICTIONARIES)
+def test_every_code_keeps_its_tolerance_or_is_warned_of(name, coder, rng):
+    encode, positive = coders()[coder]
+    for dtype in (np.float32, np.float64):
+        X, D = problem(name, 6, dtype, rng)
+        for fraction in FRACTIONS:
+            found = solved(encode, X, D, fraction * lam_max(X, D), positive=positive)
+            assert found["n_above_zero"] == 0
+            assert bool(found["n_missed"]) == found["warned"]
+
+
+@pytest.mark.parametrize("coder", coders())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_no_scale_of_samples_or_atoms_costs_a_bit(coder, dtype, rng):
+    encode, _ = coders()[coder]
+    X, D = problem("zero atoms", 6, dtype, rng)
+    lam = 0.1 * lam_max(X, D)
+    Z = encode(X, D, lam, tol=1e-6)
+    for power, atom_power in ((100, 100), (-100, -100), (60, -30), (-60, 30), (0, 100), (0, -100)):
+        x_unit, d_unit = 2.0**power, 2.0**atom_power
+        scaled = encode(X * dtype(x_unit), D * dtype(d_unit), lam * x_unit * d_unit, tol=1e-6)
+        assert np.array_equal(scaled.data * (d_unit / x_unit), Z.data)
+        assert np.array_equal(scaled.indices, Z.indices)
+
+
+def test_codes_that_their_type_cannot_hold_are_refused(rng):
+    X, D = problem("zero atoms", 6, np.float32, rng)
+    with pytest.raises(DataError, match="float32 cannot hold"):
+        CODERS["cd"](X * np.float32(2.0**90), D * np.float32(2.0**-90), 0.1)
+
+
+def _broken(kind):
+    """A coder whose solver answers wrongly, and claims that its gaps are closed or does not know them."""
+
+    @verified
+    def encode(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads):
+        Z = np.zeros((len(X), len(D)), X.dtype)
+        Z[::2, 1] = {"zeros": 0, "nan": np.nan, "inf": np.inf, "huge": 1e20, "near": 1e-3}[kind]
+        return Codes(sp.csr_matrix(Z), None)
+
+    return encode
+
+
+@pytest.mark.parametrize("kind", ["zeros", "nan", "inf", "huge", "near"])
+def test_wrong_codes_are_mended(kind, rng):
+    X, D = problem("duplicates", 9, np.float64, rng)
+    lam = 0.2 * lam_max(X, D)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Z, gaps = _broken(kind).codes(X, D, lam, tol=1e-5)
+    exact = duality_gap(X, D, Z, lam)
+    assert (exact <= 0.5e-5).all() and (gaps >= exact - 1e-12).all()
+
+
+def test_what_cannot_be_mended_is_counted(rng):
+    X, D = problem("Hilbert-like, 97 atoms", 9, np.float64, rng)
+    with pytest.warns(
+        ConvergenceWarning, match=r"\d of 9 codes miss tol = 1e-12: their duality gaps are up to"
+    ):
+        Z, gaps = CODERS["cd"].codes(X, D, 1e-7, tol=1e-12)
+    assert (objective(X, D, Z, 1e-7) <= 0.5).all()
+    assert (gaps >= duality_gap(X, D, Z, 1e-7) - 1e-12).all()
+
+
+@pytest.mark.parametrize("coder", coders())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gaps_that_a_coder_states_are_never_too_small(coder, dtype, rng):
+    encode, positive = coders()[coder]
+    X, D = (rng.normal(size=(n, 48)).astype(dtype) for n in (70, 90))
+    lam = 0.05 * lam_max(X, D)
+    Z, gaps = encode.codes(X, D, lam, tol=1e-3)
+    exact = duality_gap(X, D, Z, lam, positive=positive)
+    assert (exact <= gaps * (1 + 1e-9)).all()
+    assert (gaps <= 0.5e-3 * np.square(X).sum(axis=1)).all()
+
+
+def test_no_coder_of_the_table_goes_unverified():
+    assert all(isinstance(encode, Coder) for encode in CODERS.values())
