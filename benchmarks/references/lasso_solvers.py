@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from flyannot.runtime.compiled import compiled
 from flyannot.sparse.coders.cd import encode as encode_by_cd
-from flyannot.sparse.kernels import SUMS, add_multiple, copy, kernel, shrink
+from flyannot.sparse.kernels import SUMS, add_multiple, copy, kernel, soft_threshold
 
 _BLOCK = 1024  # samples whose codes are dense at one time
 _MOST_CORNERS = 1000  # of a sample's path
@@ -113,7 +113,7 @@ def sweep(D, curvatures, z, r, lam, atoms):
             atom, q = D[k], 0.0
             for j in range(len(r)):
                 q += atom[j] * r[j]
-            change = shrink(q + curvatures[k] * z[k], lam) / curvatures[k] - z[k]
+            change = soft_threshold(q + curvatures[k] * z[k], lam) / curvatures[k] - z[k]
             if change != 0:
                 z[k] += change
                 largest = max(largest, abs(change))

@@ -16,7 +16,7 @@ from flyannot.classifiers.feature_rows import unit_rows
 from flyannot.classifiers.siso import FRACTION, largest_products
 from flyannot.sparse.coders import hash_siso, siso
 from flyannot.sparse.coders.hash_siso import HashSearch, build_index
-from flyannot.sparse.coders.siso_rounds import TOP_K, compare_correlations
+from flyannot.sparse.coders.siso_rounds import TOP_K, largest_correlations
 
 LASSO, SPREADING, SISO = "lasso", "label spreading", "siso"
 HASH, HASH_EXACT = "hash-siso", "hash-siso, exact"
@@ -64,7 +64,7 @@ class Annotator:
 
             def candidates(index, r, seen, rounds=rounds, **options):
                 chosen = search.candidates(index, r, seen, **options)
-                wanted = compare_correlations(self.rows, r[None], FRACTION, TOP_K)[1][0]
+                wanted = largest_correlations(self.rows, r[None], FRACTION, TOP_K)[1][0]
                 if len(wanted):
                     rounds.append((np.isin(wanted, chosen).mean(), len(chosen) / len(self.rows)))
                 return chosen

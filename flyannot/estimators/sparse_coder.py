@@ -13,9 +13,9 @@ from flyannot.estimators.image_patches import matrix_of_samples
 from flyannot.runtime.resources import usable_processors
 from flyannot.runtime.wording import named_values
 from flyannot.sparse.coders import CODERS
-from flyannot.sparse.coders.missing_values import lasso_of_observed, split_missing
-from flyannot.sparse.coders.nonnegative import encode_nonnegative
 from flyannot.sparse.fit import by_observed_features, default_lam
+from flyannot.sparse.missing_values import lasso_of_observed, split_missing
+from flyannot.sparse.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import objective
 from flyannot.stage_ranges import parse_stage_range
 from flyannot.steps.engine.inputs import lam_of_dictionary

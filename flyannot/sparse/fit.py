@@ -7,7 +7,7 @@ import numpy as np
 
 from flyannot.errors import DataError
 from flyannot.sparse.coders import CODERS
-from flyannot.sparse.coders.nonnegative import encode_nonnegative
+from flyannot.sparse.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import duality_gap, objective
 
 EVALUATED_SAMPLES = 2000  # the trace's fixed sample: exact codes of all samples would cost an epoch

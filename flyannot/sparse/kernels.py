@@ -19,7 +19,7 @@ MAXIMA = {"nnan", "nsz"}  # the same for a maximum
 
 
 @compiled(inline="always")
-def shrink(value, threshold):
+def soft_threshold(value, threshold):
     """The minimiser over z of 1/2 (z - value)^2 + threshold |z|: soft thresholding."""
     if abs(value) > threshold:  # one branch, and none on the sign, which no processor can predict
         return value - math.copysign(threshold, value)

@@ -24,9 +24,9 @@ from flyannot.dataset.folder import read_images
 from flyannot.errors import InputError
 from flyannot.estimators import dictionary_learning
 from flyannot.sparse.coders import CODERS
-from flyannot.sparse.coders.nonnegative import encode_nonnegative
 from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners import LEARNERS
+from flyannot.sparse.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import duality_gap, objective
 from flyannot.stage_ranges import rng_for
 from flyannot.store.dictionary import read_dictionary

@@ -32,10 +32,10 @@ def feature_sign_path(x, D, lam, *, start=None, tol=1e-12, max_steps=10_000):
         z = path[-1]
         codes = np.array([0, np.count_nonzero(z)]), np.flatnonzero(z), z[z != 0]
         n = read_start(codes, 0, gram, scratch.atoms, scratch.z)
-        n, is_done = search_signs(q0, x @ x, n, LassoProblem(gram, float(lam), 0.5 * tol, 1), scratch)
+        n, largest = search_signs(q0, x @ x, n, LassoProblem(gram, float(lam), 0.5 * tol, 1), scratch)
         code = np.zeros(len(D))
         code[scratch.atoms[:n]] = scratch.z[:n]
-        if is_done or (code == z).all():
+        if np.isfinite(largest) or (code == z).all():
             break
         path.append(code)
     return np.array(path)

@@ -240,7 +240,7 @@ def test_tau_is_in_units_of_the_mean_squared_norm_of_the_first_samples(surrogate
 
 
 def test_codes_of_exactly_one_and_minus_one_count_as_any_others(rng):
-    """Of orthogonal atoms: z = shrink(x, lam), without any rounding."""
+    """Of orthogonal atoms: z = soft_threshold(x, lam), without any rounding."""
     X = 1.25 * np.array([[1, -1, 0, 0], [0, 1, -1, 0], [-1, 0, 0, -1], [1, 0, 1, 0.0]])
     learner = DSSC(np.eye(4), 4, lam=0.25, surrogate="exact", n_blocks=1, batch_size=4, **CONSTANT)
     tau = learner.options.tau * np.mean((X**2).sum(axis=1))

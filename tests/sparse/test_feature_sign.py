@@ -1,5 +1,7 @@
 """Feature-sign search against its theorem and a twin."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -92,9 +94,9 @@ def test_searches_that_run_out_of_steps_are_finished_by_coordinate_descent(X, D,
 
     def spy(X_left, *args, **options):
         finished.append(len(X_left))
-        return CODERS["cd"](X_left, *args, **options)
+        return CODERS["cd"].solve(X_left, *args, **options)
 
-    monkeypatch.setattr(feature_sign, "encode_by_cd", spy)
+    monkeypatch.setattr(feature_sign, "encode_by_cd", SimpleNamespace(solve=spy))
     for max_sweeps in (n_steps[0] - 1, n_steps[11]):
         Z = encode(X, D, lam, tol=1e-10, max_sweeps=max_sweeps)
         assert relative_gap(X, D, Z, lam).max() <= 1e-10

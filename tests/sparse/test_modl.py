@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from flyannot.descriptors.images.picture import read_grey
-from flyannot.sparse.coders.missing_values import lasso_of_observed, split_missing
 from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners.lazy_atoms import project_l1
 from flyannot.sparse.learners.modl import MODL
 from flyannot.sparse.learners.ol import OL
+from flyannot.sparse.missing_values import lasso_of_observed, split_missing
 from tests.planted_samples import run
 from tests.planted_samples import unit_rows as normalized
 from tests.sparse.test_ol import planted, unit_rows, visit

@@ -11,9 +11,9 @@ from flyannot.sparse.coders.hash_siso import HashSearch, build_index
 from flyannot.sparse.coders.siso_rounds import (
     SISOProblem,
     allowed_gap,
-    compare_correlations,
-    compare_some,
     is_same_code,
+    largest_correlations,
+    largest_correlations_among,
     solve_active,
 )
 from flyannot.sparse.objective import duality_gap, objective
@@ -56,12 +56,12 @@ def test_no_atom_of_the_active_set_joins_again(rng):
     r = rng.normal(size=D.shape[1])
     q = np.abs(D @ r)
     active = np.sort(np.argsort(-q)[:50:2])
-    largest, (best,) = compare_correlations(D, r[None], 0.1, 20, [active])
+    largest, (best,) = largest_correlations(D, r[None], 0.1, 20, [active])
     expected = [k for k in np.lexsort((np.arange(len(q)), -q)) if k not in active and q[k] > 0.1][:20]
     assert best.tolist() == expected
     assert np.isclose(largest[0], q.max())
     some = rng.permutation(len(D))[:500]
-    few = compare_some(D, r, 0.1, 20, active, some)[1]
+    few = largest_correlations_among(D, r, 0.1, 20, active, some)[1]
     assert few.tolist() == [k for k in np.argsort(-q) if k in some and k not in active and q[k] > 0.1][:20]
 
 
@@ -183,8 +183,8 @@ def test_a_rounded_gram_matrix_is_left_aside(encode, rng):
 )
 def test_the_best_atoms_above_lam_join(r, lam, n_best, expected):
     D, r = np.eye(len(r)), np.array(r)
-    largest, (best,) = compare_correlations(D, r[None], lam, n_best)
-    few_largest, few = compare_some(D, r, lam, n_best, np.zeros(0, np.int64), np.arange(len(r)))
+    largest, (best,) = largest_correlations(D, r[None], lam, n_best)
+    few_largest, few = largest_correlations_among(D, r, lam, n_best, np.zeros(0, np.int64), np.arange(len(r)))
     assert best.tolist() == few.tolist() == expected
     assert largest[0] == few_largest == np.abs(r).max()
 

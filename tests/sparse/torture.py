@@ -12,12 +12,12 @@ from scipy.special import eval_chebyt
 from sklearn.exceptions import ConvergenceWarning
 
 from flyannot.sparse.coders import CODERS
-from flyannot.sparse.coders.nonnegative import encode_nonnegative
+from flyannot.sparse.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import duality_gap, objective
 from tests.sparse.optimality import lam_max
 
 FRACTIONS = (1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 0.999)  # of the largest lam at which a code is not zero
-N_SAMPLES = 60
+N_SAMPLES = 20
 
 
 def _unit_rows(A):

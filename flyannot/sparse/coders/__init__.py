@@ -1,5 +1,9 @@
 """The table of coders.  To add one: a file beside this one and a line here.
 
+A file defines `encode`, made by `flyannot.sparse.coders.verified.verified` of a function that gets all of the
+below checked, and |x|^2 as `squares`.  It returns `flyannot.sparse.coders.blocks.Codes`: codes, and gaps
+or None.  They are verified, and mended where they miss the tolerance.
+
 A coder is a function
 
     encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1) -> Z
@@ -14,8 +18,7 @@ D : float array (n_atoms, n_features)
     Atoms of any norm; codes of zero atoms are zero.
 lam : float > 0, weight of the L1 norm
 tol : float
-    A sample is done when its duality gap is at most tol / 2 |x|^2, or when no violation of the optimality
-    conditions stands out from rounding.
+    A sample is done when its duality gap is at most tol / 2 |x|^2, from its own residual in float64.
 max_sweeps : int, most passes over all atoms for one sample
 start : CSR matrix (n_samples, n_atoms), optional
     Codes to begin from.  The objective never rises from there.
@@ -31,9 +34,14 @@ Z : CSR matrix (n_samples, n_atoms), float32 if X is, else float64
 Raises
 ------
 DataError
-    If shapes do not fit, or a sample or atom holds a value that is not finite.
+    If shapes do not fit, a sample or atom is not finite, or the type of X cannot hold the codes.
 InputError
     If `lam` is not positive.
+
+Warns
+-----
+ConvergenceWarning
+    If codes miss `tol`: how many, and the largest gap.  None is worse than the zero code.
 """
 
 from flyannot.options.registry import Registry

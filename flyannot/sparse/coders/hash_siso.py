@@ -42,7 +42,7 @@ from flyannot.runtime.compiled import compiled
 from flyannot.sparse.coders import siso, siso_rounds
 from flyannot.sparse.coders.blocks import checked_samples, finite_squares, over_threads
 from flyannot.sparse.coders.cd import FewAtoms
-from flyannot.sparse.coders.siso_rounds import compare_correlations, compare_some
+from flyannot.sparse.coders.siso_rounds import largest_correlations, largest_correlations_among
 from flyannot.sparse.coders.verified import verified
 
 ENDINGS = ("solve", "certify", "none")
@@ -104,7 +104,7 @@ def build_index(D, rng, *, n_functions=None, length=None, n_threads=1):
     cells = np.full((n_functions, length), -1, np.int32)
 
     def fill(rows):
-        _, largest = compare_correlations(D, along[rows], 0.0, length)  # zero atoms, which no code needs, not
+        _, largest = largest_correlations(D, along[rows], 0.0, length)  # zero atoms, which no code needs, not
         for i, atoms in enumerate(largest, start=rows.start):
             cells[i, : len(atoms)] = np.sort(atoms)
 
@@ -240,7 +240,7 @@ def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000, start=None, n_threads
 
     blocks = over_threads(search_rows, len(X), _SAMPLES_AT_ONCE, n_threads)
     searched = [code for block in blocks for code in block]
-    Z = siso.code_matrix([code for code, _ in searched], len(D), np.float64)
+    Z = siso.csr_of_codes([code for code, _ in searched], len(D), np.float64)
     n_rounds = np.array([n for _, n in searched], int)
     if search.ending == "none":
         return siso.SISOSolution(Z.astype(X.dtype), np.full(len(X), np.nan), n_rounds, np.zeros(len(X), int))
@@ -257,7 +257,9 @@ def _search_cells(x, code, problem, search, seen, small):
         if not r.any() or not len(problem.D):
             return code, n_rounds
         chosen = search.candidates(search.index, r, seen, n_probes=search.n_probes)
-        largest, joining = compare_some(problem.D, r, problem.lam, problem.top_k, code[0], chosen)
+        largest, joining = largest_correlations_among(
+            problem.D, r, problem.lam, problem.top_k, code[0], chosen
+        )
         gap = siso_rounds.gap_of_residual(x, r, code[1], largest, problem.lam)  # as far as the cells show it
         if gap <= 0.5 * best:
             best, halved = gap, n_rounds

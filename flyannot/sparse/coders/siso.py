@@ -112,7 +112,7 @@ def _solved(X, start, problem, n_threads, length, solve_rows):
     blocks = over_threads(lambda rows: solve_rows(X[rows], codes[rows], problem), len(X), length, n_threads)
     solved = [code for block in blocks for code in block[0]]
     measured = [np.concatenate([b[i] for b in blocks]) if blocks else np.zeros(0, int) for i in (1, 2, 3)]
-    return SISOSolution(code_matrix(solved, len(problem.D), X.dtype), *measured)
+    return SISOSolution(csr_of_codes(solved, len(problem.D), X.dtype), *measured)
 
 
 def exact_gram(D, gram):
@@ -132,7 +132,7 @@ def siso_codes(Z, n_samples):
     return [(Z.indices[a:b].astype(np.int64), Z.data[a:b]) for a, b in zip(Z.indptr[:-1], Z.indptr[1:])]
 
 
-def code_matrix(codes, n_atoms, dtype):
+def csr_of_codes(codes, n_atoms, dtype):
     """The CSR matrix of a list of (atoms, values)."""
     first = np.concatenate([[0], np.cumsum([len(atoms) for atoms, _ in codes])]).astype(np.int64)
     atoms = np.concatenate([atoms for atoms, _ in codes]) if codes else np.zeros(0, np.int64)

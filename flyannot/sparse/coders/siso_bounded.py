@@ -20,7 +20,7 @@ from flyannot.runtime.compiled import compiled
 from flyannot.sparse.coders.cd import FewAtoms
 from flyannot.sparse.coders.siso_rounds import (
     allowed_gap,
-    correlations,
+    correlation_blocks,
     gap_of_residual,
     is_same_code,
     residual_of_code,
@@ -124,7 +124,7 @@ class AtomLevel:
         whole = [i for i, bounded in enumerate(passes) if bounded is None]
         if whole:
             all_q = np.empty((len(whole), len(self.problem.D)), self.problem.D.dtype)
-            for start, Q in correlations(self.problem.D, np.array([R[i] for i in whole])):
+            for start, Q in correlation_blocks(self.problem.D, np.array([R[i] for i in whole])):
                 all_q[:, start : start + len(Q)] = Q[:, : len(whole)].T
             for i, q in zip(whole, all_q):
                 searches[i].passes = [*searches[i].passes[1 - _KEPT :], (R[i], q)]

@@ -44,7 +44,7 @@ def solve_block(X, codes, problem, small=None):
     for n_left in reversed(range(problem.max_sweeps)):
         R = np.array([residual_of_code(X[i], codes[i], problem.D) for i in open_rows])
         actives = [codes[i][0] for i in open_rows]
-        largest, joining = compare_correlations(problem.D, R, problem.lam, problem.top_k, actives)
+        largest, joining = largest_correlations(problem.D, R, problem.lam, problem.top_k, actives)
         n_passes[open_rows] += 1
         still_open = []
         for i, r, top, new in zip(open_rows, R, largest, joining):
@@ -119,7 +119,7 @@ def solve_active(x, code, joining, gap, problem, small):
     return atoms[z != 0], z[z != 0]
 
 
-def correlations(D, R):
+def correlation_blocks(D, R):
     """(start, Q) of one part of the atoms after the other: Q[j, i] = D[start + j] R[i], zeros beyond.
 
     The bits of an entry depend on the atom and on the residual alone.
@@ -133,7 +133,7 @@ def correlations(D, R):
         yield start, Q[: len(part)]
 
 
-def compare_correlations(D, R, lam, n_best, actives=None):
+def largest_correlations(D, R, lam, n_best, actives=None):
     """Compare residuals with all atoms.
 
     Parameters
@@ -153,13 +153,13 @@ def compare_correlations(D, R, lam, n_best, actives=None):
     active = _joined([np.zeros(0, np.int64)] * n if actives is None else actives)
     tops, atoms = np.full((n, n_best), lam, D.dtype), np.full((n, n_best), -1, np.int64)
     largest = np.zeros(n, D.dtype)
-    for start, Q in correlations(D, R):
+    for start, Q in correlation_blocks(D, R):
         _keep_largest(Q, start, active, (tops, atoms), largest)
     return largest.astype(float), [_falling(*lists) for lists in zip(tops, atoms)]
 
 
-def compare_some(D, r, lam, n_best, active, chosen):
-    """As `compare_correlations`, of one residual with the chosen atoms: (largest, best)."""
+def largest_correlations_among(D, r, lam, n_best, active, chosen):
+    """As `largest_correlations`, of one residual with the chosen atoms: (largest, best)."""
     tops, atoms = np.full(n_best, lam, D.dtype), np.full(n_best, -1, np.int64)
     largest = _keep_largest_of(D, r.astype(D.dtype), chosen, active, tops, atoms)
     return float(largest), _falling(tops, atoms)

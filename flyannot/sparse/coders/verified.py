@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from flyannot.errors import DataError
 from flyannot.sparse.coders.blocks import Codes, checked_samples, finite_squares, over_threads, replace_rows
-from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, inlined, kernel, shrink
+from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, inlined, kernel, soft_threshold
 from flyannot.sparse.objective import duality_gap, objective
 
 _FINEST_TOL = 16 * np.finfo(np.float64).eps  # of |x|^2: a gap below that is rounding
@@ -201,7 +201,7 @@ def _pass_over(D, norms2, lam, positive, of_support, z, r):
             continue
         target = dot(D[j], r, len(r)) + norms2[j] * z[j]
         target = max(0.0, target) if positive else target
-        change = shrink(target, lam) / norms2[j] - z[j]
+        change = soft_threshold(target, lam) / norms2[j] - z[j]
         if change != 0:
             add_multiple(r, -change, D[j], len(r))
             z[j] += change

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, inlined, kernel, shrink
+from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, inlined, kernel, soft_threshold
 
 MAX_SWEEPS = 200  # of an exact solve; a bound that only ill-posed problems meet
 
@@ -170,7 +170,7 @@ def _correlate(D, r, q, first, last):
 def _step_code(D, r, q, z, first, last, lam, curvature):
     """z = prox of lam |.|_1 / c at z + q / c, all entries at once; r = x - zD before and after."""
     for k in range(first, last):
-        new = shrink(z[k] + q[k] / curvature, lam / curvature)
+        new = soft_threshold(z[k] + q[k] / curvature, lam / curvature)
         if new != z[k]:
             add_multiple(r, z[k] - new, D[k], len(r))
             z[k] = new
@@ -205,7 +205,7 @@ def _solve_one(D, norm2, z, r, k, lam):
     """Minimise over z[k] alone, and keep r; returns the violation of its optimality."""
     a, old, new = norm2[k], z[k], r.dtype.type(0)
     if a > 0:  # a dead atom explains nothing, so its code is zero
-        new = shrink(dot(D[k], r, len(r)) + a * old, lam) / a
+        new = soft_threshold(dot(D[k], r, len(r)) + a * old, lam) / a
     if new != old:
         add_multiple(r, old - new, D[k], len(r))
         z[k] = new

@@ -17,9 +17,9 @@ import numpy as np
 
 from flyannot.errors import InputError
 from flyannot.options import Choice, Count, option
-from flyannot.sparse.coders.missing_values import ridge_of_observed, split_missing
 from flyannot.sparse.learners.lazy_atoms import L1_WITHIN, L2_LAZY, L2_WITHIN
 from flyannot.sparse.learners.ol import OL, OLOptions
+from flyannot.sparse.missing_values import ridge_of_observed, split_missing
 
 # (ball, projection) -> what the kernels do
 BALLS = {

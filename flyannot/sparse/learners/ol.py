@@ -14,9 +14,9 @@ import numpy as np
 from flyannot.errors import DataError
 from flyannot.options import Count, Options, Real, option
 from flyannot.runtime.resources import one_blas_thread
-from flyannot.sparse.coders.missing_values import lasso_of_observed, split_missing
 from flyannot.sparse.kernels import SUMS, kernel
 from flyannot.sparse.learners.lazy_atoms import L2_LAZY, BufferPool, LazyAtoms, take_atom_rows
+from flyannot.sparse.missing_values import lasso_of_observed, split_missing
 from flyannot.sparse.stored_codes import Learner
 
 _DENSE = 8  # codes with more than one non-zero in so many entries are multiplied as a dense matrix

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.sparse.kernels import kernel, shrink
+from flyannot.sparse.kernels import kernel, soft_threshold
 from flyannot.sparse.simd.atom_rows import (
     GROUP,
     add_row,
@@ -237,15 +237,15 @@ def _sweep_support(D, norm2, z, support, n_support, r, lam, positive):
 def _solve_one(D, norm2, z, j, r, lam, positive):
     """Minimise over z[j] alone, and keep r = x - zD; returns a bound on how far r moved.
 
-    With d = D[j] and a = |d|^2 the minimum is at shrink(d r + a z[j], lam) / a; a need not be 1.  Where that
-    is below zero and must not be, it is at zero.
+    With d = D[j] and a = |d|^2 the minimum is at soft_threshold(d r + a z[j], lam) / a; a need not be 1.
+    Where that is below zero and must not be, it is at zero.
     """
     old, a = z[j], norm2[j]
     new = r.dtype.type(0)  # a dead atom explains nothing, so its code is zero
     if a == 1:  # as most atoms have it: no division to wait for
-        new = shrink(dot(D, j, r) + old, lam)
+        new = soft_threshold(dot(D, j, r) + old, lam)
     elif a > 0:
-        new = shrink(dot(D, j, r) + a * old, lam) / a
+        new = soft_threshold(dot(D, j, r) + a * old, lam) / a
     if positive is not None and new < 0:
         new = r.dtype.type(0)
     if new != old:
