@@ -19,7 +19,9 @@ class Codes(NamedTuple):
     """The codes of some samples, and how good they are."""
 
     Z: sp.csr_matrix  # (n_samples, n_atoms), float32 if the samples are, else float64
-    gaps: np.ndarray | None  # float64 (n_samples,), at least the duality gaps; nan, or None, if unknown
+    gaps: (
+        np.ndarray | None
+    )  # float64 (n_samples,), at least the duality gaps, as parts of 1/2 |x|^2
 
 
 class LassoProblem(NamedTuple):
@@ -128,9 +130,9 @@ def codes_in_blocks(X, D, squares, panels, start, encode_rows, problem, new_scra
 
 @kernel(fastmath=SUMS)
 def gaps_of_codes(X, D, squares, norms, lam, rounding, codes, residual, gaps):
-    """Make of every largest |D (x - z D)| the duality gap; inf where the objective is above that of no code.
+    """Make of every largest |D (x - z D)| the duality gap, as a part of 1/2 |x|^2; inf if no code is better.
 
-    From the residual r in float64, with c = min(1, lam / largest), it is
+    From the residual r in float64, with c = min(1, lam / largest), the gap is
     1/2 |r|^2 (1 - c)^2 + lam |z|_1 - c z q, and z q = (x - r) r.
 
     rounding : float, by how much `largest` may be too small, as a part of |x| + |z| |d|
@@ -149,7 +151,8 @@ def gaps_of_codes(X, D, squares, norms, lam, rounding, codes, residual, gaps):
         largest = gaps[i] + rounding * (np.sqrt(squares[i]) + mass)
         c = lam / largest if largest > lam else 1.0
         gap = 0.5 * rest * (1.0 - c) ** 2 + lam * l1 - c * fit
-        gaps[i] = gap if 0.5 * rest + lam * l1 <= 0.5 * squares[i] else np.inf
+        half = 0.5 * squares[i]
+        gaps[i] = np.inf if not 0.5 * rest + lam * l1 <= half else gap / half if half > 0 else 0.0
 
 
 @inlined(fastmath=SUMS)

@@ -9,7 +9,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from flyannot.sparse.coders.blocks import Codes, codes_in_blocks, replace_rows
 from flyannot.sparse.coders.cd_kernels import encode_rows, mirrored_order, round_gram
 from flyannot.sparse.coders.cd_support import DEPENDENT, Support, WorkingSet
-from flyannot.sparse.coders.verified import allowed_gaps, measured, verified
+from flyannot.sparse.coders.verified import measured, rows_to_mend, verified
 from flyannot.sparse.simd.product import gram_of, pack_columns
 from flyannot.sparse.simd.vectors import CHUNK, LANES, aligned_zeros, round_up
 
@@ -48,9 +48,8 @@ def encode(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads):
     found = codes_in_blocks(X, D, squares, panels, start, encode_rows, problem, new_scratch, n_threads)
     if X.dtype == np.float64:
         return found
-    allowed = allowed_gaps(squares, tol)
-    Z, gaps = measured(found, X, D, lam, allowed)
-    rows = np.flatnonzero(~(gaps <= allowed))
+    Z, gaps = measured(found, X, D, lam, squares, tol)
+    rows = rows_to_mend(gaps, tol)
     if not len(rows):
         return Codes(Z, gaps)
     # So ill-conditioned, or so small a tol, that float32 cannot tell: from the start again in float64.

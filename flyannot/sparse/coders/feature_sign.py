@@ -14,7 +14,7 @@ import numpy as np
 
 from flyannot.sparse.coders.blocks import Codes, LassoProblem, codes_in_blocks, replace_rows
 from flyannot.sparse.coders.cd import encode as encode_by_cd
-from flyannot.sparse.coders.verified import verified
+from flyannot.sparse.coders.verified import rows_to_mend, verified
 from flyannot.sparse.kernels import MAXIMA, SUMS, add_multiple, copy, dot, gap_of, inlined, kernel, read_start
 from flyannot.sparse.simd.product import gram_of, pack_columns
 
@@ -54,7 +54,7 @@ def encode(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads):
     )
     found.Z.sort_indices()
     Z, gaps = found.Z, found.gaps
-    rows = np.flatnonzero(np.isinf(gaps))
+    rows = rows_to_mend(gaps, tol)
     if len(rows):  # by coordinate descent, from where they stand
         rules = {"squares": squares[rows], "tol": tol, "max_sweeps": max_sweeps, "n_threads": n_threads}
         solved = encode_by_cd.solve(X[rows], D, lam, start=Z[rows], gram=gram, **rules)

@@ -87,7 +87,8 @@ def codes_of(solution, D, squares):
     longest = np.sqrt(np.einsum("ij,ij->i", D, D, dtype=np.float64).max(initial=0))
     mass = longest * np.asarray(abs(solution.Z).sum(axis=1), np.float64).ravel()
     rounding = (4 + D.shape[1] / 16) * float(np.finfo(D.dtype).eps)
-    return Codes(solution.Z, solution.gaps + rounding * mass * (np.sqrt(squares) + mass))
+    gaps = solution.gaps + rounding * mass * (np.sqrt(squares) + mass)
+    return Codes(solution.Z, 2 * gaps / np.where(squares > 0, squares, 1))
 
 
 def solve_with_full_passes(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1, top_k=TOP_K):

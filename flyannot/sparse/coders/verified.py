@@ -10,14 +10,13 @@ from functools import update_wrapper
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 
 from flyannot.errors import DataError
 from flyannot.sparse.coders.blocks import Codes, checked_samples, finite_squares, over_threads, replace_rows
 from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, inlined, kernel, soft_threshold
 from flyannot.sparse.objective import duality_gap, objective
 
-_FINEST_TOL = 16 * np.finfo(np.float64).eps  # of |x|^2: a gap below that is rounding
+_FINEST_TOL = 32 * np.finfo(np.float64).eps  # a gap below that is rounding
 _COMFORTABLE = 2.0**20  # norms from its inverse to it are left as they are
 _PASSES = 200  # most over all atoms, in coordinate descent
 _SUPPORT_PASSES = 50  # over the support, between two of those
@@ -26,7 +25,7 @@ _ROWS_AT_ONCE = 64  # of a thread
 
 
 class Coder:
-    """A coder, which is called as `flyannot.sparse.coders` says; `codes` gives the duality gaps too.
+    """A coder, which is called as `flyannot.sparse.coders` says; `codes` gives the duality gaps.
 
     solve : the function it is made of, (X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads) ->
         `flyannot.sparse.coders.blocks.Codes`; all comes checked, and with norms that float32 can square.
@@ -37,20 +36,18 @@ class Coder:
         self.solve, self._positive = solve, positive
         update_wrapper(self, solve)
 
-    def __call__(self, X, D, lam, **options):
-        """The codes Z; parameters, result and errors as in `flyannot.sparse.coders`."""
-        return self.codes(X, D, lam, **options).Z
+    def __call__(self, X, D, lam, *, tol=1e-4, **options):
+        """The codes Z; parameters, result, errors and warnings as in `flyannot.sparse.coders`."""
+        Z, gaps = self.codes(X, D, lam, tol=tol, **options)
+        rows = rows_to_mend(gaps, tol)
+        if len(rows):
+            _warn_of(gaps[rows], len(gaps), tol)
+        return Z
 
     def codes(
         self, X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, **of_the_solver
     ):
-        """`Codes`: as a call, with the duality gap of every code.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If a gap is above `tol` / 2 |x|^2: how many are, and the largest.
-        """
+        """`Codes`: as a call, but with the duality gap of every code in the place of a warning."""
         X, D, squares = checked_samples(X, D, lam, gram)
         norms = np.sqrt(finite_squares(D, "atom"))
         unit = comfortable_unit(np.sqrt(squares.max(initial=0)))
@@ -66,26 +63,24 @@ class Coder:
         )
         found = self._verified(found, X, D, lam, squares, tol, n_threads)
         if (unit, atom_unit) != (1.0, 1.0):
-            found = Codes(_in_unit(found.Z, unit / atom_unit), found.gaps * unit**2)
+            found = Codes(_in_unit(found.Z, unit / atom_unit), found.gaps)
         return found
 
     def _verified(self, found, X, D, lam, squares, tol, n_threads):
         """The same with every gap known, and where it is too wide, with better codes if there are any."""
-        allowed, is_positive = allowed_gaps(squares, tol), self._positive
-        Z, gaps = measured(found, X, D, lam, allowed, positive=is_positive)
-        rows = np.flatnonzero(~(gaps <= allowed))
+        is_positive, halves = self._positive, 0.5 * squares
+        Z, gaps = measured(found, X, D, lam, squares, tol, positive=is_positive)
+        rows = rows_to_mend(gaps, tol)
         if not len(rows):
             return Codes(Z, gaps)
         nothing = sp.csr_matrix((len(rows), len(D)), dtype=Z.dtype)
-        begun = _lower(Z[rows], nothing, X[rows], D, lam)
-        better = descend(X[rows], D, lam, begun, allowed[rows], positive=is_positive, n_threads=n_threads)
+        begun, allowed = _lower(Z[rows], nothing, X[rows], D, lam), tol * halves[rows]
+        better = descend(X[rows], D, lam, begun, allowed, positive=is_positive, n_threads=n_threads)
         better = _lower(better, begun, X[rows], D, lam)
-        exact = duality_gap(X[rows], D, better, lam, positive=is_positive)
+        exact = duality_gap(X[rows], D, better, lam, positive=is_positive) / halves[rows]
         taken = ~(exact > 0.5 * gaps[rows])  # else it is the same but for rounding, and stays as it is
         gaps[rows[taken]] = exact[taken]
-        Z = replace_rows(Z, rows[taken], better[np.flatnonzero(taken)])
-        _warn_of(gaps, allowed, squares, tol)
-        return Codes(Z, gaps)
+        return Codes(replace_rows(Z, rows[taken], better[np.flatnonzero(taken)]), gaps)
 
 
 def verified(solve):
@@ -93,23 +88,23 @@ def verified(solve):
     return Coder(solve)
 
 
-def allowed_gaps(squares, tol):
-    """The duality gap at which a sample is done, tol / 2 |x|^2, or where rounding begins; squares : |x|^2."""
-    return max(0.5 * tol, _FINEST_TOL) * squares
+def rows_to_mend(gaps, tol):
+    """The numbers of the codes whose gaps are above tol, or where tol is finer than rounding, above that."""
+    return np.flatnonzero(~(gaps <= max(tol, _FINEST_TOL)))
 
 
-def measured(found, X, D, lam, allowed, *, positive=False):
-    """The `Codes` with gaps measured against all atoms, where they are not known to be allowed.
+def measured(found, X, D, lam, squares, tol, *, positive=False):
+    """The `Codes` with gaps measured against all atoms, where they are not known to be within tol.
 
     The gap of a code that is not finite, or whose objective is above that of no code at all, is infinite.
     """
-    gaps = np.full(len(X), np.nan) if found.gaps is None else np.array(found.gaps, np.float64)
-    rows = np.flatnonzero(~(gaps <= allowed))
+    gaps = np.full(len(X), np.nan) if found.gaps is None else found.gaps.copy()
+    rows = rows_to_mend(gaps, tol)
     if len(rows):
-        Z = found.Z[rows]
+        Z, halves = found.Z[rows], 0.5 * squares[rows]
         with np.errstate(over="ignore", invalid="ignore"):
-            exact = duality_gap(X[rows], D, Z, lam, positive=positive)
-            is_sane = objective(X[rows], D, Z, lam) <= 0.5 * np.square(X[rows], dtype=np.float64).sum(axis=1)
+            exact = duality_gap(X[rows], D, Z, lam, positive=positive) / np.where(halves > 0, halves, 1)
+            is_sane = objective(X[rows], D, Z, lam) <= halves
         gaps[rows] = np.where(is_sane, exact, np.inf)
     return Codes(found.Z, gaps)
 
@@ -209,17 +204,16 @@ def _pass_over(D, norms2, lam, positive, of_support, z, r):
     return moved
 
 
-def _warn_of(gaps, allowed, squares, tol):
-    """Warn of the codes whose gaps are wider than allowed."""
-    missed = ~(gaps <= allowed)
-    if missed.any():
-        largest = (2 * gaps[missed] / squares[missed]).max()
-        counts = f"{int(missed.sum()):,} of {len(gaps):,} codes"
-        warnings.warn(
-            f"{counts} miss tol = {tol:g}: their duality gaps are up to {largest:.2g} times 1/2 |x|^2",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
+def _warn_of(gaps, n_samples, tol):
+    """Warn of the codes that miss the tolerance; gaps : theirs, as parts of 1/2 |x|^2."""
+    from sklearn.exceptions import ConvergenceWarning  # here, since it takes as long as all else
+
+    counts = f"{len(gaps):,} of {n_samples:,} codes"
+    warnings.warn(
+        f"{counts} miss tol = {tol:g}: their duality gaps are up to {gaps.max():.2g} times 1/2 |x|^2",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
 
 
 def comfortable_unit(largest_norm):
