@@ -93,8 +93,8 @@ def workplace(chain, tmp_path, monkeypatch):
     (configuration,) = blocks_of(TUTORIAL, "toml")
     (tmp_path / "my-configuration.toml").write_text(configuration.code)
     monkeypatch.chdir(tmp_path)
-    for name, value in (("RUN_JOBS", "1"), ("LEARN_DICT_N_ATOMS", "24"), ("LEARN_DICT_N_EPOCHS", "1"),
-                        ("EVALUATE_FOLDS", "2"), ("TRAIN_MIN_GROUPS", "6")):  # fmt: skip
+    small = "RUN_JOBS=1 LEARN_DICT_N_ATOMS=24 LEARN_DICT_N_EPOCHS=1 EVALUATE_FOLDS=2 TRAIN_MIN_GROUPS=6"
+    for name, value in (setting.split("=") for setting in small.split()):
         monkeypatch.setenv(f"FLYANNOT_{name}", value)
     return tmp_path
 

@@ -23,7 +23,7 @@ _UNIT = np.array([(np.cos(a), -np.sin(a)) for a in np.arange(8) * np.pi / 4])  #
 
 def jpeg_for_page(path, options):
     """An embryo at the standard size, placed as when it was described, in colour where the file has it: the
-    bytes of a JPEG.  Errors are those of `flyannot.descriptors.images.picture.read_picture`.
+    bytes of a JPEG.  Errors are those of `flyannot.descriptors.images.picture.read_embryo_in_colour`.
     """
     return jpeg(read_embryo_in_colour(path, options))
 

@@ -12,8 +12,8 @@ from flyannot.dataset.importers.vectors import (
     read_matrices,
     read_vectors,
     require_short_atoms,
-    scaled_atoms,
 )
+from flyannot.features.groups import normalise_features
 from flyannot.features.pooling import Pooled
 from flyannot.runtime.digest import digest_of_file
 from flyannot.runtime.wording import pluralise
@@ -77,7 +77,7 @@ def _checked_atoms(D, n_features, options):
     """The atoms as rows, scaled if that is asked for, and the layout that they had."""
     rows, layout = atoms_as_rows(D, n_features, atoms_in=options.atoms_in)
     if options.scale:
-        rows = scaled_atoms(rows)
+        rows = normalise_features(rows, "l2")
     require_short_atoms(rows)
     return rows, layout
 

@@ -28,7 +28,7 @@ class FileCache:
 
         `cache_bytes` are for chunks that were read of each of its arrays; None as HDF5 has it.
         """
-        key = path, kind, digest
+        key = os.path.abspath(path), kind, digest
         if key not in self._validated:
             identity = _identity(path) if os.path.exists(path) else None
             with open_stored(path, kind, digest=digest) as stored:

@@ -192,12 +192,6 @@ def atoms_as_rows(D, n_features, *, atoms_in=None):
     return atoms, fits[0]
 
 
-def scaled_atoms(D):
-    """Atoms scaled to norm 1; those of norm 0 stay."""
-    norms = np.linalg.norm(D, axis=1, keepdims=True)
-    return D / np.where(norms > 0, norms, 1)
-
-
 def require_short_atoms(D):
     """DataError if an atom is longer than 1: its codes would count for less than those of the others."""
     norms = np.linalg.norm(D, axis=1)

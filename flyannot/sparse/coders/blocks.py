@@ -19,9 +19,7 @@ class Codes(NamedTuple):
     """The codes of some samples, and how good they are."""
 
     Z: sp.csr_matrix  # (n_samples, n_atoms), float32 if the samples are, else float64
-    gaps: (
-        np.ndarray | None
-    )  # float64 (n_samples,), at least the duality gaps, as parts of 1/2 |x|^2
+    gaps: np.ndarray | None  # float64 (n_samples,), at least the duality gaps, as parts of 1/2 |x|^2
 
 
 class LassoProblem(NamedTuple):
