@@ -14,6 +14,9 @@ from flyannot.features.options import PoolOptions
 from flyannot.features.pooling import Pooled, pool_image
 from flyannot.runtime.wording import short_repr
 from flyannot.sparse.coders import CODERS, gram_for
+from flyannot.sparse.coders.verified import rows_to_mend
+
+INEXACT = "inexact codes"  # a quality warning
 
 
 @dataclass(frozen=True)
@@ -60,14 +63,17 @@ def features_of(described, atoms, options, *, view=""):
         descriptors = np.concatenate([descriptors, mirrored_descriptors(descriptors)])
         centres_px = np.concatenate([centres_px, (STANDARD_PX[0], 0) + centres_px * (-1, 1)])
         part = np.tile(part, 2)
-    Z = CODERS[options.coder](
-        normalise_descriptors(descriptors), atoms.D, atoms.lam, tol=options.tol, gram=atoms.gram
-    )
+    encode, tol = CODERS[options.coder], options.tol
+    Z, gaps = encode.codes(normalise_descriptors(descriptors), atoms.D, atoms.lam, tol=tol, gram=atoms.gram)
     pooled = pool_image(Z, centres_px, STANDARD_PX, grid=options.grid, part=part, n_parts=len(atoms.sides))
-    if not is_mirrored:
-        return pooled
     winner = np.where(pooled.winner < n_patches, pooled.winner, pooled.winner - n_patches)
-    return Pooled(pooled.features, winner)
+    return Pooled(pooled.features, winner, is_exact=not len(rows_to_mend(gaps, tol)))
+
+
+def quality_warnings_with(warnings, pooled):
+    """The quality warnings of an image, separated by commas, and what there is to say of its codes."""
+    said = [warnings] if warnings else []
+    return ", ".join(said if pooled.is_exact else [*said, INEXACT])
 
 
 def pixel_features(paths, grid):

@@ -24,10 +24,11 @@ NO_PATCH = -1
 @dataclass(frozen=True)
 class Pooled:
     """features (n_cells * n_atoms,) float32, winner likewise int32: the number of the patch within the image,
-    NO_PATCH where no patch uses the atom."""
+    NO_PATCH where no patch uses the atom; is_exact : whether all codes reached their tolerance."""
 
     features: np.ndarray
     winner: np.ndarray
+    is_exact: bool = True
 
     __repr__ = short_repr
 

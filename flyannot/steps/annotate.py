@@ -21,7 +21,7 @@ from flyannot.dataset.ontology import IdColumns, read_ontology
 from flyannot.descriptors.extract import describe_patches
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import groups_of
-from flyannot.features.image_features import features_of
+from flyannot.features.image_features import features_of, quality_warnings_with
 from flyannot.runtime.atomic_file import sweep_leftover_files
 from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.tables import read_table, write_table
@@ -186,8 +186,9 @@ def _make_part(part):
             model = load_model(path, digest, image.stage_range)
             for embryo, grey, warnings in read_embryos(image, model.extract, failures):
                 described = describe_patches(grey, model.extract)
-                features = features_of(described, model.atoms, model.pool, view=embryo.view).features
-                pooled.append((embryo, features, warnings))
+                features = features_of(described, model.atoms, model.pool, view=embryo.view)
+                warnings = quality_warnings_with(warnings, features)
+                pooled.append((embryo, features.features, warnings))
         item_done()
 
     def predict(file, stage_range, columns, features):

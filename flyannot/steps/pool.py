@@ -12,7 +12,7 @@ from operator import itemgetter
 from flyannot.dataset.paths import TABLE_SUFFIXES
 from flyannot.descriptors.extract import DescribedPatches, describe_patches
 from flyannot.errors import DataError, InputError
-from flyannot.features.image_features import atoms_of_features, features_of
+from flyannot.features.image_features import INEXACT, atoms_of_features, features_of, quality_warnings_with
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.wording import pluralise
@@ -197,6 +197,7 @@ def _pool_descriptors(part):
                     pooled.append(features_of(DescribedPatches(*patches), atoms, options, view=view))
                     item_done()
             joined = {name: [value for some in columns for value in some[name]] for name in columns[0]}
+            joined["quality_warnings"] = list(map(quality_warnings_with, joined["quality_warnings"], pooled))
             write_features(file, stage_range, joined, pooled, atoms.D)
     return len(part.images)
 
@@ -209,7 +210,7 @@ def _pool_images(part):
         for embryo, grey, warnings in read_embryos(image, extract, failures):
             atoms = atoms_of_dictionary(dictionary, image.stage_range, digest, options.coder)
             features = features_of(describe_patches(grey, extract), atoms, options, view=image.view)
-            pooled.append((embryo, features, warnings))
+            pooled.append((embryo, features, quality_warnings_with(warnings, features)))
         item_done()
 
     def write(file, stage_range, columns, pooled):
@@ -236,6 +237,8 @@ def summary_of_pool(out, *, more=lambda stored: ()):
 def _line(stored, stage_range):
     n_images, width = stored.group(stage_range)["features"].shape
     line = f"{stage_range:>5}: {pluralise(n_images, 'image')}, {pluralise(width, 'feature')} each"
+    if n_inexact := sum(INEXACT in text for text in stored.array(stage_range, "quality_warnings")):
+        line = f"{line}; {pluralise(n_inexact, 'image')} with {INEXACT}"
     views = pool_options(stored).mirror
     if not views:
         return line

@@ -219,12 +219,15 @@ def test_no_labelled_patch_shares_a_pixel_with_a_query():
 def test_all_that_solve_for_sisos_codes_answer_the_same(rng):
     X, Y, queries = rng.random((40, 30)), rng.random((40, 3)) > 0.6, rng.random((4, 30))
 
-    def answers(method):
-        return annotators.answered_queries(method, X, Y, queries, np.random.default_rng(0))[0]
+    def answers(method, n):
+        return annotators.answered_queries(method, X[:n], Y[:n], queries, np.random.default_rng(0))[0]
 
     for method in (annotators.HASH_EXACT, annotators.LASSO, annotators.PUBLISHED, annotators.CD):
-        np.testing.assert_allclose(answers(method), answers(annotators.SISO), atol=0.02)
-    assert np.corrcoef(answers(annotators.P_STABLE).ravel(), answers(annotators.SISO).ravel())[0, 1] > 0.5
+        np.testing.assert_allclose(answers(method, 20), answers(annotators.SISO, 20), atol=0.02)
+    assert (
+        np.corrcoef(answers(annotators.P_STABLE, 40).ravel(), answers(annotators.SISO, 40).ravel())[0, 1]
+        > 0.5
+    )
 
 
 def test_queries_are_answered_one_at_a_time_and_at_once(tmp_path, rng):

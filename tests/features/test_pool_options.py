@@ -16,6 +16,7 @@ from flyannot.descriptors.options import ExtractOptions, patch_sides
 from flyannot.descriptors.patches import patch_corners
 from flyannot.descriptors.sift import dense_sift, mirrored_descriptors
 from flyannot.errors import DataError, InputError
+from flyannot.features import image_features
 from flyannot.features.groups import group_features, groups_of
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import Grid, PoolOptions
@@ -238,3 +239,15 @@ def test_the_commands_take_the_options(flyannot, made, tmp_path):
     said = flyannot("pool X D -o F --mirror dorsal --mirror ventral", **given)
     assert said.code == 0 and "together with their mirror images" in said.err
     assert flyannot("pool X D -o G --mirror above", **given).code == 2
+
+
+def test_codes_that_miss_their_tolerance_are_a_quality_warning(own_chain, tmp_path, monkeypatch):
+    """By a nearly singular dictionary; here by a tolerance that nothing keeps."""
+    some = read_images(own_chain.embryos)[:3]
+    monkeypatch.setattr(image_features, "rows_to_mend", lambda gaps, tol: gaps)
+    predicted = make(own_chain.task("predictions", tmp_path / "p.h5", images=some))
+    assert "check: inexact codes, 3 images" in predicted.summary
+    outcome = make(own_chain.task("features", tmp_path / "f.h5"))
+    with open_stored(tmp_path / "f.h5", "features") as stored:
+        warnings = [text for s in stored.stage_ranges for text in stored.array(s, "quality_warnings")]
+    assert all("inexact codes" in text for text in warnings) and "with inexact codes" in outcome.summary
