@@ -55,7 +55,8 @@ def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
             )
         cell = place[:, 0] * columns + place[:, 1] + part * (rows * columns)
         levels.append(_pool_max(Z.data, Z.indices, Z.indptr, cell, n_cells, Z.shape[1]))
-    return Pooled(*(np.concatenate(arrays) for arrays in zip(*levels)))
+    features, winner = (np.concatenate(arrays) for arrays in zip(*levels))
+    return Pooled(features, winner)
 
 
 @compiled
