@@ -6,9 +6,11 @@ import shutil
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from flyannot.cli.shared import exit_codes
 from flyannot.store.reading import verify_stored
 from tests.processes import CLI, is_worker, members, start_process, wait_for
 
@@ -195,3 +197,13 @@ def test_of_two_runs_on_one_output_one_wins_and_the_other_says_so(own_chain):
     assert err.splitlines()[0] == "Error: out.h5 is being written by another run"
     assert first.communicate(timeout=120) and first.returncode == 0
     nothing_half_written(own_chain.folder)
+
+
+def test_what_hdf5_says_of_an_interrupted_write_is_kept_back(monkeypatch):
+    told = []
+    monkeypatch.setattr(sys, "__unraisablehook__", told.append)
+    lost = SimpleNamespace(exc_value=RuntimeError("cannot decrement id ref count"))
+    for received, n_told in (([], 1), ([signal.SIGINT], 1)):
+        monkeypatch.setattr(exit_codes, "_received", received)
+        exit_codes._report_unraisable(lost)
+        assert len(told) == n_told

@@ -184,5 +184,6 @@ def _raise_if_interrupted():
 
 
 def _report_unraisable(lost):
-    if not isinstance(lost.exc_value, Interrupted):
+    """Nothing once a signal came: HDF5 says of its own, then, that a write could not be ended."""
+    if not _received and not isinstance(lost.exc_value, Interrupted):
         sys.__unraisablehook__(lost)
