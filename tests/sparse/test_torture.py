@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from flyannot.errors import DataError
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.blocks import Codes
-from flyannot.sparse.coders.verified import Coder, verified
+from flyannot.sparse.coders.verified import Coder, descend, verified
 from flyannot.sparse.objective import duality_gap, objective
 from tests.sparse.optimality import lam_max
 from tests.sparse.torture import DICTIONARIES, FRACTIONS, coders, problem, solved
@@ -95,3 +95,12 @@ def test_gaps_that_a_coder_states_are_never_too_small(coder, dtype, rng):
 
 def test_no_coder_of_the_table_goes_unverified():
     assert all(isinstance(encode, Coder) for encode in CODERS.values())
+
+
+def test_plain_descent_leaves_a_code_that_is_near_enough(rng):
+    X, D = problem("zero atoms", 9, np.float64, rng)
+    lam = 0.1 * lam_max(X, D)
+    Z = CODERS["cd"](X, D, lam, tol=1e-5)
+    allowed = 0.5e-3 * np.square(X).sum(axis=1)
+    assert (descend(X, D, lam, Z, allowed) != Z).nnz == 0
+    assert (2 * duality_gap(X, D, descend(X, D, lam, 0 * Z, allowed), lam) <= 1e-3).all()
