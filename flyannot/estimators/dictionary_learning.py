@@ -390,7 +390,7 @@ def row_units(X):
 
 def unit_of_samples(X):
     """The power of two by which samples (n, n_features) are divided before they are learned from."""
-    largest = np.nanmax(np.abs(X), initial=0.0) if X.size else 0.0
+    largest = max(np.fmax.reduce(X, axis=None), -np.fmin.reduce(X, axis=None)) if X.size else 0.0  # no copy
     return comfortable_unit(float(largest) * np.sqrt(X.shape[1]))
 
 

@@ -74,6 +74,13 @@ def read_start(start, row, gram, atoms, codes):
     return n
 
 
+@inlined(fastmath=SUMS)
+def gap_of_sums(rest, l1, fit, largest, lam):
+    """The duality gap of a code from |r|^2, |z|_1, z q and the largest |q| of all atoms."""
+    c = lam / largest if largest > lam else 1.0
+    return 0.5 * rest * (1.0 - c) ** 2 + lam * l1 - c * fit
+
+
 @kernel
 def gap_of(square, q0, q, places, z, n, lam, largest):
     """The duality gap of a code of n atoms, from correlations.

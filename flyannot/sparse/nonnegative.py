@@ -18,7 +18,7 @@ _AT_REST = 1e-3  # of the largest change in a pass over all atoms: less in one o
 
 
 @partial(Coder, positive=True)
-def encode_nonnegative(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads):
+def encode_nonnegative(X, D, lam, *, squares, norms, tol, max_sweeps, start, gram, n_threads):
     """Codes of X over a fixed dictionary, none of them below zero, in float64.
 
     Parameters and result are those of every coder (`flyannot.sparse.coders`); it always begins from zero.
@@ -34,7 +34,7 @@ def encode_nonnegative(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_th
         return np.empty(len(D)), np.empty(len(D))
 
     return codes_in_blocks(
-        X, D, squares, pack_columns(D), None, _encode_rows, problem, new_scratch, n_threads, dtype
+        X, D, squares, norms, pack_columns(D), None, _encode_rows, problem, new_scratch, n_threads, dtype
     )
 
 

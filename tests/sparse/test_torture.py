@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from flyannot.errors import DataError
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.blocks import Codes
-from flyannot.sparse.coders.verified import Coder, descend, verified
+from flyannot.sparse.coders.verified import Coder, descend
 from flyannot.sparse.objective import duality_gap, objective
 from tests.sparse.optimality import lam_max
 from tests.sparse.torture import DICTIONARIES, FRACTIONS, coders, problem, solved
@@ -51,8 +51,8 @@ def test_codes_that_their_type_cannot_hold_are_refused(rng):
 def _broken(kind):
     """A coder whose solver answers wrongly, and claims that its gaps are closed or does not know them."""
 
-    @verified
-    def encode(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads):
+    @Coder
+    def encode(X, D, lam, *, squares, norms, tol, max_sweeps, start, gram, n_threads):
         Z = np.zeros((len(X), len(D)), X.dtype)
         Z[::2, 1] = {"zeros": 0, "nan": np.nan, "inf": np.inf, "huge": 1e20, "near": 1e-3}[kind]
         return Codes(sp.csr_matrix(Z), None)

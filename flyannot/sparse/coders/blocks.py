@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.resources import one_blas_thread, threads_of_one_blas
-from flyannot.sparse.kernels import SUMS, inlined, kernel, sum_squares
+from flyannot.sparse.kernels import SUMS, gap_of_sums, inlined, kernel, sum_squares
 from flyannot.sparse.objective import checked_lam
 from flyannot.sparse.simd.product import multiply
 from flyannot.sparse.simd.vectors import aligned_zeros
@@ -75,7 +75,9 @@ def over_threads(work, n, length, n_threads):
         return list(threads.map(work, slices))
 
 
-def codes_in_blocks(X, D, squares, panels, start, encode_rows, problem, new_scratch, n_threads, dtype=None):
+def codes_in_blocks(
+    X, D, squares, norms, panels, start, encode_rows, problem, new_scratch, n_threads, dtype=None
+):
     """`Codes` of checked samples, block by block.
 
     Parameters
@@ -83,6 +85,7 @@ def codes_in_blocks(X, D, squares, panels, start, encode_rows, problem, new_scra
     X : float array (n_samples, n_features)
     D : float array (n_atoms, n_features)
     squares : float64 array (n_samples,), |x|^2
+    norms : float64 array (n_atoms,), |d|
     panels : the atoms, as `flyannot.sparse.simd.product.pack_columns` gives them
     start : CSR matrix (n_samples, n_atoms), or None
     encode_rows : kernel (Q, squares, begin, problem, scratch, codes, largest)
@@ -96,9 +99,7 @@ def codes_in_blocks(X, D, squares, panels, start, encode_rows, problem, new_scra
     """
     dtype = np.dtype(dtype or X.dtype)
     n_atoms, start = len(problem.gram), _arrays_of(start, len(X), X.dtype)
-    norms = np.sqrt(problem.gram.diagonal().astype(np.float64))
-    # Of q, as a part of |d| (|x| + |z| |d|): a sum of products in any order, in vectors of at least eight.
-    rounding = (4 + X.shape[1] / 16) * float(np.finfo(dtype).eps) * norms.max(initial=0)
+    rounding = rounding_of_products(X.shape[1], dtype) * norms.max(initial=0)
 
     def solve_every_nth(first):
         scratch, block = new_scratch(), min(BLOCK, len(X))
@@ -126,12 +127,16 @@ def codes_in_blocks(X, D, squares, panels, start, encode_rows, problem, new_scra
     return _joined(by_thread, (len(X), n_atoms), dtype)
 
 
+def rounding_of_products(n_features, dtype):
+    """Of d (x - z D), as a part of |d| (|x| + |z| |d|): summed in any order, in vectors of at least eight."""
+    return (4 + n_features / 16) * float(np.finfo(dtype).eps)
+
+
 @kernel(fastmath=SUMS)
 def gaps_of_codes(X, D, squares, norms, lam, rounding, codes, residual, gaps):
     """Make of every largest |D (x - z D)| the duality gap, as a part of 1/2 |x|^2; inf if no code is better.
 
-    From the residual r in float64, with c = min(1, lam / largest), the gap is
-    1/2 |r|^2 (1 - c)^2 + lam |z|_1 - c z q, and z q = (x - r) r.
+    From the residual r in float64; z q = (x - r) r.
 
     rounding : float, by how much `largest` may be too small, as a part of |x| + |z| |d|
     """
@@ -147,8 +152,7 @@ def gaps_of_codes(X, D, squares, norms, lam, rounding, codes, residual, gaps):
             rest += residual[j] * residual[j]
             fit += (x[j] - residual[j]) * residual[j]
         largest = gaps[i] + rounding * (np.sqrt(squares[i]) + mass)
-        c = lam / largest if largest > lam else 1.0
-        gap = 0.5 * rest * (1.0 - c) ** 2 + lam * l1 - c * fit
+        gap = gap_of_sums(rest, l1, fit, largest, lam)
         half = 0.5 * squares[i]
         gaps[i] = np.inf if not 0.5 * rest + lam * l1 <= half else gap / half if half > 0 else 0.0
 

@@ -9,7 +9,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from flyannot.sparse.coders.blocks import Codes, codes_in_blocks, replace_rows
 from flyannot.sparse.coders.cd_kernels import encode_rows, mirrored_order, round_gram
 from flyannot.sparse.coders.cd_support import DEPENDENT, Support, WorkingSet
-from flyannot.sparse.coders.verified import measured, rows_to_mend, verified
+from flyannot.sparse.coders.verified import Coder, measured, rows_to_mend
 from flyannot.sparse.simd.product import gram_of, pack_columns
 from flyannot.sparse.simd.vectors import CHUNK, LANES, aligned_zeros, round_up
 
@@ -20,8 +20,8 @@ _INVERTED_AT_ONCE = 32  # atoms of a code to begin from: LAPACK is sooner than o
 _FLOAT32_SWEEPS = 40  # real descriptors take up to ten; what takes more is left to float64
 
 
-@verified
-def encode(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads):
+@Coder
+def encode(X, D, lam, *, squares, norms, tol, max_sweeps, start, gram, n_threads):
     """Codes of X over a fixed dictionary, each within a stated duality gap of its minimum.
 
     Each sample minimises 1/2 |x - z D|^2 + lam |z|_1.  The atoms that violate the optimality
@@ -45,7 +45,7 @@ def encode(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads):
     problem = make_problem(gram, lam, 0.5 * tol, n_sweeps)
     new_scratch = partial(make_scratch, len(D), D.shape[1], X.dtype)
     panels = pack_columns(D, mirrored_order(round_up(len(D), CHUNK)))
-    found = codes_in_blocks(X, D, squares, panels, start, encode_rows, problem, new_scratch, n_threads)
+    found = codes_in_blocks(X, D, squares, norms, panels, start, encode_rows, problem, new_scratch, n_threads)
     if X.dtype == np.float64:
         return found
     Z, gaps = measured(found, X, D, lam, squares, tol)
@@ -54,7 +54,7 @@ def encode(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads):
         return Codes(Z, gaps)
     # So ill-conditioned, or so small a tol, that float32 cannot tell: from the start again in float64.
     rules = {"tol": tol, "max_sweeps": max_sweeps, "gram": None, "n_threads": n_threads}
-    rules |= {"squares": squares[rows], "start": None if start is None else start[rows]}
+    rules |= {"squares": squares[rows], "norms": norms, "start": None if start is None else start[rows]}
     exact = encode.solve(X[rows].astype(np.float64), D.astype(np.float64), lam, **rules).Z.astype(np.float32)
     gaps[rows] = np.nan
     return Codes(replace_rows(Z, rows, exact), gaps)

@@ -14,7 +14,7 @@ import numpy as np
 
 from flyannot.sparse.coders.blocks import Codes, LassoProblem, codes_in_blocks, replace_rows
 from flyannot.sparse.coders.cd import encode as encode_by_cd
-from flyannot.sparse.coders.verified import rows_to_mend, verified
+from flyannot.sparse.coders.verified import Coder, rows_to_mend
 from flyannot.sparse.kernels import MAXIMA, SUMS, add_multiple, copy, dot, gap_of, inlined, kernel, read_start
 from flyannot.sparse.simd.product import gram_of, pack_columns
 
@@ -27,8 +27,8 @@ N_REFINED = 3  # full steps in a row that may fail to bring the active set to it
 _STUCK, _CROSSED, _FULL = 0, 1, 2  # how a step went
 
 
-@verified
-def encode(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads):
+@Coder
+def encode(X, D, lam, *, squares, norms, tol, max_sweeps, start, gram, n_threads):
     """Codes of X over a fixed dictionary by feature-sign search, in float64.
 
     Each sample minimises 1/2 |x - z D|^2 + lam |z|_1.  A sample whose search does not end (its active
@@ -50,14 +50,14 @@ def encode(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads):
     problem = LassoProblem(gram, lam, 0.5 * float(tol), int(max_sweeps))
     new_scratch = partial(make_scratch, len(D))
     found = codes_in_blocks(
-        X, D, squares, pack_columns(D), start, encode_rows, problem, new_scratch, n_threads, dtype
+        X, D, squares, norms, pack_columns(D), start, encode_rows, problem, new_scratch, n_threads, dtype
     )
     found.Z.sort_indices()
     Z, gaps = found.Z, found.gaps
     rows = rows_to_mend(gaps, tol)
     if len(rows):  # by coordinate descent, from where they stand
-        rules = {"squares": squares[rows], "tol": tol, "max_sweeps": max_sweeps, "n_threads": n_threads}
-        solved = encode_by_cd.solve(X[rows], D, lam, start=Z[rows], gram=gram, **rules)
+        rules = {"tol": tol, "max_sweeps": max_sweeps, "start": Z[rows], "gram": gram, "n_threads": n_threads}
+        solved = encode_by_cd.solve(X[rows], D, lam, squares=squares[rows], norms=norms, **rules)
         Z, gaps[rows] = replace_rows(Z, rows, solved.Z.astype(dtype)), np.nan
     return Codes(Z, gaps)
 

@@ -43,7 +43,7 @@ from flyannot.sparse.coders import siso, siso_rounds
 from flyannot.sparse.coders.blocks import checked_samples, finite_squares, over_threads
 from flyannot.sparse.coders.cd import FewAtoms
 from flyannot.sparse.coders.siso_rounds import largest_correlations, largest_correlations_among
-from flyannot.sparse.coders.verified import verified
+from flyannot.sparse.coders.verified import Coder
 
 ENDINGS = ("solve", "certify", "none")
 _SEED = 2013  # of an index that the caller did not bring
@@ -189,8 +189,8 @@ class HashSearch:
     candidates: Callable = candidates_of_query
 
 
-@verified
-def encode(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads, search=None):
+@Coder
+def encode(X, D, lam, *, squares, norms, tol, max_sweeps, start, gram, n_threads, search=None):
     """Codes of X over very many atoms, found through hash cells and completed by SISO.
 
     Parameters and result are those of every coder (`flyannot.sparse.coders`).  `gram` is only checked.
@@ -204,7 +204,7 @@ def encode(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads, searc
     """
     search = search or HashSearch(build_index(D, np.random.default_rng(_SEED), n_threads=n_threads))
     solution = solve(X, D, lam, search, tol=tol, max_sweeps=max_sweeps, start=start, n_threads=n_threads)
-    return siso.codes_of(solution, D, squares)
+    return siso.codes_of(solution, X.shape[1], squares, norms)
 
 
 def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1):

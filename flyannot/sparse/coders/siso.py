@@ -15,9 +15,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from flyannot.sparse.coders import siso_bounded
-from flyannot.sparse.coders.blocks import Codes, checked_samples, finite_squares, over_threads
+from flyannot.sparse.coders.blocks import (
+    Codes,
+    checked_samples,
+    finite_squares,
+    over_threads,
+    rounding_of_products,
+)
 from flyannot.sparse.coders.siso_rounds import TOP_K, SISOProblem, solve_block
-from flyannot.sparse.coders.verified import verified
+from flyannot.sparse.coders.verified import Coder
 from flyannot.sparse.simd.product import gram_of
 
 BLOCK = 64  # samples whose residuals share one pass over the atoms
@@ -51,8 +57,8 @@ class SISOSolution:
         return not np.isnan(self.gaps).any()
 
 
-@verified
-def encode(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads):
+@Coder
+def encode(X, D, lam, *, squares, norms, tol, max_sweeps, start, gram, n_threads):
     """Codes of X over very many atoms, each within a stated duality gap of its minimum.
 
     float32 atoms are compared with float32 residuals, all else in float64; the small problems are solved in
@@ -67,26 +73,34 @@ def encode(X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads):
     Huang et al., ACM Multimedia 2013, algorithm 1 without the hashing.  Atoms join by |d_k r| > lam,
     strictly and outside the active set: their "at least" includes the set itself, and would never end.
     """
-    options = {"max_sweeps": max_sweeps, "start": start, "gram": gram, "n_threads": n_threads}
-    return codes_of(solve(X, D, lam, tol=tol, **options), D, squares)
+    problem = SISOProblem(D, lam, float(tol), int(max_sweeps), gram=exact_gram(D, gram))
+    return codes_of(_solution(X, start, problem, norms, n_threads), X.shape[1], squares, norms)
 
 
 def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
     """As `encode`; returns a `SISOSolution`.  max_sweeps=1 changes no code of `start`, and finds its gap."""
     X, D, squares = _checked(X, D, lam, gram)
     problem = SISOProblem(D, float(lam), float(tol), int(max_sweeps), gram=exact_gram(D, gram))
+    return _solution(X, start, problem, np.sqrt(squares), n_threads)
+
+
+def _solution(X, start, problem, norms, n_threads):
+    """The `SISOSolution` of checked samples; norms (n_atoms,) of the atoms."""
+    D = problem.D
     if len(D) < MANY_ATOMS or len(X) > FEW_SAMPLES:
         return _solved(X, start, problem, n_threads, BLOCK, solve_block)
-    levels, longest = siso_bounded.levels_of_lam(D), float(np.sqrt(squares.max()))
+    levels, longest = siso_bounded.levels_of_lam(D), float(norms.max())
     solve_rows = partial(siso_bounded.solve_block, each_level=levels, longest=longest)
     return _solved(X, start, problem, n_threads, siso_bounded.block_length(D), solve_rows)
 
 
-def codes_of(solution, D, squares):
-    """The `Codes` of a solution, whose gaps allow for rounding of codes and products in their type."""
-    longest = np.sqrt(np.einsum("ij,ij->i", D, D, dtype=np.float64).max(initial=0))
-    mass = longest * np.asarray(abs(solution.Z).sum(axis=1), np.float64).ravel()
-    rounding = (4 + D.shape[1] / 16) * float(np.finfo(D.dtype).eps)
+def codes_of(solution, n_features, squares, norms):
+    """The `Codes` of a solution, whose gaps allow for rounding of codes and products in their type.
+
+    squares (n_samples,), norms (n_atoms,) : |x|^2 and |d|
+    """
+    mass = norms.max(initial=0) * np.asarray(abs(solution.Z).sum(axis=1), np.float64).ravel()
+    rounding = rounding_of_products(n_features, solution.Z.dtype)
     gaps = solution.gaps + rounding * mass * (np.sqrt(squares) + mass)
     return Codes(solution.Z, 2 * gaps / np.where(squares > 0, squares, 1))
 

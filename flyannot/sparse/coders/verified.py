@@ -13,7 +13,16 @@ import scipy.sparse as sp
 
 from flyannot.errors import DataError
 from flyannot.sparse.coders.blocks import Codes, checked_samples, finite_squares, over_threads, replace_rows
-from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, inlined, kernel, soft_threshold
+from flyannot.sparse.kernels import (
+    SUMS,
+    add_multiple,
+    copy,
+    dot,
+    gap_of_sums,
+    inlined,
+    kernel,
+    soft_threshold,
+)
 from flyannot.sparse.objective import duality_gap, objective
 
 _FINEST_TOL = 32 * np.finfo(np.float64).eps  # a gap below that is rounding
@@ -27,9 +36,9 @@ _ROWS_AT_ONCE = 64  # of a thread
 class Coder:
     """A coder, which is called as `flyannot.sparse.coders` says; `codes` gives the duality gaps.
 
-    solve : the function it is made of, (X, D, lam, *, squares, tol, max_sweeps, start, gram, n_threads) ->
+    solve : its function, (X, D, lam, *, squares, norms, tol, max_sweeps, start, gram, n_threads) ->
         `flyannot.sparse.coders.blocks.Codes`; all comes checked, and with norms that float32 can square.
-        `squares` (n_samples,) are |x|^2 in float64.
+        `squares` (n_samples,) are |x|^2, `norms` (n_atoms,) are |d|, in float64.
     """
 
     def __init__(self, solve, *, positive=False):
@@ -54,13 +63,12 @@ class Coder:
         atom_unit = comfortable_unit(norms.max(initial=0))
         if (unit, atom_unit) != (1.0, 1.0):
             X, D, squares = X / X.dtype.type(unit), D / D.dtype.type(atom_unit), squares / unit**2
+            norms = norms / atom_unit
             lam = lam / (unit * atom_unit)
             start = None if start is None else start * (atom_unit / unit)
             gram = None if gram is None else gram / gram.dtype.type(atom_unit**2)
-        rules = {"tol": tol, "max_sweeps": max_sweeps, "n_threads": n_threads}
-        found = self.solve(
-            X, D, float(lam), squares=squares, start=start, gram=gram, **rules, **of_the_solver
-        )
+        rules = {"tol": tol, "max_sweeps": max_sweeps, "n_threads": n_threads, "start": start, "gram": gram}
+        found = self.solve(X, D, float(lam), squares=squares, norms=norms, **rules, **of_the_solver)
         found = self._verified(found, X, D, lam, squares, tol, n_threads)
         if (unit, atom_unit) != (1.0, 1.0):
             found = Codes(_in_unit(found.Z, unit / atom_unit), found.gaps)
@@ -81,11 +89,6 @@ class Coder:
         taken = ~(exact > 0.5 * gaps[rows])  # else it is the same but for rounding, and stays as it is
         gaps[rows[taken]] = exact[taken]
         return Codes(replace_rows(Z, rows[taken], better[np.flatnonzero(taken)]), gaps)
-
-
-def verified(solve):
-    """The `Coder` of a function."""
-    return Coder(solve)
 
 
 def rows_to_mend(gaps, tol):
@@ -183,8 +186,7 @@ def _refresh_residual(x, D, lam, positive, z, r):
         q = dot(D[j], r, len(r))
         fit += z[j] * q
         largest = max(largest, q if positive else abs(q))
-    c = lam / largest if largest > lam else 1.0
-    return 0.5 * dot(r, r, len(r)) * (1 - c) ** 2 + lam * mass - c * fit
+    return gap_of_sums(dot(r, r, len(r)), mass, fit, largest, lam)
 
 
 @inlined(fastmath=SUMS)
