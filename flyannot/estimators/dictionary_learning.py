@@ -55,8 +55,8 @@ class DictionaryLearning(SparseCoding):
         sample the observed features count, with that part of alpha.
     alpha : float > 0, optional
         Weight of the L1 norm.  By default 1.2 / sqrt(n_features), which suits samples of norm 1.
-    max_iter : int
-        Epochs: visits to every sample.
+    max_iter : int, optional
+        Epochs: visits to every sample.  By default 3 for scc, 10 for its other variants and other learners.
     n_shares : int, optional
         Learn data-parallel in so many parts, which `n_jobs` threads visit at the same time, and read X as its
         rows are visited: no code is kept.  scc only.  By default in memory; 16 for what is no array, as a
@@ -68,8 +68,7 @@ class DictionaryLearning(SparseCoding):
         Called with each as it is added to `trace_`, and after every `partial_fit`.  Where it returns True, or
         raises StopIteration, `fit` ends there, fitted.
     learner_params : dict, optional
-        The learner's own options, such as {"variant": "quick"} for scc (which is the default with n_shares);
-        docs/commands.md lists them.
+        The learner's own options, such as {"variant": "released"} for scc; docs/commands.md lists them.
     dict_init : array (n_components, n_features), optional
         Initial atoms, scaled down to norm 1 where they are longer; a zero atom, which could not learn, begins
         as a random sample.  By default random samples.
@@ -107,7 +106,7 @@ class DictionaryLearning(SparseCoding):
         *,
         learner="scc",
         alpha=None,
-        max_iter=10,
+        max_iter=None,
         learner_params=None,
         n_shares=None,
         objective_tol=None,
@@ -139,7 +138,7 @@ class DictionaryLearning(SparseCoding):
         """
         if isinstance(X, Iterator):
             return self._fit_stream(X)
-        if self.max_iter < 1:
+        if self.max_iter is not None and self.max_iter < 1:
             raise InputError(f"max_iter = {self.max_iter} learns nothing", fix="choose max_iter of 1 or more")
         if self.n_shares is not None or is_read_in_blocks(X) or self._outgrows_memory(X):
             return self._fit_data_parallel(X)
@@ -148,7 +147,7 @@ class DictionaryLearning(SparseCoding):
         X = self._in_unit(X, is_first=True)
         learner = self._learner(X, self._initial_atoms(X, rng))
         self.trace_ = []
-        for record in learn_dictionary(X, learner, n_epochs=self.max_iter, rng=rng):
+        for record in learn_dictionary(X, learner, n_epochs=self._n_epochs(), rng=rng):
             if self._record(record) or gains_too_little(self.trace_, self.objective_tol):
                 break
         return self._keep(learner.D, learner.state(), rng, n_iter=len(self.trace_))
@@ -176,9 +175,9 @@ class DictionaryLearning(SparseCoding):
         source = replace(source, unit=self._unit)
         plan = LearningPlan(
             n_parts=16 if self.n_shares is None else self.n_shares,
-            n_epochs=self.max_iter,
+            n_epochs=self._n_epochs(),
             lam=self._alpha(X.shape[1]) / self._unit,
-            options=self._options(data_parallel=True),
+            options=self._options(),
             key=tuple(rng.integers(2**63, size=2).tolist()),
             tol=self.objective_tol,
             positive=self._positive(),
@@ -276,10 +275,12 @@ class DictionaryLearning(SparseCoding):
         lam = self._alpha(X.shape[1]) / self._unit
         return LEARNERS[self.learner](D.astype(X.dtype), len(X), lam=lam, **options)
 
-    def _options(self, *, data_parallel=False):
-        learner = LEARNERS[self.learner]
-        params = (learner.data_parallel_defaults if data_parallel else {}) | (self.learner_params or {})
-        return learner.Options.of_table(params, f"learner {self.learner}", spelled=str)
+    def _options(self):
+        params = self.learner_params or {}
+        return LEARNERS[self.learner].Options.of_table(params, f"learner {self.learner}", spelled=str)
+
+    def _n_epochs(self):
+        return self.max_iter or LEARNERS[self.learner].usual_epochs(self._options())
 
     def _positive(self):
         positive = Positive(bool(self.positive_code), bool(self.positive_dict))

@@ -119,12 +119,16 @@ class Learner:
     takes_positive = False  # whether it has the argument `positive`
     positive = EITHER_SIGN
     is_data_parallel = False  # whether `flyannot.sparse.data_parallel` can divide its work
-    data_parallel_defaults: dict = {}  # of its options, where they are others then
     _rng: np.random.Generator  # of the epoch
 
     def __init__(self, n_samples, n_atoms, dtype, *, lam, options):
         self.lam, self.options = checked_lam(lam), options
         self._codes = CodeStore(n_samples, n_atoms, dtype)
+
+    @classmethod
+    def usual_epochs(cls, options):
+        """How many epochs are enough for most, with `options` of the class `Options`."""
+        return 10
 
     def kept_arrays(self):
         """All arrays but codes that the next epoch needs, by name; they never change their place."""

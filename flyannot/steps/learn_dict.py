@@ -140,11 +140,11 @@ def _learn(files, stage_ranges, out, header, options, execution):
     state, records = checkpoint.read(name)
     if state:
         learner.restore(state)
-    progress = ProgressCount(execution.progress, (options.n_epochs - len(records)) * len(X), "patch")
+    progress = ProgressCount(execution.progress, (options.n_epochs_in_use - len(records)) * len(X), "patch")
     epochs = learn_dictionary(
         X,
         learner,
-        n_epochs=options.n_epochs,
+        n_epochs=options.n_epochs_in_use,
         rng=rng,
         on_samples=progress.add,
         first_epoch=len(records),
@@ -152,7 +152,7 @@ def _learn(files, stage_ranges, out, header, options, execution):
     )
     while not gains_too_little(records, options.tol) and (record := next(epochs, None)):
         records.append(record)
-        _log_record(name, record, options.n_epochs)
+        _log_record(name, record, options.n_epochs_in_use)
         checkpoint.write(learner.state(), records)
     progress.finish()
     return np.asarray(learner.D), records, len(X)
@@ -237,7 +237,7 @@ def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, executi
     _remark_on_counts(name, n_patches, options.n_atoms)
     plan = LearningPlan(
         options.data_parallel,
-        options.n_epochs,
+        options.n_epochs_in_use,
         options.lam_in_use,
         options.settings(),
         tuple(rng.integers(2**63, size=2).tolist()),
@@ -245,13 +245,13 @@ def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, executi
     )
     first, held = begin_rounds(source, options.n_atoms, plan)
     progress = restored = _restored(first, *checkpoint.read(name))
-    count = ProgressCount(execution.progress, options.n_epochs * n_patches, "patch")
+    count = ProgressCount(execution.progress, options.n_epochs_in_use * n_patches, "patch")
     count.add(progress.atoms.n_visits)
     n_records = len(restored.records)
     with _workers_that_fit(execution.workers, options.memory) as workers:
         for progress in learn_in_rounds(source, held, restored, plan, _runner(workers, count)):
             for record in progress.records[n_records:]:
-                _log_record(name, record, options.n_epochs)
+                _log_record(name, record, options.n_epochs_in_use)
             n_records = len(progress.records)
             so_far = {"n_rounds": progress.n_rounds, "seconds": progress.seconds}
             checkpoint.write(progress.atoms._asdict() | so_far, progress.records)

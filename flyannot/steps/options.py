@@ -94,7 +94,12 @@ class LearnOptions(Options):
     table: ClassVar[str] = "learn-dict"
 
     n_atoms: int = option(1000, Count(), "Atoms of each dictionary.")
-    n_epochs: int = option(10, Count(), "Passes over all patches.")
+    n_epochs: int | None = option(
+        None,
+        Count(),
+        "Passes over all patches.",
+        stands_for="3; with another learner than scc, or another of its variants, 10",
+    )
     max_patches: int | str | None = option(
         None,
         OrAuto(Count()),
@@ -167,10 +172,16 @@ class LearnOptions(Options):
 
         return self.lam or float(default_lam(128))
 
+    @property
+    def n_epochs_in_use(self):
+        """`n_epochs`, or where that is open what the learner says."""
+        return self.n_epochs or LEARNERS[self.learner].usual_epochs(self.settings())
+
     def as_header(self):
         """As `Options.as_header`, with what is in use where something was left open."""
         settings = {"learner_option": self.settings().as_header()}
-        return super().as_header() | {"lam": self.lam_in_use} | settings
+        in_use = {"n_epochs": self.n_epochs_in_use, "lam": self.lam_in_use}
+        return super().as_header() | in_use | settings
 
     def n_most(self, count):
         """Of `count` patches, how many are learned from at most."""
@@ -184,9 +195,7 @@ class LearnOptions(Options):
         InputError
             If the learner has no such option, or does not take the value.
         """
-        learner = LEARNERS[self.learner]
-        given = (learner.data_parallel_defaults if self.data_parallel else {}) | self.learner_option
-        return learner.Options.of_table(given, f"{where}learner {self.learner}")
+        return LEARNERS[self.learner].Options.of_table(self.learner_option, f"{where}learner {self.learner}")
 
 
 @dataclass(frozen=True, kw_only=True)

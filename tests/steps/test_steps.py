@@ -26,6 +26,7 @@ from flyannot.steps.engine.inputs import described_image
 from flyannot.steps.evaluate import evaluation_of_files
 from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.learn_dict import learn_task
+from flyannot.steps.options import LearnOptions
 from flyannot.steps.loaded_model import load_model
 from flyannot.steps.pool import pool_task
 from flyannot.store.features import read_features
@@ -70,6 +71,19 @@ def test_a_second_run_finds_all_up_to_date_and_touches_nothing(own_chain):
         for kind in KINDS:
             assert not make(own_chain.task(kind), force=force).made
     assert {kind: stamp(path) for kind, path in own_chain.kinds.items()} == before
+
+
+@pytest.mark.parametrize(
+    "given, n_epochs",
+    [
+        ({}, 3),
+        ({"learner_option": {"variant": "paper"}}, 10),
+        ({"learner": "ol"}, 10),
+        ({"learner": "ol", "n_epochs": 2}, 2),
+    ],
+)
+def test_the_header_has_the_number_of_epochs_that_the_learner_chooses(given, n_epochs):
+    assert LearnOptions(**given).as_header()["n_epochs"] == n_epochs
 
 
 def test_other_options_are_refused_without_force_and_the_file_stays(own_chain):

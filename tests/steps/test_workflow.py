@@ -129,8 +129,8 @@ def test_a_data_set_that_the_run_draws_is_counted_as_it_will_be_drawn(flyannot, 
 # Processor seconds and peak MB of steps with one job, as flyannot/steps/runs/costs.py says.
 MEASURED_STEPS = ("extract", "learn-dict", "pool", "train", "annotate", "evaluate", "report")
 MEASURED = {
-    "demo": ((3.2, 220), (9.3, 238), (3.6, 200), (2.8, 281), (3.9, 223), (5.6, 281), (6.7, 298)),
-    "best": ((7.7, 251), (97.4, 454), (34.7, 351), (2.3, 280), (35.5, 470), (2.6, 200), (22.8, 365)),
+    "demo": ((3.2, 220), (5.8, 238), (3.6, 200), (2.8, 281), (3.9, 223), (5.6, 281), (6.7, 298)),
+    "best": ((7.7, 251), (47.6, 448), (34.7, 351), (2.3, 280), (35.5, 470), (2.6, 200), (22.8, 365)),
 }
 # The embryos of configs/demo.toml, on which these were measured.
 DEMO = {

@@ -25,7 +25,7 @@ START_S, START_MB = 5, 300  # measured: 1.5 to 2 s, 130 to 300 MB; more where th
 # Measured, in seconds: an image read 0.003 to 0.01; of BDGP's pictures of 1,520 x 1,080 px more.
 S_READ, S_PATCH = 0.02, 2e-6
 S_CODE, S_CODE_ATOM = 5e-6, 1.2e-8  # a patch, and a patch and atom: "Coding" of docs/measured.md
-S_LEARN, S_LEARN_ATOM = 5e-6, 6e-9  # a patch and epoch, and each atom of these: "SCC" of docs/measured.md
+S_LEARN, S_LEARN_ATOM = 5e-6, 8e-9  # a patch and epoch, and each atom of these; the first epoch costs most
 # A pair of groups and a feature; a pair of groups (or a group and a feature, if these are fewer) and a term:
 # 413 s for 8,333 groups, 90,000 features and 30 terms ("150,000 images" of docs/measured.md).
 S_PRODUCT, S_FIT = 4e-11, 2e-7
@@ -93,7 +93,7 @@ def cost_of_learn_dict(configuration, size):
     together = [size.n_all_images] if learn.shared else list(size.n_images.values())
     n_patches = [learn.n_most(n * size.n_patches) for n in together]
     visit = S_LEARN + learn.n_atoms * S_LEARN_ATOM
-    seconds = sum(n_patches) * learn.n_epochs * visit * _slower(learn.learner, LearnOptions.learner)
+    seconds = sum(n_patches) * learn.n_epochs_in_use * visit * _slower(learn.learner, LearnOptions.learner)
     if learn.data_parallel:
         return Need(seconds, START_MB + BYTES_OF_WORKER / MB)
     held = max(n_patches) * BYTES_LEARN + learn.n_atoms * 8 * (learn.n_atoms + 512)
