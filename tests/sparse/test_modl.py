@@ -69,7 +69,7 @@ def test_modl_equals_its_slow_twin(reduction, options, project, missing, rng):
 def test_with_reduction_1_and_nothing_missing_modl_is_ol_bit_for_bit(rng):
     X = planted(150, 20, 40, rng)[0].astype(np.float32)
     D = random_patches(X, 20, rng)
-    options = {"lam": LAM, "batch_size": 16, "replace_after": 4}
+    options = {"lam": LAM, "batch_size": 16, "recency": 4, "replace_after": 4}
     ol = run(OL(D, 150, **options), X, 3)
     for projection in ("exact", "approximate"):
         modl = run(MODL(D, 150, reduction=1, projection=projection, **options), X, 3)
@@ -139,7 +139,7 @@ def test_masked_learning_recovers_planted_atoms_from_incomplete_samples(rng):
     X, planted_D = planted(2000, 8, 100, rng)
     shown, _ = with_missing(X, rng, 0.2)
     start = normalized(planted_D + 0.8 * unit_rows(planted_D.shape, rng))
-    learner = MODL(start, 2000, lam=0.05, batch_size=20, reduction=2, memory=0.25)
+    learner = MODL(start, 2000, lam=0.05, batch_size=20, reduction=2, recency=4)
     for _ in range(4):
         visit(learner, shown, rng.permutation(2000))
     assert np.abs(planted_D @ learner.D.T).max(axis=1).min() > 0.99

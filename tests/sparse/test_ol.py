@@ -1,5 +1,7 @@
 """Laws of online dictionary learning."""
 
+from math import comb
+
 import numpy as np
 import pytest
 
@@ -33,16 +35,16 @@ def visit(learner, X, order, seed=0):
     return learner
 
 
+@pytest.mark.parametrize("recency", [0, 4])
 @pytest.mark.parametrize("batch_size", [1, 7, 40])
-def test_ol_equals_its_slow_twin(batch_size, rng):
+def test_ol_equals_its_slow_twin(batch_size, recency, rng):
     X, _ = planted(40, 20, 12, rng)
     D = unit_rows((20, 12), rng)  # two blocks of atoms
     D[3] = 0.0
     order = rng.permutation(40)
-    learner = OL(D, 40, lam=LAM, batch_size=batch_size, beta=0.8, tol=1e-14)
-    visit(learner, X, order)
-    rules = {"order": order, "lam": LAM, "batch_size": batch_size, "beta": 0.8}
-    slow = slow_online(D, X, np.ones(X.shape, bool), np.random.default_rng(0), **rules)
+    weights = {"lam": LAM, "batch_size": batch_size, "beta": 0.8, "recency": recency}
+    learner = visit(OL(D, 40, tol=1e-14, **weights), X, order)
+    slow = slow_online(D, X, np.ones(X.shape, bool), np.random.default_rng(0), order=order, **weights)
     fast = learner.D, learner.A, learner.B, learner.codes().toarray()
     for values, slow_values, atol in zip(fast, slow, (1e-5, 1e-6, 1e-6, 1e-6)):
         np.testing.assert_allclose(values, slow_values, atol=atol)
@@ -55,17 +57,18 @@ def test_A_stays_symmetric_and_positive(rng):
     assert np.linalg.eigvalsh(learner.A).min() > -1e-12
 
 
-@pytest.mark.parametrize(("memory", "remembered"), [(None, 80), (0.5, 5)])
-def test_A_and_B_are_means_of_the_mini_batches_that_are_remembered(memory, remembered, rng):
+@pytest.mark.parametrize("n_atoms", [8, 80])
+@pytest.mark.parametrize("recency", [0, 3])
+def test_A_and_B_are_means_of_the_mini_batches_in_which_later_ones_count_more(recency, n_atoms, rng):
     X, _ = planted(80, 8, 12, rng)
-    learner = OL(unit_rows((8, 12), rng), 80, lam=LAM, batch_size=8, beta=1.0, memory=memory)
-    visit(learner, X, np.arange(80))
-    A = B = 0
-    for t, (z, x) in enumerate(zip(np.split(learner.codes().toarray(), 10), np.split(X, 10)), start=1):
-        weight = 1 / min(t, remembered)
-        A, B = ((1 - weight) * mean + weight * z.T @ y / 8 for mean, y in ((A, z), (B, x)))
-    np.testing.assert_allclose(learner.A, A, atol=1e-12)
-    np.testing.assert_allclose(learner.B, B, atol=1e-12)
+    weights = {"batch_size": 8, "beta": 1.0, "recency": recency}
+    learner = visit(OL(unit_rows((n_atoms, 12), rng), 80, lam=LAM, **weights), X, np.arange(80))
+    if n_atoms == 80:
+        recency = 0  # to forget any of them would leave fewer samples than atoms
+    counts = np.array([comb(t + recency, recency) for t in range(10)])  # (t + 1) ... (t + recency): t^recency
+    Z, counts = learner.codes().toarray(), np.repeat(counts / counts.sum(), 8)[:, None] / 8
+    np.testing.assert_allclose(learner.A, Z.T @ (counts * Z), atol=1e-12)
+    np.testing.assert_allclose(learner.B, Z.T @ (counts * X), atol=1e-12)
 
 
 def test_the_same_seed_gives_the_same_bits_however_the_blocks_are_cut(rng):

@@ -27,6 +27,7 @@ def slow_online(
     lam,
     batch_size,
     beta,
+    recency=0,
     reduction=1,
     history="products",
     project=None,
@@ -53,13 +54,14 @@ def slow_online(
             there = mask & known[i]
             Z[i] = slow_code(X[i, there], D[:, there], lam * there.sum() / p, ridge)
         t += len(rows) / batch_size
-        w = weight(len(rows) / batch_size, t, beta)
+        w = weight(len(rows) / batch_size, t, beta, recency, n_atoms / batch_size)
         A = (1 - w) * A + w * np.mean([np.outer(Z[i], Z[i]) for i in rows], axis=0)
         for j in np.flatnonzero(mask):
             knowing = [i for i in rows if known[i, j]]
             if knowing:
-                seen[j] += len(knowing) / batch_size
-                w = weight(len(knowing) / batch_size, seen[j], beta)
+                part = len(knowing) / batch_size
+                seen[j] += part
+                w = weight(part, seen[j], beta, recency, n_atoms / batch_size)
                 explained = D[:, j] if history == "residuals" else np.zeros(n_atoms)
                 H[:, j] *= 1 - w
                 H[:, j] += w * np.mean([Z[i] * (X[i, j] - Z[i] @ explained) for i in knowing], axis=0)
@@ -79,9 +81,9 @@ def slow_code(x, D, lam, ridge):
     return slow_lasso(x, D, lam)
 
 
-def weight(part, t, beta):
-    """Of `part` of a mini-batch that brings their number to t."""
-    return part / min(t, t**beta)
+def weight(part, t, beta, recency, least):
+    """Of `part` of a mini-batch that brings their number to t, where at least so many are remembered."""
+    return part / min(t, t**beta, max((t + recency) / (1 + recency), least))
 
 
 def drawn_order(n_atoms, rng):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.errors import InputError
-from flyannot.options import Choice, Count, option
+from flyannot.options import Choice, Count, Real, option
 from flyannot.sparse.learners.lazy_atoms import L1_WITHIN, L2_LAZY, L2_WITHIN
 from flyannot.sparse.learners.ol import OL, OLOptions
 from flyannot.sparse.missing_values import ridge_of_observed, split_missing
@@ -35,6 +35,7 @@ class MODLOptions(OLOptions):
     """How MODL learns."""
 
     batch_size: int = option(40, Count(), "Patches of a mini-batch.")
+    recency: float = option(0.0, Real(least=0), "As of ol: mini-batch t counts t^recency times.")
     reduction: int = option(
         1,
         Count(),

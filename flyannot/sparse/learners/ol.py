@@ -3,8 +3,8 @@
 Source
 ------
 Mairal, Bach, Ponce and Sapiro, "Online learning for matrix factorization and sparse coding", JMLR 11,
-2010.  The weights t^-beta are those of Mairal, "Stochastic majorization-minimization algorithms for
-large-scale optimization", NIPS 2013.  Atoms are visited in random order, not by number.
+2010; `recency` is its rho.  The weights t^-beta are those of Mairal, "Stochastic majorization-minimization
+algorithms for large-scale optimization", NIPS 2013.  Atoms are visited in random order, not by number.
 """
 
 from dataclasses import dataclass
@@ -34,12 +34,11 @@ class OLOptions(Options):
         "so it is slow.",
     )
     beta: float = option(0.9, Real(above=0.75, most=1), "Mini-batch number t has weight t^-beta.")
-    memory: float | None = option(
-        None,
-        Real(above=0),
-        "Epochs that the means remember at most. Codes of earlier epochs belong to a worse dictionary: on "
-        "few patches that are seen many times, 0.25 forgets them and ends lower.",
-        stands_for="all",
+    recency: float = option(
+        4.0,
+        Real(least=0),
+        "Mini-batch t counts t^recency times: codes over a worse dictionary are soon forgotten, but never so "
+        "soon that fewer patches are remembered than there are atoms.",
     )
     tol: float = option(
         1e-4, Real(above=0), "Duality gap of the codes, as a part of half the patch's squared norm."
@@ -60,8 +59,8 @@ class OL(Learner):
         A = (1 - w) A + w/b Z'Z,   B = (1 - w) B + w/b Z'X,   w = t^-beta,
 
     then every atom in turn goes to its minimum of 1/2 tr(D' D A) - tr(D' B), the others as they are, and
-    onto the unit ball.  t counts mini-batches, a short one as its part of one; beta = 1 makes A and B
-    the means over all samples seen so far.  w is never below batch_size / (memory * n_samples).
+    onto the unit ball.  t counts mini-batches, a short one as its part of one.  w is larger where `recency`
+    says so; with beta = 1 and recency = 0, A and B are the means over all samples seen so far.
     """
 
     Options = OLOptions
@@ -73,7 +72,6 @@ class OL(Learner):
         (n_features, n_atoms), dtype = self._atoms.F.shape, self._atoms.F.dtype
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=self.Options(**options))
         batch_size = self.options.batch_size
-        self._epoch = n_samples / batch_size  # in mini-batches
         self.block_size = batch_size * max(1, _BLOCK_ENTRIES // max(1, batch_size * n_features))
         self._A = np.zeros((n_atoms, n_atoms), dtype)
         self._history = np.zeros((n_features, n_atoms), dtype)  # B, feature by feature
@@ -177,14 +175,13 @@ class OL(Learner):
             self._history[features] = taken
 
     def _horizon(self, t):
-        """The mini-batches that a mean remembers: t^beta, never more than there were or `memory` allows.
+        """The mini-batches that a mean remembers: t^beta, or fewer by `recency`, never more than there were.
 
         One that comes as part t of t <= 1 mini-batches has weight 1; a feature never seen has horizon 1.
         """
-        horizon = np.minimum(t, t**self.options.beta)
-        if self.options.memory is not None:
-            horizon = np.minimum(horizon, max(1.0, self.options.memory * self._epoch))
-        return np.where(t > 0, horizon, 1.0)
+        recency, least = self.options.recency, len(self._A) / self.options.batch_size  # else A were singular
+        recent = np.maximum((t + recency) / (1 + recency), least)
+        return np.where(t > 0, np.minimum(np.minimum(t, t**self.options.beta), recent), 1.0)
 
     def _replace_idle(self, X, Z):
         self._idle += 1
