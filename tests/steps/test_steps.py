@@ -26,8 +26,8 @@ from flyannot.steps.engine.inputs import described_image
 from flyannot.steps.evaluate import evaluation_of_files
 from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.learn_dict import learn_task
-from flyannot.steps.options import LearnOptions
 from flyannot.steps.loaded_model import load_model
+from flyannot.steps.options import LearnOptions
 from flyannot.steps.pool import pool_task
 from flyannot.store.features import read_features
 from flyannot.store.header import content_digest
