@@ -31,25 +31,33 @@ from flyannot.runtime.system import call_at_end
 _CHECKSUM_BYTES = 32
 
 
-def is_private_folder(path):
-    """Make a folder, if it is not there, and say whether nobody but this user can have put anything there.
+def private_folder(path):
+    """Make a folder, if it is not there; its path without links where nobody but this user and root can put
+    anything there or in its place, now or later, else None.
 
-    False if it is a link, belongs to another user, can be written by others, or cannot be written.
+    It is the user's and nobody else may enter it.  No folder that it lies in is another user's, nor may
+    others write one, unless they cannot rename there what is not theirs, as in /tmp.
     """
     try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        status = os.lstat(path)
-        # On Windows a user's folder is the user's.
-        if hasattr(os, "getuid") and (
-            status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        ):
-            return False
-        if not stat.S_ISDIR(status.st_mode):
-            return False
+        for folder in (*reversed(path.absolute().parents), path):
+            folder.mkdir(exist_ok=True, mode=0o700)
+        path = Path(os.path.realpath(path))
+        if hasattr(os, "getuid"):  # on Windows a user's folder is the user's
+            states = [os.lstat(folder) for folder in (path, *path.parents)]
+            if states[0].st_uid != os.getuid() or states[0].st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                return None
+            if not all(map(_keeps_names, states)):
+                return None
         with tempfile.TemporaryFile(dir=path):
-            return True
+            return path
     except OSError:
-        return False
+        return None
+
+
+def _keeps_names(state):
+    """Whether in a folder of that state only this user and root rename what is theirs."""
+    is_open = state.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not state.st_mode & stat.S_ISVTX
+    return stat.S_ISDIR(state.st_mode) and state.st_uid in (0, os.getuid()) and not is_open
 
 
 def cache_folder():
@@ -60,13 +68,13 @@ def cache_folder():
     """
     named = os.environ.get("FLYANNOT_CACHE")
     usual = Path(named) / "flyannot" if named else platformdirs.user_cache_path("flyannot", appauthor=False)
-    if is_private_folder(usual):
-        return usual
+    if folder := private_folder(usual):
+        return folder
     try:
         fallback = Path(tempfile.gettempdir()) / f"flyannot-{getpass.getuser()}"
     except (OSError, KeyError):  # there is no temporary folder, or the user has no name
         return None
-    return fallback if is_private_folder(fallback) else _fresh_folder()
+    return private_folder(fallback) or _fresh_folder()
 
 
 @lru_cache(maxsize=1)

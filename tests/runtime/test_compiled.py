@@ -105,6 +105,26 @@ def test_a_folder_that_others_could_have_filled_is_not_taken(tmp_path, spoil):
 
 
 @pytest.mark.not_on_windows
+@pytest.mark.parametrize(
+    ("mode", "is_taken"), [(0o755, True), (0o1777, True), (0o775, False), (0o777, False)]
+)
+@pytest.mark.parametrize("is_others", [False, True])
+@pytest.mark.parametrize("is_link", [False, True])
+def test_nor_is_one_that_others_could_put_another_in_place_of(tmp_path, mode, is_taken, is_others, is_link):
+    """Whoever may rename in a folder on the way exchanges it after it was looked at."""
+    if is_others and os.getuid():
+        pytest.skip("only root can give a folder to another user")
+    (tmp_path / "parent" / "cache").mkdir(parents=True)
+    (tmp_path / "parent").chmod(mode)
+    if is_others:
+        os.chown(tmp_path / "parent", 12345, 12345)
+    (tmp_path / "link").symlink_to(tmp_path / "parent" / "cache")
+    named = tmp_path / "link" if is_link else tmp_path / "parent" / "cache"
+    found = folder_of(FLYANNOT_CACHE=str(named), TMPDIR=str(tmp_path))
+    assert (found == tmp_path / "parent" / "cache" / "flyannot") == (is_taken and not is_others)
+
+
+@pytest.mark.not_on_windows
 def test_a_planted_folder_in_the_temporary_one_is_passed_over(tmp_path):
     """Without a writable home: the name of the usual one can be guessed."""
     (tmp_path / "home").write_text("no folder")
