@@ -21,7 +21,9 @@ from flyannot.options.kinds import Flag
 _FIX = "see what options there are: flyannot info --options"
 
 
-def option(default, kind, help, *, stands_for="", more=False, in_header=True, variable="", was=""):
+def option(
+    default, kind, help, *, stands_for="", more=False, in_header=True, in_files=True, variable="", was=""
+):
     """A field of an options class.
 
     Parameters
@@ -32,6 +34,7 @@ def option(default, kind, help, *, stands_for="", more=False, in_header=True, va
     stands_for : what an open option means, in help
     more : whether help shows it under "More options"
     in_header : whether a file's header has it; a path has no place there, the digest of its file does
+    in_files : whether a configuration may give it; what lets others run code has no place there
     variable : the variable of the environment that gives it, where it is not named by table and option
     was : its former name, which headers keep and configurations may still have
     """
@@ -41,6 +44,7 @@ def option(default, kind, help, *, stands_for="", more=False, in_header=True, va
         "stands_for": stands_for,
         "more": more,
         "in_header": in_header,
+        "in_files": in_files,
         "variable": variable,
         "was": was,
     }

@@ -62,6 +62,7 @@ class RunOptions(Options):
         Text("ADDRESS"),
         "Let the workers of a Dask scheduler do the work: its address, such as tcp://host:8786.",
         more=True,
+        in_files=False,
         variable="FLYANNOT_SCHEDULER",
     )
 

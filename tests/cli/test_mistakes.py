@@ -198,6 +198,7 @@ configurations
     run windows-path.toml -> 2 at line 1 | data-set = 'C:\\Users\\me'
     run windows-text.toml -> 2 a backslash begins | write the path with /
     run no-ontology.toml -> 2 no such file | fbbt2.obo
+    run a-scheduler.toml -> 2 a-scheduler.toml: [run] scheduler is not taken from a file | --scheduler
     run c.toml --set extrct.stride-px=4 -> 2 Did you mean "extract"
     run c.toml --set extract.strid-px=8 -> 2 Did you mean "stride-px"
     run c.toml --set extract.stride-px=many -> 2 stride-px | many
@@ -283,6 +284,7 @@ FILES = {
     "windows-path.toml": 'data-set = "C:\\Users\\me"\n',
     "windows-text.toml": 'data-set = "C:\\temp"\noutput = "r"\n',
     "no-ontology.toml": CONFIG + '[report]\nontology = "fbbt2.obo"\n',
+    "a-scheduler.toml": CONFIG + '[run]\nscheduler = "tcp://127.0.0.1:8786"\n',
     "no-name.toml": "[[row]]\nbase = 'x'",
     "misspelt-key.toml": "[[row]]\nname = 'x'\nbse = 'y'",
 }

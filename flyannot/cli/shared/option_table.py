@@ -70,7 +70,8 @@ def _option(param):
     names = ", ".join(f"`{name}`" for name in (*param.opts, *param.secondary_opts))
     if isinstance(param, FieldOption):
         about = param.field.metadata
-        return [names, _value(param), param.shown_default, f"`[{param.table}]`", about["help"]]
+        table = f"`[{param.table}]`" if about["in_files"] else ""
+        return [names, _value(param), param.shown_default, table, about["help"]]
     return [names, _value(param), _default(param), "", param.help or ""]
 
 
