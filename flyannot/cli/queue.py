@@ -38,6 +38,6 @@ def command(run, out, data_set, force):
         rows = queue_rows(opened)
         for note in opened.notes:
             log.info("note: %s", note)
-    write_queue(out, rows, [stored.path for stored in opened.files.values()], force=force)
+    write_queue(out, rows, opened.inputs, force=force)
     click.echo(queue_in_words(rows))
     log.info("wrote %s", out)

@@ -1,6 +1,6 @@
 """flyannot run: the whole chain, from a configuration file."""
 
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from flyannot.cli.shared.options import (
 )
 from flyannot.errors import InputError
 from flyannot.steps.options import RunOptions
+
+_PATIENCE_S = 60  # jobs that begin at the same time record the same run one after the other
 
 
 class ShareOfParts(click.ParamType):
@@ -67,7 +69,7 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
     """Run the whole chain: extract, learn-dict, pool, train, annotate, evaluate, report.
 
     CONFIG is a TOML file: data-set, output, seed, and a table of options for each step: extract, learn-dict,
-    pool, train, annotate, evaluate, report; besides, select (stage-range, view) and run (jobs, scheduler).
+    pool, train, annotate, evaluate, report; besides, select (stage-range, view) and run (jobs).
     What is up to date is skipped; every file knows what it was made from. Values given by --set come before
     FLYANNOT_TABLE_OPTION in the environment, and these before the file.
 
@@ -78,7 +80,12 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
     from flyannot.runtime.atomic_file import locked_output
     from flyannot.runtime.environment import configurations_folder
     from flyannot.steps.engine.task import make_part_of_task
-    from flyannot.steps.runs.configuration import RECORD, configuration_with_corrections, read_configuration
+    from flyannot.steps.runs.configuration import (
+        RECORD,
+        configuration_with_corrections,
+        read_configuration,
+        write_record,
+    )
     from flyannot.steps.runs.run import check_run, first_outdated_step, step_named, steps_of, task_in_run
 
     if part and not step:
@@ -111,8 +118,12 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
         made = make_part_of_task(task_in_run(steps[0], configuration), part, execution)
         log.info("part %d/%d of %s is %s", *part, step, "made" if made else "up to date")
         return 0
-    # Steps of one run may be carried out side by side, on several machines; whole runs may not.
-    with nullcontext() if step else locked_output(configuration.output / RECORD):
+    with ExitStack() as held:
+        patience = {"patience_s": _PATIENCE_S} if step else {}
+        held.enter_context(locked_output(configuration.output / RECORD, **patience))
+        write_record(configuration)
+        if step:  # of one run they may be carried out side by side, on several machines; whole runs may not
+            held.close()
         return _carry_out(configuration, steps, execution)
 
 
@@ -122,10 +133,8 @@ def _carry_out(configuration, steps, execution):
     from flyannot.scores.table import format_scores
     from flyannot.steps.engine.failures import NAME
     from flyannot.steps.evaluation import nothing_evaluated
-    from flyannot.steps.runs.configuration import write_record
     from flyannot.steps.runs.run import run_all_steps
 
-    write_record(configuration)
     code, n_made, nothing = 0, 0, None
     for step, task, outcome in run_all_steps(steps, configuration, execution):
         table = configuration.output / NAME

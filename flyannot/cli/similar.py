@@ -1,5 +1,7 @@
 """flyannot similar: which genes and images look alike."""
 
+from contextlib import nullcontext
+
 import click
 
 from flyannot.cli.shared.options import IN_FILE, OUT_FILE, OUT_FOLDER, Command, log, takes
@@ -38,16 +40,16 @@ def command(file, queries, out, folder, data_set, options, selection, force):
         flyannot similar features.h5 embryo.png --stage-range 4-6 -o similar.csv
     """
     from flyannot.steps.similar import Searched, features_file_of, similar, write_similar
-    from flyannot.steps.similar_pictures import draw_similar
+    from flyannot.steps.similar_pictures import drawn_similar
     from flyannot.store.reading import open_stored
 
     with open_stored(features_file_of(file), "features") as stored:
         searched = Searched(stored, data_set)
         results = list(similar(searched, queries, top=options.top, stage_ranges=selection.stage_range))
-        if folder is not None:
-            draw_similar(results, searched, folder, force=force)
+        with drawn_similar(results, searched, folder, force=force) if folder else nullcontext():
+            write_similar(out, results, searched, force=force)
+        if folder:
             log.info("wrote %s", folder)
-        write_similar(out, results, searched, force=force)
         for result in results:
             click.echo(_in_words(result, searched))
     log.info("wrote %s", out)

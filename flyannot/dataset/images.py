@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot.dataset.folder import Image, printable_text, read_images
-from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, has_table, place_of_table
+from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, has_table, path_from, place_of_table
 from flyannot.descriptors.images.address import (
     address_in_file,
     file_of_address,
@@ -79,7 +79,8 @@ def images_of_files(files, stage_range):
     stage_range = parse_stage_range(stage_range)
     names = dict.fromkeys(Path(file).as_posix() for file in files)
     return [
-        _image_of_unknown_gene(os.path.abspath(file_of_address(name)), name, stage_range) for name in names
+        _image_of_unknown_gene(str(path_from(Path.cwd(), file_of_address(name))), name, stage_range)
+        for name in names
     ]
 
 

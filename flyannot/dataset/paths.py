@@ -19,6 +19,22 @@ _MOST_FOLDERS = 1000  # below a folder, that are looked into
 _MOST_SOUGHT = 3  # missing images for which a suggestion is sought
 
 
+def relative_path(path, folder):
+    """A path as it is written in a folder; links on the way to either are followed, for .. leads up from
+    where a folder lies."""
+    head, name = os.path.split(path)
+    if name in ("", ".", ".."):
+        head, name = path, ""
+    return os.path.relpath(os.path.join(os.path.realpath(head), name), os.path.realpath(folder))
+
+
+def path_from(folder, path):
+    """The path that is written in a folder as `path`, without .. where that leads to the same."""
+    written = Path(folder) / path
+    plain = Path(os.path.normpath(written))
+    return plain if os.path.realpath(plain) == os.path.realpath(written) else written
+
+
 def table_of_data_set(folder_or_table, name):
     """The path of a table: that of a file as it stands, or in a folder the table `name`, perhaps as .xlsx.
     InputError if a folder lacks it, and the folder around it, or the only one within, has it."""
@@ -124,7 +140,7 @@ class ImagePaths:
 
     def _listed(self, below):
         """A folder, ending in a slash, and its names by themselves and composed; none if it is none."""
-        folder = os.path.normpath(os.path.join(self._folder, below))
+        folder = str(path_from(self._folder, below))
         try:
             names = os.listdir(folder)
         except OSError:

@@ -37,5 +37,5 @@ def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
         for stage_range in stage_ranges:
             stored.group(stage_range)
         chosen = [s for s in STAGE_RANGES if s in (stage_ranges or stored.stage_ranges)]
-        with output_file(out, [path], force=force), replacing_file(out) as beside:
+        with output_file(out, [path, *ontology], force=force), replacing_file(out) as beside:
             write(stored, chosen, beside, **more)

@@ -1,6 +1,5 @@
 """From the folder of a run to its report."""
 
-import os
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +9,7 @@ from markupsafe import Markup
 
 from flyannot.classifiers.answers import is_cross_validated, learned_terms
 from flyannot.classifiers.model import FEW_GENES, LEAST_GENES
+from flyannot.dataset.paths import relative_path
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
 from flyannot.report.atoms import atom_sheet, dictionary_section
@@ -86,7 +86,7 @@ def pictures_in_words(run):
     found, wanted = len(run.pictures.paths), run.pictures.n_wanted
     line = f"{found:,} of {pluralise(wanted, 'picture')} found"
     if found:
-        line += f", in {Path(os.path.relpath(run.pictures.place, run.folder)).as_posix()}"
+        line += f", in {Path(relative_path(run.pictures.place, run.folder)).as_posix()}"
     if found < wanted:
         name = run.folder.absolute().name
         line += f"; name the folder that has them: flyannot report {name} --data-set FOLDER"

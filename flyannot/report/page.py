@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 from dataclasses import asdict, dataclass, field, replace
+from glob import escape
 from urllib.parse import urlencode
 
 from markupsafe import Markup
@@ -81,11 +82,9 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
     `entries` is an iterable of flyannot.report.groups.GroupEntry, `jpeg_of` a function from the path of an
     image to the bytes of a JPEG, or None where it cannot be read.  WriteError if the page cannot be written.
     """
-    staged = path.with_name(f".{path.stem}-files.{os.getpid()}.new")
+    staged, prefix = path.with_name(f".{path.name}.{os.getpid()}.new"), f"{path.name}-files-"
     try:
         with explained_write_error(path):
-            for left in path.parent.glob(f".{path.stem}-files.*.new"):  # of killed runs: the page is locked
-                shutil.rmtree(left, ignore_errors=True)
             staged.mkdir(parents=True)
             chunks = _Chunks(staged, jpeg_of, page.ids)
             for entry in entries:
@@ -97,7 +96,7 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
                 folder, within = None, list(chunks.moved_in())
             else:
                 name = digest_of_json([page.made_from, chunks.index])[:12]
-                folder, within = path.with_name(f"{path.stem}-files-{name}"), []
+                folder, within = path.with_name(prefix + name), []
                 shutil.rmtree(folder, ignore_errors=True)
                 os.rename(staged, folder)
         if not chunks.maps:
@@ -105,7 +104,7 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
         write_text(path, _html(page, within, chunks.index_json(folder.name if folder else "", page.review)))
     finally:
         shutil.rmtree(staged, ignore_errors=True)
-    for beside in path.parent.glob(f"{path.stem}-files-{'[0-9a-f]' * 12}"):
+    for beside in path.parent.glob(escape(prefix) + "[0-9a-f]" * 12):
         if beside != folder:  # that of the page before
             shutil.rmtree(beside, ignore_errors=True)
     return folder

@@ -11,11 +11,11 @@ import numpy as np
 from flyannot.classifiers.answers import is_cross_validated
 from flyannot.errors import InputError
 from flyannot.report.groups import entries_of_terms
-from flyannot.runtime.tables import read_table, write_table
+from flyannot.runtime.tables import write_table
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.curation import PART_TO_CHECK, TERMS_PER_REVIEW, doubt_of_answer, information_of_verdict
 from flyannot.scores.group_outcomes import outcomes_of_groups
-from flyannot.steps.engine.task import output_file
+from flyannot.steps.engine.task import is_table_of, output_file
 
 LISTS = LOOK, CHECK = "look", "check"
 QUEUE_COLUMNS = ("queue", "gene", "fbgn", "stage_range", "term", "curated")
@@ -80,15 +80,7 @@ def queue_rows(run):
 def write_queue(out, rows, inputs=(), *, force=False):
     """Write the table.  InputError if it is one of the inputs (paths), or there is another file and `force`
     is off.  WriteError if it cannot be written."""
-
-    def is_queue(path):
-        try:
-            next(read_table(path, _NEVER_EMPTY), None)
-        except InputError:
-            return False
-        return True
-
-    with output_file(out, inputs, force=force, is_own=is_queue):
+    with output_file(out, inputs, force=force, is_own=lambda path: is_table_of(path, _NEVER_EMPTY)):
         write_table(out, QUEUE_COLUMNS, rows)
 
 

@@ -1,7 +1,6 @@
 """What a run left in its folder and how that was made, and where its images and curated terms lie."""
 
 import json
-import os
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ from markupsafe import Markup
 from flyannot import __version__
 from flyannot.dataset.folder import Annotations
 from flyannot.dataset.images import PicturesOfFile, find_pictures, likely_places, pictures_of_file
-from flyannot.dataset.paths import ANNOTATIONS, has_table, table_of_data_set
+from flyannot.dataset.paths import ANNOTATIONS, IMAGES, has_table, path_from, relative_path, table_of_data_set
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.report.templates import render
 from flyannot.runtime.digest import digest_of_file, digest_of_json
@@ -19,7 +18,7 @@ from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import read_scores
 from flyannot.steps.chain import STEPS
 from flyannot.steps.engine.inputs import curated_annotations_of
-from flyannot.steps.runs.configuration import read_record
+from flyannot.steps.runs.configuration import RECORD, read_record
 from flyannot.store.reading import Stored, open_stored
 from flyannot.store.schema import MADE_BY
 
@@ -54,6 +53,14 @@ class Run:
         stored: Stored | None = self.files.get(kind)
         return stored if stored is not None and stage_range in stored.stage_ranges else None
 
+    @property
+    def inputs(self):
+        """The paths of what was read, but for the pictures."""
+        place = self.pictures.place or self.folder
+        tables = [place / name for name in (IMAGES, ANNOTATIONS)] if place.is_dir() else [place]
+        files = [self.folder / name for name in (RECORD, *self.others)]
+        return [*(stored.path for stored in self.files.values()), *files, *tables]
+
     def made_from(self):
         """A digest of all that a page on this run depends on; the images count through the predictions."""
         curated = self.annotations
@@ -61,7 +68,7 @@ class Run:
         annotations = [sorted((list(k), sorted(v)) for k, v in table.items()) for table in tables]
         parts = [{kind: file.digest for kind, file in self.files.items()}, self.others, annotations]
         paths = [*self.pictures.paths.values(), *self.learned_pictures.paths.values()]
-        places = sorted(os.path.relpath(path, self.folder) for path in paths)
+        places = sorted(relative_path(path, self.folder) for path in paths)
         return digest_of_json([__version__, *parts, places, self.notes])
 
 
@@ -93,7 +100,7 @@ def open_run(stack: ExitStack, folder, data_set=None):
         if data_set is None:
             raise
         record = {}  # nothing needs it
-    recorded = _recorded_path(folder, record["data-set"]) if "data-set" in record else None
+    recorded = path_from(folder, record["data-set"]) if "data-set" in record else None
     pictures, learned = _all_pictures(folder, files, data_set, recorded, notes)
     annotations = None
     table = next(_annotation_tables(folder, pictures.place, files.get("model")), None)
@@ -108,10 +115,6 @@ def open_run(stack: ExitStack, folder, data_set=None):
             notes.append(f"Curated terms are left out: {error.message}.")
     name = Path(recorded or data_set or folder).absolute().name
     return Run(folder, files, scores, others, annotations, pictures, learned, notes, name)
-
-
-def _recorded_path(folder, path):
-    return Path(os.path.normpath(folder / path))
 
 
 def _all_pictures(folder, files, data_set, recorded, notes):
@@ -151,7 +154,7 @@ def _annotation_tables(folder, place, model):
 def _annotations(table, folder, record, notes):
     """The curated terms, with the corrections that the run learned with by its record; without if one is
     gone."""
-    paths = [_recorded_path(folder, path) for path in record.get("train", {}).get("corrections", [])]
+    paths = [path_from(folder, path) for path in record.get("train", {}).get("corrections", [])]
     gone = [path.name for path in paths if not path.is_file()]
     if gone:
         notes.append(f"{', '.join(gone)} is not there any more: curated terms are shown without corrections.")

@@ -17,30 +17,37 @@ from flyannot.runtime.locks import exclusive_lock
 from flyannot.runtime.system import replace_file, synchronise_file
 
 
-def refuse_input_as_output(out, inputs):
-    """Refuse an output that would replace what it is made from, by whatever name or link."""
+def refuse_as_output(out, inputs=()):
+    """Refuse an output that would replace what it is made from, by whatever name or link, or a device or
+    pipe."""
     out = Path(out)
+    if out.exists() and not out.is_file() and not out.is_dir():
+        raise InputError(f"{out} is no ordinary file: it is not replaced", fix="name another output")
     if out.exists() and any(Path(path).exists() and out.samefile(path) for path in inputs):
         raise InputError(f"{out} is both input and output", fix="name another output")
 
 
 @contextmanager
-def locked_output(path):
-    """Hold the output `path` for this process, and remove what killed runs left beside it.  LockedError if
-    another run holds it.  WriteError if its folder cannot be made or written."""
+def locked_output(path, *, beside=(), **patience):
+    """Hold the output `path` for this process, and remove what killed runs left of it and of what is written
+    `beside` it (paths).  LockedError if another run holds it.  WriteError if its folder cannot be made or
+    written.  `patience` is as `exclusive_lock` takes it."""
     path = Path(path)
     with ExitStack() as stack:
         with explained_write_error(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(exclusive_lock(path))
-            sweep_leftover_files(path)
+            stack.enter_context(exclusive_lock(path, **patience))
+            for output in (path, *beside):
+                _sweep_leftovers(output)
         yield
 
 
-def sweep_leftover_files(path):
-    """Remove what killed runs left beside an output; only under its lock, so that nobody is writing these."""
+def _sweep_leftovers(path):
+    """Remove what killed runs left of an output; only under its lock, so that nobody is writing these."""
     for left in path.parent.glob(f".{escape(path.name)}.*.tmp"):
         left.unlink(missing_ok=True)
+    for left in path.parent.glob(f".{escape(path.name)}.*.new"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 @contextmanager
@@ -51,8 +58,7 @@ def replacing_file(path, *, check=None, keep_same=False):
     the written file before the rename.  With `keep_same` a file of the same bytes stays as it is.
     """
     path = Path(path)
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise InputError(f"{path} is no ordinary file: it is not replaced", fix="name another output")
+    refuse_as_output(path)
     beside = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         with explained_write_error(path):
@@ -74,6 +80,11 @@ def write_text(path, text, *, keep_same=False):
     """Replace a text file as a whole; UTF-8, line ends as given."""
     with replacing_file(path, keep_same=keep_same) as beside:
         beside.write_bytes(text.encode())
+
+
+def holds_text(path, text):
+    """Whether that is what a text file holds."""
+    return path.is_file() and path.stat().st_size == len(text.encode()) and path.read_bytes() == text.encode()
 
 
 @contextmanager
@@ -107,19 +118,17 @@ def new_folder(folder, inputs=(), *, force=False):
     if `folder` is a file or one of the inputs (paths), or holds something and `force` is not given.
     LockedError if another run is writing it.  WriteError if it cannot be written.
     """
-    folder = Path(os.path.abspath(folder))
-    refuse_input_as_output(folder, inputs)
+    named, folder = folder, Path(os.path.realpath(folder))  # a link may lead to another disk
+    refuse_as_output(named, inputs)
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file, not a folder", fix="name another folder")
+        raise InputError(f"{named} is a file, not a folder", fix="name another folder")
     if not force and folder.is_dir() and any(folder.iterdir()):
         raise InputError(
-            f"the folder {folder} is not empty",
+            f"the folder {named} is not empty",
             fix="name a new folder, or add --force to write into this one",
         )
     with locked_output(folder):
         staged = folder.with_name(f".{folder.name}.{os.getpid()}.new")
-        for left in folder.parent.glob(f".{folder.name}.*.new"):  # of killed runs: we hold the lock
-            shutil.rmtree(left, ignore_errors=True)
         try:
             with explained_write_error(folder):
                 staged.mkdir()

@@ -24,7 +24,7 @@ import numpy as np
 
 from flyannot import __version__
 from flyannot.errors import FlyannotError, InputError
-from flyannot.runtime.atomic_file import explained_write_error, replacing_file
+from flyannot.runtime.atomic_file import explained_write_error
 from flyannot.runtime.environment import optional_package
 from flyannot.runtime.progress_events import LISTENS_EVERY_S, kernel_compiles, progress_sent_to
 from flyannot.runtime.resources import one_thread_for_good
@@ -277,7 +277,7 @@ def cluster_runner(executor, out):
     def run_all(work, shared, tasks, on_done):
         path = out.with_name(f".{out.name}.{secrets.token_hex(12)}.tmp")  # workers keep what has a name
         try:
-            with replacing_file(path) as beside, open(beside, "wb") as file:
+            with explained_write_error(path), open(path, "wb") as file:
                 np.save(file, shared)
             tasks_with_path = [(work, path, task) for task in tasks]
             name, reads = lambda _: "a term or fold", itemgetter(slice(1, 2))

@@ -7,6 +7,7 @@ number is written with a leading apostrophe, so that no spreadsheet runs it, and
 """
 
 import csv
+import io
 import logging
 import re
 import zipfile
@@ -73,6 +74,13 @@ def write_table(path, columns, rows):
             raise WriteError(
                 f"cannot write {path}: {error}", fix="rename the file to plain Unicode"
             ) from None
+
+
+def table_as_text(columns, rows):
+    """What `write_table` writes, as text."""
+    text = io.StringIO()
+    write_csv_rows(text, [columns, *rows])
+    return text.getvalue()
 
 
 def write_csv_rows(file, rows, *, delimiter=","):

@@ -22,9 +22,8 @@ from flyannot.descriptors.extract import describe_patches
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of, quality_warnings_with
-from flyannot.runtime.atomic_file import sweep_leftover_files
 from flyannot.runtime.progress_events import item_done
-from flyannot.runtime.tables import read_table, write_table
+from flyannot.runtime.tables import write_table
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.images import (
@@ -39,6 +38,7 @@ from flyannot.steps.engine.task import Outcome, file_task
 from flyannot.steps.extract import (
     lines_of_warnings,
     read_embryos,
+    table_of_places,
     write_places,
 )
 from flyannot.steps.loaded_model import known_stage_ranges, load_model
@@ -104,7 +104,12 @@ def annotate_task(model, images, out, options, *, made=None):
         write_places(out)
 
     return in_parts.task(
-        _make_part, files=[model], parts=parts, summary=summary_of_annotate, write_beside=write_beside
+        _make_part,
+        files=[model, *options.ontology],
+        parts=parts,
+        summary=summary_of_annotate,
+        write_beside=write_beside,
+        tables={out.with_suffix(".csv"): _NEVER_EMPTY} | table_of_places(out, header.options),
     )
 
 
@@ -126,25 +131,18 @@ def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
         return Outcome(out, True, summary_of_annotate(out))
 
     write_beside = partial(write_predictions_table, out, ids)
-    return file_task(out, header, make, [model, features], write_beside=write_beside)
+    tables = {out.with_suffix(".csv"): _NEVER_EMPTY}
+    made_from = [model, features, *options.ontology]
+    return file_task(out, header, make, made_from, write_beside=write_beside, tables=tables)
 
 
 def _checked_ids(out, options):
-    """The ids of terms that the table beside the output gets, or None; it must replace no other table."""
-    table = out.with_suffix(".csv")
+    """The ids of terms that the table beside the output gets, or None."""
     if out.suffix != ".h5":
         raise InputError(
-            f"the output {out} does not end in .h5: its table would be {table}, as that of other outputs",
+            f"the output {out} does not end in .h5: its table would be that of other outputs too",
             fix=f"name the output {out.with_suffix('.h5')}; flyannot export writes other formats",
         )
-    if table.exists():
-        try:
-            next(read_table(table, _NEVER_EMPTY), None)
-        except InputError as error:
-            raise InputError(
-                f"the table {table} would be replaced, and it does not hold predictions",
-                fix="name another output with -o; its table gets the same name and ends in .csv",
-            ) from error
     return IdColumns(read_ontology(*options.ontology)) if options.ontology else None
 
 
@@ -240,10 +238,8 @@ def summary_of_annotate(out):
 def write_predictions_table(out, ids=None):
     """Write NAME.csv beside NAME.h5, whose lock is held; with `flyannot.dataset.ontology.IdColumns`, ids
     of terms and stages too."""
-    table = out.with_suffix(".csv")
-    sweep_leftover_files(table)
     with open_stored(out, "predictions") as stored:
-        write_table(table, *predictions_table(stored, stored.stage_ranges, ids))
+        write_table(out.with_suffix(".csv"), *predictions_table(stored, stored.stage_ranges, ids))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from flyannot.descriptors.images.address import name_of_embryo, photograph_of_em
 from flyannot.descriptors.images.photograph import EmbryoPlace
 from flyannot.descriptors.images.picture import embryos_at, read_embryo
 from flyannot.errors import DataError
-from flyannot.runtime.atomic_file import sweep_leftover_files
 from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.tables import write_table
 from flyannot.runtime.wording import pluralise
@@ -44,7 +43,11 @@ def extract_task(images, out, options):
     header = Header("descriptors", {"extract": options.as_header()}, {})
     in_parts = ImagesInParts(images, out, header)
     return in_parts.task(
-        _make_part, options, summary=summary_of_extract, write_beside=partial(write_places, out)
+        _make_part,
+        options,
+        summary=summary_of_extract,
+        write_beside=partial(write_places, out),
+        tables=table_of_places(out, header.options),
     )
 
 
@@ -137,15 +140,19 @@ def read_embryos(image, options, failures):
             yield embryo, grey, warnings
 
 
+def table_of_places(out, options):
+    """NAME-embryos.csv beside a file with these options, as a Task has it: where each embryo of a photograph
+    lies."""
+    table = out.with_name(f"{out.stem}-embryos.csv")
+    return {table: ("image", *EmbryoPlace._fields)} if options.get("extract", {}).get("many") else {}
+
+
 def write_places(out):
-    """Beside a file of embryos of photographs, write NAME-embryos.csv: where each lies on its photograph."""
+    """Write that table, if there is to be one."""
     with open_stored(out) as stored:
-        if not stored.options.get("extract", {}).get("many"):
-            return
-        rows = []
-        for s in stored.stage_ranges:
+        tables, rows = table_of_places(out, stored.options), []
+        for s in stored.stage_ranges if tables else ():
             columns = [stored.array(s, name) for name in ("image", "gene", "fbgn", "place")]
             rows += [(*about, s, *EmbryoPlace.of_text(place)) for *about, place in zip(*columns) if place]
-    table = out.with_name(f"{out.stem}-embryos.csv")
-    sweep_leftover_files(table)
-    write_table(table, _COLUMNS_OF_PLACES, rows)
+    for table in tables:
+        write_table(table, _COLUMNS_OF_PLACES, rows)

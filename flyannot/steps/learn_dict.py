@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.errors import DataError
-from flyannot.runtime.atomic_file import sweep_leftover_files
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.executor import Executor
 from flyannot.runtime.resources import allowed_bytes, one_blas_thread, require_bytes
@@ -87,8 +86,6 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
             learned = [_learn(files, some, out, header, options, execution) for some in together]
         runs = {s: run for some, run in zip(together, learned) for s in some}
         # The trace first: it is there whenever the dictionary is, even if the run is killed between.
-        trace = out.with_suffix(".trace.csv")
-        sweep_leftover_files(trace)
         write_trace(trace, {s: records for s, (_, records, _) in runs.items()})
         with create_stored(out, header) as file:
             for stage_range, (D, records, count) in runs.items():
@@ -97,7 +94,8 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
         summary = "\n".join(_summary(_name(s), *run) for s, run in zip(together, learned))
         return Outcome(out, True, summary)
 
-    return file_task(out, header, make, paths)
+    trace = out.with_suffix(".trace.csv")
+    return file_task(out, header, make, paths, tables={trace: ("stage_range", "epoch", "objective")})
 
 
 def _name(stage_ranges):

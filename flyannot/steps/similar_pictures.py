@@ -7,6 +7,7 @@ zero where it has not.  What both images lack adds to the similarity too, and is
 
 import re
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -38,18 +39,16 @@ class _Drawable:
     described: DescribedPatches
 
 
-def draw_similar(results, searched, folder, *, force=False):
-    """Write a picture for every query: it and what is most like it, pair by pair.
+@contextmanager
+def drawn_similar(results, searched, folder, *, force=False):
+    """Draw a picture for every query: it and what is most like it, pair by pair.  Once this is left, they are
+    in the folder: last, so that the same command goes on where it was killed.
 
     Parameters
     ----------
     results : list of flyannot.steps.similar.Found
     searched : flyannot.steps.similar.Searched
     folder : Path of a new folder
-
-    Returns
-    -------
-    n : how many pictures were written; queries without a picture have none
 
     Raises
     ------
@@ -63,20 +62,19 @@ def draw_similar(results, searched, folder, *, force=False):
             fix="leave out --pictures",
         )
     with new_folder(folder, force=force) as staged:
-        used, n = Counter(), 0
+        used = Counter()
         for result in results:
             picture = _drawn(result, searched, extract_options(searched.stored))
             if picture is not None:
                 query = f"{result.query.text}_{result.query.stage_range}"
                 name = re.sub(r"[^A-Za-z0-9.-]+", "-", query).strip("-.")[-80:] or "query"
                 picture.save(staged / numbered_picture(name, used))
-                n += 1
-        if not n:
+        if not used:
             raise InputError(
                 f"the pictures of {searched.stored.path} are not near it",
                 fix="name the folder that has them with --data-set",
             )
-    return n
+        yield
 
 
 def parts_of_similarity(collection, one, other):

@@ -241,7 +241,7 @@ def test_pipes_and_folders_that_are_gone_are_explained(flyannot, chain, tmp_path
     os.mkfifo(pipe)
     faulty(flyannot("run P", P=pipe), 2, "is not a file")
     names = {"F": chain.features, "A": chain.annotations, "P": pipe, "O": tmp_path / "o.h5"}
-    faulty(flyannot("evaluate F A --json P", **names), 2, "does not hold scores")
+    faulty(flyannot("evaluate F A --json P", **names), 2, "no ordinary file")
     faulty(flyannot("train F P -o O", **names), 2, "no such table")
     faulty(flyannot("export F --to npz -o P --force", **names), 2, "no ordinary file")
     done = in_shell(f"mkdir gone && cd gone && rmdir {tmp_path}/gone && $flyannot show x", tmp_path)

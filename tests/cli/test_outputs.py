@@ -1,5 +1,9 @@
 """One law for the output of every command: it is none of the inputs, and replaces nothing without --force."""
 
+import os
+import shutil
+from pathlib import Path
+
 import click
 import pytest
 
@@ -12,17 +16,23 @@ LINES = {
     "extract": "extract embryos -o O",
     "learn-dict": "learn-dict descriptors.h5 -o O --n-atoms 12",
     "pool": "pool descriptors.h5 dictionary.h5 -o O",
-    "train": "train features.h5 embryos/annotations.csv -o O --min-groups 4",
-    "annotate": "annotate model.h5 embryos -o O",
+    "train": "train features.h5 embryos/annotations.csv --corrections corrections.csv -o O --min-groups 4",
+    "annotate": "annotate model.h5 embryos --ontology fbbt.obo -o O",
     "workflow": "workflow configs/demo.toml --engine slurm -o O",
     "report": "report . -o O",
-    "similar": "similar features.h5 syn001 --stage-range 4-6 -o O",
-    "export": "export predictions.h5 --to csv -o O",
+    "similar": "similar features.h5 embryo.png --stage-range 4-6 -o O",
+    "export": "export predictions.h5 --to csv --ontology fbbt.obo -o O",
     "queue": "queue . -o O",
     "curate": "curate anna.csv ben.csv -o O",
     "annotations": "annotations embryos/annotations.csv anna.csv -o O",
     "import dictionary": "import dictionary D.mat --descriptors descriptors.h5 -o O",
     "import features": "import features network.npz -o O",
+}
+# What a command reads of a folder that it is given.
+READ = {
+    "extract": ["embryos/images/syn001_4-6_1.png"],
+    "report": ["predictions.h5"],
+    "queue": ["predictions.h5", "scores.json", "run.toml", "embryos/images.csv", "embryos/annotations.csv"],
 }
 MADE_AS_ONE = {"learn-dict", "pool", "train", "annotate", "extract", "import dictionary", "import features"}
 
@@ -37,18 +47,23 @@ def test_every_command_that_writes_a_file_has_its_line():
 
 
 @pytest.mark.parametrize("command", LINES)
-def test_no_output_is_one_of_the_inputs(flyannot, workplace, command):
-    """Also by a link, and with --force."""
-    inputs = [word for word in LINES[command].split() if (workplace / word).is_file()]
-    images = sorted(str(path.relative_to(workplace)) for path in workplace.glob("embryos/images/*"))
-    for name in inputs or (images[:1] if command == "extract" else ["predictions.h5"]):
-        (workplace / "link.h5").unlink(missing_ok=True)
-        (workplace / "link.h5").symlink_to(workplace / name)
+def test_no_output_is_one_of_the_inputs(flyannot, workplace, run, command):
+    """Also by a link of either kind, and with --force; nor is one a pipe, which nobody fills."""
+    for name in ("scores.json", "run.toml"):
+        shutil.copy(run.folder / name, name)
+    forced = " --force" if command != "report" else ""
+    named = [word for word in LINES[command].split() if (workplace / word).is_file()]
+    for name in [*named, *READ.get(command, ())]:
         before = (workplace / name).read_bytes()
-        forced = " --force" if command != "report" else ""
-        for out in (name, "link.h5"):
+        for link in (Path("soft.h5"), Path("hard.h5")):
+            link.unlink(missing_ok=True)
+        Path("soft.h5").symlink_to(name)
+        Path("hard.h5").hardlink_to(name)
+        for out in (name, "soft.h5", "hard.h5"):
             faulty(flyannot(LINES[command] + forced, O=out), 2, out)
             assert (workplace / name).read_bytes() == before
+    os.mkfifo("pipe.h5")
+    faulty(flyannot(LINES[command] + forced, O="pipe.h5"), 2, "pipe.h5 is no ordinary file")
 
 
 @pytest.mark.parametrize("command", LINES)
@@ -71,3 +86,22 @@ def test_a_folder_of_pictures_is_no_input_and_takes_no_table_of_images_away(flya
     flyannot(single, O="embryos", code=0)
     assert (workplace / "embryos" / "images.csv").read_bytes() == before
     assert (workplace / "embryos" / "contributions.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "table"),
+    [
+        ("learn-dict descriptors.h5 -o my.h5 --n-atoms 12 --n-epochs 1", "my.trace.csv"),
+        ("annotate model.h5 embryos -o my.h5", "my.csv"),
+        ("extract photographs.csv --multiple-embryos --register axis -o my.h5", "my-embryos.csv"),
+    ],
+)
+def test_a_table_beside_an_output_replaces_none_of_the_users(flyannot, workplace, line, table):
+    shutil.copy("embryos/images.csv", "photographs.csv")
+    Path(table).write_text("mine\n")
+    for more in ("", " --force"):
+        faulty(flyannot(line + more), 2, f"the table {table} would be replaced")
+    Path(table).unlink()
+    Path(table).symlink_to(line.split()[1])
+    faulty(flyannot(line), 2, table)
+    assert not Path("my.h5").exists()

@@ -2,12 +2,14 @@
 
 import os
 import unicodedata
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from flyannot.dataset.folder import Image, count_coverage, coverage_notes, read_annotations, read_images
 from flyannot.dataset.images import images_of_files, read_folder
+from flyannot.dataset.paths import path_from, relative_path
 from flyannot.errors import InputError
 
 IMAGES = "image,gene,stage_range\n"
@@ -187,3 +189,19 @@ def test_a_gene_that_differs_in_capitals_or_signs_is_named_first(images_csv, ann
     numbered = annotations_csv("gene,stage_range,term,fbgn\nDl,4-6,gap,F1\ndl,4-6,gap,F2\n")
     annotations = read_annotations(numbered)
     assert coverage_notes(images, annotations) == ["annotated genes without an image: 1 in 4-6 (dl)"]
+
+
+def test_a_path_written_in_a_folder_leads_back_whatever_is_a_link(tmp_path, monkeypatch):
+    """Also for the system, which follows a link before it goes up; a link that is named itself stays."""
+    for folder in ("near", "far/away/runs", "far/away/data"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "near" / "runs").symlink_to(tmp_path / "far" / "away" / "runs")
+    (tmp_path / "near" / "data").symlink_to(tmp_path / "far" / "away" / "data")
+    (tmp_path / "far" / "data").mkdir()
+    monkeypatch.chdir(tmp_path / "near")
+    folders = ["runs", "../far/away/runs", "runs/../runs", ".", "data/..", tmp_path / "near" / "runs"]
+    for folder, path in product(map(Path, folders), [*folders, "data", "data/new", "runs/../../data"]):
+        written = relative_path(path, folder)
+        assert os.path.realpath(path_from(folder, written)) == os.path.realpath(path), (folder, path)
+        assert os.path.realpath(folder / written) == os.path.realpath(path), (folder, path)
+    assert relative_path("data", ".") == "data"

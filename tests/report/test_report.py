@@ -265,7 +265,7 @@ ANSWER_OF[UNDETERMINED] = "undetermined"
 def test_a_page_of_5000_groups_stays_below_its_limit(tmp_path):
     out, limit = tmp_path / "big.html", 2_000_000
     folder = write_groups(out, entries(5000, maps=True), page_bytes=limit, made_from="0a")
-    assert out.stat().st_size < limit and folder.name.startswith("big-files-")
+    assert out.stat().st_size < limit and folder.name.startswith("big.html-files-")
     text = out.read_text()
     index = index_of(text)
     assert index["folder"] == folder.name and len(index["groups"]) == 5000 and "<template id" not in text

@@ -199,3 +199,22 @@ def test_a_part_takes_up_what_was_made_of_it(flyannot, place):
     assert made[0] == made[1] and len(made[0]) == 1
     flyannot("run c.toml --step extract", code=0)  # the other part is made here
     assert (place / "results" / "descriptors.h5").exists() and not parts.exists()
+
+
+def test_an_output_folder_may_be_a_link(flyannot, place, tmp_path, monkeypatch):
+    """Jobs work in the folder that it leads to, beside which lies another data set of the same name."""
+    scratch = tmp_path / "scratch" / "results"
+    scratch.mkdir(parents=True)
+    table = shutil.copytree(place / "embryos", scratch.parent / "embryos") / "images.csv"
+    table.write_text("".join(table.read_text().splitlines(keepends=True)[:20]))
+    flyannot("run c.toml -o whole/results --step extract", code=0)
+    (place / "results").symlink_to(scratch)
+    for engine, out in ENGINES.items():
+        flyannot(f"workflow c.toml --engine {engine} -o {out}", code=0)
+    for folder, line in ((scratch, "run run.toml"), (place, "run results/run.toml"), (place, "run c.toml")):
+        monkeypatch.chdir(folder)
+        flyannot(f"{line} --step extract", code=0)
+        assert (scratch / "descriptors.h5").read_bytes() == (place / "whole/results" / FILES[0]).read_bytes()
+        if line == "run run.toml":
+            (scratch / "descriptors.h5").unlink()
+    assert re.search(r"^extract +done", flyannot("status results", code=0).out, re.MULTILINE)

@@ -12,6 +12,7 @@ from typing import ClassVar
 from flyannot.dataset.importers.import_log import ImportLog, Rejected, write_imported_tables
 from flyannot.dataset.importers.resolve import Genes, read_genes, resolve_tables
 from flyannot.dataset.importers.source_tables import header_of, read_source_rows
+from flyannot.dataset.paths import path_from
 from flyannot.errors import InputError, message_of
 from flyannot.options import FilePath, Flag, Options, option
 from flyannot.runtime.atomic_file import new_folder
@@ -164,7 +165,7 @@ class PictureFolder:
     """
 
     def __init__(self, folder):
-        self.folder = os.path.abspath(folder)
+        self.folder = str(path_from(Path.cwd(), folder))
         self._paths = set(_files_below(self.folder))
         self.n_files = len(self._paths)
         self._by_name, self._by_number = defaultdict(list), defaultdict(list)

@@ -1,8 +1,7 @@
 """failures.csv: what was skipped and why; one for all steps of a run, else one beside the outputs."""
 
 from flyannot.descriptors.images.address import photograph_of_embryo
-from flyannot.runtime.atomic_file import explained_write_error
-from flyannot.runtime.locks import exclusive_lock
+from flyannot.runtime.atomic_file import explained_write_error, locked_output
 from flyannot.runtime.tables import read_table, write_table
 
 NAME = "failures.csv"
@@ -37,7 +36,7 @@ def list_failures(table, step, outcome, images=()):
         return
     known = {image.name: (image.stage_range, image.gene) for image in images} if outcome.failures else {}
     output = (step, outcome.path.name)
-    with explained_write_error(table), exclusive_lock(table, patience_s=_PATIENCE_S):
+    with explained_write_error(table), locked_output(table, patience_s=_PATIENCE_S):
         before = read_table(table, _COLUMNS, _OF_THE_IMAGE) if table.exists() else ()
         rows = [tuple(cells) for _, cells in before if tuple(cells[:2]) != output]
         for image, reason in outcome.failures:

@@ -1,14 +1,15 @@
 """A step as a task: an output that can be planned, and carried out."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot.errors import InputError, WriteError
-from flyannot.runtime.atomic_file import locked_output, refuse_input_as_output
+from flyannot.runtime.atomic_file import locked_output, refuse_as_output
 from flyannot.runtime.executor import Executor
+from flyannot.runtime.tables import read_table
 from flyannot.steps.engine.parts import drop_parts, join_parts, make_missing_parts
 from flyannot.store.file_cache import close_cached_files
 from flyannot.store.reading import is_hdf5, open_stored
@@ -79,6 +80,7 @@ class Task:
         the output is joined from; None of an output that is made in one piece
     why_by_header : as `why`, without reading the whole output
     write_beside : function that writes what lies beside the output, once that was made or found up to date
+    tables : Path of a table that is written beside the output -> columns by which ours is known
     """
 
     path: Path
@@ -92,6 +94,7 @@ class Task:
     make_parts: Callable | None = None
     why_by_header: Callable = lambda: ""
     write_beside: Callable = lambda: None
+    tables: Mapping[Path, tuple] = field(default_factory=dict)
 
 
 def file_task(path, header, make, inputs, *, differ=None, **more):
@@ -149,9 +152,30 @@ def parts_task(path, header, parts, make_part, inputs, *, summary, **more):
     return file_task(path, header, make, inputs, make_parts=make_parts, **more)
 
 
+def _refuse_outputs(task):
+    """Refuse outputs that are inputs, and tables beside the output that would replace what is not ours."""
+    for path in (task.path, *task.tables):
+        refuse_as_output(path, task.inputs)
+    for table, columns in task.tables.items():
+        if table.exists() and not is_table_of(table, columns):
+            raise InputError(
+                f"the table {table} would be replaced, and it does not hold what {task.path} has beside it",
+                fix="name another output with -o; its table is named after it",
+            )
+
+
+def is_table_of(path, columns):
+    """Whether a file is a table with these columns, which its first row fills: such as we write."""
+    try:
+        next(read_table(path, columns), None)
+    except InputError:
+        return False
+    return True
+
+
 def why_not_up_to_date(task):
     """Why the output of a task would be made, in words; "" if it is up to date.  Nothing is written."""
-    refuse_input_as_output(task.path, task.inputs)
+    _refuse_outputs(task)
     return task.why()
 
 
@@ -166,8 +190,8 @@ def run_task(task, execution):
     LockedError
         If another run is writing it.
     """
-    refuse_input_as_output(task.path, task.inputs)
-    with locked_output(task.path) if task.is_locked else nullcontext():
+    _refuse_outputs(task)
+    with locked_output(task.path, beside=task.tables) if task.is_locked else nullcontext():
         why = task.why()
         if not why:
             drop_parts(task.path)  # a run may have been killed just before it removed them
@@ -204,7 +228,7 @@ def make_part_of_task(task, share, execution):
     number, count = share
     if task.make_parts is None:
         raise InputError(f"{task.path} is made in one piece", fix="leave out --part")
-    refuse_input_as_output(task.path, task.inputs)
+    _refuse_outputs(task)
     with locked_output(task.path.with_name(f"{task.path.name}.{number}-of-{count}")):
         if task.path.exists() and not task.why_by_header():
             return False
@@ -229,7 +253,7 @@ def output_file(out, inputs=(), *, force=False, is_own=None):
     LockedError
         If another run is writing it.
     """
-    refuse_input_as_output(out, inputs)
+    refuse_as_output(out, inputs)
     with locked_output(out):
         if out.exists() and not force and not (is_own and is_own(out)):
             raise InputError(f"{out} exists", fix="add --force to replace it, or name another file with -o")

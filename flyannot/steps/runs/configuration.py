@@ -15,6 +15,7 @@ from typing import Any
 
 import tomli_w
 
+from flyannot.dataset.paths import path_from, relative_path
 from flyannot.errors import DataError, InputError, did_you_mean, message_of
 from flyannot.options import Count, FilePath, Several, environment_names, kebab, parsed
 from flyannot.runtime.atomic_file import write_text
@@ -91,6 +92,7 @@ def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
     options = {}
     for name, kind in known.items():
         table = _from_folder(kind, tables.get(name, {}), Path(path).parent)
+        _refuse_what_is_not_of_files(kind, table, path)
         set_elsewhere = _set_elsewhere(kind, settings)
         if name in tables or set_elsewhere or not _makes_data_set(name):
             from_file = kind.of_table(table, f"{path}: [{name}]")
@@ -132,7 +134,7 @@ def write_record(configuration):
     """
     out = configuration.output
     record = {
-        "data-set": os.path.relpath(configuration.data_set, out),
+        "data-set": relative_path(configuration.data_set, out),
         "output": ".",
         "seed": configuration.seed,
     }
@@ -165,7 +167,7 @@ def read_record(folder):
 def recorded_data_set(folder):
     """The data set folder that the record in an output folder names, or None."""
     record = read_record(folder)
-    return None if record is None else _data_set_of(record, folder)
+    return None if record is None else path_from(folder, record["data-set"])
 
 
 def recorded_configuration(folder):
@@ -184,11 +186,7 @@ def recorded_configuration(folder):
         for name, kind in option_tables().items()
         if name in record or not _makes_data_set(name)
     }
-    return Configuration(_data_set_of(record, folder), folder, record["seed"], options)
-
-
-def _data_set_of(record, folder):
-    return Path(os.path.normpath(folder / record["data-set"]))
+    return Configuration(path_from(folder, record["data-set"]), folder, record["seed"], options)
 
 
 def _as_table(options, folder):
@@ -199,7 +197,7 @@ def _as_table(options, folder):
         if value is not None:
             kind = option.metadata["kind"]
             table[kebab(option.name)] = (
-                [os.path.relpath(path, folder) for path in value] if _is_path(kind) else kind.as_json(value)
+                [relative_path(path, folder) for path in value] if _is_path(kind) else kind.as_json(value)
             )
     return table
 
@@ -223,6 +221,16 @@ def _check_names(tables, known_tables, path):
             raise InputError(
                 f'{path}: unknown {what} "{key}".{did_you_mean(key, (*known_tables, *_TOP))}',
                 fix=f"use the tables [{'], ['.join(known_tables)}], and above them {', '.join(_TOP)}",
+            )
+
+
+def _refuse_what_is_not_of_files(kind, table, path):
+    """The file may be a stranger's."""
+    for option in fields(kind):
+        if not option.metadata["in_files"] and kebab(option.name) in table:
+            raise InputError(
+                f"{path}: [{kind.table}] {kebab(option.name)} is not taken from a file",
+                fix=f"name it with --{kebab(option.name)}, or as {environment_names(kind, option)[0]}",
             )
 
 
@@ -258,7 +266,7 @@ def _from_folder(kind, table, folder):
     placed = dict(table)
     for name in paths & set(table):
         values = table[name] if isinstance(table[name], list) else [table[name]]
-        placed[name] = [folder / v if isinstance(v, str) else v for v in values]
+        placed[name] = [path_from(folder, v) if isinstance(v, str) else v for v in values]
     return placed
 
 
@@ -279,4 +287,4 @@ def _path(path, tables, key):
             f"{path}: {key} is {value!r}: in double quotes a backslash begins a special character",
             fix=f"write the path with /, or in single quotes: {key} = 'C:\\folder'",
         )
-    return Path(os.path.normpath(Path(path).parent / tables[key]))
+    return path_from(Path(path).parent, value)

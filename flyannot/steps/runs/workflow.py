@@ -8,10 +8,11 @@ import shlex
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from flyannot.errors import InputError
-from flyannot.runtime.atomic_file import write_text
+from flyannot.runtime.atomic_file import holds_text, locked_output, write_text
 from flyannot.runtime.digest import digest_of_json
 from flyannot.steps.engine.parts import IMAGES_PER_PART
 from flyannot.steps.engine.step import ANNOTATIONS, IMAGES
@@ -156,8 +157,10 @@ def write_workflow(configuration, out, engine, inputs=(), *, n_jobs=None, force=
     jobs = jobs_of_run(configuration, size_of_run(configuration), n_jobs)
     files = ENGINES[engine](Path(out), configuration, jobs)
     with ExitStack() as held:
-        for path in files:
-            held.enter_context(output_file(path, inputs, force=force))
+        for path, text in files.items():
+            is_own = partial(holds_text, text=text)
+            held.enter_context(output_file(path, inputs, force=force, is_own=is_own))
+        held.enter_context(locked_output(configuration.output / RECORD))
         write_record(configuration)
         for path, text in files.items():
             write_text(path, text)
@@ -183,7 +186,8 @@ def _values(out, configuration, jobs):
     folder = configuration.output.absolute()
     return {
         "rules": list(zip(jobs, (_needed(job, before) for job, before in zip(jobs, [None, *jobs])))),
-        "run": shlex.join([sys.executable, "-m", "flyannot", "run", RECORD]),  # in the output folder
+        # In the output folder, which is no place for modules: -P.
+        "run": shlex.join([sys.executable, "-P", "-m", "flyannot", "run", RECORD]),
         "output": str(folder),
         "record": shlex.quote(str(folder / RECORD)),
         "report": str(folder / "report.html"),
