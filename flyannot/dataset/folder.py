@@ -21,8 +21,8 @@ from flyannot.dataset.table_warnings import (
     warn_of_genes,
     warn_of_terms,
 )
-from flyannot.descriptors.images.address import address_in_file
-from flyannot.errors import InputError
+from flyannot.descriptors.images.address import TURNS, address_in_file, turned_name
+from flyannot.errors import InputError, did_you_mean
 from flyannot.runtime.tables import read_table, write_table
 from flyannot.runtime.wording import short_repr
 from flyannot.stage_ranges import STAGE_RANGES, note_on_stages, parse_stage_range
@@ -30,7 +30,7 @@ from flyannot.stage_ranges import STAGE_RANGES, note_on_stages, parse_stage_rang
 log = logging.getLogger("flyannot")
 
 _IMAGE_COLUMNS = ("image", "gene", "stage_range")
-_MORE_IMAGE_COLUMNS = ("view", "fbgn", "group", "source")
+_MORE_IMAGE_COLUMNS = ("view", "fbgn", "group", "source", "turned")
 _ANNOTATION_COLUMNS = ("gene", "stage_range", "term")
 _MORE_ANNOTATION_COLUMNS = ("fbgn", "date")
 _MEANT = {  # what else columns are called
@@ -113,6 +113,11 @@ def read_images(folder_or_csv):
     table = table_of_data_set(Path(folder_or_csv).absolute(), IMAGES)
     paths, images, lines = ImagePaths(table.parent), deque(), array("q")
     for line, cells in read_gene_rows(table, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS):
+        if (turned := cells[-1]) not in ("", *TURNS):
+            words = f'no picture is turned "{turned}".{did_you_mean(turned, TURNS)}'
+            raise InputError(
+                f'{table}, line {line}, column "turned": {words}', fix=f"choose from: {', '.join(TURNS)}"
+            )
         images.append((paths.path_of(cells[0], line), cells[0], *map(intern, cells[1:])))
         lines.append(line)
     if not images:
@@ -215,7 +220,7 @@ def read_annotations(folder_or_csv, *, known=()):
 
 
 def write_images_csv(path, rows):
-    """Write `images.csv` from mappings with the keys image, gene, stage_range, view, fbgn, group, source.
+    """Write `images.csv` from mappings whose keys are its columns.
 
     Optional columns that are empty throughout are left out.  Raises WriteError.
     """
@@ -271,7 +276,8 @@ def _grouped(table, lines, images, fbgns):
     """The Images, with group names; a group holds images of one gene.  Each takes the memory of its row."""
     genes, grouped = {}, []
     for line, fbgn in zip(lines, fbgns):
-        file, name, gene, stage_range, view, _, group, source = images.popleft()
+        file, name, gene, stage_range, view, _, group, source, turned = images.popleft()
+        name = turned_name(name, turned) if turned else name
         gene_id = fbgn or gene
         group = group or gene_id
         first, first_line = genes.setdefault(group, (gene_id, line))

@@ -54,6 +54,16 @@ def test_an_image_is_found_beside_the_table_or_in_the_folder_images(images_csv, 
     assert "lines 2 and 3" in refusal(read_images, path), "one file under two names"
 
 
+def test_how_a_picture_is_turned_belongs_to_its_name(images_csv, tmp_path):
+    (tmp_path / "b.tif").touch()
+    rows = "a.png,b,4-6,\nb.tif#3,b,4-6,both\n"
+    plain, turned = read_images(images_csv(IMAGES.replace("range", "range,turned") + rows))
+    assert (plain.name, turned.name) == ("a.png", "b.tif#turned=both#3")
+    assert turned.address == f"{tmp_path}/b.tif#turned=both#3"
+    path = images_csv(IMAGES.replace("range", "range,turned") + "a.png,b,4-6,left-rigth\n")
+    assert 'line 2, column "turned"' in refusal(read_images, path)
+
+
 def test_absolute_paths_and_paths_upwards_are_followed(images_csv, tmp_path):
     first, second = read_images(images_csv(IMAGES + f"{tmp_path}/a.png,b,4-6\n../elsewhere.png,b,4-6\n"))
     assert (first.path, second.path) == (tmp_path / "a.png", tmp_path.parent / "elsewhere.png")

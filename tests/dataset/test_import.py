@@ -9,10 +9,12 @@ import pytest
 
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers import IMPORTERS, resolve, source_tables, tables
+from flyannot.dataset.importers.bdgp import PART_OF_EMBRYO
 from flyannot.dataset.importers.import_log import SEVERAL_REASONS, text_of_summary
 from flyannot.dataset.importers.resolve import Genes, UnclearGene
 from flyannot.dataset.importers.tables import TableOptions
 from flyannot.errors import InputError
+from tests.small_embryos import rows_of_csv
 
 IMAGES = "gene,stage,direction,image_url\n"
 TERMS = "gene,stage,annotation\n"
@@ -195,8 +197,8 @@ def test_a_gene_is_named_by_number_symbol_or_cg_and_never_by_another_case():
         genes.named("Dl")
 
 
-ANNOT = '''Dl,CG3619,FBgn0000463,2,gap
-Dl,CG3619,FBgn0000463,2,gap
+ANNOT = '''CG3619,Dl,FBgn0000463,2,gap
+CG3619,Dl,FBgn0000463,2,gap
 Dl,CG3619,FBgn0000463,7,gap
 ,CG3619,,2,subset
 ,,FBgn0000009,6,no staining
@@ -204,7 +206,7 @@ Dl,CG3619,FBgn0000463,3,
 short,row
 "odd ""name""",,,2,"yes, a comma"
 '''
-PICTURED = """Dl,CG3619,RE1,FBgn0000463,Fly,insitu_images/img_dir_1/insitu1.jpe,2
+PICTURED = """CG3619,Dl,RE1,FBgn0000463,Fly,insitu_images/img_dir_1/insitu1.jpe,2
 CG3619,CG3619,RE1,,Fly,insitu_images/img_dir_1/insitu2.jpe,2
 ,,RE2,FBgn0000009,Fly,img_dir_9/insitu3.jpe,6
 x,CG7,RE2,,Fly,insitu_images/img_dir_1/insitu4.jpe,1
@@ -239,6 +241,43 @@ def test_bdgp_dumps_lie_in_the_folder_and_speak_for_themselves(flyannot, tmp_pat
     ]
     assert terms.terms_of("Dl", "4-6", "FBgn0000463") == {"gap", "subset"}
     assert terms.terms_of('odd "name"', "4-6") == {"yes, a comma"}
+
+
+AS_PUBLISHED = {
+    "insitu_images.csv": b"""CG7263,AIF,AIF,FBgn0031392,FI05215,img_dir_179/insitu179269.jpe,6,lateral,,
+CG10072,sgl,sgl,FBgn0010851,SD09476,img_dir_10/insitu10741.jpe,6,lateral,AP_inverted,low
+CG10072,sgl,sgl,FBgn0010851,SD09476,img_dir_10/insitu10742.jpe,6,dorsal,,high
+CG1139,CG1139,CG1139,FBgn0035300,LP06969-dg,production_images/insituLP06969-dg_1.jpe,1,,,
+CG9999,\xe9lan,\xe9lan,FBgn0009999,SD1,img_dir_1/insitu1.jpe,2,lateral,AP_DV_inverted,low
+""",
+    "insitu_annot.csv": b"""CG10072,sgl,FBgn0010851,6,embryonic midgut
+CG1139,CG1139,FBgn0035300,1,maternal
+CG9999,\xe9lan,FBgn0009999,2,gap
+""",
+}
+
+
+def test_rows_of_bdgp_are_taken_as_they_are_published(flyannot, tmp_path, tmp_path_factory):
+    """Symbols are symbols, inverted embryos are turned, and parts of embryos are left out."""
+    for name, text in AS_PUBLISHED.items():
+        (tmp_path / name).write_bytes(text)
+        for row in text.decode("latin-1").splitlines() if name == "insitu_images.csv" else ():
+            (tmp_path / row.split(",")[5]).parent.mkdir(exist_ok=True)
+            (tmp_path / row.split(",")[5]).touch()
+    out = tmp_path_factory.mktemp("out")
+    assert flyannot("import bdgp IN -o OUT", IN=tmp_path, OUT=tmp_path / "set").code == 2  # within itself
+    assert flyannot("import bdgp IN -o OUT", IN=tmp_path, OUT=out / "set").code == 0
+    images, terms = read_images(out / "set"), read_annotations(out / "set")
+    (rejected,) = rows_of_csv(out / "set" / "rejected.csv")
+    assert [(i.gene, i.name.removeprefix("images/"), i.stage_range, i.view) for i in images] == [
+        ("AIF", "img_dir_179/insitu179269.jpe", "13-16", "lateral"),
+        ("sgl", "img_dir_10/insitu10741.jpe#turned=left-right", "13-16", "lateral"),
+        ("CG1139", "production_images/insituLP06969-dg_1.jpe", "1-3", ""),
+        ("\xe9lan", "img_dir_1/insitu1.jpe#turned=both", "4-6", "lateral"),
+    ]
+    assert (rejected["line"], rejected["reason"]) == ("3", PART_OF_EMBRYO)
+    assert terms.terms_of("sgl", "13-16") == {"embryonic midgut"}
+    assert terms.terms_of("\xe9lan", "4-6") == {"gap"}
 
 
 # --- whatever bytes a table holds: it is imported and accounted for, or refused in one line ---

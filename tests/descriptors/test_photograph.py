@@ -149,5 +149,7 @@ def test_an_embryo_has_an_address(tmp_path):
     found = find_embryos(photograph(EGGS))
     second = picture_at(f"{tmp_path / 'photo.png'}#2", "L")
     np.testing.assert_array_equal(second, cut_out_embryo(photograph(EGGS), found[1], found))
+    turned = picture_at(f"{tmp_path / 'photo.png'}#turned=left-right#2", "L")
+    np.testing.assert_array_equal(turned, second[:, ::-1])
     with pytest.raises(Exception, match="4 things stand out"):
         picture_at(f"{tmp_path / 'photo.png'}#5", "L")

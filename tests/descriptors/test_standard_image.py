@@ -9,6 +9,7 @@ from PIL import Image
 
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.images.picture import read_grey
+from flyannot.descriptors.images.unreadable import UnreadableImage
 from tests.descriptors.picture_files import ENCODINGS, embryo, encoded, luma
 
 
@@ -112,6 +113,16 @@ def test_mirror_images_are_read_as_mirror_images(picture, rng):
         there = read_grey(picture(Image.fromarray(pixels), format="PNG"))
         mirrored = read_grey(picture(Image.fromarray(pixels[:, ::-1]), format="PNG"))
         assert np.abs(there - mirrored[:, ::-1]).max() < 1e-3
+
+
+def test_a_picture_is_turned_as_its_address_says(picture, rng):
+    pixels = rng.integers(0, 256, (128, 320), dtype=np.uint8)
+    path = picture(Image.fromarray(pixels), format="PNG")
+    expected = {"left-right": pixels[:, ::-1], "top-bottom": pixels[::-1], "both": pixels[::-1, ::-1]}
+    for turned, there in expected.items():
+        np.testing.assert_array_equal(read_grey(f"{path}#turned={turned}"), there)
+    with pytest.raises(UnreadableImage, match='Did you mean "left-right"'):
+        read_grey(f"{path}#turned=leftright")
 
 
 def test_extreme_shapes_are_read(picture, trials):

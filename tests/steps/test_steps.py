@@ -16,10 +16,11 @@ from threadpoolctl import threadpool_info
 
 from flyannot.classifiers import linear_svm
 from flyannot.classifiers.answers import read_predicted
-from flyannot.dataset.folder import read_images
-from flyannot.dataset.images import images_named
+from flyannot.dataset.folder import read_images, write_images_csv
+from flyannot.dataset.images import find_pictures, images_named, pictures_of_file
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.errors import DataError, FlyannotError, InputError
+from flyannot.report.drawing import jpeg_for_page
 from flyannot.sparse import fit
 from flyannot.sparse.coders import CODERS
 from flyannot.steps.engine.inputs import described_image
@@ -99,6 +100,29 @@ def test_other_options_are_refused_without_force_and_the_file_stays(own_chain):
         assert caught.value.exit_code == 2
         assert words in str(caught.value) and "--force" in caught.value.fix
         assert own_chain.kinds[kind].read_bytes() == before
+
+
+def test_pictures_that_are_turned_are_described_annotated_and_shown_as_if_they_lay_right(chain, tmp_path):
+    """Half of the pictures are mirrored, and the table says so."""
+    shutil.copytree(chain.embryos, tmp_path / "embryos")
+    rows = rows_of_csv(tmp_path / "embryos" / "images.csv")
+    for row in rows[::2]:
+        path = tmp_path / "embryos" / row["image"]
+        with Image.open(path) as picture:
+            picture.load()
+        picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(path)
+        row["turned"] = "left-right"
+    write_images_csv(tmp_path / "embryos" / "images.csv", rows)
+    images, shown = read_images(tmp_path / "embryos"), []
+    for kind, name in (("descriptors", "descriptors"), ("predictions", "probability")):
+        make(chain.task(kind, tmp_path / f"{kind}.h5", images=images))
+        with open_stored(getattr(chain, kind)) as there, open_stored(tmp_path / f"{kind}.h5") as turned:
+            np.testing.assert_array_equal(turned.array("4-6", name), there.array("4-6", name))
+    for folder in (chain.folder, tmp_path):
+        with open_stored(folder / "descriptors.h5") as stored:
+            paths = find_pictures(pictures_of_file(stored), folder, folder / "embryos").paths
+        shown.append([jpeg_for_page(path, EXTRACT) for _, path in sorted(paths.items())])
+    assert shown[0] == shown[1]
 
 
 def test_a_damaged_output_is_made_again_with_force(own_chain, chain):

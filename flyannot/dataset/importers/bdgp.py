@@ -1,5 +1,6 @@
 """BDGP's dumps `insitu_annot.csv` and `insitu_images.csv`: no header, stages 1 to 6."""
 
+import re
 from functools import partial
 from pathlib import Path
 
@@ -9,9 +10,13 @@ from flyannot.dataset.importers.source_tables import BAD_ROW
 from flyannot.dataset.importers.tables import TableFormat, TableOptions, import_tables
 
 DUMPS = {"terms": "insitu_annot.csv", "images": "insitu_images.csv"}
-_N_TERM_CELLS = 5  # symbol, CG number, FBgn, stage, term
-_N_IMAGE_CELLS = 7  # symbol, CG number, clone, FBgn, project, image, stage; later dumps have view and more
+PART_OF_EMBRYO = "a part of an embryo, at high magnification"
+_N_TERM_CELLS = 5  # CG number, symbol, FBgn, stage, term
+# CG number, symbol, symbol again, FBgn, clone, image, stage; then view, orientation, magnification or nothing
+_N_IMAGE_CELLS = 7
 _VIEWS = ("lateral", "dorsal", "ventral")
+_TURNED = {"ap_inverted": "left-right", "dv_inverted": "top-bottom", "ap_dv_inverted": "both"}
+_CG = re.compile(r"C[GR]\d+")
 
 
 def kind_of_dump(cells):
@@ -25,14 +30,19 @@ def _parser_of(kind, _):
     def parse(table, line, cells):
         if kind_of_dump(cells) != kind:
             raise ValueError(BAD_ROW)
-        view = ""
+        view = orientation = magnification = ""
         if kind == "terms":
-            symbol, cg, fbgn, stage, item = cells
+            cg, symbol, fbgn, stage, item = cells
             item = " ".join(item.split())
         else:
-            symbol, cg, _clone, fbgn, _project, item, stage, *more = cells
-            view = next((v for v in _VIEWS if more and more[0].lower() == v), "")
-        return SourceRow(table, line, (symbol, cg), stage, (item,) if item else (), fbgn, view)
+            cg, symbol, _, fbgn, _clone, item, stage, *more = cells
+            view, orientation, magnification, *_ = [*map(str.lower, more), "", "", ""]
+        if magnification == "high":
+            raise ValueError(PART_OF_EMBRYO)
+        if _CG.fullmatch(symbol):  # some dumps have the two the other way round
+            cg, symbol = symbol, cg
+        items, view = (item,) if item else (), view if view in _VIEWS else ""
+        return SourceRow(table, line, (symbol, cg), stage, items, fbgn, view, _TURNED.get(orientation, ""))
 
     return parse
 
@@ -49,6 +59,7 @@ TABLES = TableFormat(
     columns=f"name {' and '.join(DUMPS.values())}, with rows of 5 and of 7 or more cells, gzipped or not",
     tables_in=_dumps_in,
     names_genes=True,
+    is_latin1=True,
 )
 BDGP = Importer(
     """BDGP's dumps insitu_annot.csv and insitu_images.csv, and the images they name.

@@ -98,6 +98,7 @@ def write_imported_tables(staged, images, terms, log, sources, *, one_gene=()):
         "stage_ranges": count_coverage(taken, annotations),
         "n_genes": len({image.gene_id for image in taken}),
         "n_genes_without_fbgn": len({image.gene_id for image in taken if not image.fbgn}),
+        "n_turned": sum(bool(row.get("turned")) for row in images),
         "one_gene": list(one_gene),
         "terms": dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
     }
@@ -117,6 +118,8 @@ def text_of_summary(summary):
         for stage_range, numbers in summary["stage_ranges"].items()
     ]
     blocks.append([head, *rows, "(groups: genes with images; no image: annotated genes without one)"])
+    if summary["n_turned"]:
+        blocks.append([f"images that lie inverted, and are turned: {summary['n_turned']:,}"])
     unknown, merged = summary["n_genes_without_fbgn"], summary["one_gene"]
     blocks.append([f"genes: {summary['n_genes']:,}, {unknown:,} of them without FlyBase number"])
     if merged:

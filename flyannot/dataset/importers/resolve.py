@@ -122,6 +122,7 @@ class SourceRow:
     items: tuple
     fbgn: str = ""
     view: str = ""
+    turned: str = ""  # one of `flyannot.descriptors.images.address.TURNS`
 
 
 def resolve_tables(image_rows, term_rows, genes, pictures, log, *, only_annotated):
@@ -239,7 +240,7 @@ class _TakenImages:
             return NOT_ANNOTATED, ""
         if path not in self._taken:
             entry = {"image": f"images/{path}", "gene": gene.symbol, "fbgn": gene.fbgn}
-            entry |= {"stage_range": stage_range, "view": row.view}
+            entry |= {"stage_range": stage_range, "view": row.view, "turned": row.turned}
             self._taken[path] = entry, gene.gene_id, row.line
             return "", ""
         entry, gene_id, line = self._taken[path]

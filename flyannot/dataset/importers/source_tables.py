@@ -63,9 +63,10 @@ def _opened(path, member, fix):
             yield file
 
 
-def read_source_rows(path):
-    """Every row of a CSV file, gzipped or not, that is not empty.  InputError if there is no such file, it
-    cannot be unpacked, or it unpacks to more than MOST_BYTES.
+def read_source_rows(path, *, is_latin1=False):
+    """Every row of a CSV file, gzipped or not, that is not empty.  With `is_latin1`, bytes that are not UTF-8
+    are taken for Latin-1.  InputError if there is no such file, it cannot be unpacked, or it unpacks to more
+    than MOST_BYTES.
 
     Yields
     ------
@@ -88,6 +89,8 @@ def read_source_rows(path):
         except csv.Error:  # there is no telling what the row is
             yield begins, [], BAD_ROW
         else:
+            if is_latin1 and _SURROGATE.search("".join(row)):
+                row = [cell.encode("utf-8", "surrogateescape").decode("latin-1") for cell in row]
             cells = [cell.strip() for cell in row]
             fault = _fault_of_cells(cells)
             if any(row):

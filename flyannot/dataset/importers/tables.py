@@ -60,6 +60,7 @@ class TableFormat:
     columns: str
     tables_in: Callable = lambda folder: []
     names_genes: bool = False
+    is_latin1: bool = False  # where it is not UTF-8
 
     def sorted_tables(self, paths):
         """Kind -> path.  InputError if one is of no kind, there are two of a kind, or none of images."""
@@ -85,7 +86,7 @@ class TableFormat:
         """The usable SourceRows of a table; the others are entered in the ImportLog."""
         table, rows = Path(path).name, []
         parse = self.parser_of(kind, header_of(path))
-        for number, (line, cells, fault) in enumerate(read_source_rows(path)):
+        for number, (line, cells, fault) in enumerate(read_source_rows(path, is_latin1=self.is_latin1)):
             if number == 0 and self.has_header:
                 continue
             try:
@@ -140,6 +141,8 @@ def import_tables(form, sources, folder, options, *, force=False):
 
 def _place_images(staged, folder, picture_folder, rows, copy):
     place = folder / "images"
+    if Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(picture_folder)):
+        raise InputError(f"{folder} lies in {picture_folder}", fix="name a folder outside of it")
     if not copy:
         if place.is_dir() and not place.is_symlink():
             raise InputError(f"{place} is a folder already", fix="add --copy, or name another folder")

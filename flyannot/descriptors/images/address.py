@@ -1,8 +1,8 @@
 """What names a picture: a file, and behind a number sign which plane and which embryo of it.
 
 `slide.czi#scene=2#z=5` is one plane of a microscope's file, `photograph.tif#3` the third embryo of a
-photograph, and `slide.czi#scene=2#3` the third embryo of that scene.  If a file of that whole name
-exists, it is meant.
+photograph, and `slide.czi#scene=2#3` the third embryo of that scene.  `embryo.png#turned=left-right` is a
+picture whose left is to be right.  If a file of that whole name exists, it is meant.
 """
 
 import os
@@ -16,6 +16,12 @@ from flyannot.options import Kind
 from flyannot.runtime.wording import pluralise
 
 AXES = ("scene", "channel", "z", "time", "page")
+# What of a picture is turned, to lie with anterior left and dorsal up: its rows and columns.
+TURNS = {
+    "left-right": (slice(None), slice(None, None, -1)),
+    "top-bottom": (slice(None, None, -1), slice(None)),
+    "both": (slice(None, None, -1), slice(None, None, -1)),
+}
 _ADDRESS = re.compile(r"(.+?)((?:#[A-Za-z]+=[^#/\\]+)*)(?:#(\d+))?", re.DOTALL)
 _SHORT = {"s": "scene", "c": "channel", "t": "time"}
 _NOUNS = {"z": "z plane", "time": "time point"}
@@ -32,7 +38,7 @@ def split_address(address):
     Returns
     -------
     file : text
-    planes : tuple of texts such as "z=5"
+    planes : tuple of texts such as "z=5", and perhaps "turned=both"
     number : of the embryo, counted from 1; None for the whole picture
     """
     text = os.fspath(address)
@@ -67,6 +73,22 @@ def photograph_of_embryo(name):
     """The name of the photograph of an embryo; that of any other picture as it is."""
     number = _ADDRESS.fullmatch(name)[3] if "#" in name else None
     return name.removesuffix(f"#{number}")
+
+
+def turned_name(name, turned):
+    """The name of a picture, or of an embryo of a photograph, that is turned: `turned` is one of TURNS."""
+    photograph = photograph_of_embryo(name)
+    return f"{photograph}#turned={turned}{name[len(photograph) :]}"
+
+
+def turn_and_planes(address, planes):
+    """How a picture is turned, (rows, columns), and the planes that are left; UnreadableImage if unknown."""
+    turned = [text.partition("=")[2] for text in planes if text.startswith("turned=")]
+    if unknown := [text for text in turned if text not in TURNS]:
+        words = f"it cannot be turned {unknown[0]}.{did_you_mean(unknown[0], TURNS)}"
+        raise unreadable_image(address, words, fix=f"choose from: {', '.join(TURNS)}")
+    others = tuple(text for text in planes if not text.startswith("turned="))
+    return TURNS[turned[-1]] if turned else (slice(None), slice(None)), others
 
 
 class PlaneChoice(Kind):

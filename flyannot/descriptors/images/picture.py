@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from flyannot.descriptors.images.address import split_address
+from flyannot.descriptors.images.address import split_address, turn_and_planes
 from flyannot.descriptors.images.geometry import STANDARD_PX, fitted_to_standard
 from flyannot.descriptors.images.grey_levels import luma_of_colours, stain_as_grey
 from flyannot.descriptors.images.image_file import decode_image
@@ -35,9 +35,9 @@ def picture_at(address, mode, planes=()):
         As `decode_image`; if there is no such embryo, or it cannot be used.
     """
     file, planes_of_address, number = split_address(address)
-    planes = (*planes, *planes_of_address)
+    turn, planes = turn_and_planes(address, (*planes, *planes_of_address))
     if number is None:
-        return decode_image(file, mode, planes)
+        return np.ascontiguousarray(decode_image(file, mode, planes)[turn])
     picture, candidates = _photograph(file, planes)
     if not 1 <= number <= len(candidates):
         n = len(candidates)
@@ -45,7 +45,7 @@ def picture_at(address, mode, planes=()):
     candidate = candidates[number - 1]
     if candidate.why_not:
         raise unreadable_image(address, candidate.why_not)
-    cut = cut_out_embryo(picture, candidate, candidates)
+    cut = np.ascontiguousarray(cut_out_embryo(picture, candidate, candidates)[turn])
     return luma_of_colours(cut) if cut.ndim == 3 and mode == "L" else cut
 
 
@@ -59,7 +59,7 @@ def embryos_at(address, planes=()):
         As `decode_image`; NoEmbryo if nothing stands out.
     """
     file, planes_of_address, _ = split_address(address)
-    return _photograph(file, (*planes, *planes_of_address))[1]
+    return _photograph(file, turn_and_planes(address, (*planes, *planes_of_address))[1])[1]
 
 
 def _photograph(file, planes):
