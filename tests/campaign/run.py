@@ -16,12 +16,12 @@ ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "reliability.md"
 BEGIN, END = "<!-- campaign -->", "<!-- end of campaign -->"
 HEAD = """\
-| row | input or fault | what you get | exit code | trials | failures |
-|---|---|---|---|---|---|"""
+| row | promise | input or fault | what you get | exit code | trials | failures |
+|---|---|---|---|---|---|---|"""
 
 
 def read_rows():
-    """The rows: dicts with id, fault, user_gets, code, tests."""
+    """The rows: dicts with id, promise, fault, user_gets, code, tests."""
     with open(HERE / "rows.toml", "rb") as file:
         return [{"id": name} | row for name, row in tomllib.load(file)["row"].items()]
 
@@ -47,7 +47,7 @@ def counted(junit):
 
 def cells_of(row):
     """The cells of a row that do not depend on a run."""
-    return [row["id"], row["fault"], row["user_gets"], row["code"]]
+    return [row["id"], row["promise"], row["fault"], row["user_gets"], row["code"]]
 
 
 def table_of(rows, found):

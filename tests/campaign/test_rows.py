@@ -1,5 +1,6 @@
 """The table of the campaign is true: its tests are there, and the page has its rows."""
 
+import re
 import subprocess
 import sys
 
@@ -14,8 +15,14 @@ def test_every_row_says_what_happens_and_names_tests():
     ids = [row["id"] for row in ROWS]
     assert ids[:N_ROWS] == [str(i + 1) for i in range(N_ROWS)]
     for row in ROWS:
-        assert set(row) == {"id", "fault", "user_gets", "code", "tests"} and row["tests"], row["id"]
+        assert set(row) == {"id", "promise", "fault", "user_gets", "code", "tests"} and row["tests"], row["id"]
         assert len(row["tests"]) == len(set(row["tests"]))
+
+
+def test_every_promise_of_the_page_is_tried():
+    promised = re.findall(r"^- \((\w)\) \*\*", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    tried = {letter for row in ROWS for letter in row["promise"].split(", ") if letter}
+    assert sorted(tried) == promised != []
 
 
 def test_every_test_of_the_table_is_collected():
@@ -48,5 +55,5 @@ def test_trials_and_failures_are_counted_by_case(tmp_path):
     )
     found = counted(path)
     assert found == {"a/test_b.py::test_c": (43, 1), "a/test_b.py::test_d": (0, 0)}
-    row = {"id": "1", "fault": "f", "user_gets": "u", "code": "3", "tests": ["a/test_b.py::test_c"]}
-    assert table_of([row], found).splitlines()[2] == "| 1 | f | u | 3 | 43 | 1 |"
+    row = {"id": "1", "promise": "a", "fault": "f", "user_gets": "u", "code": "3", "tests": ["a/test_b.py::test_c"]}
+    assert table_of([row], found).splitlines()[2] == "| 1 | a | f | u | 3 | 43 | 1 |"
