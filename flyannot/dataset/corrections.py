@@ -8,7 +8,7 @@ disagree on the same day leave it unsure.
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, fields, replace
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 from flyannot.dataset.folder import Annotations, read_gene_rows
@@ -100,11 +100,14 @@ def _iso_date(text, where):
     """Year-month-day of a date, perhaps with a time; InputError, whose message begins with `where`."""
     match = _ISO_DATE.fullmatch(text)
     try:
-        return date.fromisoformat(match[1] if match else "").isoformat()
+        day = date.fromisoformat(match[1] if match else "")
     except ValueError:
         raise InputError(
             f'{where}: "{text}" is no date such as 2026-01-31', fix=f"write year-month-day; {AS_TEXT}"
         ) from None
+    if day > date.today() + timedelta(days=1):  # elsewhere it may be tomorrow
+        raise InputError(f'{where}: "{text}" is in the future', fix="it would win for ever: correct it")
+    return day.isoformat()
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,19 @@
 """Curators review terms on the page, in a browser.  Skipped where no browser can be driven."""
 
+import re
 from datetime import date
 
 import pytest
 
 from flyannot.dataset.corrections import read_corrections
+from flyannot.errors import InputError
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry
 from flyannot.report.page import Review
 from tests.report.browser import downloaded, review_as, shown, violations
 from tests.report.pages_read import rows_of
 from tests.report.small_pages import term, write_groups
 
+NEEDED = ("gene", "stage_range", "term", "verdict", "date")
 REVIEW = Review("embryos", "digest-of-the-model", ("brain primordium", "midgut", "pole cell", "=odd, term"))
 
 
@@ -116,10 +119,15 @@ def test_the_browser_keeps_the_verdicts_of_a_group_together_and_goes_past_what_i
     view.locator("details.group summary").last.click()
     press(view, "midgut", "accept", "7-8.Dl")
     assert len(view.evaluate(kept)) == 2
-    for text in ("no list", '"text"', "{}", "[1, null]"):
+    day = '"2026-13-45"'
+    for text in ("no list", '"text"', "{}", "[1]", "[null]", f'[["gap","accept","","","","","",{day},0]]'):
         view.evaluate(f"text => localStorage.setItem({kept}[0].replace('7-8', '4-6'), text)", text)
+        view.evaluate("text => localStorage.setItem('flyannot-models', text)", text)
         view.reload()
         assert progress(view) == "1 of 12 terms reviewed"
+        assert "Damaged in this browser, and left out: 1 verdict." in view.inner_text("#review-said")
+    view.evaluate("localStorage.setItem('flyannot-verdict embryos no list', '[]')")
+    view.reload()
     press(view, "pole cell", "accept")
     view.reload()
     assert verdict(view, "pole cell") == "accept"
@@ -148,15 +156,22 @@ def test_the_table_of_corrections_is_downloaded_and_taken_in_again(view, browser
 def test_what_is_taken_in_replaces_what_is_older_and_says_what_it_cannot_take(view, tmp_path):
     press(view, "pole cell", "accept")
     table = tmp_path / "c.csv"
+    dates = {"1.1.2026": "is no date", "2026-13-45": "is no date", "2026-02-30": "is no date"}
+    dates |= {"2999-01-01": "is in the future"}
     table.write_text(
-        "term;gene;stage_range;verdict;date;curator\npole cell;Dl;4-6;reject;2999-01-01;ben\n"
-        "midgut;Dl;4-6;perhaps;2999-01-01;ben\nmidgut;Dl;4-6;accept;1.1.2999;ben\n"
-        "midgut;other;4-6;accept;2999-01-01 00:00:00;ben\n"
+        f"term;gene;stage_range;verdict;date;curator\npole cell;Dl;4-6;reject;{date.today()};ben\n"
+        f"midgut;other;4-6;accept;{date.today()} 00:00:00;ben\nmidgut;Dl;4-6;perhaps;{date.today()};ben\n"
     )
     said = take_in(view, table)
     assert "c.csv: 2 verdicts taken in, 1 of them in place of another" in said
-    assert "row 2: unknown verdict \u201cperhaps\u201d" in said
-    assert "row 3: \u201c1.1.2999\u201d is no date" in said
+    assert "row 3: unknown verdict \u201cperhaps\u201d" in said
+    for day, why in dates.items():
+        (tmp_path / "dates.csv").write_text(f"{','.join(NEEDED)}\nDl,4-6,midgut,accept,{day}\n")
+        assert f"0 verdicts taken in; left out: row 1: \u201c{day}\u201d {why}" in take_in(
+            view, tmp_path / "dates.csv", day
+        )
+        with pytest.raises(InputError, match=f'"{day}" {why}'):
+            read_corrections([tmp_path / "dates.csv"])
     assert verdict(view, "pole cell") == "reject"
     assert progress(view) == "1 of 12 terms reviewed, and 1 more"
     table.write_text("term,gene,stage_range,verdict,date\npole cell,Dl,4-6,accept,2000-01-01\n")
@@ -251,8 +266,29 @@ def test_a_browser_that_keeps_nothing_says_so_and_the_review_goes_on(browser, pa
         view.add_init_script(script)
         view.reload()
         press(view, "pole cell", "accept")
-        assert "download corrections.csv before you close the page" in view.inner_text("#review-said")
+        assert "does not keep 1 verdict: download corrections.csv before" in view.inner_text("#review-said")
         assert len(rows_of(downloaded(view, tmp_path / "c.csv"))) == 1
+
+
+def test_a_store_that_is_full_loses_nothing_in_silence(view, browser, pages, tmp_path):
+    """What is taken in but not kept is said until it is downloaded; another tab takes none of it away."""
+    table, n = tmp_path / "many.csv", 60_000
+    rows = (f"gene{i},4-6,pole cell,accept,2026-01-31" for i in range(n))
+    table.write_text("\n".join([",".join(NEEDED), *rows]))
+    said = take_in(view, table)
+    n_lost = int(re.search(r"does not keep ([\d,]+) verdicts: download", said)[1].replace(",", ""))
+    assert 0 < n_lost < n and f"{n:,} verdicts taken in" in said
+    view.evaluate("dispatchEvent(new StorageEvent('storage', { key: null }))")
+    assert progress(view) == f"0 of 12 terms reviewed, and {n:,} more"
+    asked = []
+    view.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    view.reload()
+    assert asked == ["beforeunload"] and progress(view).endswith(f"and {n - n_lost:,} more")
+    view.once("dialog", lambda dialog: dialog.accept())
+    take_in(view, table)
+    assert len(rows_of(downloaded(view, tmp_path / "c.csv"))) == n
+    view.reload()
+    assert len(asked) == 1
 
 
 def test_another_tab_follows(view):

@@ -6,7 +6,7 @@ const idOfGene = (group) => group[FBGN] || group[GENE] || group[NAME];
 const keyOfTerm = (group, term) => verdictKey(idOfGene(group), index.stages[group[STAGE]], term);
 const isForReview = (one) => index.statuses[one[STATUS]] !== "undetermined" || one[MARGIN] !== 0 || one[CURATED] === 1;
 const keysOfGroup = (group) => group[TERMS].filter(isForReview).map((one) => keyOfTerm(group, index.terms[one[TERM]]));
-const say = (text) => { byId("review-said").textContent = text; };
+const say = (text) => { byId("review-said").textContent = (text + keptInWords()).trim(); };
 
 for (const group of index.groups) {
   const symbol = group[GENE] || group[NAME];
@@ -47,12 +47,11 @@ function give(row, verdict) { // the same again takes it back
     curator: byId("curator").value.trim(), date: today(), note: before ? before.note : "",
     probability: row.dataset.probability || "", model_digest: index.review.model_digest,
   };
-  const isKept = change([[key, given]]);
+  change([[key, given]]);
   showAll();
   const name = given && !given.curator ? " Write your name in the field Curator." : "";
   byId("curator").classList.toggle("wanted", name !== "");
-  say(term + " " + (given ? IN_WORDS[verdict] : "not reviewed any more") + ". " + byId("review-progress").textContent + "." + name +
-    (isKept ? "" : " This browser does not keep it: download corrections.csv before you close the page."));
+  say(term + " " + (given ? IN_WORDS[verdict] : "not reviewed any more") + ". " + byId("review-progress").textContent + "." + name);
 }
 function undo() {
   const last = changes.pop();
@@ -143,11 +142,12 @@ if (list) {
   byId("vocabulary").append(...index.review.vocabulary.map((term) => make("option", { value: term })));
   byId("curator").value = (shelf && shelf.getItem(CURATOR)) || "";
   byId("curator").addEventListener("input", () => {
-    if (shelf) shelf.setItem(CURATOR, byId("curator").value.trim());
+    try { shelf.setItem(CURATOR, byId("curator").value.trim()); } catch { say(""); } // every verdict has the name itself
     byId("curator").classList.remove("wanted");
   });
   byId("curator").addEventListener("change", () => { // what was said before anybody asked
     for (const [key, row] of verdicts) if (!row.curator) put(key, { ...row, curator: byId("curator").value.trim() });
+    if (unkept.size) say("");
   });
   list.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-verdict]");
@@ -157,9 +157,11 @@ if (list) {
     if (!event.target.matches("input.note")) return;
     const row = event.target.closest("tr"), key = keyOfTerm(groupOf(row), row.dataset.term);
     if (verdicts.has(key)) put(key, { ...verdicts.get(key), note: event.target.value.trim() });
+    if (unkept.size) say("");
   });
   byId("download-corrections").addEventListener("click", () => {
     giveFile("corrections.csv", correctionsText(index.stages));
+    isDownloaded = true;
     say("corrections.csv has " + counted(verdicts.size, "verdict") + ". Next: flyannot run CONFIG --corrections corrections.csv");
   });
   byId("import-corrections").addEventListener("change", async (event) => {
@@ -168,6 +170,8 @@ if (list) {
     event.target.value = "";
   });
   byId("undo").addEventListener("click", undo);
+  addEventListener("beforeunload", (event) => { if (unkept.size && !isDownloaded) event.preventDefault(); });
   addEventListener("storage", (event) => { if (event.key === null || event.key.startsWith(KEPT)) { readShelf(); showAll(); } }); // another tab
   showAll();
+  if (nUnread) say("");
 }

@@ -8,7 +8,10 @@ const verdictKey = (geneId, stageRange, term) => geneId + "\0" + stageRange + "\
 const partsOf = (key) => key.split("\0");
 const verdicts = new Map(); // of a key, a row of the table as an object
 const changes = []; // that can be undone: lists of [key, what was there before]
+const unkept = new Map(); // of a key, the row (or nothing, where it was taken back) that the store does not hold
 let shelf = null; // the browser's store, where it has one
+let isDownloaded = true; // all that the store does not hold
+let nUnread = 0; // of what stands there, that is no verdict
 
 try {
   localStorage.setItem(CURATOR + "?", "");
@@ -18,46 +21,65 @@ try {
 // What is kept stands by group, a list of its terms: the store has room for some five million letters, and is read before
 // the page is there.  A model is a number.
 const MODELS = "flyannot-models", PACKED = ["term", "verdict", "curator", "date", "note", "probability", "gene", "fbgn"];
-function numberOfModel(digest) {
-  const digests = JSON.parse(shelf.getItem(MODELS) || "[]"), at = digests.indexOf(digest);
+function listAt(name) { // a list with nothing in it where something else stands there
+  try {
+    const kept = JSON.parse(shelf.getItem(name) || "[]");
+    return Array.isArray(kept) ? kept : [null];
+  } catch { return [null]; }
+}
+function numberOfModel(digest) { // or itself: of a damaged list no number is given twice
+  const digests = listAt(MODELS), at = digests.indexOf(digest);
+  if (digests.includes(null)) return digest;
   if (at < 0) shelf.setItem(MODELS, JSON.stringify([...digests, digest]));
   return at < 0 ? digests.length : at;
 }
 const packed = (row) => [...PACKED.map((name) => row[name]), numberOfModel(row.model_digest)];
 function unpacked(values, stageRange, digests) {
-  const row = { stage_range: stageRange, model_digest: digests[values[PACKED.length]] || "" };
+  const row = { stage_range: stageRange, model_digest: typeof values[PACKED.length] === "string" ? values[PACKED.length] : digests[values[PACKED.length]] || "" };
   PACKED.forEach((name, i) => { row[name] = values[i]; });
   return row;
 }
-function keptAt(name) { // a list of what `packed` makes; empty where something else stands there
-  try { return Array.from(JSON.parse(shelf.getItem(name)) || []).filter(Array.isArray); } catch { return []; }
+function rowsAt(name, digests) { // [key, row, what `packed` made of it] of each verdict of a group; nothing for what is none
+  let geneId, stageRange;
+  try { [geneId, stageRange] = JSON.parse(name.slice(KEPT.length)); } catch { return [null]; }
+  return listAt(name).map((values) => {
+    const row = unpacked(values || [], stageRange, digests);
+    const isDamaged = PACKED.some((name) => typeof row[name] !== "string") || faultOf(row, index.stages);
+    return isDamaged ? null : [verdictKey(geneId, stageRange, row.term), row, values];
+  });
 }
 function readShelf() {
   verdicts.clear();
-  const digests = JSON.parse((shelf && shelf.getItem(MODELS)) || "[]");
+  nUnread = 0;
+  const digests = shelf ? listAt(MODELS) : [];
   for (let i = 0; shelf && i < shelf.length; i++) { // Object.keys takes ten times as long
-    const name = shelf.key(i);
-    if (!name.startsWith(KEPT)) continue;
-    const [geneId, stageRange] = JSON.parse(name.slice(KEPT.length));
-    for (const values of keptAt(name)) verdicts.set(verdictKey(geneId, stageRange, values[0]), unpacked(values, stageRange, digests));
+    if (!shelf.key(i).startsWith(KEPT)) continue;
+    for (const kept of rowsAt(shelf.key(i), digests)) if (kept) verdicts.set(kept[0], kept[1]); else nUnread++;
   }
+  for (const [key, row] of unkept) if (row) verdicts.set(key, row); else verdicts.delete(key);
 }
 function keep(key, row) {
-  const [geneId, stageRange, term] = partsOf(key), name = KEPT + JSON.stringify([geneId, stageRange]);
-  const others = keptAt(name).filter((values) => values[0] !== term);
+  const [geneId, stageRange] = partsOf(key), name = KEPT + JSON.stringify([geneId, stageRange]);
+  const others = rowsAt(name, []).filter((kept) => kept && kept[0] !== key).map(([, , values]) => values);
   if (row || others.length) shelf.setItem(name, JSON.stringify(row ? [...others, packed(row)] : others)); else shelf.removeItem(name);
 }
-function put(key, row) { // false where the browser does not keep it
+function put(key, row) {
   if (row) verdicts.set(key, row); else verdicts.delete(key);
-  if (!shelf) return false;
   try {
     keep(key, row);
-    return true;
-  } catch { return false; }
+    unkept.delete(key);
+  } catch { // there is no store, or it is full
+    unkept.set(key, row);
+    isDownloaded = false;
+  }
 }
 function change(rows) { // [key, row or nothing] of all that changes at once
   changes.push(rows.map(([key]) => [key, verdicts.get(key)]));
-  return rows.map(([key, row]) => put(key, row)).every(Boolean);
+  for (const [key, row] of rows) put(key, row);
+}
+function keptInWords() { // what the store does not hold or cannot give back; nothing where all is well
+  return (unkept.size && !isDownloaded ? " This browser does not keep " + counted(unkept.size, "verdict") + ": download corrections.csv before you close the page." : "") +
+    (nUnread ? " Damaged in this browser, and left out: " + counted(nUnread, "verdict") + "." : "");
 }
 function today() {
   const now = new Date(), two = (number) => String(number).padStart(2, "0");
@@ -73,6 +95,13 @@ function correctionsText(order) {
   });
   return csvText([COLUMNS, ...rows.map((row) => COLUMNS.map((name) => row[name]))]);
 }
+function faultOf(row, stages) { // why it is no correction; nothing where it is one
+  const day = Date.parse(row.date + "T00:00:00Z"); // Date.parse takes the 30th of February for the 1st or 2nd of March
+  if (!VERDICTS.includes(row.verdict)) return "unknown verdict \u201c" + row.verdict + "\u201d";
+  if (!stages.includes(row.stage_range)) return "unknown stage range \u201c" + row.stage_range + "\u201d";
+  if (!day || new Date(day).toISOString().slice(0, 10) !== row.date) return "\u201c" + row.date + "\u201d is no date such as 2026-01-31";
+  return day > Date.now() + 86400000 ? "\u201c" + row.date + "\u201d is in the future" : ""; // elsewhere it may be tomorrow
+}
 function readCorrections(text, stages, idOf) { // { rows: [key, row], wrong: sentences }
   const [head, ...lines] = csvRows(text), wrong = [], rows = [];
   const names = (head || []).map((name) => name.toLowerCase());
@@ -80,12 +109,10 @@ function readCorrections(text, stages, idOf) { // { rows: [key, row], wrong: sen
   if (lacking.length) return { rows, wrong: ["it has no column " + lacking.join(", ")] };
   lines.forEach((cells, i) => {
     const row = Object.fromEntries(COLUMNS.map((name) => [name, (names.includes(name) && cells[names.indexOf(name)]) || ""]));
-    const day = /^(\d{4}-\d\d-\d\d)(?:[T ].*)?$/.exec(row.date), where = "row " + (i + 1) + ": ";
-    row.verdict = row.verdict.toLowerCase();
-    if (!VERDICTS.includes(row.verdict)) wrong.push(where + "unknown verdict \u201c" + row.verdict + "\u201d");
-    else if (!stages.includes(row.stage_range)) wrong.push(where + "unknown stage range \u201c" + row.stage_range + "\u201d");
-    else if (!day) wrong.push(where + "\u201c" + row.date + "\u201d is no date such as 2026-01-31");
-    else rows.push([verdictKey(idOf(row.gene, row.fbgn), row.stage_range, row.term), { ...row, date: day[1] }]);
+    Object.assign(row, { verdict: row.verdict.toLowerCase(), date: row.date.replace(/[T ].*$/, "") });
+    const fault = faultOf(row, stages);
+    if (fault) wrong.push("row " + (i + 1) + ": " + fault);
+    else rows.push([verdictKey(idOf(row.gene, row.fbgn), row.stage_range, row.term), row]);
   });
   return { rows, wrong };
 }
