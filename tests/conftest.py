@@ -24,6 +24,12 @@ if _BESIDE.is_dir():
     os.environ.setdefault("FLYANNOT_DATA", str(_BESIDE))
 
 
+def pytest_configure():
+    from tests.processes import keep_watch
+
+    keep_watch()
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(20140824)

@@ -2,14 +2,13 @@
 
 import os
 import socket
-import subprocess
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
 
-from tests.processes import wait_for
+from tests.processes import begin, end, wait_for
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -32,7 +31,7 @@ class Cluster:
         """Workers that find packages in `path` first; returns when the scheduler knows them."""
         line = f"{self.address} --nworkers {n} --nthreads 1 --no-dashboard --local-directory".split()
         self.nannies = self._start("worker", *line, self.folder, PYTHONPATH=str(path))
-        wait_for(lambda: self.log("worker").count("Registered to") >= n, self.nannies, timeout=120)
+        wait_for(lambda: self.log("worker").count("Registered to") >= n, self.nannies)
         assert self.nannies.poll() is None, self.log("worker")
 
     def workers(self):
@@ -48,15 +47,12 @@ class Cluster:
             with suppress(psutil.NoSuchProcess):
                 for child in psutil.Process(one.pid).children(recursive=True):
                     child.kill()
-            one.kill()
-            one.wait()
+            end(one)
 
     def _start(self, what, *words, **environment):
         with open(self.folder / f"{what}.log", "w") as log:
             line = [sys.executable, "-m", "dask", what, *map(str, words)]
-            started = subprocess.Popen(
-                line, stdout=log, stderr=log, env=os.environ | environment, cwd=self.folder
-            )
+            started = begin(line, stdout=log, stderr=log, env=os.environ | environment, cwd=self.folder)
         self._started.append(started)
         return started
 

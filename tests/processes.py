@@ -1,6 +1,10 @@
-"""Processes that a test starts end with it, whatever happens."""
+"""Processes that a test starts end with it, whatever happens.
+
+The tests wait for events, at most `LIMIT_S`: longer than the busiest machine takes.
+"""
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -9,35 +13,79 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 CLI = [sys.executable, "-m", "flyannot"]
+LIMIT_S = 300
+_MARK = "FLYANNOT_TESTS"
+_KEEPER = """
+import os, sys
+sys.stdin.read()
+for _ in range(3):  # a process may just be starting another one
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if sys.argv[1].encode() in file.read().split(bytes(1)):
+                    os.kill(int(pid), 9)
+        except OSError:
+            pass
+"""
 _started = []
+
+
+def keep_watch():
+    """Have a process that outlives this one kill all that the tests have started, when this one ends, by
+    whatever it is ended: they are known by a variable of their environment."""
+    if Path("/proc").is_dir():
+        mark, unmarked = secrets.token_hex(8), {k: v for k, v in os.environ.items() if k != _MARK}
+        words = [sys.executable, "-c", _KEEPER, f"{_MARK}={mark}"]
+        _keepers.append(subprocess.Popen(words, stdin=subprocess.PIPE, env=unmarked, start_new_session=True))
+        os.environ[_MARK] = mark
+
+
+_keepers = []  # each ends when its standard input does
+
+
+def begin(words, **options):
+    """A process that leads a session, whose answers are read as text; `end` ends it."""
+    process = subprocess.Popen(list(map(str, words)), text=True, start_new_session=True, **options)
+    process.began = time.monotonic()
+    return process
+
+
+def end(process):
+    """Kill all of the session of a process."""
+    with process, suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 @contextmanager
 def started(*words, **options):
-    """A process of Python; on leaving it is killed, and its group if it leads one."""
-    with subprocess.Popen([sys.executable, *map(str, words)], text=True, **options) as process:
-        try:
-            yield process
-        finally:
-            if options.get("start_new_session"):
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-            process.kill()
+    """A process of Python that ends with this."""
+    process = begin([sys.executable, *words], **options)
+    try:
+        yield process
+    finally:
+        end(process)
 
 
 def start_process(words, **options):
-    """A process that leads a session, whose answers are read as text; with its test all of it ends."""
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    words = [str(word) for word in words]
-    _started.append(subprocess.Popen(words, **(pipes | options), start_new_session=True))
+    """A process whose answers are read; it ends with its test."""
+    _started.append(begin(words, **({"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options)))
     return _started[-1]
 
 
 def end_processes():
-    """Kill what is left of the sessions that `start_process` started: after every test."""
+    """End what `start_process` started: after every test."""
     while _started:
-        with _started.pop() as process, suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        end(_started.pop())
+
+
+def said_when_ended_by(process, number, *, group=False):
+    """What a process has to say of a signal, to all of its group or to it alone.  It ends at once: sooner
+    than a few times what it took to come so far, for on a busy machine both take long."""
+    sent = time.monotonic()
+    (os.killpg if group else os.kill)(process.pid, number)
+    _, said = process.communicate(timeout=LIMIT_S)
+    assert time.monotonic() - sent < 4 * (sent - process.began), said
+    return said
 
 
 def members(session):
@@ -62,9 +110,9 @@ def is_worker(pid):
         return False
 
 
-def wait_for(condition, run=None, *, timeout=120):
+def wait_for(condition, run=None, *, timeout=LIMIT_S):
     """Poll until `condition()` holds, or the run has ended."""
-    end = time.monotonic() + timeout
+    until = time.monotonic() + timeout
     while not condition() and (run is None or run.poll() is None):
-        assert time.monotonic() < end
+        assert time.monotonic() < until
         time.sleep(0.01)

@@ -16,6 +16,7 @@ import pytest
 from flyannot.store.reading import verify_stored
 from tests.campaign.trials import IN_CAMPAIGN
 from tests.cli.test_interruptions import CLI, clean, finish, members, nothing_half_written, start, wait_for
+from tests.processes import LIMIT_S
 
 N_RUNS = 8
 LINES = {
@@ -35,7 +36,7 @@ def test_of_many_runs_on_one_output_none_spoils_it(own_chain, trials):
     for _ in range(trials(1, campaign=3)):
         clean(own_chain.folder)
         runs = [start(own_chain, "pool") for _ in range(N_RUNS)]
-        said = [run.communicate(timeout=120)[1] for run in runs]
+        said = [run.communicate(timeout=LIMIT_S)[1] for run in runs]
         codes = [run.returncode for run in runs]
         assert set(codes) <= {0, 75} and 0 in codes, said
         for code, text in zip(codes, said):
@@ -59,7 +60,7 @@ def test_a_killed_worker_changes_nothing(own_chain, trials):
         for pid in workers[:1]:
             os.kill(pid, signal.SIGKILL)
             n_killed += 1
-        _, said = run.communicate(timeout=120)
+        _, said = run.communicate(timeout=LIMIT_S)
         assert run.returncode == 0, said
         assert (folder / "out.h5").read_bytes() == expected
     assert n_killed or not IN_CAMPAIGN
@@ -86,7 +87,7 @@ def test_a_limit_on_memory_is_enough_or_is_explained(own_chain, kind, mib):
     before = path.read_bytes()
     words = [*CLI, *LINES[kind].format(jobs=1 + mib % 1000 // 500).split(), "--force"]
     done = subprocess.run(
-        words, cwd=own_chain.folder, preexec_fn=limit, capture_output=True, text=True, timeout=300
+        words, cwd=own_chain.folder, preexec_fn=limit, capture_output=True, text=True, timeout=LIMIT_S
     )
     assert done.returncode in (0, 1), (done.returncode, done.stderr)
     assert "Traceback" not in done.stderr and "unexpected" not in done.stderr, done.stderr

@@ -16,7 +16,7 @@ from flyannot import DictionaryLearning
 from flyannot.dataset.folder import read_images
 from flyannot.errors import InputError
 from flyannot.runtime.atomic_file import locked_output
-from tests.processes import CLI, start_process, wait_for
+from tests.processes import CLI, LIMIT_S, start_process, wait_for
 from tests.small_embryos import KINDS, rows_of_csv
 
 TERMS = "embryos/annotations.csv"
@@ -216,7 +216,7 @@ def test_an_interruption_at_the_very_start_is_one_line(chain, delay, tmp_path):
     wait_for(lambda: b"extract" in command_line.read_bytes(), process)
     time.sleep(delay)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=LIMIT_S)
     if "File " in said and f"{os.sep}flyannot{os.sep}" not in said:
         return  # Python was not yet at the first line of ours
     assert process.returncode in (130, -signal.SIGINT), said

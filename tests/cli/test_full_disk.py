@@ -8,7 +8,7 @@ import pytest
 
 from flyannot.steps.engine import parts
 from tests.campaign.trials import IN_CAMPAIGN
-from tests.processes import CLI
+from tests.processes import CLI, LIMIT_S
 
 LINES = {
     "descriptors": "extract embryos -o descriptors.h5 --min-std 7 --jobs {jobs}",
@@ -26,7 +26,9 @@ def with_limit(line, folder, n_bytes):
         resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
 
     words = [*CLI, *line.split(), "--force"]
-    return subprocess.run(words, cwd=folder, preexec_fn=limit, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        words, cwd=folder, preexec_fn=limit, capture_output=True, text=True, timeout=LIMIT_S
+    )
 
 
 @pytest.mark.parametrize("kind", LINES)

@@ -13,10 +13,8 @@ import pytest
 
 from flyannot.cli.shared import exit_codes
 from flyannot.store.reading import verify_stored
-from tests.processes import CLI, is_worker, members, start_process, wait_for
+from tests.processes import CLI, LIMIT_S, is_worker, members, said_when_ended_by, start_process, wait_for
 
-PROMPT_S = 2.0  # a signal is answered within this time on a quiet machine; the test allows for a busy one
-BUSY = 4
 N_EPOCHS = 16  # so many that a slow reader of its messages still meets it learning
 
 # Of every step: arguments that take it some seconds or that make it write often, and its output.
@@ -50,7 +48,7 @@ def wait_for_epoch(run, epoch):
 
 def finish(chain, step, jobs=1):
     run = start(chain, step, jobs=jobs)
-    _, err = run.communicate(timeout=120)
+    _, err = run.communicate(timeout=LIMIT_S)
     assert run.returncode == 0, err
     return err
 
@@ -92,14 +90,11 @@ def one_signal(own_chain, step, jobs, name, code):
         wait_for(lambda: any(map(is_worker, members(run.pid))), run)
     else:
         time.sleep(0.2)  # nothing tells when the threads of training are at work
-    sent = time.monotonic()
-    os.killpg(run.pid, getattr(signal, name)) if name == "SIGINT" else run.send_signal(getattr(signal, name))
-    _, err = run.communicate(timeout=60)
-    assert time.monotonic() - sent < PROMPT_S * BUSY
+    err = said_when_ended_by(run, getattr(signal, name), group=name == "SIGINT")
     assert run.returncode == code
     assert err.splitlines()[-1] == "Interrupted: run the same command again, and it continues where it was."
     assert "Traceback" not in err and "KeyboardInterrupt" not in err
-    wait_for(lambda: not members(run.pid), timeout=PROMPT_S * BUSY)  # workers are gone
+    wait_for(lambda: not members(run.pid))  # workers are gone
     assert not (own_chain.folder / "out.h5").exists()
     assert not list(Path("/dev/shm").glob(f"*loky-{run.pid}-*"))
     nothing_half_written(own_chain.folder)
@@ -110,7 +105,7 @@ def test_workers_do_not_outlive_a_killed_parent(own_chain):
     wait_for(lambda: sum(map(is_worker, members(run.pid))) == 2, run)
     run.kill()
     _, err = run.communicate()
-    wait_for(lambda: not members(run.pid), timeout=20)
+    wait_for(lambda: not members(run.pid))
     assert all(line.startswith(("making", "compiling")) for line in err.splitlines()), err
     assert not list(Path("/dev/shm").glob(f"*loky-{run.pid}-*"))
 
@@ -160,7 +155,7 @@ def test_finished_parts_are_taken_up_again(own_chain):
     assert again.stderr.readline().startswith("making")
     seen = {path.name: path.stat().st_mtime_ns for path in parts.glob("[!.]*.h5")} or kept
     assert {name: seen.get(name) for name in kept} == kept
-    assert again.communicate(timeout=120) and again.returncode == 0
+    assert again.communicate(timeout=LIMIT_S) and again.returncode == 0
     resumed = (folder / "out.h5").read_bytes()
     clean(folder)
     finish(own_chain, "extract", jobs=2)
@@ -193,10 +188,10 @@ def test_of_two_runs_on_one_output_one_wins_and_the_other_says_so(own_chain):
     first = start(own_chain, "extract", longer=True)
     assert first.stderr.readline().startswith("making out.h5")
     second = start(own_chain, "extract")
-    _, err = second.communicate(timeout=60)
+    _, err = second.communicate(timeout=LIMIT_S)
     assert second.returncode == 75, err
     assert err.splitlines()[0] == "Error: out.h5 is being written by another run"
-    assert first.communicate(timeout=120) and first.returncode == 0
+    assert first.communicate(timeout=LIMIT_S) and first.returncode == 0
     nothing_half_written(own_chain.folder)
 
 

@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from tests.cli.test_help import on_a_terminal
-from tests.processes import CLI, start_process
+from tests.processes import CLI, LIMIT_S, start_process
 
 
 def objects(text):
@@ -98,6 +98,6 @@ def test_an_interruption_is_the_last_but_one(own_chain):
     run = start_process([*CLI, *words], cwd=own_chain.folder, env=json_asked)
     first = run.stderr.readline()
     run.send_signal(signal.SIGTERM)
-    *_, error, end = objects(first + run.communicate(timeout=60)[1])
+    *_, error, end = objects(first + run.communicate(timeout=LIMIT_S)[1])
     assert error["message"].startswith("Interrupted: run the same command again")
     assert end["state"] == "interrupted" and end["exit_code"] == run.returncode == 143

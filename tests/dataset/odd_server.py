@@ -5,6 +5,8 @@ import threading
 from collections import defaultdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests.processes import LIMIT_S
+
 
 class OddServer:
     """Serves `files` (path -> bytes); `oddities` (path -> function of a Turn) come instead.
@@ -36,7 +38,7 @@ class OddServer:
     def wait_until_asked(self, *paths):
         """Return when each of them was."""
         with self._changed:
-            assert self._changed.wait_for(lambda: all(map(self.asked, paths)), timeout=60)
+            assert self._changed.wait_for(lambda: all(map(self.asked, paths)), timeout=LIMIT_S)
 
     def _handler(server):  # noqa: N805 - self is the handler's
         class Handler(BaseHTTPRequestHandler):

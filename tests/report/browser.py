@@ -7,6 +7,8 @@ from importlib.util import find_spec
 
 import pytest
 
+from tests.processes import LIMIT_S
+
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
 _FLAGS += ["--disable-background-networking", "--disable-component-update"]
@@ -54,9 +56,9 @@ def shown(browser, path, **context):
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
 
 
-def until(page, expression, timeout_s=20):
+def until(page, expression):
     """Wait until a JavaScript expression is true; the page's policy forbids playwright to poll in it."""
-    ends = time.monotonic() + timeout_s
+    ends = time.monotonic() + LIMIT_S
     while not page.evaluate(expression):
         assert time.monotonic() < ends, f"not true: {expression}"
         time.sleep(0.02)

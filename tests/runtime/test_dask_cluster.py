@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from flyannot.errors import FlyannotError
 from flyannot.runtime import dask_cluster
 from flyannot.runtime.executor import Executor
 from tests.dask_cluster import cluster_in
-from tests.processes import started
+from tests.processes import LIMIT_S, said_when_ended_by, started, wait_for
 
 NOBODY = "tcp://127.0.0.1:1"
 NO_ADDRESSES = ("nonsense", "ftp://host:1", "tcp://host:abc")
@@ -25,10 +24,9 @@ LONG = "extract embryos -o out.h5 --stride-px 2"
 def working(chain, address):
     """A command whose tasks are at work on a cluster."""
     words = ["-m", "flyannot", *LONG.split(), "--scheduler", address]
-    with started(*words, cwd=chain.folder, stderr=subprocess.PIPE, start_new_session=True) as run:
-        while not list((chain.folder / ".out.h5.parts").glob(".*.tmp")):  # a worker writes
-            assert run.poll() is None, run.stderr.read()
-            time.sleep(0.01)
+    with started(*words, cwd=chain.folder, stderr=subprocess.PIPE) as run:
+        wait_for(lambda: list((chain.folder / ".out.h5.parts").glob(".*.tmp")), run)  # a worker writes
+        assert run.poll() is None, run.stderr.read()
         yield run
 
 
@@ -88,7 +86,7 @@ def test_a_worker_that_is_killed_is_replaced_and_changes_nothing(flyannot, clust
     Path("out.h5").unlink()
     with working(own_chain, cluster.address) as run:
         cluster.workers()[0].kill()
-        _, err = run.communicate(timeout=120)
+        _, err = run.communicate(timeout=LIMIT_S)
     assert run.returncode == 0, err
     assert Path("out.h5").read_bytes() == expected
 
@@ -106,15 +104,12 @@ def test_what_kills_its_workers_is_named(cluster_workers):
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
 def test_a_signal_ends_the_run_and_its_tasks(cluster, own_chain, name, code):
     with working(own_chain, cluster.address) as run:
-        sent = time.monotonic()
-        os.killpg(run.pid, getattr(signal, name))
-        _, err = run.communicate(timeout=60)
-    assert time.monotonic() - sent < 8 and run.returncode == code
+        err = said_when_ended_by(run, getattr(signal, name), group=True)
+    assert run.returncode == code
     assert err.splitlines()[1:] == ["Interrupted: run the same command again, and it continues where it was."]
-    until = time.monotonic() + 20
-    while list((own_chain.folder / ".out.h5.parts").glob(".*")):  # a task ends at its next image
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_for(
+        lambda: not list((own_chain.folder / ".out.h5.parts").glob(".*"))
+    )  # a task ends at its next image
 
 
 def test_a_scheduler_that_goes_away_ends_the_run_in_a_line_and_it_continues(
@@ -122,7 +117,7 @@ def test_a_scheduler_that_goes_away_ends_the_run_in_a_line_and_it_continues(
 ):
     with cluster_in(tmp_path, 1) as cluster, working(own_chain, cluster.address) as run:
         cluster.scheduler.kill()
-        _, err = run.communicate(timeout=60)
+        _, err = run.communicate(timeout=LIMIT_S)
     assert run.returncode == 1
     _, error, fix = err.splitlines()
     assert error == f"Error: the scheduler at {cluster.address} has gone away" and fix.startswith("Fix: ")
@@ -182,4 +177,4 @@ from flyannot.runtime.executor import Executor
 assert Executor().run_all(abs, [-1, 2]) == [1, 2]
 assert not {"distributed", "dask", "joblib.externals.loky"} & set(sys.modules)
 """
-    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], timeout=LIMIT_S).returncode == 0

@@ -16,6 +16,7 @@ from flyannot.errors import DataError, FlyannotError
 from flyannot.runtime import executor
 from flyannot.runtime.executor import Executor
 from flyannot.runtime.progress_events import item_done
+from tests.processes import LIMIT_S
 
 N_TASKS = 9
 
@@ -86,7 +87,7 @@ def own_process(_):
 
 def all_processes(workers, n, tasks=8):
     """The numbers of the processes that work: on a busy machine one may do all of a round."""
-    seen, end = set(), time.monotonic() + 60
+    seen, end = set(), time.monotonic() + LIMIT_S
     while len(seen) < n and time.monotonic() < end:
         seen |= set(workers.run_all(own_process, list(range(tasks))))
     return seen
@@ -117,7 +118,7 @@ def test_items_are_counted_anew_in_every_round(jobs):
 
 def tell_until(mark):
     """Tell of items until somebody has heard of one."""
-    ends, n = time.monotonic() + 60, 0
+    ends, n = time.monotonic() + LIMIT_S, 0
     while not mark.exists() and time.monotonic() < ends:
         item_done()
         n += 1
@@ -190,7 +191,7 @@ def test_leaving_ends_the_workers(work):
     with suppress(DataError), Executor(2) as workers:
         found = [psutil.Process(number) for number in set(workers.run_all(own_process, [1, 2, 3, 4]))]
         workers.run_all(work, [1, 2])
-    assert not psutil.wait_procs(found, timeout=20)[1]
+    assert not psutil.wait_procs(found, timeout=LIMIT_S)[1]
 
 
 def test_no_more_tasks_are_handed_out_than_memory_is_for_however_long_they_take(monkeypatch):

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from flyannot.runtime import resources, system
-from tests.processes import started
+from tests.processes import LIMIT_S, started
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_an_interruption_that_was_lost_comes_again_with_and_without_an_alarm(nam
     with started("-c", LOST, name, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=30)
+        said, _ = process.communicate(timeout=LIMIT_S)
     assert said == "ended by 2\n"
 
 
@@ -121,6 +121,6 @@ call_at_end(Path({str(left)!r}).unlink)
 print("said", end="")
 end_at_once(7)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT_S)
     assert (done.returncode, done.stdout, done.stderr) == (7, "said", "")
     assert not left.exists()

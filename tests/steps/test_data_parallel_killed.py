@@ -11,7 +11,7 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import LearnOptions
 from tests.dask_cluster import cluster_in
-from tests.processes import is_worker, members, start_process, wait_for
+from tests.processes import LIMIT_S, is_worker, members, start_process, wait_for
 from tests.small_embryos import make
 
 OPTIONS = LearnOptions(
@@ -61,7 +61,7 @@ def start(folder, *more, program=("-m", "flyannot")):
 
 
 def ends_in(expected, folder, run):
-    _, said = run.communicate(timeout=120)
+    _, said = run.communicate(timeout=LIMIT_S)
     assert run.returncode == 0, said
     assert (folder / "d.h5").read_bytes() == expected and not list(folder.glob(".d*"))
     (folder / "d.h5").unlink()
@@ -107,6 +107,6 @@ def test_killed_in_any_round_and_started_again_it_ends_in_the_same_bytes(folder,
         for _ in range(2):
             n_rounds = wait.randrange(1, N_ROUNDS // 2)
             run = start(folder, "--jobs", "1", program=("-c", DIES, str(n_rounds)))
-            run.communicate(timeout=120)
+            run.communicate(timeout=LIMIT_S)
             assert run.returncode == -signal.SIGKILL and not (folder / "d.h5").exists()
         ends_in(expected, folder, start(folder, "--jobs", "1"))

@@ -48,7 +48,7 @@ def workflow(place, engine, name):
     return folder
 
 
-def kill_a_part(folder, seconds=120):
+def kill_a_part(folder):
     """Kill a job that makes a part in the folder of results, as soon as there is one."""
 
     def is_killed(process):
@@ -58,7 +58,7 @@ def kill_a_part(folder, seconds=120):
                 return True
         return False
 
-    wait_for(lambda: any(map(is_killed, psutil.process_iter())), timeout=seconds)
+    wait_for(lambda: any(map(is_killed, psutil.process_iter())))
 
 
 def assert_same_files(folder, place):
