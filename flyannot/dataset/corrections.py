@@ -14,7 +14,7 @@ from pathlib import Path
 from flyannot.dataset.folder import Annotations, read_gene_rows
 from flyannot.dataset.table_warnings import bdgp_terms, first_names
 from flyannot.errors import InputError, did_you_mean
-from flyannot.runtime.tables import write_table
+from flyannot.runtime.tables import table_as_text
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import AS_TEXT, STAGE_RANGES
 
@@ -69,11 +69,11 @@ def read_corrections(paths):
     ]
 
 
-def write_corrections(path, corrections):
-    """Write a table of corrections, by stage range, gene and term; raises WriteError."""
+def corrections_as_text(corrections):
+    """A table of corrections, by stage range, gene and term."""
     columns = [column.name for column in fields(Correction) if column.compare]
     ordered = sorted(corrections, key=lambda c: (STAGE_RANGES.index(c.stage_range), *c.key))
-    write_table(path, columns, ([getattr(c, name) for name in columns] for c in ordered))
+    return table_as_text(columns, ([getattr(c, name) for name in columns] for c in ordered))
 
 
 def _read_table(path):

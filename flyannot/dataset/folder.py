@@ -23,7 +23,8 @@ from flyannot.dataset.table_warnings import (
 )
 from flyannot.descriptors.images.address import TURNS, address_in_file, turned_name
 from flyannot.errors import InputError, did_you_mean
-from flyannot.runtime.tables import read_table, write_table
+from flyannot.runtime.atomic_file import write_text
+from flyannot.runtime.tables import read_table, table_as_text, write_table
 from flyannot.runtime.wording import short_repr
 from flyannot.stage_ranges import STAGE_RANGES, note_on_stages, parse_stage_range
 
@@ -224,18 +225,23 @@ def write_images_csv(path, rows):
 
     Optional columns that are empty throughout are left out.  Raises WriteError.
     """
-    _write_used_columns(path, rows, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS)
+    write_table(path, *_used_columns(rows, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS))
 
 
 def write_annotations_csv(path, rows):
-    """Write `annotations.csv` from mappings with the keys gene, stage_range, term, perhaps fbgn and date."""
-    _write_used_columns(path, rows, _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS)
+    """Write what `annotations_as_text` makes."""
+    write_text(path, annotations_as_text(rows))
 
 
-def _write_used_columns(path, rows, required, optional):
+def annotations_as_text(rows):
+    """An `annotations.csv` from mappings with the keys gene, stage_range, term, perhaps fbgn and date."""
+    return table_as_text(*_used_columns(rows, _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS))
+
+
+def _used_columns(rows, required, optional):
     rows = list(rows)
     columns = required + tuple(name for name in optional if any(row.get(name) for row in rows))
-    write_table(path, columns, ([row.get(name, "") for name in columns] for row in rows))
+    return columns, ([row.get(name, "") for name in columns] for row in rows)
 
 
 def printable_text(text):

@@ -11,11 +11,11 @@ import numpy as np
 from flyannot.classifiers.answers import is_cross_validated
 from flyannot.errors import InputError
 from flyannot.report.groups import entries_of_terms
-from flyannot.runtime.tables import write_table
+from flyannot.runtime.tables import table_as_text
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.curation import PART_TO_CHECK, TERMS_PER_REVIEW, doubt_of_answer, information_of_verdict
 from flyannot.scores.group_outcomes import outcomes_of_groups
-from flyannot.steps.engine.task import is_table_of, output_file
+from flyannot.steps.engine.task import is_table_of, write_output
 
 LISTS = LOOK, CHECK = "look", "check"
 QUEUE_COLUMNS = ("queue", "gene", "fbgn", "stage_range", "term", "curated")
@@ -80,8 +80,8 @@ def queue_rows(run):
 def write_queue(out, rows, inputs=(), *, force=False):
     """Write the table.  InputError if it is one of the inputs (paths), or there is another file and `force`
     is off.  WriteError if it cannot be written."""
-    with output_file(out, inputs, force=force, is_own=lambda path: is_table_of(path, _NEVER_EMPTY)):
-        write_table(out, QUEUE_COLUMNS, rows)
+    text = table_as_text(QUEUE_COLUMNS, rows)
+    write_output(out, text, inputs, force=force, is_own=lambda path: is_table_of(path, _NEVER_EMPTY))
 
 
 def queue_in_words(rows):

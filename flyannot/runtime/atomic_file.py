@@ -84,7 +84,8 @@ def write_text(path, text, *, keep_same=False):
 
 def holds_text(path, text):
     """Whether that is what a text file holds."""
-    return path.is_file() and path.stat().st_size == len(text.encode()) and path.read_bytes() == text.encode()
+    encoded = text.encode(errors="surrogatepass")
+    return path.is_file() and path.stat().st_size == len(encoded) and path.read_bytes() == encoded
 
 
 @contextmanager
@@ -92,6 +93,8 @@ def explained_write_error(path):
     """Turn the system's write errors into a `WriteError` that names the path, the cause and the room."""
     try:
         yield
+    except UnicodeEncodeError as error:
+        raise WriteError(f"cannot write {path}: {error}", fix="rename the file to plain Unicode") from None
     except OSError as error:
         is_full, room = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error), ""
         fix = "check the folder and its permissions, or name another output"
@@ -122,12 +125,12 @@ def new_folder(folder, inputs=(), *, force=False):
     refuse_as_output(named, inputs)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{named} is a file, not a folder", fix="name another folder")
-    if not force and folder.is_dir() and any(folder.iterdir()):
-        raise InputError(
-            f"the folder {named} is not empty",
-            fix="name a new folder, or add --force to write into this one",
-        )
     with locked_output(folder):
+        if not force and folder.is_dir() and any(folder.iterdir()):
+            raise InputError(
+                f"the folder {named} is not empty",
+                fix="name a new folder, or add --force to write into this one",
+            )
         staged = folder.with_name(f".{folder.name}.{os.getpid()}.new")
         try:
             with explained_write_error(folder):

@@ -13,7 +13,7 @@ import re
 import zipfile
 from pathlib import Path
 
-from flyannot.errors import InputError, WriteError, did_you_mean
+from flyannot.errors import InputError, did_you_mean
 from flyannot.runtime.atomic_file import replacing_file
 from flyannot.runtime.environment import optional_package
 from flyannot.runtime.text_files import first_bytes
@@ -67,13 +67,8 @@ def write_table(path, columns, rows):
         replacing_file(path, keep_same=True) as beside,
         open(beside, "w", newline="", encoding="utf-8") as file,
     ):
-        try:
-            write_csv_rows(file, [columns])
-            write_csv_rows(file, rows)
-        except UnicodeEncodeError as error:
-            raise WriteError(
-                f"cannot write {path}: {error}", fix="rename the file to plain Unicode"
-            ) from None
+        write_csv_rows(file, [columns])
+        write_csv_rows(file, rows)
 
 
 def table_as_text(columns, rows):

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 
 from flyannot.dataset.corrections import (
     apply_corrections,
+    corrections_as_text,
     last_of_curators,
     read_corrections,
     settle_verdicts,
-    write_corrections,
 )
-from flyannot.dataset.folder import read_annotations, write_annotations_csv
+from flyannot.dataset.folder import annotations_as_text, read_annotations
 from flyannot.dataset.paths import annotations_table
 from flyannot.dataset.table_warnings import first_names
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.curation import agreements_of_curators
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.task import output_file
+from flyannot.steps.engine.task import write_output
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ def write_curated(path, curated, tables, *, force=False):
     InputError
         If it is one of the tables, or exists and `force` is off.
     """
-    with output_file(path, tables, force=force):
-        write_corrections(path, [settled.correction for settled in curated.settled.values()])
+    text = corrections_as_text(settled.correction for settled in curated.settled.values())
+    write_output(path, text, tables, force=force)
 
 
 def agreement_in_words(curated):
@@ -143,8 +143,8 @@ def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=F
     }
     days = before.dates | ({correction.key: correction.date for correction in added} if before.dates else {})
     symbols = {i: gene for gene, ids in sorted(after.genes_by_symbol.items()) for i in ids}
-    with output_file(out, (table, *paths), force=force):
-        write_annotations_csv(out, _rows(terms, symbols, days))
+    text = annotations_as_text(_rows(terms, symbols, days))
+    write_output(out, text, (table, *paths), force=force)
     lines = [f"added: {correction.what}" for correction in added]
     lines += [f"removed: {correction.what}" for correction in changes.removed]
     return lines, [*changes.sentences(), *_not_said(changes, terms, left_out)]

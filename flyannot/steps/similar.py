@@ -13,10 +13,9 @@ from flyannot.features.groups import Groups, groups_of
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.pooling import Pooled
 from flyannot.features.similarity import collection_of, most_similar
-from flyannot.runtime.atomic_file import holds_text, write_text
 from flyannot.runtime.tables import table_as_text
 from flyannot.steps.engine.inputs import extract_options, is_imported, lam_of_dictionary, pool_options
-from flyannot.steps.engine.task import output_file
+from flyannot.steps.engine.task import write_output
 from flyannot.steps.runs.configuration import recorded_data_set
 from flyannot.store.features import read_features_of_image
 from flyannot.store.reading import kind_claimed, kind_of_file, open_stored, read_image_columns
@@ -85,8 +84,7 @@ def write_similar(out, results, searched, *, force=False):
     text = table_as_text(COLUMNS, (row for result in results for row in _rows(result, searched)))
     pictures = (result.query.picture for result in results)
     inputs = [searched.stored.path, *(file_of_address(picture) for picture in pictures if picture)]
-    with output_file(out, inputs, force=force, is_own=lambda path: holds_text(path, text)):
-        write_text(out, text)
+    write_output(out, text, inputs, force=force)
 
 
 def _rows(found, searched):

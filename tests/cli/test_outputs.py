@@ -1,7 +1,11 @@
 """One law for the output of every command: it is none of the inputs, and replaces nothing without --force."""
 
 import os
+import shlex
 import shutil
+import signal
+import sys
+from glob import escape, glob
 from pathlib import Path
 
 import click
@@ -10,6 +14,7 @@ import pytest
 from flyannot.cli import group
 from flyannot.cli.shared.option_table import commands_below
 from tests.cli.test_cli import faulty
+from tests.processes import LIMIT_S, start_process
 
 # A line for every command that writes a file by -o: O is the output, and words that name files are inputs.
 LINES = {
@@ -105,3 +110,64 @@ def test_a_table_beside_an_output_replaces_none_of_the_users(flyannot, workplace
     Path(table).symlink_to(line.split()[1])
     faulty(flyannot(line), 2, table)
     assert not Path("my.h5").exists()
+
+
+# Of what is written without a step: commands, and all that they write.
+WRITTEN = {
+    "curate anna.csv ben.csv -o both.csv": ["both.csv"],
+    "queue . -o queue.csv": ["queue.csv"],
+    "workflow configs/demo.toml --data-set embryos --engine snakemake -o w": ["w", "w.slurm/config.yaml"],
+    "similar features.h5 embryo.png --stage-range 4-6 -o s.csv --pictures looks": ["s.csv", "looks"],
+    "report . -o *.html": ["*.html"],
+}
+# Killed just before or just after it renames something for the n-th time.
+KILLED = """
+import os, sys
+from flyannot.report import page
+page.write_page.__kwdefaults__["page_bytes"] = 1000
+moments = int(sys.argv.pop(1))
+def dying(rename):
+    def renamed(*names):
+        global moments
+        for step in (lambda: None, lambda: rename(*names)):
+            step()
+            moments -= 1
+            if moments == 0:
+                os.kill(os.getpid(), 9)
+    return renamed
+os.replace, os.rename = dying(os.replace), dying(os.rename)
+from flyannot.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("line", WRITTEN)
+def test_after_a_kill_the_same_command_ends_and_nothing_is_left(flyannot, workplace, run, trials, line):
+    """Nor is anything removed that is another's: a star in a name is a letter."""
+    for name in ("scores.json", "run.toml"):
+        shutil.copy(run.folder / name, name)
+    others = ["a.html-files-0123456789ab", ".a.html.12.new"] if "report" in line else []
+    for other in others:
+        Path(other).mkdir()
+    for n in range(1, 1 + trials(3, campaign=12)):
+        killed = start_process([sys.executable, "-c", KILLED, n, *shlex.split(line)])
+        said = killed.communicate(timeout=LIMIT_S)
+        if killed.returncode == 0:
+            break
+        assert killed.returncode == -signal.SIGKILL, said
+        assert any(name.startswith(".") for name in os.listdir())
+        is_complete = Path("looks").exists()  # the folder comes last, and is then in the way as any other
+        flyannot(line, code=2 if is_complete else 0)
+        left = [name for name in os.listdir() if name.startswith(".") and name not in others]
+        assert not left and all(map(os.path.exists, (*WRITTEN[line], *others)))
+        for name in [*WRITTEN[line], *glob(f"{escape(WRITTEN[line][0])}-files-*")]:
+            Path(name).unlink() if Path(name).is_file() else shutil.rmtree(name)
+    assert n > 2
+
+
+def test_what_a_kill_left_of_a_table_goes_where_its_output_is_up_to_date(flyannot, workplace):
+    line = "learn-dict descriptors.h5 -o l.h5 --n-atoms 12 --n-epochs 1"
+    flyannot(line, code=0)
+    Path(".l.trace.csv.12-ab.tmp").touch()
+    assert "up to date" in flyannot(line, code=0).err
+    assert not list(Path().glob(".*"))

@@ -5,9 +5,9 @@ import pytest
 from flyannot.dataset.corrections import (
     Correction,
     apply_corrections,
+    corrections_as_text,
     read_corrections,
     settle_verdicts,
-    write_corrections,
 )
 from flyannot.dataset.folder import read_annotations
 from flyannot.errors import InputError
@@ -37,7 +37,7 @@ def test_a_table_of_corrections_comes_back(tmp_path):
     first = "Dl", "FBgn0463", "4-6", 'a "term"', "accept", "=anna", "2026-01-02", "näh", "0.4", "ab"
     second = "en", "", "11-12", "pole cell", "unsure", "ben", "2026-01-03"
     rows, path = [Correction(*first), Correction(*second)], tmp_path / "corrections.csv"
-    write_corrections(path, rows[::-1])
+    path.write_text(corrections_as_text(rows[::-1]))
     assert path.read_text().startswith(HEAD)
     assert read_corrections([path]) == rows
 
@@ -142,7 +142,7 @@ def test_tables_of_curators_come_to_one_that_teaches_the_same(tmp_path, annotati
     rows.append(said("accept", 2, "eva", gene="hb"))
     tables = [tmp_path / f"{name}.csv" for name in ("anna", "ben", "eva")]
     for table in tables:
-        write_corrections(table, [row for row in rows if row.curator == table.stem])
+        table.write_text(corrections_as_text(row for row in rows if row.curator == table.stem))
     curated = settle_corrections(tables)
     write_curated(tmp_path / "merged.csv", curated, tables)
     one, other = (applied(annotations, *read_corrections(p))[0] for p in (tables, [tmp_path / "merged.csv"]))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot.errors import InputError, WriteError
-from flyannot.runtime.atomic_file import locked_output, refuse_as_output
+from flyannot.runtime.atomic_file import holds_text, locked_output, refuse_as_output, write_text
 from flyannot.runtime.executor import Executor
 from flyannot.runtime.tables import read_table
 from flyannot.steps.engine.parts import drop_parts, join_parts, make_missing_parts
@@ -258,6 +258,12 @@ def output_file(out, inputs=(), *, force=False, is_own=None):
         if out.exists() and not force and not (is_own and is_own(out)):
             raise InputError(f"{out} exists", fix="add --force to replace it, or name another file with -o")
         yield
+
+
+def write_output(out, text, inputs=(), *, is_own=None, **force):
+    """Write a text that is no task's output, as `output_file` has it; a file that holds it needs no force."""
+    with output_file(out, inputs, is_own=lambda p: holds_text(p, text) or is_own and is_own(p), **force):
+        write_text(out, text, keep_same=True)
 
 
 def _why_not_hdf5(path):
