@@ -52,7 +52,6 @@ OUTPUTS_WITHOUT_A_TASK = {
     "cli/run.py": "holds the record of a run while it runs",
     "dataset/download.py": "a file of a mirror",
     "dataset/bdgp_site.py": "the list of a mirror's files, beside them",
-    "dataset/corrections.py": "curation: rows added to a table of corrections",
     "dataset/folder.py": "the tables of a data set folder",
     "dataset/importers/import_log.py": "the log within a new data set folder",
     "dataset/importers/tables.py": "a new data set folder",
@@ -60,7 +59,6 @@ OUTPUTS_WITHOUT_A_TASK = {
     "dataset/synthetic/generate.py": "a new data set folder",
     "export/export.py": "an exported file",
     "report/page.py": "the page",
-    "report/queue.py": "the table of what to look at first",
     "steps/extract.py": "the table of embryos beside the output, whose lock is held",
     "steps/evaluation.py": "a file of scores",
     "steps/explain.py": "a folder of explanations",
@@ -68,7 +66,6 @@ OUTPUTS_WITHOUT_A_TASK = {
     "steps/annotate.py": "the table beside predictions",
     "steps/runs/configuration.py": "the record of a run",
     "steps/runs/workflow.py": "the files of a workflow",
-    "steps/similar.py": "the table of what is similar",
     "steps/similar_pictures.py": "a folder of pictures",
 }
 
