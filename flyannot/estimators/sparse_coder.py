@@ -13,8 +13,9 @@ from flyannot.estimators.image_patches import matrix_of_samples
 from flyannot.runtime.resources import usable_processors
 from flyannot.runtime.wording import named_values
 from flyannot.sparse.coders import CODERS
-from flyannot.sparse.fit import by_observed_features, default_lam
-from flyannot.sparse.missing_values import lasso_of_observed, split_missing
+from flyannot.sparse.coders.verified import warn_of_missed
+from flyannot.sparse.fit import default_lam
+from flyannot.sparse.missing_values import by_observed_features, codes_of_observed
 from flyannot.sparse.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import objective
 from flyannot.stage_ranges import parse_stage_range
@@ -89,11 +90,10 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 raise InputError(f"the coder {self.coder} has codes of either sign", fix='choose coder="cd"')
             encode = encode_nonnegative
         self._require_features(X, D)
-        D, alpha = D.astype(X.dtype), self._alpha(X.shape[1])
-        X, observed = split_missing(X)
-        if observed is not None:
-            return lasso_of_observed(X, observed, np.ascontiguousarray(D.T), alpha / X.shape[1], self.tol)
-        return encode(X, D, alpha, tol=self.tol, n_threads=threads_of_estimator(self.n_jobs))
+        rules = {"tol": self.tol, "n_threads": threads_of_estimator(self.n_jobs)}
+        Z, gaps = codes_of_observed(encode, X, D.astype(X.dtype), self._alpha(X.shape[1]), **rules)
+        warn_of_missed(gaps, self.tol)
+        return Z
 
     def _require_features(self, X, D):
         if X.shape[1] != D.shape[1]:

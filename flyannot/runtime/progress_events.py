@@ -41,7 +41,12 @@ def kernel_compiles():
         on_compile()
     elif not _said["compiles"]:
         _said["compiles"] = True
-        if log.hasHandlers():
-            log.info(_COMPILES)
-        else:  # in Python, where nobody set up logging: who waits is told why
-            sys.stderr.write(f"flyannot: {_COMPILES}\n")
+        say(_COMPILES)
+
+
+def say(line):
+    """Log a line; in Python, where nobody set up logging, write it to stderr."""
+    if log.hasHandlers():
+        log.info(line)
+    else:
+        sys.stderr.write(f"flyannot: {line}\n")

@@ -102,8 +102,8 @@ class HeldOutSamples(NamedTuple):
     rows_of: dict  # unit -> row numbers
 
 
-def begin_rounds(source, n_atoms, plan):
-    """Initial atoms, random samples, as a `LearningProgress`; and the `HeldOutSamples` of the trace.
+def begin_rounds(source, n_atoms, plan, initial_atoms=None):
+    """Initial atoms as a `LearningProgress`; and the `HeldOutSamples` of the trace.
 
     Parameters
     ----------
@@ -114,6 +114,7 @@ def begin_rounds(source, n_atoms, plan):
         samples(rows) stored rows as an array-like of samples, which takes an integer array as index
     n_atoms : int
     plan : LearningPlan
+    initial_atoms : function of some samples and a generator, or None for random samples
 
     Raises
     ------
@@ -130,7 +131,11 @@ def begin_rounds(source, n_atoms, plan):
     is_held[order[:n_held]] = True
     by_unit = np.split(is_held, np.cumsum([len(chosen) for chosen in rows])[:-1])
     held = {int(unit): chosen[out] for unit, chosen, out in zip(units, rows, by_unit) if out.any()}
-    D = random_patches(X[np.flatnonzero(~is_held)], n_atoms, rng, positive=plan.positive.atoms)
+    learned = X[np.flatnonzero(~is_held)]
+    if initial_atoms is None:
+        D = random_patches(learned, n_atoms, rng, positive=plan.positive.atoms)
+    else:
+        D = initial_atoms(learned, rng)
     first = LearningProgress(first_atoms(D, plan.options))
     return first, HeldOutSamples(np.asarray(X[np.flatnonzero(is_held)], np.float64), held)
 

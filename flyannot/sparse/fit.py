@@ -7,6 +7,7 @@ import numpy as np
 
 from flyannot.errors import DataError
 from flyannot.sparse.coders import CODERS
+from flyannot.sparse.missing_values import by_observed_features
 from flyannot.sparse.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import duality_gap, objective
 
@@ -143,17 +144,6 @@ def record_of_epoch(X, evaluated, learner, epoch, seconds):
         n_unused_atoms=int((np.bincount(Z.indices, minlength=Z.shape[1]) == 0).sum()),
         n_visits=epoch * len(X),
     )
-
-
-def by_observed_features(X, D, lam):
-    """(rows, their observed features, the atoms there, that part of lam): all at once if none is missing."""
-    observed = ~np.isnan(X)
-    if observed.all():
-        yield slice(None), X, D, lam
-        return
-    for i in np.flatnonzero(observed.any(axis=1)):
-        there = observed[i]
-        yield slice(i, i + 1), X[i : i + 1, there], D[:, there], lam * there.mean()
 
 
 def _mean(values):

@@ -5,20 +5,51 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from flyannot.sparse.coders import CODERS
+from flyannot.sparse.coders.blocks import Codes
 
 _DEPENDENT = 1e-7  # eigenvalues of the Gram matrix below this part of the largest count as zero
 
 
 def split_missing(X):
     """(X with 0 for NaN, observed): `observed` marks what is not NaN; None where nothing is missing."""
+    observed = _observed(X)
+    return (X, None) if observed is None else (np.where(observed, X, X.dtype.type(0)), observed)
+
+
+def _observed(X):
     if not np.isnan(np.einsum("ij,ij->i", X, X)).any():
-        return X, None
-    observed = ~np.isnan(X)
-    return np.where(observed, X, X.dtype.type(0)), observed
+        return None
+    return ~np.isnan(X)
+
+
+def by_observed_features(X, D, lam):
+    """(rows, their observed features, the atoms there, that part of lam): all at once if none is missing."""
+    observed = _observed(X)
+    if observed is None:
+        yield slice(None), X, D, lam
+        return
+    for i in np.flatnonzero(observed.any(axis=1)):
+        there = observed[i]
+        yield slice(i, i + 1), X[i : i + 1, there], D[:, there], lam * there.mean()
+
+
+def codes_of_observed(encode, X, D, lam, *, tol, n_threads=1):
+    """`Codes` of every sample from its observed features; where there are none, no code.
+
+    encode : `flyannot.sparse.coders.verified.Coder`, whose parameters the others are; X may hold NaN
+    """
+    found = [Codes(sp.csr_matrix((1, len(D)), dtype=X.dtype), np.zeros(1))] * len(X)
+    for rows, Xk, Dk, lam_k in by_observed_features(X, D, lam):
+        if rows == slice(None):
+            return encode.codes(Xk, Dk, lam_k, tol=tol, n_threads=n_threads)
+        found[rows.start] = encode.codes(Xk, Dk, lam_k, tol=tol)
+    return Codes(sp.vstack([Z for Z, _ in found], format="csr"), np.concatenate([gaps for _, gaps in found]))
 
 
 def lasso_of_observed(X, observed, F, lam, tol):
     """The z that minimise 1/2 |M (x - z D)|^2 + lam s |z|_1, M the s observed features of the sample.
+
+    For learners: of codes that miss `tol` nothing is said.
 
     Parameters
     ----------
@@ -35,7 +66,7 @@ def lasso_of_observed(X, observed, F, lam, tol):
     Z : CSR matrix (n_samples, n_atoms)
     """
     if observed is None and F.shape[0] <= F.shape[1]:
-        return CODERS["cd"](X, F.T, lam * len(F), tol=tol)
+        return CODERS["cd"].codes(X, F.T, lam * len(F), tol=tol).Z
     problems = _problems(X, observed, F)
     encoded = [_lasso_in_few_dimensions(X[rows] @ F, gram, lam * s, tol) for rows, gram, s in problems]
     return encoded[0] if len(encoded) == 1 else sp.vstack(encoded, format="csr", dtype=X.dtype)
@@ -76,4 +107,4 @@ def _lasso_in_few_dimensions(Q, gram, lam, tol):
             return sp.csr_matrix(Q.shape, dtype=Q.dtype)
         roots = np.sqrt(values[there])
         L, X = vectors[:, there] * roots, Q @ vectors[:, there] / roots
-    return CODERS["cd"](X.astype(Q.dtype), L.astype(Q.dtype), lam, tol=tol, gram=gram)
+    return CODERS["cd"].codes(X.astype(Q.dtype), L.astype(Q.dtype), lam, tol=tol, gram=gram).Z

@@ -153,7 +153,6 @@ def test_codes_close_the_duality_gap(coder, X):
         (DictionaryLearning(learner_params={"n_sweep": 2}), 'Did you mean "n_sweeps"'),
         (DictionaryLearning("scc"), "Fix: name the learner: learner=.scc"),
         (DictionaryLearning(0), "n_components = 0 is not a number of atoms"),
-        (DictionaryLearning(301), "n_samples=300"),
         (DictionaryLearning(max_iter=0), "learns nothing"),
         (DictionaryLearning(dict_init=np.eye(5)), "does not fit"),
         (DictionaryLearning(alpha=-1.0), "not above 0"),
@@ -200,6 +199,11 @@ def test_no_scale_of_the_samples_changes_what_is_learned(learner, power, X):
     np.testing.assert_allclose(scaled.components_, model.components_, atol=1e-5)
     np.testing.assert_allclose(scaled.transform(X * unit) / unit, model.transform(X), atol=1e-4)
     assert scaled.gap_ == scaled.trace_[-1].gap
+
+
+def test_samples_that_are_all_zero_start_no_atom(X):
+    with pytest.raises(ValueError, match="no sample of X can start an atom"):
+        DictionaryLearning(3).fit(0 * X)
 
 
 def test_a_zero_atom_begins_as_a_sample(X):

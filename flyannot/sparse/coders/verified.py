@@ -48,9 +48,7 @@ class Coder:
     def __call__(self, X, D, lam, *, tol=1e-4, **options):
         """The codes Z; parameters, result, errors and warnings as in `flyannot.sparse.coders`."""
         Z, gaps = self.codes(X, D, lam, tol=tol, **options)
-        rows = rows_to_mend(gaps, tol)
-        if len(rows):
-            _warn_of(gaps[rows], len(gaps), tol)
+        warn_of_missed(gaps, tol)
         return Z
 
     def codes(
@@ -206,13 +204,16 @@ def _pass_over(D, norms2, lam, positive, of_support, z, r):
     return moved
 
 
-def _warn_of(gaps, n_samples, tol):
-    """Warn of the codes that miss the tolerance; gaps : theirs, as parts of 1/2 |x|^2."""
+def warn_of_missed(gaps, tol):
+    """Warn, once, if codes miss the tolerance; gaps (n_samples,) : of all, as parts of 1/2 |x|^2."""
+    missed = gaps[rows_to_mend(gaps, tol)]
+    if not len(missed):
+        return
     from sklearn.exceptions import ConvergenceWarning  # here, since it takes as long as all else
 
-    counts = f"{len(gaps):,} of {n_samples:,} codes"
+    counts = f"{len(missed):,} of {len(gaps):,} codes"
     warnings.warn(
-        f"{counts} miss tol = {tol:g}: their duality gaps are up to {gaps.max():.2g} times 1/2 |x|^2",
+        f"{counts} miss tol = {tol:g}: their duality gaps are up to {missed.max():.2g} times 1/2 |x|^2",
         ConvergenceWarning,
         stacklevel=3,
     )

@@ -1,0 +1,166 @@
+"""What scikit-learn asks of its own dictionary learning and sparse coder; docs/python.md says what of it."""
+
+import logging
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from flyannot import DictionaryLearning, SparseCoder
+from flyannot.sparse.coders import CODERS
+from flyannot.sparse.learners import LEARNERS
+from flyannot.sparse.objective import duality_gap
+from tests.planted_samples import unit_rows
+from tests.sparse.torture import problem
+
+EVERY_LEARNER = pytest.mark.parametrize("learner", LEARNERS)
+EVERY_CODER = pytest.mark.parametrize("coder", [*CODERS, "nonnegative"])
+TYPES = [(np.float32, np.float32), (np.float64, np.float64), (np.int32, np.float64), (np.int64, np.float64)]
+EVERY_TYPE = pytest.mark.parametrize(("dtype", "expected"), TYPES)
+
+
+@pytest.fixture
+def X(rng):
+    """Ten samples of eight features: fewer than most dictionaries here have atoms."""
+    return rng.normal(size=(10, 8))
+
+
+def coder_of(coder, D, **options):
+    if coder == "nonnegative":
+        return SparseCoder(D, positive_code=True, **options)
+    return SparseCoder(D, coder=coder, **options)
+
+
+def learned(X, n_atoms=12, **options):
+    return DictionaryLearning(n_atoms, **{"alpha": 0.1, "random_state": 0} | options).fit(X)
+
+
+# --- codes ---
+
+
+@EVERY_CODER
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_codes_have_a_row_a_sample_and_a_column_an_atom(coder, n_jobs, rng):
+    for n_atoms in (1, 5):
+        for n_samples in (1, 9):
+            model = coder_of(coder, rng.normal(size=(n_atoms, 8)), n_jobs=n_jobs)
+            assert model.fit_transform(rng.normal(size=(n_samples, 8))).shape == (n_samples, n_atoms)
+            assert model.n_features_in_ == 8
+
+
+@EVERY_CODER
+def test_codes_depend_on_values_alone_and_nearly_explain_for_a_small_alpha(coder, X, rng, tmp_path):
+    """Not on the order in memory, nor on whether it may be written, as a map of a file may not."""
+    np.save(tmp_path / "X.npy", X)
+    D = np.concatenate([A := unit_rows(rng.normal(size=(12, 8))), -A])
+    D.flags.writeable = False
+    model = coder_of(coder, D, alpha=1e-3, tol=1e-8)
+    Z = model.transform(X)
+    for same in (np.asfortranarray(X), np.load(tmp_path / "X.npy", mmap_mode="r"), X.tolist()):
+        assert np.array_equal(model.transform(same), Z)
+    assert np.linalg.norm(Z @ D - X) < 0.1
+    np.testing.assert_allclose(model.inverse_transform(Z), Z @ D)
+
+
+@EVERY_CODER
+@EVERY_TYPE
+def test_codes_keep_the_type_of_samples_and_hardly_depend_on_it(coder, dtype, expected, X, rng):
+    model = coder_of(coder, unit_rows(rng.normal(size=(6, 8))), alpha=0.5, tol=1e-6)
+    X = (4 * X).astype(dtype)
+    Z = model.transform(X)
+    assert Z.dtype == expected
+    np.testing.assert_allclose(Z, model.transform(X.astype(np.float64)), atol=1e-4)
+
+
+@pytest.mark.parametrize("coder", ["cd", "nonnegative", "missing values"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_codes_that_miss_the_tolerance_are_warned_of_once_a_call(coder, n_jobs, rng):
+    """With their number and the largest gap; nothing is said of those that do not miss it."""
+    X, D = problem("Hilbert-like, 97 atoms", 300, np.float64, rng)
+    model = coder_of("cd", D, alpha=1e-7, n_jobs=n_jobs)
+    if coder == "missing values":
+        X[::2, 3] = np.nan
+        model = DictionaryLearning(learner="modl", alpha=1e-7, dict_init=D, max_iter=1, n_jobs=n_jobs)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)
+            model.fit(X)
+        model.components_ = D
+    elif coder == "nonnegative":
+        model = coder_of(coder, D, alpha=1e-7, n_jobs=n_jobs)
+    model.set_params(tol=1e-13)
+    for use in (model.transform, model.score):
+        with pytest.warns(ConvergenceWarning, match=r"^\d+ of 300 codes miss .* up to \d") as said:
+            use(X)
+        assert len(said) == 1
+    missed, gap = (
+        float(said[0].message.args[0].split(word)[i].split()[0]) for word, i in ((" of", 0), ("to", 2))
+    )
+    if coder == "cd":
+        gaps = 2 * duality_gap(X, D, model.transform(X), 1e-7)
+        assert gaps.max() == pytest.approx(gap, rel=0.05, abs=1e-14) and missed >= (gaps > 1e-12).sum() > 0
+
+
+# --- learning ---
+
+
+@EVERY_LEARNER
+@pytest.mark.parametrize("n_atoms", [1, 5, 12, 30])
+def test_any_number_of_atoms_is_learned_from_ten_samples(learner, n_atoms, X):
+    for samples in (X, X[:1]):
+        model = learned(samples, n_atoms, learner=learner)
+        assert model.components_.shape == (n_atoms, 8) and model.transform(X).shape == (10, n_atoms)
+        assert len(np.unique(model.components_, axis=0)) >= min(n_atoms, len(samples))
+        assert np.linalg.norm(model.components_, axis=1).max() <= 1 + 1e-12
+        part = (
+            DictionaryLearning(n_atoms, learner=learner, random_state=0).partial_fit(samples).partial_fit(X)
+        )
+        assert part.components_.shape == (n_atoms, 8)
+
+
+@pytest.mark.parametrize(
+    "options", [{"n_shares": 2}, {"positive_dict": True}, {"n_shares": 3, "dict_init": np.eye(8)}]
+)
+def test_few_samples_are_enough_in_parts_too(options, X):
+    model = learned(X, None if "dict_init" in options else 12, max_iter=2, **options)
+    assert np.isfinite(model.components_).all() and model.components_.any(axis=1).all()
+
+
+@EVERY_LEARNER
+def test_more_atoms_than_samples_explain_these(learner, X):
+    model = learned(X, 12, learner=learner, alpha=1e-3, max_iter=20, tol=1e-8)
+    Z = model.transform(X)
+    np.testing.assert_allclose(model.inverse_transform(Z), X, atol=2e-2)
+    with pytest.raises(ValueError, match="11 components do not fit 12 atoms"):
+        model.inverse_transform(Z[:, :-1])
+
+
+@EVERY_LEARNER
+@EVERY_TYPE
+def test_atoms_keep_the_type_of_samples_and_hardly_depend_on_it(learner, dtype, expected, X):
+    X = (8 * X).astype(dtype)
+    model, other = (learned(A, 4, learner=learner, alpha=2.0) for A in (X, X.astype(np.float64)))
+    assert (model.components_.dtype, model.transform(X).dtype) == (expected, expected)
+    assert model.score(X) == pytest.approx(other.score(X), rel=1e-3)
+
+
+@EVERY_LEARNER
+def test_samples_and_first_atoms_may_be_read_only(learner, X, rng):
+    D = unit_rows(rng.normal(size=(12, 8)))
+    free = learned(X, learner=learner, dict_init=D)
+    for A in (X, D):
+        A.flags.writeable = False
+    assert np.array_equal(learned(X, learner=learner, dict_init=D).components_, free.components_)
+
+
+@pytest.mark.parametrize("n_shares", [None, 2])
+def test_verbose_says_a_line_an_epoch(n_shares, X, caplog, capsys):
+    with caplog.at_level(logging.INFO, "flyannot"):
+        model = learned(X, max_iter=3, n_shares=n_shares, verbose=True)
+        assert [line.split(":")[0] for line in caplog.messages if line.startswith("epoch")] == [
+            f"epoch {record.epoch}" for record in model.trace_
+        ]
+        model.partial_fit(X)
+    assert f"{model.trace_[-1].objective:.6g}" in caplog.text and "epoch 4" in caplog.text
+    learned(X, max_iter=3)
+    assert not capsys.readouterr().out
