@@ -74,6 +74,14 @@ def read_start(start, row, gram, atoms, codes):
     return n
 
 
+@inlined()
+def since_halved(gap, best, n_rounds):
+    """The gap when it last halved, and the rounds since, from those of the round before."""
+    if gap <= 0.5 * best:
+        best, n_rounds = gap, -1
+    return best, n_rounds + 1
+
+
 @inlined(fastmath=SUMS)
 def gap_of_sums(rest, l1, fit, largest, lam):
     """The duality gap of a code from |r|^2, |z|_1, z q and the largest |q| of all atoms."""

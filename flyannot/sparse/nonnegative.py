@@ -18,7 +18,7 @@ _AT_REST = 1e-3  # of the largest change in a pass over all atoms: less in one o
 
 
 @partial(Coder, positive=True)
-def encode_nonnegative(X, D, lam, *, squares, norms, tol, max_sweeps, start, gram, n_threads):
+def encode_nonnegative(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     """Codes of X over a fixed dictionary, none of them below zero, in float64.
 
     Parameters and result are those of every coder (`flyannot.sparse.coders`); it always begins from zero.
@@ -27,15 +27,15 @@ def encode_nonnegative(X, D, lam, *, squares, norms, tol, max_sweeps, start, gra
     ------
     Friedman et al., J. Stat. Softw. 33(1), 2010, with max(., 0) in the place of soft thresholding.
     """
-    dtype, X, D = X.dtype, X.astype(np.float64), D.astype(np.float64)
+    dtype, samples = samples.X.dtype, samples.in_float64()
+    D = samples.D
     problem = LassoProblem(gram_of(D), lam, 0.5 * tol, int(max_sweeps))
 
     def new_scratch():
         return np.empty(len(D)), np.empty(len(D))
 
-    return codes_in_blocks(
-        X, D, squares, norms, pack_columns(D), None, _encode_rows, problem, new_scratch, n_threads, dtype
-    )
+    panels = pack_columns(D)
+    return codes_in_blocks(samples, panels, None, _encode_rows, problem, new_scratch, n_threads, dtype)
 
 
 @kernel

@@ -92,9 +92,9 @@ def test_searches_that_run_out_of_steps_are_finished_by_coordinate_descent(X, D,
     n_steps = sorted(len(feature_sign_path(x, D, lam)) - 1 for x in X)
     finished = []
 
-    def spy(X_left, *args, **options):
-        finished.append(len(X_left))
-        return CODERS["cd"].solve(X_left, *args, **options)
+    def spy(samples, *args, **options):
+        finished.append(len(samples.X))
+        return CODERS["cd"].solve(samples, *args, **options)
 
     monkeypatch.setattr(feature_sign, "encode_by_cd", SimpleNamespace(solve=spy))
     for max_sweeps in (n_steps[0] - 1, n_steps[11]):

@@ -52,8 +52,8 @@ def _broken(kind):
     """A coder whose solver answers wrongly, and claims that its gaps are closed or does not know them."""
 
     @Coder
-    def encode(X, D, lam, *, squares, norms, tol, max_sweeps, start, gram, n_threads):
-        Z = np.zeros((len(X), len(D)), X.dtype)
+    def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
+        Z = np.zeros((len(samples.X), len(samples.D)), samples.X.dtype)
         Z[::2, 1] = {"zeros": 0, "nan": np.nan, "inf": np.inf, "huge": 1e20, "near": 1e-3}[kind]
         return Codes(sp.csr_matrix(Z), None)
 

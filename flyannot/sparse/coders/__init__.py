@@ -1,8 +1,9 @@
 """The table of coders.  To add one: a file beside this one and a line here.
 
-A file defines `encode`, made by `flyannot.sparse.coders.verified.Coder` of a function that gets all of the
-below checked, and |x|^2 and |d| as `squares` and `norms`.  It returns `flyannot.sparse.coders.blocks.Codes`:
-codes, and gaps or None.  They are verified, and mended where they miss the tolerance.
+A file defines `encode`, made by `flyannot.sparse.coders.verified.Coder` of a function that gets
+`flyannot.sparse.coders.blocks.LassoSamples` for X and D, and the rest of the below, checked.  It returns
+`flyannot.sparse.coders.blocks.Codes`: codes, and gaps or None.  They are verified, and mended where they miss
+the tolerance.
 
 A coder is a function
 

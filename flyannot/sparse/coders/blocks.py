@@ -9,7 +9,7 @@ from flyannot.errors import DataError, InputError
 from flyannot.runtime.resources import one_blas_thread, threads_of_one_blas
 from flyannot.sparse.kernels import SUMS, gap_of_sums, inlined, kernel, sum_squares
 from flyannot.sparse.objective import checked_lam
-from flyannot.sparse.simd.product import multiply
+from flyannot.sparse.simd.product import multiply, read_only
 from flyannot.sparse.simd.vectors import aligned_zeros
 
 BLOCK = 256  # samples per product, whose correlations stay in the cache
@@ -31,30 +31,55 @@ class LassoProblem(NamedTuple):
     max_sweeps: int
 
 
-def checked_samples(X, D, lam, gram=None):
-    """(X, D, |x|^2 of every sample): contiguous arrays, X and D of float32 if X is, else of float64.
+class LassoSamples(NamedTuple):
+    """Checked samples and atoms: contiguous, read-only, of float32 if X is, else of float64."""
+
+    X: np.ndarray  # (n_samples, n_features)
+    D: np.ndarray  # (n_atoms, n_features)
+    squares: np.ndarray  # float64 (n_samples,), |x|^2
+    norms: np.ndarray  # float64 (n_atoms,), |d|
+
+    def chosen(self, rows):
+        """Some of the samples."""
+        return self._replace(X=read_only(self.X[rows]), squares=self.squares[rows])
+
+    def in_float64(self):
+        """The same in float64."""
+        return self._replace(X=read_only(self.X, np.float64), D=read_only(self.D, np.float64))
+
+    def in_units(self, unit, atom_unit):
+        """The same with all samples and all atoms divided by a number."""
+        if (unit, atom_unit) == (1.0, 1.0):
+            return self
+        X, D = self.X / self.X.dtype.type(unit), self.D / self.D.dtype.type(atom_unit)
+        return LassoSamples(read_only(X), read_only(D), self.squares / unit**2, self.norms / atom_unit)
+
+
+def checked_samples(X, D, lam, gram=None, *, norms=None):
+    """`LassoSamples`; norms (n_atoms,) : where they are known, or not needed, and atoms go unchecked.
 
     Raises
     ------
     DataError
-        If their shapes, or that of D D^T, do not fit together, or a sample is not finite.
+        If their shapes, or that of D D^T, do not fit together, or a sample or an atom is not finite.
     InputError
         If lam is not positive.
     """
     dtype = np.float32 if np.asarray(X).dtype == np.float32 else np.float64
-    X, D = np.ascontiguousarray(X, dtype), np.ascontiguousarray(D, dtype)
+    X, D = read_only(X, dtype), read_only(D, dtype)
     if X.ndim != 2 or D.ndim != 2 or X.shape[1] != D.shape[1]:
         raise DataError(f"samples {X.shape} and atoms {D.shape} do not fit together")
     if gram is not None and np.shape(gram) != (len(D), len(D)):
         raise DataError(f"atoms {D.shape} and Gram matrix {np.shape(gram)} do not fit together")
     checked_lam(lam)
-    return X, D, finite_squares(X, "sample")
+    squares = finite_squares(X, "sample")
+    return LassoSamples(X, D, squares, np.sqrt(finite_squares(D, "atom")) if norms is None else norms)
 
 
 def finite_squares(A, what):
     """|a|^2 of every row, in float64; DataError, which says what the rows are, unless all are finite."""
     squares = np.empty(len(A))
-    sum_squares(A, squares)
+    sum_squares(read_only(A), squares)
     finite = np.isfinite(squares)
     if not finite.all():
         raise DataError(f"{what} {int(finite.argmin())} holds values that are not finite")
@@ -75,17 +100,11 @@ def over_threads(work, n, length, n_threads):
         return list(threads.map(work, slices))
 
 
-def codes_in_blocks(
-    X, D, squares, norms, panels, start, encode_rows, problem, new_scratch, n_threads, dtype=None
-):
-    """`Codes` of checked samples, block by block.
+def codes_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads, dtype=None):
+    """`Codes` of `LassoSamples`, block by block.
 
     Parameters
     ----------
-    X : float array (n_samples, n_features)
-    D : float array (n_atoms, n_features)
-    squares : float64 array (n_samples,), |x|^2
-    norms : float64 array (n_atoms,), |d|
     panels : the atoms, as `flyannot.sparse.simd.product.pack_columns` gives them
     start : CSR matrix (n_samples, n_atoms), or None
     encode_rows : kernel (Q, squares, begin, problem, scratch, codes, largest)
@@ -97,6 +116,7 @@ def codes_in_blocks(
     new_scratch : function () -> the memory of one thread
     dtype : of the codes, by default that of X; where they are rounded to it, the gaps are of the rounded ones
     """
+    X, D, squares, norms = samples
     dtype = np.dtype(dtype or X.dtype)
     n_atoms, start = len(problem.gram), _arrays_of(start, len(X), X.dtype)
     rounding = rounding_of_products(X.shape[1], dtype) * norms.max(initial=0)
@@ -104,7 +124,7 @@ def codes_in_blocks(
     def solve_every_nth(first):
         scratch, block = new_scratch(), min(BLOCK, len(X))
         Q = aligned_zeros((block, len(panels) * panels.shape[2]), X.dtype)
-        buffers = np.empty(block * n_atoms, np.int32), np.empty(block * n_atoms, X.dtype)
+        buffers = np.empty(block * n_atoms, np.uint32), np.empty(block * n_atoms, X.dtype)
         residual, solved = np.empty(X.shape[1]), []
         for at in range(first * BLOCK, len(X), n_threads * BLOCK):
             Xb, part = X[at : at + BLOCK], squares[at : at + BLOCK]
@@ -115,7 +135,8 @@ def codes_in_blocks(
                 encode_rows(Q, part, begin, problem, scratch, (bounds, *buffers), gaps)
                 if dtype != X.dtype:
                     buffers[1][: bounds[-1]] = buffers[1][: bounds[-1]].astype(dtype)
-                gaps_of_codes(Xb, D, part, norms, problem.lam, rounding, (bounds, *buffers), residual, gaps)
+                codes, lam = (bounds, *buffers), float(problem.lam)
+                gaps_of_codes(Xb, D, part, norms, lam, rounding, codes, residual, gaps)
             solved.append((gaps, np.diff(bounds), *(part[: bounds[-1]].copy() for part in buffers)))
         return solved
 

@@ -21,7 +21,7 @@ _FLOAT32_SWEEPS = 40  # real descriptors take up to ten; what takes more is left
 
 
 @Coder
-def encode(X, D, lam, *, squares, norms, tol, max_sweeps, start, gram, n_threads):
+def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     """Codes of X over a fixed dictionary, each within a stated duality gap of its minimum.
 
     Each sample minimises 1/2 |x - z D|^2 + lam |z|_1.  The atoms that violate the optimality
@@ -40,22 +40,23 @@ def encode(X, D, lam, *, squares, norms, tol, max_sweeps, start, gram, n_threads
     so that each code is visited about once.  Stopping at the first code that reaches zero: Lawson and
     Hanson, Solving Least Squares Problems, 1974, chapter 23.
     """
+    X, D = samples.X, samples.D
     gram = gram_of(D) if gram is None else np.ascontiguousarray(gram, X.dtype)
     n_sweeps = min(max_sweeps, _FLOAT32_SWEEPS) if X.dtype == np.float32 else max_sweeps
     problem = make_problem(gram, lam, 0.5 * tol, n_sweeps)
     new_scratch = partial(make_scratch, len(D), D.shape[1], X.dtype)
     panels = pack_columns(D, mirrored_order(round_up(len(D), CHUNK)))
-    found = codes_in_blocks(X, D, squares, norms, panels, start, encode_rows, problem, new_scratch, n_threads)
+    found = codes_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads)
     if X.dtype == np.float64:
         return found
-    Z, gaps = measured(found, X, D, lam, squares, tol)
+    Z, gaps = measured(found, samples, lam, tol)
     rows = rows_to_mend(gaps, tol)
     if not len(rows):
         return Codes(Z, gaps)
     # So ill-conditioned, or so small a tol, that float32 cannot tell: from the start again in float64.
     rules = {"tol": tol, "max_sweeps": max_sweeps, "gram": None, "n_threads": n_threads}
-    rules |= {"squares": squares[rows], "norms": norms, "start": None if start is None else start[rows]}
-    exact = encode.solve(X[rows].astype(np.float64), D.astype(np.float64), lam, **rules).Z.astype(np.float32)
+    rules["start"] = None if start is None else start[rows]
+    exact = encode.solve(samples.chosen(rows).in_float64(), lam, **rules).Z.astype(np.float32)
     gaps[rows] = np.nan
     return Codes(replace_rows(Z, rows, exact), gaps)
 
@@ -168,7 +169,7 @@ class FewAtoms:
         support = np.flatnonzero(z)
         begin = np.array([0, len(support)]), support.astype(np.uint32), z[support]
         scratch.n_inverted[0] = put_inverse(problem.gram, support, scratch.support)
-        first, atoms, values = np.zeros(2, np.int64), np.empty(n, np.int32), np.empty(n)
+        first, atoms, values = np.zeros(2, np.int64), np.empty(n, np.uint32), np.empty(n)
         Q, squares, codes = Q[mirrored_order(n_places)][None], np.array([square]), (first, atoms, values)
         encode_rows(Q, squares, begin, problem, scratch, codes, np.empty(1))
         solved = np.zeros(n)

@@ -23,7 +23,16 @@ from flyannot.sparse.coders.cd_support import (
     take_inverse_gram,
     worst_member,
 )
-from flyannot.sparse.kernels import SUMS, add_multiple, copy, gap_of, inlined, kernel, read_start
+from flyannot.sparse.kernels import (
+    SUMS,
+    add_multiple,
+    copy,
+    gap_of,
+    inlined,
+    kernel,
+    read_start,
+    since_halved,
+)
 from flyannot.sparse.simd.gram_rows import (
     DIGIT,
     FOUR,
@@ -70,8 +79,9 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
     the order of atoms, and returns its size and the largest |q|, or inf where the code has moved since.
     """
     gram, lam, s, support, work = problem.gram, problem.lam, scratch, scratch.support, scratch.work
-    slack, n, size = s.q.dtype.type(problem.slack * np.sqrt(square)), 0, 0
-    top, is_at_rest, best, n_stale = s.q.dtype.type(np.inf), False, np.inf, 0
+    slack = s.q.dtype.type(problem.slack * np.sqrt(square))
+    n = size = n_stale = np.int64(0)  # a literal 0 would have what is called with it compiled for that, too
+    top, is_at_rest, best = s.q.dtype.type(np.inf), False, np.inf
     for sweep in range(problem.max_sweeps):
         if n_pending > 0:
             bound, error = correlate_all(q0, s.pending, s.pending_codes, n_pending, slack, problem, s)
@@ -90,10 +100,7 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
             allowed = (AT_REST if sweep else AT_START) * problem.goal * square
             doubt = _rounding_of_gap(square, n, support, problem.norms)
             gap = gap_of(square, work.q0, work.q, support.place, support.z, n, lam, top)
-            if gap <= 0.5 * best:
-                best, n_stale = gap, 0
-            else:
-                n_stale += 1
+            best, n_stale = since_halved(gap, best, n_stale)
             is_at_rest = gap + doubt <= allowed or n_stale > PATIENCE
             is_at_rest |= max(top - lam, _violation_on(n, work, support, lam)) <= slack
             if is_at_rest:
@@ -101,7 +108,8 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
         n = _solve_set(n, n_pending, size, slack, problem, s)
         n_pending = 0
         if sweep % REBUILD == REBUILD - 1:
-            n_pending, n, size = _set_aside(n, s), 0, 0
+            n_pending = _set_aside(n, s)
+            n = size = np.int64(0)
     if n_pending == 0:
         n_pending = _set_aside(n, s)
     largest = float(top) if is_at_rest else np.inf

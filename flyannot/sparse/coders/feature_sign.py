@@ -28,7 +28,7 @@ _STUCK, _CROSSED, _FULL = 0, 1, 2  # how a step went
 
 
 @Coder
-def encode(X, D, lam, *, squares, norms, tol, max_sweeps, start, gram, n_threads):
+def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     """Codes of X over a fixed dictionary by feature-sign search, in float64.
 
     Each sample minimises 1/2 |x - z D|^2 + lam |z|_1.  A sample whose search does not end (its active
@@ -44,20 +44,18 @@ def encode(X, D, lam, *, squares, norms, tol, max_sweeps, start, gram, n_threads
     before the square.  It activates an atom only when all active codes are optimal; here, when what
     they lack is negligible.  It says nothing of dependent atoms.
     """
-    dtype, X, D = X.dtype, X.astype(np.float64), D.astype(np.float64)
+    dtype, samples = samples.X.dtype, samples.in_float64()
     is_exact = gram is not None and np.asarray(gram).dtype == np.float64
-    gram = np.ascontiguousarray(gram if is_exact else gram_of(D))
+    gram = np.ascontiguousarray(gram if is_exact else gram_of(samples.D))
     problem = LassoProblem(gram, lam, 0.5 * float(tol), int(max_sweeps))
-    new_scratch = partial(make_scratch, len(D))
-    found = codes_in_blocks(
-        X, D, squares, norms, pack_columns(D), start, encode_rows, problem, new_scratch, n_threads, dtype
-    )
+    panels, new_scratch = pack_columns(samples.D), partial(make_scratch, len(gram))
+    found = codes_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads, dtype)
     found.Z.sort_indices()
     Z, gaps = found.Z, found.gaps
     rows = rows_to_mend(gaps, tol)
     if len(rows):  # by coordinate descent, from where they stand
         rules = {"tol": tol, "max_sweeps": max_sweeps, "start": Z[rows], "gram": gram, "n_threads": n_threads}
-        solved = encode_by_cd.solve(X[rows], D, lam, squares=squares[rows], norms=norms, **rules)
+        solved = encode_by_cd.solve(samples.chosen(rows), lam, **rules)
         Z, gaps[rows] = replace_rows(Z, rows, solved.Z.astype(dtype)), np.nan
     return Codes(Z, gaps)
 
@@ -78,7 +76,7 @@ def make_scratch(n_atoms):
     """Memory for one sample at a time."""
     q, z, pull, move = (np.empty(n_atoms) for _ in range(4))
     maxima, factor = np.empty(-(-n_atoms // CHUNK)), np.empty(n_atoms * (n_atoms + 1) // 2)
-    return SignScratch(q, maxima, np.empty(n_atoms, np.int32), z, pull, move, factor)
+    return SignScratch(q, maxima, np.empty(n_atoms, np.uint32), z, pull, move, factor)
 
 
 @kernel
@@ -102,7 +100,7 @@ def search_signs(q0, square, n, problem, scratch):
     gram, lam, _, _ = problem
     q, maxima, atoms, z, _, _, factor = scratch
     slack, part, n_refined = SLACK * np.finfo(np.float64).eps * _chunk_maxima(q0, maxima), 1.0, 0
-    _factorise(gram, atoms[:n], 0, factor)
+    _factorise(gram, atoms[:n], np.int64(0), factor)
     for _ in range(problem.max_sweeps):
         _refresh_correlations(q0, gram, atoms, z, n, q)
         largest = _chunk_maxima(q, maxima)

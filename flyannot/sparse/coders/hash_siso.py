@@ -44,6 +44,7 @@ from flyannot.sparse.coders.blocks import checked_samples, finite_squares, over_
 from flyannot.sparse.coders.cd import FewAtoms
 from flyannot.sparse.coders.siso_rounds import largest_correlations, largest_correlations_among
 from flyannot.sparse.coders.verified import Coder
+from flyannot.sparse.kernels import since_halved
 
 ENDINGS = ("solve", "certify", "none")
 _SEED = 2013  # of an index that the caller did not bring
@@ -190,7 +191,7 @@ class HashSearch:
 
 
 @Coder
-def encode(X, D, lam, *, squares, norms, tol, max_sweeps, start, gram, n_threads, search=None):
+def encode(samples, lam, *, gram, n_threads, search=None, **rules):
     """Codes of X over very many atoms, found through hash cells and completed by SISO.
 
     Parameters and result are those of every coder (`flyannot.sparse.coders`).  `gram` is only checked.
@@ -202,9 +203,8 @@ def encode(X, D, lam, *, squares, norms, tol, max_sweeps, start, gram, n_threads
     Huang et al., ACM Multimedia 2013, algorithm 1.  They take an empty answer of the hash for the
     minimum; we pass over all atoms before we believe it.
     """
-    search = search or HashSearch(build_index(D, np.random.default_rng(_SEED), n_threads=n_threads))
-    solution = solve(X, D, lam, search, tol=tol, max_sweeps=max_sweeps, start=start, n_threads=n_threads)
-    return siso.codes_of(solution, X.shape[1], squares, norms)
+    search = search or HashSearch(build_index(samples.D, np.random.default_rng(_SEED), n_threads=n_threads))
+    return siso.codes_of(_solution_of(samples, lam, search, n_threads=n_threads, **rules), samples)
 
 
 def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1):
@@ -220,7 +220,13 @@ def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000, start=None, n_threads
     DataError
         As `flyannot.sparse.coders.siso.encode`; with the ending "none" the atoms are not checked.
     """
-    X, D, _ = checked_samples(X, D, lam)
+    norms = np.zeros(0) if search.ending == "none" else None  # they would take longer than the codes
+    rules = {"tol": tol, "max_sweeps": max_sweeps, "start": start, "n_threads": n_threads}
+    return _solution_of(checked_samples(X, D, lam, norms=norms), lam, search, **rules)
+
+
+def _solution_of(samples, lam, search, *, tol, max_sweeps, start, n_threads):
+    X, D, _, _ = samples
     if search.ending not in ENDINGS:
         raise InputError(
             f'hash-siso cannot end with "{search.ending}"', fix=f"choose from: {', '.join(ENDINGS)}"
@@ -244,14 +250,14 @@ def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000, start=None, n_threads
     n_rounds = np.array([n for _, n in searched], int)
     if search.ending == "none":
         return siso.SISOSolution(Z.astype(X.dtype), np.full(len(X), np.nan), n_rounds, np.zeros(len(X), int))
-    n_sweeps = max_sweeps if search.ending == "solve" else 1
-    ended = siso.solve(X, D, lam, tol=tol, max_sweeps=n_sweeps, start=Z, gram=gram, n_threads=n_threads)
+    rules = {"max_sweeps": max_sweeps if search.ending == "solve" else 1, "gram": gram}
+    ended = siso.solution_of(samples, lam, tol=tol, start=Z, n_threads=n_threads, **rules)
     return siso.SISOSolution(ended.Z, ended.gaps, ended.n_rounds + n_rounds, ended.n_passes)
 
 
 def _search_cells(x, code, problem, search, seen, small):
     """The code of one sample when the cells give no more atoms, and the rounds that it took."""
-    best, halved = np.inf, 0  # the gap when it last halved, and in which round
+    best, n_stale = np.inf, 0
     for n_rounds in range(problem.max_sweeps):
         r = siso_rounds.residual_of_code(x, code, problem.D)
         if not r.any() or not len(problem.D):
@@ -261,9 +267,8 @@ def _search_cells(x, code, problem, search, seen, small):
             problem.D, r, problem.lam, problem.top_k, code[0], chosen
         )
         gap = siso_rounds.gap_of_residual(x, r, code[1], largest, problem.lam)  # as far as the cells show it
-        if gap <= 0.5 * best:
-            best, halved = gap, n_rounds
-        is_stuck = not len(joining) or n_rounds > halved + siso_rounds.PATIENCE
+        best, n_stale = since_halved(gap, best, n_stale)
+        is_stuck = not len(joining) or n_stale > siso_rounds.PATIENCE
         if is_stuck or gap <= siso_rounds.allowed_gap(x, problem):
             return code, n_rounds
         code = siso_rounds.solve_active(x, code, joining, gap, problem, small)

@@ -18,7 +18,6 @@ from flyannot.sparse.coders import siso_bounded
 from flyannot.sparse.coders.blocks import (
     Codes,
     checked_samples,
-    finite_squares,
     over_threads,
     rounding_of_products,
 )
@@ -58,7 +57,7 @@ class SISOSolution:
 
 
 @Coder
-def encode(X, D, lam, *, squares, norms, tol, max_sweeps, start, gram, n_threads):
+def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     """Codes of X over very many atoms, each within a stated duality gap of its minimum.
 
     float32 atoms are compared with float32 residuals, all else in float64; the small problems are solved in
@@ -73,20 +72,26 @@ def encode(X, D, lam, *, squares, norms, tol, max_sweeps, start, gram, n_threads
     Huang et al., ACM Multimedia 2013, algorithm 1 without the hashing.  Atoms join by |d_k r| > lam,
     strictly and outside the active set: their "at least" includes the set itself, and would never end.
     """
-    problem = SISOProblem(D, lam, float(tol), int(max_sweeps), gram=exact_gram(D, gram))
-    return codes_of(_solution(X, start, problem, norms, n_threads), X.shape[1], squares, norms)
+    gram = exact_gram(samples.D, gram)
+    return codes_of(
+        solution_of(
+            samples, lam, tol=tol, max_sweeps=max_sweeps, start=start, gram=gram, n_threads=n_threads
+        ),
+        samples,
+    )
 
 
 def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
     """As `encode`; returns a `SISOSolution`.  max_sweeps=1 changes no code of `start`, and finds its gap."""
-    X, D, squares = _checked(X, D, lam, gram)
-    problem = SISOProblem(D, float(lam), float(tol), int(max_sweeps), gram=exact_gram(D, gram))
-    return _solution(X, start, problem, np.sqrt(squares), n_threads)
+    samples, gram = checked_samples(X, D, lam, gram), exact_gram(D, gram)
+    rules = {"tol": tol, "max_sweeps": max_sweeps, "start": start, "gram": gram, "n_threads": n_threads}
+    return solution_of(samples, lam, **rules)
 
 
-def _solution(X, start, problem, norms, n_threads):
-    """The `SISOSolution` of checked samples; norms (n_atoms,) of the atoms."""
-    D = problem.D
+def solution_of(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
+    """The `SISOSolution` of checked samples; gram : as `exact_gram` gives it."""
+    X, D, _, norms = samples
+    problem = SISOProblem(D, float(lam), float(tol), int(max_sweeps), gram=gram)
     if len(D) < MANY_ATOMS or len(X) > FEW_SAMPLES:
         return _solved(X, start, problem, n_threads, BLOCK, solve_block)
     levels, longest = siso_bounded.levels_of_lam(D), float(norms.max())
@@ -94,13 +99,11 @@ def _solution(X, start, problem, norms, n_threads):
     return _solved(X, start, problem, n_threads, siso_bounded.block_length(D), solve_rows)
 
 
-def codes_of(solution, n_features, squares, norms):
-    """The `Codes` of a solution, whose gaps allow for rounding of codes and products in their type.
-
-    squares (n_samples,), norms (n_atoms,) : |x|^2 and |d|
-    """
+def codes_of(solution, samples):
+    """The `Codes` of a solution, whose gaps allow for rounding of codes and products in their type."""
+    X, _, squares, norms = samples
     mass = norms.max(initial=0) * np.asarray(abs(solution.Z).sum(axis=1), np.float64).ravel()
-    rounding = rounding_of_products(n_features, solution.Z.dtype)
+    rounding = rounding_of_products(X.shape[1], solution.Z.dtype)
     gaps = solution.gaps + rounding * mass * (np.sqrt(squares) + mass)
     return Codes(solution.Z, 2 * gaps / np.where(squares > 0, squares, 1))
 
@@ -110,15 +113,9 @@ def solve_with_full_passes(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, 
 
     At most `top_k` atoms join an active set in one round.
     """
-    X, D, _ = _checked(X, D, lam)
+    X, D, _, _ = checked_samples(X, D, lam)
     problem = SISOProblem(D, float(lam), float(tol), int(max_sweeps), int(top_k), exact_gram(D, None))
     return _solved(X, start, problem, n_threads, BLOCK, solve_block)
-
-
-def _checked(X, D, lam, gram=None):
-    """(X, D, squared norms of the atoms), checked."""
-    X, D, _ = checked_samples(X, D, lam, gram)
-    return X, D, finite_squares(D, "atom")
 
 
 def _solved(X, start, problem, n_threads, length, solve_rows):

@@ -9,7 +9,7 @@ import numpy as np
 
 from flyannot.runtime.compiled import compiled
 from flyannot.sparse.coders.cd import FewAtoms
-from flyannot.sparse.kernels import MAXIMA, dot
+from flyannot.sparse.kernels import MAXIMA, dot, since_halved
 from flyannot.sparse.simd.product import gram_of, multiply, pack_columns
 from flyannot.sparse.simd.vectors import LANES, aligned_zeros
 
@@ -38,7 +38,7 @@ def solve_block(X, codes, problem, small=None):
     """Codes, gaps, rounds and full passes of the samples of one block; small : FewAtoms of this thread."""
     small = small or FewAtoms(X.shape[1])
     gaps, n_rounds, n_passes = np.full(len(X), np.nan), np.zeros(len(X), int), np.zeros(len(X), int)
-    halved, best = np.zeros(len(X), int), np.full(len(X), np.inf)  # the round of the last half, and that gap
+    best, n_stale = np.full(len(X), np.inf), np.zeros(len(X), int)
     polished = set()  # samples whose code is as good as it gets on its active set, with none to join
     open_rows = np.arange(len(X))
     for n_left in reversed(range(problem.max_sweeps)):
@@ -49,9 +49,8 @@ def solve_block(X, codes, problem, small=None):
         still_open = []
         for i, r, top, new in zip(open_rows, R, largest, joining):
             gaps[i] = gap_of_residual(X[i], r, codes[i][1], top, problem.lam)
-            if gaps[i] <= 0.5 * best[i]:
-                halved[i], best[i] = n_rounds[i], gaps[i]
-            is_stuck = (not len(new) and i in polished) or n_rounds[i] > halved[i] + PATIENCE
+            best[i], n_stale[i] = since_halved(gaps[i], best[i], n_stale[i])
+            is_stuck = (not len(new) and i in polished) or n_stale[i] > PATIENCE
             if gaps[i] <= allowed_gap(X[i], problem) or not n_left or is_stuck:
                 continue
             before, codes[i] = codes[i], solve_active(X[i], codes[i], new, gaps[i], problem, small)
@@ -205,7 +204,7 @@ def _keep_largest_of(D, r, chosen, left_out, tops, atoms):
     Returns the largest |q| of the chosen atoms.
     """
     largest = 0.0
-    for k in chosen:
+    for k in chosen.astype(np.int64):
         size = abs(dot(D[k], r, len(r)))
         largest = max(largest, size)
         if size > tops[0] and not contains_atom(left_out, k):

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from flyannot.errors import DataError
-from flyannot.sparse.coders.blocks import Codes, checked_samples, finite_squares, over_threads, replace_rows
+from flyannot.sparse.coders.blocks import Codes, checked_samples, over_threads, replace_rows
 from flyannot.sparse.kernels import (
     SUMS,
     add_multiple,
@@ -36,9 +36,9 @@ _ROWS_AT_ONCE = 64  # of a thread
 class Coder:
     """A coder, which is called as `flyannot.sparse.coders` says; `codes` gives the duality gaps.
 
-    solve : its function, (X, D, lam, *, squares, norms, tol, max_sweeps, start, gram, n_threads) ->
-        `flyannot.sparse.coders.blocks.Codes`; all comes checked, and with norms that float32 can square.
-        `squares` (n_samples,) are |x|^2, `norms` (n_atoms,) are |d|, in float64.
+    solve : its function, (samples, lam, *, tol, max_sweeps, start, gram, n_threads) ->
+        `flyannot.sparse.coders.blocks.Codes`; the samples are `flyannot.sparse.coders.blocks.LassoSamples`,
+        with norms that float32 can square.
     """
 
     def __init__(self, solve, *, positive=False):
@@ -55,35 +55,34 @@ class Coder:
         self, X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, **of_the_solver
     ):
         """`Codes`: as a call, but with the duality gap of every code in the place of a warning."""
-        X, D, squares = checked_samples(X, D, lam, gram)
-        norms = np.sqrt(finite_squares(D, "atom"))
-        unit = comfortable_unit(np.sqrt(squares.max(initial=0)))
-        atom_unit = comfortable_unit(norms.max(initial=0))
+        samples = checked_samples(X, D, lam, gram)
+        unit = comfortable_unit(np.sqrt(samples.squares.max(initial=0)))
+        atom_unit = comfortable_unit(samples.norms.max(initial=0))
+        samples = samples.in_units(unit, atom_unit)
         if (unit, atom_unit) != (1.0, 1.0):
-            X, D, squares = X / X.dtype.type(unit), D / D.dtype.type(atom_unit), squares / unit**2
-            norms = norms / atom_unit
             lam = lam / (unit * atom_unit)
             start = None if start is None else start * (atom_unit / unit)
             gram = None if gram is None else gram / gram.dtype.type(atom_unit**2)
         rules = {"tol": tol, "max_sweeps": max_sweeps, "n_threads": n_threads, "start": start, "gram": gram}
-        found = self.solve(X, D, float(lam), squares=squares, norms=norms, **rules, **of_the_solver)
-        found = self._verified(found, X, D, lam, squares, tol, n_threads)
+        found = self.solve(samples, float(lam), **rules, **of_the_solver)
+        found = self._verified(found, samples, lam, tol, n_threads)
         if (unit, atom_unit) != (1.0, 1.0):
             found = Codes(_in_unit(found.Z, unit / atom_unit), found.gaps)
         return found
 
-    def _verified(self, found, X, D, lam, squares, tol, n_threads):
+    def _verified(self, found, samples, lam, tol, n_threads):
         """The same with every gap known, and where it is too wide, with better codes if there are any."""
-        is_positive, halves = self._positive, 0.5 * squares
-        Z, gaps = measured(found, X, D, lam, squares, tol, positive=is_positive)
+        is_positive = self._positive
+        Z, gaps = measured(found, samples, lam, tol, positive=is_positive)
         rows = rows_to_mend(gaps, tol)
         if not len(rows):
             return Codes(Z, gaps)
+        X, D, squares, _ = samples.chosen(rows)
         nothing = sp.csr_matrix((len(rows), len(D)), dtype=Z.dtype)
-        begun, allowed = _lower(Z[rows], nothing, X[rows], D, lam), tol * halves[rows]
-        better = descend(X[rows], D, lam, begun, allowed, positive=is_positive, n_threads=n_threads)
-        better = _lower(better, begun, X[rows], D, lam)
-        exact = duality_gap(X[rows], D, better, lam, positive=is_positive) / halves[rows]
+        begun, halves = _lower(Z[rows], nothing, X, D, lam), 0.5 * squares
+        better = descend(X, D, lam, begun, tol * halves, positive=is_positive, n_threads=n_threads)
+        better = _lower(better, begun, X, D, lam)
+        exact = duality_gap(X, D, better, lam, positive=is_positive) / halves
         taken = ~(exact > 0.5 * gaps[rows])  # else it is the same but for rounding, and stays as it is
         gaps[rows[taken]] = exact[taken]
         return Codes(replace_rows(Z, rows[taken], better[np.flatnonzero(taken)]), gaps)
@@ -94,18 +93,19 @@ def rows_to_mend(gaps, tol):
     return np.flatnonzero(~(gaps <= max(tol, _FINEST_TOL)))
 
 
-def measured(found, X, D, lam, squares, tol, *, positive=False):
+def measured(found, samples, lam, tol, *, positive=False):
     """The `Codes` with gaps measured against all atoms, where they are not known to be within tol.
 
     The gap of a code that is not finite, or whose objective is above that of no code at all, is infinite.
     """
-    gaps = np.full(len(X), np.nan) if found.gaps is None else found.gaps.copy()
+    gaps = np.full(len(samples.X), np.nan) if found.gaps is None else found.gaps.copy()
     rows = rows_to_mend(gaps, tol)
     if len(rows):
-        Z, halves = found.Z[rows], 0.5 * squares[rows]
+        X, D, squares, _ = samples.chosen(rows)
+        Z, halves = found.Z[rows], 0.5 * squares
         with np.errstate(over="ignore", invalid="ignore"):
-            exact = duality_gap(X[rows], D, Z, lam, positive=positive) / np.where(halves > 0, halves, 1)
-            is_sane = objective(X[rows], D, Z, lam) <= halves
+            exact = duality_gap(X, D, Z, lam, positive=positive) / np.where(halves > 0, halves, 1)
+            is_sane = objective(X, D, Z, lam) <= halves
         gaps[rows] = np.where(is_sane, exact, np.inf)
     return Codes(found.Z, gaps)
 
@@ -163,11 +163,11 @@ def _descend_row(x, D, norms2, lam, allowed, positive, z, r):
         gap = _refresh_residual(x, D, lam, positive, z, r)
         if gap <= allowed:
             break
-        moved = _pass_over(D, norms2, lam, positive, False, z, r)
+        moved = _pass_over(D, norms2, lam, positive, np.bool_(False), z, r)
         if moved == 0:
             break
         for _ in range(_SUPPORT_PASSES):
-            if _pass_over(D, norms2, lam, positive, True, z, r) <= _AT_REST * moved:
+            if _pass_over(D, norms2, lam, positive, np.bool_(True), z, r) <= _AT_REST * moved:
                 break
 
 

@@ -48,8 +48,15 @@ def pack_columns(D, order=None, *, few=False):
     order = np.arange(len(D)) if order is None else order
     n_lanes = LANES if few else _WIDTH[D.dtype]
     panels = aligned_zeros((-(-len(order) // n_lanes), D.shape[1], n_lanes), D.dtype)
-    _fill(np.ascontiguousarray(D), order, panels)
+    _fill(read_only(D), order, panels)
     return panels
+
+
+def read_only(A, dtype=None):
+    """A as a contiguous array that is not to be written: kernels that read it are compiled for that alone."""
+    A = np.ascontiguousarray(A, dtype).view()
+    A.flags.writeable = False
+    return A
 
 
 @compiled(_nrt=False)
@@ -84,7 +91,7 @@ def gram_of(D):
     """D D^T, symmetric to the bit, (n_atoms, n_atoms) in the type of D."""
     panels = pack_columns(D)
     gram = aligned_zeros((len(D), len(panels) * panels.shape[2]), D.dtype)
-    multiply(np.ascontiguousarray(D), panels, gram)
+    multiply(read_only(D), panels, gram)
     return np.ascontiguousarray(gram[:, : len(D)])
 
 
