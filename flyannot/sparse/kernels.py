@@ -75,7 +75,7 @@ def read_start(start, row, gram, atoms, codes):
 
 
 @inlined()
-def since_halved(gap, best, n_rounds):
+def track_gap(gap, best, n_rounds):
     """The gap when it last halved, and the rounds since, from those of the round before."""
     if gap <= 0.5 * best:
         best, n_rounds = gap, -1

@@ -12,19 +12,15 @@ _DEPENDENT = 1e-7  # eigenvalues of the Gram matrix below this part of the large
 
 def split_missing(X):
     """(X with 0 for NaN, observed): `observed` marks what is not NaN; None where nothing is missing."""
-    observed = _observed(X)
-    return (X, None) if observed is None else (np.where(observed, X, X.dtype.type(0)), observed)
-
-
-def _observed(X):
     if not np.isnan(np.einsum("ij,ij->i", X, X)).any():
-        return None
-    return ~np.isnan(X)
+        return X, None
+    observed = ~np.isnan(X)
+    return np.where(observed, X, X.dtype.type(0)), observed
 
 
 def by_observed_features(X, D, lam):
     """(rows, their observed features, the atoms there, that part of lam): all at once if none is missing."""
-    observed = _observed(X)
+    X, observed = split_missing(X)
     if observed is None:
         yield slice(None), X, D, lam
         return

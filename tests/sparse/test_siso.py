@@ -47,7 +47,7 @@ def test_the_minimum_does_not_depend_on_how_many_atoms_join(top_k, rng):
     X, D = crowded(rng)
     solved = siso.solve_with_full_passes(X, D, 0.02, tol=1e-10, top_k=top_k)
     assert (solved.gaps <= 0.5e-10 * (X**2).sum(axis=1)).all()
-    assert solved.is_certified
+    assert np.isfinite(solved.gaps).all()
     assert kkt_violation(X, D, solved.Z, 0.02).max() < 1e-4
 
 
@@ -106,7 +106,7 @@ def test_hash_siso_says_what_it_knows_of_its_codes(rng):
     index = build_index(D, rng, n_functions=64)
     searches = {e: HashSearch(index, n_probes=2, ending=e) for e in hash_siso.ENDINGS}
     found = {e: hash_siso.solve(X, D, 0.005, tol=1e-8, search=s) for e, s in searches.items()}
-    assert not found["none"].is_certified
+    assert np.isnan(found["none"].gaps).all()
     assert not found["none"].n_passes.any()
     assert np.allclose(
         found["certify"].gaps, duality_gap(X, D, found["none"].Z, 0.005), rtol=1e-6, atol=1e-14

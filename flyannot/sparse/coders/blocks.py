@@ -47,13 +47,6 @@ class LassoSamples(NamedTuple):
         """The same in float64."""
         return self._replace(X=read_only(self.X, np.float64), D=read_only(self.D, np.float64))
 
-    def in_units(self, unit, atom_unit):
-        """The same with all samples and all atoms divided by a number."""
-        if (unit, atom_unit) == (1.0, 1.0):
-            return self
-        X, D = self.X / self.X.dtype.type(unit), self.D / self.D.dtype.type(atom_unit)
-        return LassoSamples(read_only(X), read_only(D), self.squares / unit**2, self.norms / atom_unit)
-
 
 def checked_samples(X, D, lam, gram=None, *, norms=None):
     """`LassoSamples`; norms (n_atoms,) : where they are known, or not needed, and atoms go unchecked.

@@ -23,16 +23,7 @@ from flyannot.sparse.coders.cd_support import (
     take_inverse_gram,
     worst_member,
 )
-from flyannot.sparse.kernels import (
-    SUMS,
-    add_multiple,
-    copy,
-    gap_of,
-    inlined,
-    kernel,
-    read_start,
-    since_halved,
-)
+from flyannot.sparse.kernels import SUMS, add_multiple, copy, gap_of, inlined, kernel, read_start, track_gap
 from flyannot.sparse.simd.gram_rows import (
     DIGIT,
     FOUR,
@@ -100,7 +91,7 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
             allowed = (AT_REST if sweep else AT_START) * problem.goal * square
             doubt = _rounding_of_gap(square, n, support, problem.norms)
             gap = gap_of(square, work.q0, work.q, support.place, support.z, n, lam, top)
-            best, n_stale = since_halved(gap, best, n_stale)
+            best, n_stale = track_gap(gap, best, n_stale)
             is_at_rest = gap + doubt <= allowed or n_stale > PATIENCE
             is_at_rest |= max(top - lam, _violation_on(n, work, support, lam)) <= slack
             if is_at_rest:

@@ -6,12 +6,9 @@ handed to SISO, which passes over all atoms until the duality gap is what was as
 SISO's to that gap.  One pass that only certifies the gap of what hashing found, or none, may be chosen
 instead.
 
-What that is worth, measured on a million descriptors (benchmark siso: 128 features, lam = 0.002 of the
-largest product, single queries).  Hashing alone was 11 times as fast as SISO with a full pass in every
-round, its time grew as n^0.4 from 10^4 atoms on, and its objective stood 12 % above the minimum.  With SISO
-to end, it was 3 times as fast and no faster than SISO alone, which spares passes by itself
-(`flyannot.sparse.coders.siso_bounded`). 64 samples at once share every pass: SISO then took no longer for
-each than hashing alone.
+Measured on a million descriptors (benchmark siso, single queries): hashing alone was 11 times as fast as SISO
+with a full pass in every round, and its objective stood 12 % above the minimum.  With SISO to end, it was no
+faster than SISO alone, which spares passes by itself (`flyannot.sparse.coders.siso_bounded`).
 
 How atoms are hashed
 --------------------
@@ -44,7 +41,7 @@ from flyannot.sparse.coders.blocks import checked_samples, finite_squares, over_
 from flyannot.sparse.coders.cd import FewAtoms
 from flyannot.sparse.coders.siso_rounds import largest_correlations, largest_correlations_among
 from flyannot.sparse.coders.verified import Coder
-from flyannot.sparse.kernels import since_halved
+from flyannot.sparse.kernels import track_gap
 
 ENDINGS = ("solve", "certify", "none")
 _SEED = 2013  # of an index that the caller did not bring
@@ -210,7 +207,7 @@ def encode(samples, lam, *, gram, n_threads, search=None, **rules):
 def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1):
     """As `encode`; returns a `flyannot.sparse.coders.siso.SISOSolution`.
 
-    With the ending "none" its gaps are nan and `is_certified` is false.  Its rounds are those of the
+    With the ending "none" its gaps are nan.  Its rounds are those of the
     search and of the ending.
 
     Raises
@@ -267,7 +264,7 @@ def _search_cells(x, code, problem, search, seen, small):
             problem.D, r, problem.lam, problem.top_k, code[0], chosen
         )
         gap = siso_rounds.gap_of_residual(x, r, code[1], largest, problem.lam)  # as far as the cells show it
-        best, n_stale = since_halved(gap, best, n_stale)
+        best, n_stale = track_gap(gap, best, n_stale)
         is_stuck = not len(joining) or n_stale > siso_rounds.PATIENCE
         if is_stuck or gap <= siso_rounds.allowed_gap(x, problem):
             return code, n_rounds

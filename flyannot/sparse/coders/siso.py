@@ -50,14 +50,9 @@ class SISOSolution:
     n_rounds: np.ndarray
     n_passes: np.ndarray
 
-    @property
-    def is_certified(self):
-        """Whether the gap of every code is known."""
-        return not np.isnan(self.gaps).any()
-
 
 @Coder
-def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
+def encode(samples, lam, *, gram, **rules):
     """Codes of X over very many atoms, each within a stated duality gap of its minimum.
 
     float32 atoms are compared with float32 residuals, all else in float64; the small problems are solved in
@@ -72,13 +67,7 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     Huang et al., ACM Multimedia 2013, algorithm 1 without the hashing.  Atoms join by |d_k r| > lam,
     strictly and outside the active set: their "at least" includes the set itself, and would never end.
     """
-    gram = exact_gram(samples.D, gram)
-    return codes_of(
-        solution_of(
-            samples, lam, tol=tol, max_sweeps=max_sweeps, start=start, gram=gram, n_threads=n_threads
-        ),
-        samples,
-    )
+    return codes_of(solution_of(samples, lam, gram=exact_gram(samples.D, gram), **rules), samples)
 
 
 def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):

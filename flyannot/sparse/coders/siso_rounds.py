@@ -9,7 +9,7 @@ import numpy as np
 
 from flyannot.runtime.compiled import compiled
 from flyannot.sparse.coders.cd import FewAtoms
-from flyannot.sparse.kernels import MAXIMA, dot, since_halved
+from flyannot.sparse.kernels import MAXIMA, dot, track_gap
 from flyannot.sparse.simd.product import gram_of, multiply, pack_columns
 from flyannot.sparse.simd.vectors import LANES, aligned_zeros
 
@@ -49,7 +49,7 @@ def solve_block(X, codes, problem, small=None):
         still_open = []
         for i, r, top, new in zip(open_rows, R, largest, joining):
             gaps[i] = gap_of_residual(X[i], r, codes[i][1], top, problem.lam)
-            best[i], n_stale[i] = since_halved(gaps[i], best[i], n_stale[i])
+            best[i], n_stale[i] = track_gap(gaps[i], best[i], n_stale[i])
             is_stuck = (not len(new) and i in polished) or n_stale[i] > PATIENCE
             if gaps[i] <= allowed_gap(X[i], problem) or not n_left or is_stuck:
                 continue

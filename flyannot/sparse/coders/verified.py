@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from flyannot.errors import DataError
-from flyannot.sparse.coders.blocks import Codes, checked_samples, over_threads, replace_rows
+from flyannot.sparse.coders.blocks import Codes, LassoSamples, checked_samples, over_threads, replace_rows
 from flyannot.sparse.kernels import (
     SUMS,
     add_multiple,
@@ -24,6 +24,7 @@ from flyannot.sparse.kernels import (
     soft_threshold,
 )
 from flyannot.sparse.objective import duality_gap, objective
+from flyannot.sparse.simd.product import read_only
 
 _FINEST_TOL = 32 * np.finfo(np.float64).eps  # a gap below that is rounding
 _COMFORTABLE = 2.0**20  # norms from its inverse to it are left as they are
@@ -58,8 +59,10 @@ class Coder:
         samples = checked_samples(X, D, lam, gram)
         unit = comfortable_unit(np.sqrt(samples.squares.max(initial=0)))
         atom_unit = comfortable_unit(samples.norms.max(initial=0))
-        samples = samples.in_units(unit, atom_unit)
         if (unit, atom_unit) != (1.0, 1.0):
+            X, D, squares, norms = samples
+            X, D = read_only(X / X.dtype.type(unit)), read_only(D / D.dtype.type(atom_unit))
+            samples = LassoSamples(X, D, squares / unit**2, norms / atom_unit)
             lam = lam / (unit * atom_unit)
             start = None if start is None else start * (atom_unit / unit)
             gram = None if gram is None else gram / gram.dtype.type(atom_unit**2)
