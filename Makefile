@@ -4,11 +4,12 @@ VENV := .venv
 RECORD := --papers
 RUN := $(VENV)/bin/python -m
 INSTALLED := $(VENV)/.installed
+INDEXED := tests/sparse/test_torture.py tests/sparse/test_learners.py
 HIDDEN := tests/runtime tests/store tests/steps tests/cli
 FOR_TESTS := $(VENV)/.installed-for-tests
 SNAKEMAKE := $(VENV)/snakemake/.installed
 
-.PHONY: demo test platforms lint mutants campaign pictures bench reproduce-tables record clean
+.PHONY: demo test bounds platforms lint mutants campaign pictures bench reproduce-tables record clean
 
 demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "The whole chain on synthetic embryos, step by step: about a minute."
@@ -23,6 +24,9 @@ demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 
 test: lint $(SNAKEMAKE)  ## lint, then tests and doctests; those that need the real data skip where it is absent
 	$(RUN) pytest -n auto --maxprocesses 4
+
+bounds: $(FOR_TESTS)  ## coders and learners with every index of their kernels checked; vector code (sparse/simd) is not
+	NUMBA_BOUNDSCHECK=1 $(RUN) pytest -n auto --maxprocesses 4 $(INDEXED)
 
 platforms: $(FOR_TESTS)  ## the tests of files, steps and commands with Linux-only names hidden: as macOS, as Windows
 	PYTHONPATH=$(CURDIR)/tests/platforms/macos $(RUN) pytest -n auto --maxprocesses 4 -m "not not_on_macos" $(HIDDEN)

@@ -129,6 +129,7 @@ class _Place:
     def __init__(self, py_func, py_file):
         folder = Path(py_file).resolve().parent
         name = f"{folder.name}_{hashlib.sha256(str(folder).encode()).hexdigest()[:32]}"
+        name += "_bounds" * bool(numba.config.BOUNDSCHECK)  # kernels that check places are others
         self._path, self._line = str(_chosen_folder() / name), py_func.__code__.co_firstlineno
 
     @classmethod

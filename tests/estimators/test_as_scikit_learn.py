@@ -164,3 +164,24 @@ def test_verbose_says_a_line_an_epoch(n_shares, X, caplog, capsys):
     assert f"{model.trace_[-1].objective:.6g}" in caplog.text and "epoch 4" in caplog.text
     learned(X, max_iter=3)
     assert not capsys.readouterr().out
+
+
+# --- what hurts ---
+
+
+@EVERY_LEARNER
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["Hilbert-like, 97 atoms", "duplicates", "zero atoms", "rank 3"])
+def test_learning_from_what_hurts_ends_no_higher_than_it_began(learner, dtype, name, rng):
+    """Samples from nearly singular atoms, repeated and zero, of any scale; atoms stay finite, in the ball."""
+    X, D = problem(name, 60, np.float64, rng)
+    X = np.concatenate([X, X[:10], 0 * X[:5], 1e-12 * X[:5]])
+    for scale in (1.0, 1e-30, 1e30):
+        scaled, alpha = (scale * X).astype(dtype), 0.05 * scale
+        model = learned(scaled, len(D), learner=learner, alpha=alpha, dict_init=D, max_iter=2)
+        norms = np.linalg.norm(model.components_.astype(np.float64), axis=1)
+        assert np.isfinite(norms).all() and norms.max() <= 1 + 4 * np.finfo(dtype).eps
+        began = SparseCoder(D, alpha=alpha, tol=1e-3).score(scaled)
+        model.set_params(tol=1e-3)
+        assert model.score(scaled) >= began * (1 + 1e-3), "scores are negative"
+        assert abs(model.gap_) <= 1e-5 * scale**2

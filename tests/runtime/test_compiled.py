@@ -35,6 +35,16 @@ def test_kernels_need_neither_home_nor_a_cache_folder(tmp_path):
         assert said_by(KERNEL, **environment) == "[1.0, 1.0]"
 
 
+def test_kernels_whose_indices_are_checked_are_others(tmp_path):
+    """As `make bounds` has them: none of those without the check is taken in their place."""
+    beyond = (
+        "import numpy as np; from flyannot.sparse.kernels import sum_squares\n"
+        "try: sum_squares(np.ones((3, 2)), np.ones(4)[:2])\nexcept IndexError: print('found')"
+    )
+    for checked, said in (("0", ""), ("1", "found"), ("0", "")):
+        assert said_by(beyond, NUMBA_BOUNDSCHECK=checked, FLYANNOT_CACHE=str(tmp_path)) == said
+
+
 def test_a_damaged_cache_of_kernels_heals(chain, tmp_path, rng, trials):
     """Every file of the cache is spoiled; the next run works, and the one after it too."""
     cache = tmp_path / "cache"
