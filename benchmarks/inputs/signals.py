@@ -49,6 +49,19 @@ def photograph_patches(rng, n, patch_px, *, dtype=np.float64):
     return X[:n_kept], Source(text)
 
 
+def planted_signals(rng, n, n_features, n_atoms, *, n_nonzeros=10, noise=0.1):
+    """Float32 (n, n_features) of Gaussian atoms and codes, centred, of norm 1, and their `Source`."""
+    D = rng.normal(size=(n_atoms, n_features)) / np.sqrt(n_features)
+    X = np.empty((n, n_features), np.float32)
+    for rows in np.array_split(np.arange(n), n // _BLOCK + 1):
+        Z = (rng.random((len(rows), n_atoms)) < n_nonzeros / n_atoms) * rng.normal(size=(len(rows), n_atoms))
+        signals = Z @ D
+        sizes = np.linalg.norm(signals, axis=1, keepdims=True) / np.sqrt(n_features)
+        X[rows] = unit_signals(signals + noise * sizes * rng.normal(size=signals.shape))
+    text = f"{n:,} samples of {n_features:,} features, sparse in {n_atoms} Gaussian atoms, a tenth noise"
+    return X, Source(text, "synthetic")
+
+
 def _embryo_patches(setup, n):
     """SIFT descriptors of embryo patches, centred, of norm 1: float64 (n, 128), `Source`."""
     given = patches_of(setup, n, "4-6")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.compare_methods import Method, compare_methods
-from benchmarks.findings import Comparison, Finding, Size, Target, all_of
+from benchmarks.findings import Comparison, Finding, Size, all_of
 from benchmarks.inputs.signals import NATURAL, stimuli
 from benchmarks.items import paper_values
 from benchmarks.lee.claims import CD, CONJUGATE, GRAFTING, LARS, QP, SIGN, SLOW_LARS
@@ -38,15 +38,12 @@ def measure_solvers(setup):
         sources.append(source)
         found = compare_methods(setup, list(_methods(setup, name, X)))
         rows += _relative_to_best([{"signal": name} | row for row in found])
-    lars = [row["us_per_sample"] for row in rows.where(who=LARS)]
-    over = None if None in lars else min(np.divide(lars, rows.column("us_per_sample", who=SIGN)))
     return Finding(
         source=all_of(sources),
         size=Size("samples of each signal", max(rows.column("n"))),
         variant=f"coders of flyannot.sparse.coders at tol {_TOL:g}, float64, cold start, "
         f"{setup.sizes['n_atoms']} atoms, lam 1.2/sqrt(p); lars is SPAMS's, compiled as ours are; beside it "
         f"scikit-learn's; qp is L-BFGS-B on z = u - v with u, v >= 0, for {_N_QP} samples",
-        targets=[Target("compiled LARS over our feature-sign search, the least", over, 1)],
         comparisons=list(_comparisons(rows)),
         rows=rows,
         panels=[rows.panel("Time of a code", "who", "signal", "us_per_sample", "", "us", y_log=True)],

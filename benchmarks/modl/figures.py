@@ -3,14 +3,13 @@
 Figures 1 and 3 are over reductions, by processor time and by records; Figure 5 is over the weights t^-beta.
 """
 
-from benchmarks.findings import Comparison, Finding, Size, Target, all_of
+from benchmarks.findings import Comparison, Finding, Size, all_of
 from benchmarks.items import paper_values
-from benchmarks.modl.cases import BATCH_SIZE, EMBRYOS, OURS, PAPERS, cases
+from benchmarks.modl.cases import BATCH_SIZE, PAPERS, cases
 from benchmarks.modl.claims import ratio_to_reach, seconds_to_converge
 from benchmarks.rows import Rows
 
 _REDUCTIONS = (1, 4, 8, 12)  # as in the paper
-_TARGETS = ((8, 6), (12, 8))  # r, and how many times cheaper an epoch of pictures should be
 _LEAST_BETA = 0.76  # the theory, and our learner, want beta above 0.75
 _REDUCTION_OF_BETA = 4
 _OBJECTIVE = "test objective"
@@ -33,7 +32,7 @@ def measure_time(setup):
         for r, hours in paper[f"hours_{lam}_lam"].items()
     ]
     compared += _beside(paper, found)
-    return _finding(found, _rows(found), panels=panels, comparisons=compared, targets=list(_targets(found)))
+    return _finding(found, _rows(found), panels=panels, comparisons=compared)
 
 
 def measure_records(setup):
@@ -98,16 +97,6 @@ def _beside(paper, found):
             ours = None if None in ends else ends[0] / ends[1]
             text = f"time to converge over that with {more.lam / less.lam:g} times the lam"
             yield Comparison(f"{text}, r={r}, {less.name}", "x", low[str(r)] / high[str(r)], ours)
-
-
-def _targets(found):
-    for case, by_r in found.items():
-        for r, bound in _TARGETS if case.data == EMBRYOS and case.history == OURS else ():
-            cheaper = by_r[1][-1]["seconds"] / by_r[r][-1]["seconds"]
-            yield Target(f"an epoch of whole pictures over one of a {r}th of their pixels", cheaper, bound)
-            text = f"objective with a {r}th of the pixels at a time over all"
-            over = by_r[r][-1]["objective"] / by_r[1][-1]["objective"]
-            yield Target(text, over, 1.02, at_least=False)
 
 
 def measure_weights(setup):

@@ -57,7 +57,8 @@ def own_records(folder):
         record = _record(folder, item)
         if record is not None:
             if item in gone:
-                why = f"{retired['items'][item.name]['decided']} The code is in commit {retired['commit']}."
+                entry = retired | retired["items"][item.name]
+                why = f"{entry['decided']} The code is in commit {entry['commit']}."
                 finding = replace(record.finding, notes=[*record.finding.notes, why])
                 record = replace(record, finding=finding)
             yield item, record

@@ -19,6 +19,8 @@ class Reference(NamedTuple):
 REFERENCES = {
     "spams": Reference("spams", "spams-bin", "pip install 'flyannot[bench]'"),
     "scikit-learn": Reference("sklearn", "scikit-learn", "pip install scikit-learn"),
+    "celer": Reference("celer", "celer", "pip install 'flyannot[bench]'"),
+    "skglm": Reference("skglm", "skglm", "pip install 'flyannot[bench]'"),
     "opencv": Reference("cv2", "opencv-python-headless", "pip install opencv-python-headless"),
 }
 

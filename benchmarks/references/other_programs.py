@@ -1,4 +1,4 @@
-"""Other programs: SPAMS, scikit-learn and OpenCV, as the comparisons call them.
+"""Other programs: SPAMS, scikit-learn, celer, skglm and OpenCV, as the comparisons call them.
 
 Each is imported where it is called, for not every machine has them.  SPAMS works in float32, its quicker
 type.  OpenCV rounds the centre of a patch, which lies between pixels, to a whole pixel (here the next one
@@ -11,7 +11,6 @@ from contextlib import contextmanager
 import numpy as np
 
 from benchmarks.measures import Stopwatch, graded_codes, graded_dictionary, normalised_patches, timed
-from flyannot.descriptors.sift import normalise_descriptors
 
 _N_WARM = 64  # patches of a first small run
 
@@ -20,7 +19,7 @@ def learn_by_spams(patches, held, initial, lam, n, n_epochs, batch_size):
     """Learn by trainDL, online, from the first n patches."""
     import spams
 
-    X, D = normalise_descriptors(np.load(patches, mmap_mode="r")[:n]).T, np.asfortranarray(np.load(initial).T)
+    X, D = normalised_patches(patches, slice(n)).T, np.asfortranarray(np.load(initial).T)
     options = {"lambda1": lam, "lambda2": 0.0, "mode": 2, "batchsize": batch_size, "numThreads": 1}
     spams.trainDL(X[:, :_N_WARM], D=D.copy("F"), iter=1, verbose=False, **options)
     n_steps = n_epochs * -(-X.shape[1] // batch_size)
@@ -49,7 +48,7 @@ def time_codes_at_batch_1(patches, initial, lam, n=16):
     import spams
 
     D = np.asfortranarray(np.load(initial).T)
-    X = np.asfortranarray(normalise_descriptors(np.load(patches, mmap_mode="r")[:n]).T)
+    X = np.asfortranarray(normalised_patches(patches, slice(n)).T)
     options = {"lambda1": lam, "mode": 2, "numThreads": 1}
 
     def codes():
@@ -70,7 +69,7 @@ def learn_by_scikit_learn(patches, held, initial, lam, n, n_epochs, batch_size):
     """Learn by MiniBatchDictionaryLearning, in float32, early stopping off."""
     from sklearn.decomposition import MiniBatchDictionaryLearning
 
-    X, D = normalise_descriptors(np.load(patches, mmap_mode="r")[:n]), np.load(initial)
+    X, D = normalised_patches(patches, slice(n)), np.load(initial)
     options = {"n_components": len(D), "alpha": lam, "fit_algorithm": "cd", "batch_size": batch_size}
     options |= {"dict_init": D, "random_state": 0, "max_no_improvement": None, "tol": 0.0}
     MiniBatchDictionaryLearning(max_iter=1, **options).fit(X[:_N_WARM])
@@ -89,6 +88,49 @@ def encode_by_scikit_learn(patches, dictionary, lam, n, algorithm):
     sparse_encode(X[:4], D, **options)
     with Stopwatch() as watch:
         Z = sparse_encode(X, D, **options)
+    return graded_codes(watch.seconds, X, D, Z, lam)
+
+
+def encode_by_celer(patches, dictionary, lam, n):
+    """Code the last n patches by celer_path, one at a time; at this tol their gaps are as small as ours."""
+    from celer import celer_path
+
+    X, D = normalised_patches(patches, slice(-n, None)).astype(np.float64), np.load(dictionary)
+    columns, rules = np.asfortranarray(D.T, np.float64), {"alphas": [lam / D.shape[1]], "tol": 1.5e-5}
+    return _graded_one_by_one(X, D, lam, lambda x: celer_path(columns, x, "lasso", **rules)[1][:, 0], X)
+
+
+def encode_by_skglm(patches, dictionary, lam, n):
+    """Code the last n patches by AndersonCD, one at a time; over the Gram matrix where it is smaller."""
+    from skglm.datafits import Quadratic, QuadraticHessian
+    from skglm.penalties import L1
+    from skglm.solvers import AndersonCD
+    from skglm.utils.jit_compilation import compiled_clone
+
+    X, D = (
+        normalised_patches(patches, slice(-n, None)).astype(np.float64),
+        np.load(dictionary).astype(np.float64),
+    )
+    if len(D) > D.shape[1]:
+        matrix, targets, alpha, tol, fit = np.asfortranarray(D.T), X, lam / D.shape[1], 1e-2, Quadratic()
+    else:
+        matrix, targets, alpha, tol, fit = D @ D.T, -X @ D.T, lam, 3e-4, QuadraticHessian()
+    fit, penalty = compiled_clone(fit), compiled_clone(L1(alpha))
+    solver = AndersonCD(tol=tol * alpha, fit_intercept=False, ws_strategy="fixpoint")
+
+    def code(target):
+        fit.initialize(matrix, target)
+        return solver._solve(matrix, target, fit, penalty)[0]
+
+    return _graded_one_by_one(X, D, lam, code, targets)
+
+
+def _graded_one_by_one(X, D, lam, code, targets):
+    """`graded_codes` of a function that codes one sample, or one row of what is made of all samples."""
+    with _without_warnings():
+        code(targets[0])
+        with Stopwatch() as watch:
+            Z = np.array([code(target) for target in targets])
     return graded_codes(watch.seconds, X, D, Z, lam)
 
 

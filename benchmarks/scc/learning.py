@@ -91,13 +91,15 @@ def learn_dictionaries(patches, initial, lam, n, n_epochs):
     return files
 
 
-def learn(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None, is_traced=False):
+def learn(
+    patches, held, initial, lam, n, n_epochs, learner="scc", settings=None, is_traced=False, kind="float32"
+):
     """In a worker: learn by a learner of the table, or by the plain loop, from patches in memory.
 
     `trace` holds (seconds, objective) of the last epoch, or of every one.
     """
-    X = normalise_descriptors(np.load(patches, mmap_mode="r")[:n])
-    make, D = PlainSCC if learner == "plain-loop" else LEARNERS[learner], np.load(initial)
+    X, D = normalised_patches(patches, slice(n)).astype(kind), np.load(initial).astype(kind)
+    make = PlainSCC if learner == "plain-loop" else LEARNERS[learner]
     settings = settings or {}
     warm = make(D, _N_WARM, lam=lam, **settings)
     list(epochs_of(X[:_N_WARM], warm, n_epochs=2, rng=_rng(), n_evaluated=0))

@@ -80,11 +80,12 @@ def learned(setup, given, m):
 # What workers do.  The samples coded are the last n of the file: the dictionary has not seen them.
 
 
-def encode_beside_gemm(patches, dictionary, lam, n, coder, start_from=None):
+def encode_beside_gemm(patches, dictionary, lam, n, coder, start_from=None, kind="float32"):
     """Code by a coder, in turns with the bare product; `start_from` names a dictionary to warm up on."""
     X, D, encode = normalised_patches(patches, slice(-n, None)), np.load(dictionary), CODERS[coder]
+    X, D = X.astype(kind), D.astype(kind)
     start = None if start_from is None else encode(X, np.load(start_from), lam, tol=_TOL)
-    product = np.empty((len(X), len(D)), np.float32)
+    product = np.empty((len(X), len(D)), kind)
 
     def ours():
         return encode(X, D, lam, tol=_TOL, start=start)

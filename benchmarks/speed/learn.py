@@ -15,16 +15,6 @@ MAIN_SIZE = 1000  # at which a quick run measures all methods
 _BATCHES = (64, 512)
 _PATCHES_AT_BATCH_1 = 200  # at 1,000 atoms; SPAMS takes some 20 ms a patch there
 
-# us per patch and epoch of the authors' C++ program (SCC 1.1, built by hand) and of our released beside it,
-# in one run: 10,000 FlyExpress patches, ten epochs, processor time.  It is not measured again here.
-_AUTHORS_US = {500: (176.0, 8.6), 1000: (287.0, 13.4), 2000: (530.0, 20.6)}
-_AUTHORS_NOTE = (
-    "The authors' C++ program, built by hand and run once beside released (10,000 FlyExpress patches, ten "
-    "epochs, processor time), took "
-    + ", ".join(f"{theirs:g} us to {ours:g} at m={m}" for m, (theirs, ours) in _AUTHORS_US.items())
-    + "."
-)
-
 
 def measure_learning(setup):
     """All methods at every number of atoms."""
@@ -37,7 +27,6 @@ def measure_learning(setup):
         variant=f"{N_EPOCHS} epochs, lam {LAM:.4f}, float32; ratios to SCC, released",
         rows=rows,
         targets=list(_targets(rows)),
-        notes=[_AUTHORS_NOTE],
     )
 
 

@@ -17,11 +17,12 @@ from benchmarks.modl.cases import HISTORIES, Case, learn
 from benchmarks.modl.claims import error_and_time, ratio_to_reach, seconds_to_converge
 from benchmarks.records import read_record
 from benchmarks.references.classifiers import evaluate_by_libsvm
+from benchmarks.rows import Rows
 from benchmarks.scc import annotation, claims, fig_5, learning
 from benchmarks.scc.annotation import DIFFERENCES, OURS, PAPERS_OWN, Pictures
 from benchmarks.siso import annotators, growth
 from benchmarks.siso.growth import answer, missed_labels, overlapping
-from benchmarks.speed import code, sift, stream
+from benchmarks.speed import code, shapes, sift
 from benchmarks.speed.learn import methods as learning_methods
 from flyannot.classifiers.training_set import LabelledRows
 from flyannot.features.groups import Groups
@@ -43,13 +44,6 @@ def no_workers(monkeypatch):
     """Whatever is measured takes a microsecond, and ends at one objective."""
     result = {"us_per_sample": 1.0, "objective": 0.2, "n": 400, "seconds": 1.0, "trace": [[1, 0.2]]}
     monkeypatch.setattr("benchmarks.workers.run_in_worker", lambda *a, **k: dict(result))
-
-
-@pytest.fixture
-def of_noise(patches, monkeypatch):
-    """Every item learns from the patches of noise."""
-    monkeypatch.setattr(stream, "patches_of", lambda *a: patches)
-    return patches
 
 
 def test_a_row_of_learning_has_every_key(setup, patches):
@@ -315,24 +309,16 @@ def test_every_difference_of_ours_has_a_row_beside_the_papers_own_way(setup, two
     assert len(finding.claims) == 12 + 7 and all(claim.value is not None for claim in finding.claims)
 
 
-def test_a_stream_is_learned_from_by_ours_and_by_others(setup, of_noise, no_workers, no_references):
-    finding = ITEMS["stream"].finding(replace(setup, sizes={"n_atoms": 20, "limit_s": 5}))
-    ours = ["flyannot scc", "flyannot", "flyannot OL"]
-    assert [row["who"] for row in finding.rows if row["objective"]] == ours
-    assert [row["who"] for row in finding.rows if not row["objective"]] == ["SPAMS OL", "scikit-learn"]
-    (panel,) = finding.panels
-    for curve in panel.series:
-        assert curve.x == sorted(curve.x) and len(curve.x) == len(curve.y) > 0
-
-
-@pytest.mark.parametrize("who", ["spams", "scikit-learn", "ol"])
-def test_a_stream_comes_once_and_every_program_goes_on_from_part_to_part(who, patches, monkeypatch):
-    if who == "spams":
-        pytest.importorskip("spams")
-    monkeypatch.setattr(stream, "_FIRST", 100)
-    settings = patches.problem(20) | {"batch_size": 64}
-    seen = stream.learn_stream(**settings, n=patches.n, who=who, limit_s=60)["trace"]
-    assert [n for _, n, _ in seen] == [100, 200, patches.n] and seen[-1][2] < 1.05 * seen[0][2]
+def test_every_shape_is_learned_and_coded_in_both_types_and_beside_others(setup, monkeypatch):
+    monkeypatch.setattr(shapes, "SHAPES", [(4, 20, shapes.PICTURES), (4, 20, shapes.MADE)])
+    finding = ITEMS["shapes"].finding(replace(setup, sizes={"n_learn": 300, "n_coded": 40, "n_slow": 20}))
+    assert finding.source.kind == "synthetic"
+    assert {row["shape"] for row in finding.rows} == {"16/20 pictures", "16/20 made"}
+    for row in Rows(finding.rows).where(task="coding"):
+        assert row["note"].startswith("absent") or row["worst_relative_gap"] < 3e-4
+    for row in Rows(finding.rows).where(task="learning"):
+        assert row["note"].startswith("absent") or 0 < row["objective"] < 0.5
+    assert all(target.value is not None for target in finding.targets[:2])
 
 
 def test_regions_of_an_atlas_are_paired_and_their_pieces_counted():

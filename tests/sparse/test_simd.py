@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flyannot.sparse.coders.cd import encode, make_problem, make_scratch
-from flyannot.sparse.coders.cd_kernels import correlate_all, mirrored, mirrored_order
+from flyannot.sparse.coders.cd_kernels import correlate_all, mirrored
 from flyannot.sparse.kernels import kernel
 from flyannot.sparse.objective import duality_gap
 from flyannot.sparse.simd.gram_rows import append_above, largest_of_all, mirrored_place, place_of_largest
@@ -164,7 +164,7 @@ def test_correlations_err_by_no_more_than_is_said(rng, dtype, n_atoms, n, lam):
     z[atoms] = rng.normal(size=n)
     scratch, width = make_scratch(n_atoms, 12, np.dtype(dtype)), -(-n_atoms // 64) * 64
     problem = make_problem((D @ D.T).astype(dtype), lam, 1e-4, 10)
-    order, q0, padded = mirrored_order(width), np.zeros(width), np.zeros(width)
+    order, q0, padded = mirrored_place(np.arange(width)), np.zeros(width), np.zeros(width)
     q0[: len(D)], padded[: len(D)] = D @ x, D @ (x - z @ D)
     scratch.pending[:n], scratch.pending_codes[:n] = atoms, z[atoms]
     q0 = q0[order].astype(dtype)
@@ -175,7 +175,7 @@ def test_correlations_err_by_no_more_than_is_said(rng, dtype, n_atoms, n, lam):
 
 
 def test_the_mirrored_order_is_its_own_inverse():
-    order = mirrored_order(256)
+    order = mirrored_place(np.arange(256))
     assert (order[order] == np.arange(256)).all()
     assert [mirrored.py_func(place) for place in range(256)] == order.tolist()
 

@@ -9,10 +9,12 @@ from flyannot.errors import DataError, InputError
 from flyannot.runtime.resources import one_blas_thread, threads_of_one_blas
 from flyannot.sparse.kernels import SUMS, gap_of_sums, inlined, kernel, sum_squares
 from flyannot.sparse.objective import checked_lam
+from flyannot.sparse.simd.gram_rows import largest_magnitude
 from flyannot.sparse.simd.product import multiply, read_only
 from flyannot.sparse.simd.vectors import aligned_zeros
 
 BLOCK = 256  # samples per product, whose correlations stay in the cache
+_FEW = 12  # samples of one product, whose gaps are bounded anew
 
 
 class Codes(NamedTuple):
@@ -187,6 +189,46 @@ def _subtract_atoms(residual, x, D, atom, value, first, end):
         a, za = D[atom[k]], np.float64(value[k])
         for j in range(len(residual)):
             residual[j] -= za * np.float64(a[j])
+
+
+def bound_gaps_anew(found, samples, panels, lam, tol, n_threads):
+    """Bound the gaps above tol from D r, which rounds less than D x - z D D^T where r is small."""
+    (Z, gaps), (X, D, squares, norms), n_features = found, samples, samples.X.shape[1]
+    rounding = rounding_of_products(n_features, X.dtype) * norms.max(initial=0)
+
+    def bound_some(rows):
+        codes = Z.indptr[rows.start : rows.stop + 1].astype(np.int64), Z.indices, Z.data
+        R, Q = (aligned_zeros((_FEW, n), X.dtype) for n in (n_features, len(panels) * panels.shape[2]))
+        memory = np.empty(n_features), R, Q, np.empty((_FEW, 4))
+        _bound_gaps(X[rows], D, panels, squares[rows], lam, rounding, tol, codes, *memory, gaps[rows])
+
+    if not (gaps <= tol).all():
+        over_threads(bound_some, len(X), 8 * BLOCK, n_threads)
+
+
+@kernel(fastmath=SUMS)
+def _bound_gaps(X, D, panels, squares, lam, rounding, tol, codes, residual, R, Q, sums, gaps):
+    (first, atom, value), n = codes, 0
+    for i in range(len(X)):
+        if not gaps[i] <= tol:
+            _subtract_atoms(residual, X[i], D, atom, value, first[i], first[i + 1])
+            l1, rest, fit = 0.0, 0.0, 0.0
+            for k in range(first[i], first[i + 1]):
+                l1 += abs(np.float64(value[k]))
+            for j in range(len(residual)):
+                R[n, j] = residual[j]
+                rest += residual[j] * residual[j]
+                fit += (X[i, j] - residual[j]) * residual[j]
+            sums[n, 0], sums[n, 1], sums[n, 2], sums[n, 3] = i, l1, rest, fit
+            n += 1
+        if n == len(R) or i == len(X) - 1:
+            multiply(R[:n], panels, Q)
+            for l in range(n):
+                at, l1, rest, fit = np.int64(sums[l, 0]), sums[l, 1], sums[l, 2], sums[l, 3]
+                largest = np.float64(largest_magnitude(Q[l], Q.shape[1])) + rounding * np.sqrt(rest)
+                gap, half = gap_of_sums(rest, l1, fit, largest, lam), 0.5 * squares[at]
+                gaps[at] = gap / half if 0.5 * rest + lam * l1 <= half else np.inf
+            n = 0
 
 
 def _arrays_of(start, n_samples, dtype):

@@ -6,10 +6,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from flyannot.sparse.coders.blocks import Codes, codes_in_blocks, replace_rows
-from flyannot.sparse.coders.cd_kernels import encode_rows, mirrored_order, round_gram
+from flyannot.sparse.coders.blocks import Codes, bound_gaps_anew, codes_in_blocks, replace_rows
+from flyannot.sparse.coders.cd_kernels import encode_rows, round_gram
 from flyannot.sparse.coders.cd_support import DEPENDENT, Support, WorkingSet
 from flyannot.sparse.coders.verified import Coder, measured, rows_to_mend
+from flyannot.sparse.simd.gram_rows import mirrored_place
 from flyannot.sparse.simd.product import gram_of, pack_columns
 from flyannot.sparse.simd.vectors import CHUNK, LANES, aligned_zeros, round_up
 
@@ -45,10 +46,11 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     n_sweeps = min(max_sweeps, _FLOAT32_SWEEPS) if X.dtype == np.float32 else max_sweeps
     problem = make_problem(gram, lam, 0.5 * tol, n_sweeps)
     new_scratch = partial(make_scratch, len(D), D.shape[1], X.dtype)
-    panels = pack_columns(D, mirrored_order(round_up(len(D), CHUNK)))
+    panels = pack_columns(D, mirrored_place(np.arange(round_up(len(D), CHUNK))))
     found = codes_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads)
     if X.dtype == np.float64:
         return found
+    bound_gaps_anew(found, samples, panels, lam, tol, n_threads)
     Z, gaps = measured(found, samples, lam, tol)
     rows = rows_to_mend(gaps, tol)
     if not len(rows):
@@ -164,13 +166,12 @@ class FewAtoms:
         n, n_places = len(q0), round_up(len(q0), CHUNK)
         problem = make_problem(np.ascontiguousarray(gram), lam, gap / max(square, 1e-300), _MOST_SWEEPS)
         scratch = self._scratch_for(n_places)
-        Q = np.zeros(n_places)
-        Q[:n] = q0
+        Q = np.pad(q0, (0, n_places - n))[None, mirrored_place(np.arange(n_places))]
         support = np.flatnonzero(z)
         begin = np.array([0, len(support)]), support.astype(np.uint32), z[support]
         scratch.n_inverted[0] = put_inverse(problem.gram, support, scratch.support)
         first, atoms, values = np.zeros(2, np.int64), np.empty(n, np.uint32), np.empty(n)
-        Q, squares, codes = Q[mirrored_order(n_places)][None], np.array([square]), (first, atoms, values)
+        squares, codes = np.array([square]), (first, atoms, values)
         encode_rows(Q, squares, begin, problem, scratch, codes, np.empty(1))
         solved = np.zeros(n)
         solved[atoms[: first[1]]] = values[: first[1]]

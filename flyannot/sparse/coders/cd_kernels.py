@@ -20,10 +20,8 @@ from flyannot.sparse.coders.cd_support import (
     read_row,
     read_rows,
     restore_atom,
-    take_inverse_gram,
-    worst_member,
 )
-from flyannot.sparse.kernels import SUMS, add_multiple, copy, gap_of, inlined, kernel, read_start, track_gap
+from flyannot.sparse.kernels import add_multiple, copy, gap_of, inlined, kernel, read_start, track_gap
 from flyannot.sparse.simd.gram_rows import (
     DIGIT,
     FOUR,
@@ -31,6 +29,7 @@ from flyannot.sparse.simd.gram_rows import (
     largest_magnitude,
     largest_of_all,
     mirrored_place,
+    place_of_largest,
     subtract_bytes,
 )
 
@@ -78,7 +77,9 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
             bound, error = correlate_all(q0, s.pending, s.pending_codes, n_pending, slack, problem, s)
         else:
             bound, error = correlate_all(q0, support.atoms, support.z, n, slack, problem, s)
-        largest = _mask_members(size, s)
+        for i in range(size):  # of the working set q is known better
+            s.q[mirrored(s.work.atoms[i])] = 0
+        largest = largest_of_all(s.q)
         bar = max(bound, s.q.dtype.type(ENTRANTS) * largest)
         n_old, size = size, _join_set(bar, q0, size, n_pending, s)
         if n_pending > 0:
@@ -89,11 +90,10 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
         if bar <= bound and n_pending == 0:  # then all that may violate is in the set
             top = max(largest_magnitude(work.q, padded(size)), min(largest, bound) + error)
             allowed = (AT_REST if sweep else AT_START) * problem.goal * square
-            doubt = _rounding_of_gap(square, n, support, problem.norms)
+            doubt, violation = _doubts(square, n, support, problem.norms, work, lam)
             gap = gap_of(square, work.q0, work.q, support.place, support.z, n, lam, top)
             best, n_stale = track_gap(gap, best, n_stale)
-            is_at_rest = gap + doubt <= allowed or n_stale > PATIENCE
-            is_at_rest |= max(top - lam, _violation_on(n, work, support, lam)) <= slack
+            is_at_rest = gap + doubt <= allowed or n_stale > PATIENCE or max(top - lam, violation) <= slack
             if is_at_rest:
                 break
         n = _solve_set(n, n_pending, size, slack, problem, s)
@@ -107,30 +107,16 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
     return _write_sorted(s.pending, s.pending_codes, n_pending, atoms, codes), largest
 
 
-@inlined()
-def _mask_members(size, s):
-    """Set q to zero on the working set, where it is known better; returns the largest |q| of the others."""
-    for i in range(size):
-        s.q[mirrored(s.work.atoms[i])] = 0
-    return largest_of_all(s.q)
-
-
 @kernel
-def _rounding_of_gap(square, n, support, norms):
-    """What rounding in q may hide of the gap: eps times the largest terms that cancel in z q."""
-    mass = 0.0
+def _doubts(square, n, support, norms, work, lam):
+    """What rounding in q may hide of the gap, eps times the largest terms that cancel in z q; and the largest
+    |q_k - lam sign(z_k)| of the codes that are not zero.
+    """
+    mass, violation = 0.0, 0.0
     for i in range(n):
         mass += abs(support.z[i]) * norms[support.atoms[i]]
-    return 2 * np.finfo(support.z.dtype).eps * mass * (np.sqrt(square) + mass)
-
-
-@kernel
-def _violation_on(n, work, support, lam):
-    """The largest |q_k - lam sign(z_k)| of the codes that are not zero."""
-    violation = 0.0
-    for i in range(n):
         violation = max(violation, abs(work.q[support.place[i]] - lam * np.sign(support.z[i])))
-    return violation
+    return 2 * np.finfo(support.z.dtype).eps * mass * (np.sqrt(square) + mass), violation
 
 
 @inlined()
@@ -153,7 +139,11 @@ def _restore_pending(n_pending, size, gram, s):
     """
     work, n, n_left = s.work, 0, 0
     if s.n_inverted[0] == n_pending:
-        n, s.n_inverted[0] = take_inverse_gram(n_pending, s.pending_codes, size, gram, work, s.support), 0
+        n, s.n_inverted[0] = n_pending, 0  # the inverse is there already
+        for i in range(n):
+            s.support.atoms[i], s.support.place[i], s.support.z[i] = work.atoms[i], i, s.pending_codes[i]
+            work.masks[i] = 0
+        read_rows(gram, 0, n, size, work, s.support)
     for i in range(n, n_pending):
         before = n
         n = restore_atom(i, s.pending_codes[i], n, size, gram, work, s.support)
@@ -178,7 +168,7 @@ def _solve_set(n, n_left, size, slack, problem, s):
         if step < n_left:
             k, code = np.int64(s.pending[step]), s.pending_codes[step]
         else:
-            k, code = worst_member(size, work), lam - lam
+            k, code = place_of_largest(work.q_bits, work.masks, padded(size)), lam - lam
             if k < 0 or abs(work.q[k]) <= lam + slack:
                 break
         n = add_atom(k, code, n, size, lam, problem.gram, work, s.support)
@@ -208,12 +198,6 @@ def _write_sorted(pending, pending_codes, n, atoms, codes):
     return n
 
 
-# ---- coders/cd/gram_bytes.py: q = D (x - z D) = q0 - z gram for all atoms, from a copy of gram in bytes.
-#
-# The bytes of 1,000 atoms stay in the cache of a core, where gram itself does not.  Rows of 64 atoms are
-# interleaved on the way, which leaves q in what is called mirrored order.
-#
-#
 @kernel
 def round_gram(gram, norms, bytes_, scales):
     """Fill the copy of gram in bytes; no entry of row i exceeds norms[i] times the largest norm."""
@@ -242,7 +226,10 @@ def correlate_all(q0, atoms, z, n, slack, problem, s):
     if error <= COARSE * problem.lam:
         subtract_bytes(s.q, q0, unit, problem.bytes_, atoms, s.high, s.low, n, offset)
         return problem.lam - error, error
-    _refresh_correlations(q0, problem.gram, atoms, z, n, s.q)
+    copy(s.q, q0, len(s.q))
+    for i in range(n):
+        for j in range(len(problem.gram)):
+            s.q[mirrored(j)] -= z[i] * problem.gram[atoms[i], j]
     return problem.lam + slack, slack - slack
 
 
@@ -265,21 +252,3 @@ def _round_code(atoms, z, n, scales, s):
     for i in range(n, max(FOUR, (n + FOUR - 1) // FOUR * FOUR)):
         s.high[i], s.low[i] = 0, 0
     return unit, np.int32(total * np.int32(128)), kind(HALF) * spread + kind(n) * unit * kind(127 * HALF)
-
-
-def mirrored_order(n):
-    """The atom at every place of q, for n places, a multiple of 64: bits 2, 3 and 4, 5 change places.
-
-    That is how interleaving four rows twice leaves them.
-    """
-    return mirrored_place(np.arange(n))
-
-
-@kernel(fastmath=SUMS)
-def _refresh_correlations(q0, gram, atoms, z, n, q):
-    """q = q0 - z gram, in mirrored order."""
-    copy(q, q0, len(q))
-    for i in range(n):
-        row, factor = gram[atoms[i]], z[i]
-        for j in range(len(row)):
-            q[mirrored(j)] -= factor * row[j]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flyannot.sparse.kernels import SUMS, add_multiple, copy, inlined
-from flyannot.sparse.simd.gram_rows import add_outer, add_rows, gather_row, inner_product, place_of_largest
+from flyannot.sparse.simd.gram_rows import add_outer, add_rows, gather_row, inner_product
 from flyannot.sparse.simd.vectors import LANES
 
 DEPENDENT = 32.0  # roundings of |d_k|^2 below which what the support leaves of d_k counts as nothing
@@ -80,12 +80,6 @@ def correlate(n, size, work, support):
 
 
 @inlined()
-def worst_member(size, work):
-    """The place of the largest |q| among the atoms that may join; -1 where all are zero."""
-    return place_of_largest(work.q_bits, work.masks, padded(size))
-
-
-@inlined()
 def restore_atom(k, code, n, size, gram, work, support):
     """Let member k join the support with its code as it is, which need not be at its minimum.
 
@@ -97,16 +91,6 @@ def restore_atom(k, code, n, size, gram, work, support):
     if n == support.capacity or not curvature > _negligible_violation(row[k]):
         return n
     return _join_support(k, code, curvature, n, size, work, support)
-
-
-@inlined()
-def take_inverse_gram(n, codes, size, gram, work, support):
-    """Make the first n members the support, whose inverse is there already; returns its size."""
-    for i in range(n):
-        support.atoms[i], support.place[i], support.z[i] = work.atoms[i], i, codes[i]
-        work.masks[i] = 0
-    read_rows(gram, 0, n, size, work, support)
-    return n
 
 
 @inlined()
