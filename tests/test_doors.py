@@ -12,9 +12,12 @@ PACKAGE = Path(flyannot.__file__).parent
 
 # How a module opens a file by itself: the name of what it calls.
 OPENS = re.compile(
-    r"""(os\.|io\.|gzip\.|tarfile\.|Image\.)?open | zipfile\.ZipFile | h5py\.File | tifffile\.TiffFile
-    | np\.(load|loadtxt|genfromtxt|fromfile|save|savez|savez_compressed|savetxt) | (json|tomllib)\.load
-    | .*\.(read_text|read_bytes|imread|loadmat|load_workbook|read_h5ad|read_parquet|read_csv)
+    r"""(os\.|io\.|codecs\.|gzip\.|bz2\.|lzma\.|tarfile\.|Image\.)?open | open_regular | open_hdf5
+    | h5py\.File | (zipfile\.)?ZipFile | (gzip\.)?GzipFile | (tifffile\.)?TiffFile | .*\.is_(tar|zip)file
+    | np\.(load|loadtxt|genfromtxt|fromfile|memmap|save|savez|savez_compressed|savetxt) | (json|tomllib)\.load
+    | (pickle|marshal|joblib|shelve)\.(load|loads|Unpickler|open) | .*Tree\.(parse|iterparse)
+    | .*\.(read_text|read_bytes|imread|loadmat|whosmat|load_workbook|open_czi|LifFile|ParquetFile|read_table)
+    | .*\.(read_h5ad|read_zarr|read_hdf|read_excel|read_pickle|read_parquet|read_csv|read_json)
     | (?!formatter).*\.(write_text|write_bytes|to_csv|to_parquet|savefig)""",
     re.VERBOSE,
 )
@@ -24,6 +27,7 @@ DOORS = {
     "text, JSON and TOML": ("runtime/text_files.py",),
     "tables": ("runtime/tables.py",),
     "HDF5": ("store/reading.py", "store/file_cache.py", "store/description.py", "store/writing.py"),
+    "locks": ("runtime/locks.py",),
     "pictures": ("descriptors/images/image_file.py", "descriptors/images/microscope_file.py"),
     "arrays": ("dataset/importers/vectors.py",),
     "tables as others publish them": ("dataset/importers/source_tables.py",),
@@ -33,7 +37,6 @@ DOORS = {
 # Who else opens or writes a file by itself, and why that goes round no door.
 ALLOWED = {
     "runtime/compiled.py": "its own cache of kernels, each with a checksum",
-    "runtime/locks.py": "lock files",
     "runtime/system.py": "/proc, and files to be synchronised",
     "dataset/download.py": "what arrives is written beside its place, under a lock",
     "dataset/synthetic/generate.py": "a file of a new folder, which appears as a whole",
@@ -110,6 +113,25 @@ def test_outputs_are_written_by_the_engine(all_calls):
     assert_are([place for place in found if not place[0].startswith(MAKERS_OF_TASKS)], OUTPUTS_WITHOUT_A_TASK)
 
 
+def test_a_path_from_outside_is_opened_where_it_must_be_a_regular_file(all_calls):
+    """Not a pipe, which is waited for, nor a device, which has no end: other readers get an open file."""
+    paths = re.compile(r"((os|io|gzip|tarfile)\.)?open|h5py\.File|zipfile\.ZipFile|np\.load")
+    found = {
+        f"{name}: {called}({first})"
+        for name, _, called, first in all_calls
+        if paths.fullmatch(called) and opens_by_itself(called, first)
+        if name not in ALLOWED and first not in ("file", "")
+    }
+    assert found == {
+        "runtime/text_files.py: open(path)",  # after which a descriptor is looked at
+        "runtime/text_files.py: os.open(path)",
+        "runtime/tables.py: open(beside)",
+        "store/reading.py: h5py.File(path)",  # behind `open_regular`
+        "store/writing.py: h5py.File(output)",
+        "store/writing.py: open(path)",
+    }
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -121,6 +143,11 @@ def test_outputs_are_written_by_the_engine(all_calls):
         "json.load(file)",
         "path.write_bytes(b'')",
         "optional_package('anndata', 'anndata').read_h5ad(path)",
+        "parquet.ParquetFile(path)",
+        "pickle.loads(content)",
+        "openpyxl.load_workbook(path)",
+        "ElementTree.parse(path)",
+        "tifffile.TiffFile(path)",
     ],
 )
 def test_every_way_round_is_seen(call):

@@ -9,6 +9,7 @@ from flyannot.cli.shared.options import (
     execution_of,
     log,
     over_data_set_option,
+    say,
     takes,
 )
 from flyannot.steps.options import EvaluateOptions, RunOptions
@@ -41,4 +42,4 @@ def command(config, data_set, output, options, run):
         for task in row.tasks:
             run_task(task(), execution)
         evaluated.append((row.name, read_scores(row.scores), row.scores))
-    click.echo(format_ablation(evaluated, nested=options.nested))
+    say(format_ablation(evaluated, nested=options.nested))

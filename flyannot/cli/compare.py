@@ -4,7 +4,7 @@ import json
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, Command, json_option
+from flyannot.cli.shared.options import IN_FILE, Command, json_option, say
 
 
 @click.command("compare", cls=Command)
@@ -26,6 +26,4 @@ def command(first, second, as_json):
     from flyannot.steps.evaluation import compare_files
 
     comparison = compare_files(first, second)
-    click.echo(
-        json.dumps(comparison, indent=1) if as_json else format_comparison(comparison, (first, second))
-    )
+    say(json.dumps(comparison, indent=1) if as_json else format_comparison(comparison, (first, second)))

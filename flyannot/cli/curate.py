@@ -2,7 +2,7 @@
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, log, out_option
+from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, log, out_option, say
 
 
 @click.command("curate", cls=Command)
@@ -27,7 +27,7 @@ def command(tables, out, force):
     if out:
         write_curated(out, curated, tables, force=force)
         log.info("wrote %s", out)
-    click.echo(agreement_in_words(curated))
+    say(agreement_in_words(curated))
 
 
 @click.command("annotations", cls=Command)
@@ -57,7 +57,7 @@ def annotations_command(annotations, corrections, out, new_genes, force):
         annotations, corrections, out, with_new_genes=new_genes, force=force
     )
     for line in lines:
-        click.echo(line)
+        say(line)
     for sentence in sentences:
         log.info("note: %s", sentence)
     log.info("wrote %s", out)

@@ -6,7 +6,7 @@ import click
 from click.core import ParameterSource
 
 from flyannot.classifiers.options import TrainOptions
-from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, execution_of, seed_option, takes
+from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, execution_of, say, seed_option, takes
 from flyannot.errors import InputError
 from flyannot.options import kebab
 from flyannot.steps.options import EvaluateOptions, RunOptions, Selection
@@ -73,13 +73,13 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
         run_task(evaluate_task(evaluation, json_file), execution)
         result = read_scores(json_file)
     is_printed = str(json_file) == "-"
-    click.echo(
+    say(
         json_of_scores(result).rstrip()
         if is_printed
         else format_scores(result, synthetic=result["synthetic"])
     )
     if "retrieval" in result and not is_printed:
-        click.echo("\n" + retrieval_in_words(result["retrieval"]))
+        say("\n" + retrieval_in_words(result["retrieval"]))
     if nothing := nothing_evaluated(result):
         raise nothing
 

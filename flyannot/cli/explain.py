@@ -4,7 +4,7 @@ import json
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, ParsedBy, json_option, log
+from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, ParsedBy, json_option, log, say
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import StageRange
 
@@ -58,9 +58,9 @@ def command(model, images, terms, genes, stage_range, folder, force, as_json):
         if as_json:
             listed.append(_in_json(explained, names))
         else:
-            click.echo(_in_words(explained, names))
+            say(_in_words(explained, names))
     if as_json:
-        click.echo(json.dumps(listed, indent=1, ensure_ascii=False))
+        say(json.dumps(listed, indent=1, ensure_ascii=False))
     if folder is not None:
         log.info("wrote %s", folder)
 

@@ -2,7 +2,7 @@
 
 import click
 
-from flyannot.cli.shared.options import OUT_FOLDER, Command, execution_of, finish, log, takes
+from flyannot.cli.shared.options import OUT_FOLDER, Command, execution_of, finish, log, say, takes
 from flyannot.dataset.bdgp_site import FetchOptions
 from flyannot.errors import InputError
 
@@ -31,7 +31,7 @@ def command(source, folder, options, dry_run):
         ) from None
     outcome = fetch_bdgp(folder, options, execution_of(), dry_run=dry_run)
     if dry_run:
-        click.echo(outcome.summary)
+        say(outcome.summary)
         return 0
     code = finish(outcome)
     log.info("next: flyannot import %s %s -o embryos", source, folder)

@@ -12,6 +12,7 @@ from flyannot.cli.shared.options import (
     force_option,
     log,
     out_option,
+    say,
     takes,
 )
 from flyannot.dataset.importers import IMPORTERS
@@ -49,7 +50,7 @@ def _command_of(name):
 
         sources = sources if is_several else [sources]
         summary = importer.run(sources, folder, options, force=force)
-        click.echo(text_of_summary(summary))
+        say(text_of_summary(summary))
         log.info("wrote %s", folder)
 
     run.__doc__ = importer.help

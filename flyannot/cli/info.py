@@ -5,7 +5,7 @@ import json
 import click
 from click.shell_completion import get_completion_class
 
-from flyannot.cli.shared.options import Command, json_option
+from flyannot.cli.shared.options import Command, json_option, say
 
 
 @click.command("info", cls=Command)
@@ -36,7 +36,7 @@ def command(as_json, only_options, only_data_sets):
     if only_options:
         from flyannot.cli.shared.option_table import option_table
 
-        click.echo(option_table())
+        say(option_table())
         return
     if only_data_sets:
         from flyannot.dataset.public import data_set_facts as facts
@@ -46,7 +46,7 @@ def command(as_json, only_options, only_data_sets):
         from flyannot.runtime.environment import installed_environment as facts
 
     listed = facts()
-    click.echo(json.dumps(listed, indent=1) if as_json else in_words(listed))
+    say(json.dumps(listed, indent=1) if as_json else in_words(listed))
 
 
 @click.command("completion", cls=Command)
@@ -65,4 +65,4 @@ def completion_command(shell):
     from flyannot.cli import group
 
     source = get_completion_class(shell)(group, {}, "flyannot", "_FLYANNOT_COMPLETE").source()
-    click.echo(source.strip())
+    say(source.strip())

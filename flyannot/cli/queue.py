@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from flyannot.cli.shared.options import OUT_FILE, OUT_FOLDER, Command, log
+from flyannot.cli.shared.options import OUT_FILE, OUT_FOLDER, Command, log, say
 
 
 @click.command("queue", cls=Command)
@@ -39,5 +39,5 @@ def command(run, out, data_set, force):
         for note in opened.notes:
             log.info("note: %s", note)
     write_queue(out, rows, opened.inputs, force=force)
-    click.echo(queue_in_words(rows))
+    say(queue_in_words(rows))
     log.info("wrote %s", out)

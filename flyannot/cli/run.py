@@ -16,6 +16,7 @@ from flyannot.cli.shared.options import (
     finish,
     log,
     over_data_set_option,
+    say,
     settings_option,
     takes,
 )
@@ -144,7 +145,7 @@ def _carry_out(configuration, steps, execution):
             result = read_scores(outcome.path)
             nothing = nothing_evaluated(result)
             if outcome.made:
-                click.echo(format_scores(result, synthetic=result["synthetic"]))
+                say(format_scores(result, synthetic=result["synthetic"]))
         if step.name == "report" and n_made:
             scores = outcome.path.with_name("scores.json")
             log.info("done: open %s in a browser; the scores are in %s", outcome.path, scores)

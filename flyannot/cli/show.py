@@ -4,7 +4,7 @@ import json
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, Command, json_option
+from flyannot.cli.shared.options import IN_FILE, Command, json_option, say
 
 
 @click.command("show", cls=Command)
@@ -24,6 +24,6 @@ def command(file, header, as_json):
     from flyannot.steps.show import contents, file_in_words
 
     if as_json:
-        click.echo(json.dumps(contents(file), indent=1, ensure_ascii=False))
+        say(json.dumps(contents(file), indent=1, ensure_ascii=False))
     else:
-        click.echo(file_in_words(file, header=header))
+        say(file_in_words(file, header=header))

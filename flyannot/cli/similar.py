@@ -4,7 +4,7 @@ from contextlib import nullcontext
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FILE, OUT_FOLDER, Command, log, takes
+from flyannot.cli.shared.options import IN_FILE, OUT_FILE, OUT_FOLDER, Command, log, say, takes
 from flyannot.steps.options import Selection, SimilarOptions
 
 _MOST_SHOWN = 5  # genes that are printed
@@ -51,7 +51,7 @@ def command(file, queries, out, folder, data_set, options, selection, force):
         if folder:
             log.info("wrote %s", folder)
         for result in results:
-            click.echo(_in_words(result, searched))
+            say(_in_words(result, searched))
     log.info("wrote %s", out)
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from flyannot.cli.shared.options import OUT_FOLDER, Command, json_option
+from flyannot.cli.shared.options import OUT_FOLDER, Command, json_option, say
 from flyannot.runtime.wording import pluralise
 
 _N_NAMED = 5  # images that were skipped; --json has them all
@@ -31,7 +31,7 @@ def command(run, as_json):
     from flyannot.steps.runs.status import status_of_run
 
     status = status_of_run(run)
-    click.echo(json.dumps(_as_json(status), indent=1, ensure_ascii=False) if as_json else _as_table(status))
+    say(json.dumps(_as_json(status), indent=1, ensure_ascii=False) if as_json else _as_table(status))
 
 
 def _as_json(status):

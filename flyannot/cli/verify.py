@@ -6,7 +6,7 @@ import sys
 import click
 
 from flyannot.cli.shared.messages import coloured
-from flyannot.cli.shared.options import IN_FILE, Command, json_option, log
+from flyannot.cli.shared.options import IN_FILE, Command, json_option, log, say
 from flyannot.errors import FlyannotError
 
 
@@ -37,11 +37,11 @@ def command(files, as_json):
         if as_json:
             continue
         if report["whole"]:
-            click.echo(f"{coloured('whole', 'green', sys.stdout)}    {path} ({report['kind']})")
+            say(f"    {path} ({report['kind']})", head=coloured("whole", "green", sys.stdout))
         else:
-            click.echo(f"{coloured('NOT whole:', 'red', sys.stdout)} {report['error']}")
+            say(f" {report['error']}", head=coloured("NOT whole:", "red", sys.stdout))
             fields = {"message": report["error"], "fix": report["fix"]}
             log.error("Fix: %s", report["fix"], extra={"fields": fields})
     if as_json:
-        click.echo(json.dumps(reports, indent=1, ensure_ascii=False))
+        say(json.dumps(reports, indent=1, ensure_ascii=False))
     return worst

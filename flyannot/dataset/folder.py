@@ -244,11 +244,6 @@ def _used_columns(rows, required, optional):
     return columns, ([row.get(name, "") for name in columns] for row in rows)
 
 
-def printable_text(text):
-    """A text in which what no table can hold is written as an escape."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def _require_distinct(table, lines, paths):
     first = {}
     for line, path in zip(lines, paths):

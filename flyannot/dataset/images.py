@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flyannot.dataset.folder import Image, printable_text, read_images
+from flyannot.dataset.folder import Image, read_images
 from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, has_table, path_from, place_of_table
 from flyannot.descriptors.images.address import (
     address_in_file,
@@ -20,6 +20,7 @@ from flyannot.descriptors.images.address import (
     photograph_of_embryo,
 )
 from flyannot.errors import FlyannotError, InputError, did_you_mean
+from flyannot.runtime.wording import printable_text
 from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
 from flyannot.store.reading import kind_claimed
 
@@ -86,7 +87,7 @@ def images_of_files(files, stage_range):
 
 def _image_of_unknown_gene(file, name, stage_range):
     """In its name, what no table can hold is written as an escape."""
-    name = printable_text(name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"))
+    name = printable_text(name)
     return Image(file, name, "", stage_range, group=name)
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from flyannot.errors import did_you_mean
 
+_MOST_COUNT = 2**63 - 1  # that arrays can count
+
 
 class Kind:
     """What values an option takes: `name` in help, `words` in full, `parse` from any spelling, `as_json`."""
@@ -91,8 +93,8 @@ class Count(Kind):
 
     def parse(self, value):
         number = _number(int, value)
-        fits = number is not None and number >= self.least and number % self.of == 0
-        if not fits or self.most is not None and number > self.most:
+        most = _MOST_COUNT if self.most is None else self.most
+        if number is None or not self.least <= number <= most or number % self.of:
             raise ValueError(self.words)
         return number
 

@@ -112,8 +112,8 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
 
 def digest_in_page(path):
     """What a page says that it was made from; None if there is no page, "" if it is none of ours."""
-    if not path.exists():
-        return None
+    if not path.is_file():
+        return "" if path.exists() else None
     match = _MADE_FROM.search(first_bytes(path, _HEAD_BYTES).decode("utf-8", "replace"))
     return match[1] if match else ""
 

@@ -13,7 +13,7 @@ from flyannot.dataset.images import PicturesOfFile, find_pictures, likely_places
 from flyannot.dataset.paths import ANNOTATIONS, IMAGES, has_table, path_from, relative_path, table_of_data_set
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.report.templates import render
-from flyannot.runtime.digest import digest_of_file, digest_of_json
+from flyannot.runtime.digest import digest_of_file, digest_of_json, digest_of_rows
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import read_scores
 from flyannot.steps.chain import STEPS
@@ -147,7 +147,7 @@ def _annotation_tables(folder, place, model):
             yield beside
     digests = [] if model is None else model.inputs.get("annotations", [])
     for near in likely_places(folder):
-        if has_table(near, ANNOTATIONS) and digest_of_file(table_of_data_set(near, ANNOTATIONS)) in digests:
+        if has_table(near, ANNOTATIONS) and digest_of_rows(table_of_data_set(near, ANNOTATIONS)) in digests:
             yield near
 
 

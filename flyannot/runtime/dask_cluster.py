@@ -6,6 +6,7 @@ paths.  A task whose worker dies is given to another one by the scheduler, as of
 says.
 """
 
+import asyncio
 import io
 import logging
 import pickle
@@ -53,8 +54,9 @@ class DaskCluster:
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)
             warnings.filterwarnings("ignore", module="distributed")
         try:
+            distributed.utils.LoopRunner(asynchronous=False).run_sync(_greet, self.address)
             self._client = distributed.Client(address, timeout=_CONNECTS_S, set_as_default=False)
-        except OSError as error:  # TimeoutError too
+        except Exception as error:  # what is no scheduler may answer anything
             raise FlyannotError(
                 f"no scheduler answers at {address}",
                 fix="start one with: dask scheduler; or name its address with --scheduler",
@@ -140,6 +142,16 @@ class DaskCluster:
                 f"the scheduler at {self.address} has gone away",
                 fix="start it and its workers again, and run the same command; finished parts are kept",
             ) from error
+
+
+async def _greet(address):
+    """Exchange the first words with a scheduler: a client that found something else there would take long to
+    give up."""
+    from distributed import Security
+    from distributed.comm import connect
+
+    connecting = connect(address, timeout=_CONNECTS_S, **Security().get_connection_args("client"))
+    (await asyncio.wait_for(connecting, _CONNECTS_S)).abort()
 
 
 def _checked_address(text):

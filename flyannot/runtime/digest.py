@@ -6,6 +6,8 @@ import os
 import time
 from contextlib import contextmanager
 
+from flyannot.runtime.text_files import open_regular
+
 _SETTLED_S = 2.0  # a file that changed later than this before it was read may change again unseen
 _known: dict[bytes, bytes] | None = None  # of files that this process has read whole, while it remembers
 
@@ -13,9 +15,9 @@ _known: dict[bytes, bytes] | None = None  # of files that this process has read 
 def digest_of_file(path):
     """SHA-256 of a file's bytes, in hexadecimal; within `remembered_digests` each is read once."""
     if _known is None:
-        with open(path, "rb") as f:
+        with open_regular(path) as f:
             return hashlib.file_digest(f, "sha256").hexdigest()
-    with open(path, "rb") as f:
+    with open_regular(path) as f:
         before = os.fstat(f.fileno())
         if (known := _known.get(_identity(path, before))) is not None:
             return known.hex()
@@ -24,6 +26,13 @@ def digest_of_file(path):
         if is_settled and _identity(path, os.fstat(f.fileno())) == _identity(path, before):
             _known[_identity(path, before)] = digest
     return digest.hex()
+
+
+def digest_of_rows(path):
+    """SHA-256 of the lines of a table, in hexadecimal; below the first one their order does not matter."""
+    with open_regular(path) as f:
+        header, *rows = [line.rstrip(b"\r\n") for line in f] or [b""]
+    return hashlib.sha256(b"\n".join([header, *sorted(rows)])).hexdigest()
 
 
 @contextmanager
@@ -74,7 +83,10 @@ def sealed_with_digest(value):
 
 def has_own_digest(value):
     """Whether a JSON object is what `sealed_with_digest` made."""
-    return value.get("digest") == digest_of_json({k: v for k, v in value.items() if k != "digest"})
+    try:
+        return value.get("digest") == digest_of_json({k: v for k, v in value.items() if k != "digest"})
+    except (RecursionError, UnicodeEncodeError):  # nested as deep as can be read; half a surrogate pair
+        return False
 
 
 def canonical_json(value):

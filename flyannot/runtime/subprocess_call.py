@@ -4,15 +4,22 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
+from contextlib import suppress
 from multiprocessing.connection import wait
+
+import psutil
+
+_LOOKS_EVERY_S = 0.05
 
 
 class SubprocessDied(Exception):
     """The process ended, or was ended after its time, without an answer; the message says which."""
 
 
-def call_in_subprocess(function, *arguments, limit_s):
-    """What function(*arguments) returns, called in a spawned process that is killed after `limit_s` seconds.
+def call_in_subprocess(function, *arguments, limit_s, most_bytes=float("inf")):
+    """What function(*arguments) returns, called in a spawned process that is killed after `limit_s` seconds,
+    or once it is seen to hold more memory than `most_bytes`.
 
     Starting the process is not counted.  The function must be importable; its arguments, its result and its
     exceptions, which are raised here, are pickled.  SubprocessDied if the process crashed or took too long.
@@ -28,8 +35,13 @@ def call_in_subprocess(function, *arguments, limit_s):
             ours.recv()
         except EOFError:
             raise RuntimeError("a process of its own could not be started") from None
-        if not ours.poll(limit_s):
-            raise SubprocessDied(f"took more than {limit_s:g} s")
+        until = time.monotonic() + limit_s
+        while not ours.poll(min(_LOOKS_EVERY_S, limit_s)):
+            if time.monotonic() > until:
+                raise SubprocessDied(f"took more than {limit_s:g} s")
+            with suppress(psutil.Error):  # ended: the pipe says so
+                if psutil.Process(process.pid).memory_info().rss > most_bytes:
+                    raise SubprocessDied(f"took more than {most_bytes:,} bytes of memory")
         try:
             is_result, answer = ours.recv()
         except EOFError:

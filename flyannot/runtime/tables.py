@@ -16,14 +16,13 @@ from pathlib import Path
 from flyannot.errors import InputError, did_you_mean
 from flyannot.runtime.atomic_file import replacing_file
 from flyannot.runtime.environment import optional_package
-from flyannot.runtime.text_files import first_bytes
-from flyannot.runtime.wording import pluralise
+from flyannot.runtime.text_files import first_bytes, most_unpacked_bytes, open_regular
+from flyannot.runtime.wording import is_fit_for_cells, pluralise, printable_text
 
 log = logging.getLogger("flyannot")
-_GUARDED = re.compile(r"'+[=+\-@\t\r]")  # written as '=..., read as =...
-_NEEDS_GUARD = re.compile(r"'*[=+\-@\t\r]")
+_GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")  # written as '=..., read as =...
+_NEEDS_GUARD = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")  # a negative number is no formula
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _COLUMNS_SHOWN = 30  # in a message, and letters of each
 
 
@@ -53,7 +52,7 @@ def read_table(path, required, optional=(), *, meant=None):
             )
         row += [""] * (n_columns + 1 - len(row))  # one more: where the missing columns point
         cells = [row[place].strip() for place in places]
-        if not all(cells[: len(required)]) or _CONTROL.search("".join(cells)):
+        if not all(cells[: len(required)]) or not is_fit_for_cells("".join(cells)):
             _refuse(path, begins, cells, required, optional)
         yield begins, [cell[1:] if cell[:1] == "'" and _GUARDED.match(cell) else cell for cell in cells]
 
@@ -116,7 +115,7 @@ def _no_column(path, name, header, required, meant):
 
 def _refuse(path, line, cells, required, optional):
     for name, cell in zip(required + optional, cells):
-        if _CONTROL.search(cell):
+        if not is_fit_for_cells(cell):
             raise InputError(
                 f'{path}, line {line}, column "{name}": a control character in {cell!r}',
                 fix="delete it, or rename the file it names",
@@ -129,8 +128,8 @@ def _refuse(path, line, cells, required, optional):
 
 def _listed(header):
     """The columns of what may be no table at all: not too many, not too long, nothing unprintable."""
-    shown = [name if name.isprintable() else repr(name) for name in header[:_COLUMNS_SHOWN]]
-    return ", ".join(name[:_COLUMNS_SHOWN] for name in shown) + ", ..." * (len(header) > _COLUMNS_SHOWN)
+    shown = [printable_text(name[:_COLUMNS_SHOWN]) for name in header[:_COLUMNS_SHOWN]]
+    return ", ".join(shown) + ", ..." * (len(header) > _COLUMNS_SHOWN)
 
 
 _SAVE_AS = "save the table as CSV UTF-8 (in Excel: File > Save As > CSV UTF-8)"
@@ -139,6 +138,7 @@ _HDF5 = b"\x89HDF"
 _SEPARATORS = ",;\t"
 _MOST_HEADER = 100_000  # letters
 _MOST_BYTES = 2**29  # of a workbook, unpacked
+_MOST_CELLS = 2**24  # that a workbook says it has, most of them empty
 _MOST_SHOWN = 40  # letters of a line that cannot be read
 
 
@@ -156,7 +156,7 @@ def _read_cells(path, required):
             raise InputError(f"{path} is an HDF5 file, not a table", fix="name a table, such as a .csv")
         if begins.startswith(_UTF_16):
             raise InputError(f'{path} is UTF-16 text, as Excel\'s "Unicode Text"', fix=_SAVE_AS)
-        with open(path, newline="", encoding="utf-8-sig") as file:
+        with io.TextIOWrapper(open_regular(path), newline="", encoding="utf-8-sig") as file:
             yield from _csv_rows(path, file, _separator(file, required))
     except UnicodeDecodeError:
         line, text = _undecodable(path)
@@ -203,17 +203,23 @@ def _sheet_rows(path):
     except InputError as absent:
         raise InputError(absent.message, fix=f"{_SAVE_AS}; or {absent.fix}") from None
     try:
-        with zipfile.ZipFile(path) as archive:
+        file = open_regular(path)  # the book stays open while its rows are read
+        with zipfile.ZipFile(file) as archive:
             n_bytes = sum(member.file_size for member in archive.infolist())
-        if n_bytes > _MOST_BYTES:
-            raise InputError(f"{path} unpacks to more than {_MOST_BYTES:,} bytes", fix=_SAVE_AS)
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        if n_bytes > (most := most_unpacked_bytes(path, _MOST_BYTES)):
+            raise InputError(f"{path} unpacks to more than {most:,} bytes", fix=_SAVE_AS)
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         sheet = book.worksheets[0]
         if len(book.worksheets) > 1:
             n_sheets, name = len(book.worksheets), Path(path).name
             log.info('note: %s has %d sheets; "%s", the first, is read', name, n_sheets, sheet.title)
+        n_cells = 0
         for line, row in enumerate(sheet.iter_rows(values_only=True), start=1):
-            yield line, [_as_text(value) for value in row]
+            n_cells += len(row) + 1
+            if n_cells > _MOST_CELLS:
+                raise InputError(f"{path} has more than {_MOST_CELLS:,} cells, or claims to", fix=_SAVE_AS)
+            if line == 1 or row.count(None) < len(row):
+                yield line, [_as_text(value) for value in row]
     except (InputError, GeneratorExit):
         raise
     except Exception as error:  # a damaged workbook raises anything
@@ -229,11 +235,11 @@ def _as_text(value):
 
 def _undecodable(path):
     """The number of the first line that is not UTF-8, and how it begins as Latin-1."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         for number, line in enumerate(file, start=1):
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError:
                 text = line.decode("latin-1").strip()[:_MOST_SHOWN]
-                return number, text if text.isprintable() else repr(text)
+                return number, printable_text(text)
     return 1, ""  # a sequence cut by the end of the file, or changed meanwhile

@@ -1,26 +1,49 @@
-"""The one reader of text, JSON and TOML from outside: with limits, and what is wrong said in one line.
+"""The door for files from outside: how each is opened, and what it may unpack to; text, JSON and TOML.
 
-Tables have `flyannot.runtime.tables`; HDF5, pictures and arrays have theirs in rooms below.
+Tables have `flyannot.runtime.tables`; HDF5, pictures and arrays have their readers in rooms below.
 """
 
+import errno
 import json
+import os
 import re
+import stat
 import tomllib
-from pathlib import Path
 
 from flyannot.errors import InputError
 
 _MOST_BYTES = 2**29  # of a file that is read as a whole
+_UNPACKED_BYTES, _UNPACKED_TIMES = 2**24, 100  # what any file may unpack to, and besides, times its size
+
+
+def open_regular(path):
+    """A file from outside, open for reading its bytes.  OSError if it cannot be, or is no regular file: a
+    pipe would be waited for, and a device may have no end."""
+    return open(path, "rb", opener=_opened_if_regular)
+
+
+def _opened_if_regular(path, flags):
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    raise OSError(errno.EINVAL, "not a regular file", path)
+
+
+def most_unpacked_bytes(path, most):
+    """How much a packed file may unpack to, by what it declares: some megabytes and a hundredfold of its own
+    size, `most` bytes in all.  What claims more is damaged, or made to fill memory."""
+    return min(most, _UNPACKED_BYTES + _UNPACKED_TIMES * os.stat(path).st_size)
 
 
 def read_text(path, *, fix):
     """The text of a file in UTF-8, with or without a byte-order mark.  InputError if it cannot be read, is
     larger than 512 MiB, or is no text; `fix` is the remedy."""
-    path = Path(path)
-    if path.exists() and not path.is_file():  # a pipe would be waited for
-        raise InputError(f"{path} is not a file", fix=fix)
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise InputError(f"{path} holds more than {_MOST_BYTES:,} bytes", fix=fix)
@@ -33,7 +56,7 @@ def read_text(path, *, fix):
 
 def first_bytes(path, n_bytes):
     """How a file begins, which says what it is, whatever it is called.  OSError if it cannot be read."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         return file.read(n_bytes)
 
 
@@ -63,7 +86,9 @@ def read_toml(path, *, example="configs/demo.toml"):
     fix = f"name a TOML file, such as {example}"
     text = read_text(path, fix=fix)
     try:
-        return tomllib.loads(text)
+        tables = tomllib.loads(text)
+        repr(tables)  # else a hexadecimal number of very many digits would come through
+        return tables
     except RecursionError:
         raise InputError(f"{path} is not a configuration: it is nested too deep", fix=fix) from None
     except tomllib.TOMLDecodeError as error:

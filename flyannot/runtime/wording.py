@@ -1,8 +1,11 @@
-"""Text for people: a count in words, and an object in a line."""
+"""Text for people: a count in words, an object in a line, and what is not to be printed as it is."""
 
+import json
+import re
 from dataclasses import fields
 
 _MOST_LETTERS = 60  # of one value
+_UNFIT_FOR_CELLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters, half pairs
 
 
 def short_repr(thing):
@@ -25,6 +28,19 @@ def short_value(value):
     if len(text) <= _MOST_LETTERS:
         return text
     return f"<{len(value):,} items>" if isinstance(value, list | tuple | dict | set) else f"{text[:57]}..."
+
+
+def is_fit_for_cells(text):
+    """Whether a text can stand in a cell of a table: it has no control character, and is Unicode."""
+    return _UNFIT_FOR_CELLS.search(text) is None
+
+
+def printable_text(text, *, keep=""):
+    """A text in which what is not printed, or would direct a terminal, is written as JSON escapes it: control
+    characters, but for those to `keep`, and what turns the direction of the letters."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else json.dumps(c)[1:-1] for c in text)
 
 
 def pluralise(n, one, many=None):

@@ -8,15 +8,18 @@ which its model answers yes.  Decision values of different folds have no common 
 """
 
 import json
+from pathlib import Path
 
 import numpy as np
 
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.digest import has_own_digest, sealed_with_digest
-from flyannot.runtime.text_files import read_json
+from flyannot.runtime.text_files import first_bytes, read_json
 from flyannot.scores.metrics import TermOutcomes
 from flyannot.store.header import renamed_options
 
+_BEGINS = b'{\n "terms": ['  # what a file of scores begins with, by which a damaged one is known
+_ENTRIES = {"terms", "summary", "evaluated", "made_from"}
 _DIGITS = 9  # of a decision value; a probability has 6 decimals
 
 
@@ -86,12 +89,16 @@ def read_scores(path):
     """The result that a file of `json_of_scores` holds.  InputError if it cannot be read, or does not hold
     scores.  DataError if it is not what was written."""
     fix = "name a file made by: flyannot evaluate --json"
-    scores = read_json(path, what="scores", fix=fix)
     try:
-        _ = scores["terms"], scores["summary"]["all"], scores["evaluated"], scores["made_from"]
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{path} does not hold scores", fix=fix) from error
-    if not has_own_digest(scores):
+        scores = read_json(path, what="scores", fix=fix)
+        if not isinstance(scores, dict) or not scores.keys() >= _ENTRIES:
+            raise InputError(f"{path} does not hold scores", fix=fix)
+        is_whole = has_own_digest(scores)
+    except InputError:
+        if not Path(path).is_file() or first_bytes(path, len(_BEGINS)) != _BEGINS:
+            raise
+        is_whole = False
+    if not is_whole:
         raise DataError(
             f"{path} is damaged: its contents do not have the digest that it names",
             fix="delete it, and make it again with: flyannot evaluate --json",

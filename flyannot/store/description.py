@@ -3,12 +3,10 @@
 import json
 from dataclasses import dataclass
 
-import h5py
-
 from flyannot.errors import DataError
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.header import Header, read_header
-from flyannot.store.reading import open_stored
+from flyannot.store.reading import open_hdf5, open_stored
 from flyannot.store.schema import MADE_BY
 
 _MOST_SHOWN = 10  # values of a short dataset that are printed
@@ -93,7 +91,7 @@ class Peek:
 def peek(path):
     """The `Peek` of a file; None if it is not there, not ours, or of another version."""
     try:
-        with h5py.File(path, "r", locking=False) as file:
+        with open_hdf5(path) as file:
             groups = [file[s] for s in STAGE_RANGES if s in file]
             traces = [group["trace"] for group in groups if "trace" in group and "seconds" in group["trace"]]
             return Peek(

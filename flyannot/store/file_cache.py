@@ -9,9 +9,7 @@ import os
 from collections import OrderedDict
 from contextlib import contextmanager
 
-import h5py
-
-from flyannot.store.reading import Stored, damaged_file, open_stored
+from flyannot.store.reading import Stored, damaged_file, open_hdf5, open_stored
 
 _MOST_OPEN_BY_TASKS = 64
 _MOST_OPEN_OF_INPUTS = 8
@@ -82,7 +80,7 @@ class CachedFile(Stored):
             with open_stored(self.path, self.kind, digest=self.digest):
                 self._identity = identity
         try:
-            return h5py.File(self.path, "r", locking=False, rdcc_nbytes=self._cache_bytes)
+            return open_hdf5(self.path, rdcc_nbytes=self._cache_bytes)
         except OSError as error:
             raise damaged_file(self.path, f"it cannot be opened again ({error})", self.kind) from error
 

@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 
 from flyannot.errors import DataError, InputError
-from flyannot.runtime.text_files import first_bytes
+from flyannot.runtime.text_files import first_bytes, open_regular
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.header import content_digest, digest_of_image, read_header
 from flyannot.store.schema import (
@@ -31,6 +31,8 @@ from flyannot.store.schema import (
 
 _BLOCK_BYTES = 1 << 22  # read and checked at a time
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"  # how every HDF5 file begins
+_PLAIN_FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
+_PLAIN_FILTERS |= {h5py.h5z.FILTER_LZF}
 _HDF5_COMPLAINTS = (OSError, RuntimeError, KeyError, ValueError)
 
 
@@ -150,8 +152,7 @@ def open_stored(path, kind=None, *, digest=None):
     path = Path(path)
     _require_hdf5(path, kind)
     try:
-        # Not locked: files are replaced as a whole, and not all systems have locks.
-        file = h5py.File(path, "r", locking=False)
+        file = open_hdf5(path)
     except OSError as error:
         raise damaged_file(path, f"not a readable HDF5 file ({_first_line(error)})", kind) from error
     with file:
@@ -162,6 +163,13 @@ def open_stored(path, kind=None, *, digest=None):
                 fix="run the same command again",
             )
         yield stored
+
+
+def open_hdf5(path, **how):
+    """A file as h5py opens it, of which nothing is known yet; `how` as of h5py.  OSError if it cannot be."""
+    open_regular(path).close()
+    # Not locked: files are replaced as a whole, and not all systems have locks.
+    return h5py.File(path, "r", locking=False, **how)
 
 
 def verify_stored(path, progress=lambda done, total, unit: None):
@@ -200,10 +208,10 @@ def damaged_file(path, what, kind=None):
 
 def _require_hdf5(path, kind):
     fix = f"name a file made by: {MADE_BY[kind]}" if kind else "name an HDF5 file made by flyannot"
-    if not path.is_file():
-        raise InputError(f"{path} is not a file" if path.exists() else f"{path} is not there", fix=fix)
     try:
         is_ours = is_hdf5(path)
+    except FileNotFoundError:
+        raise InputError(f"{path} is not there", fix=fix) from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
     if not is_ours:
@@ -237,7 +245,7 @@ def _looked_over(file, path, kind):
 def _collect(group, path, items):
     """Add all that a group holds to `items`, by name, checked."""
     for name in group:
-        if group.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
+        if not _is_hard_link(group, name):
             raise damaged_file(path, f"{group.name}/{name} is a link out of the file")
         items[f"{group.name}/{name}".strip("/")] = item = group[name]
         if isinstance(item, h5py.Group):
@@ -246,25 +254,62 @@ def _collect(group, path, items):
             _check_dataset(item, path)
 
 
+def checked_item(group, name, most_bytes):
+    """A dataset or group within a group of a file of another program, looked at before it is read.
+
+    ValueError if it is not there, or lies elsewhere; if it claims more than it stores, or more than
+    `most_bytes`; if it goes through a filter that is none of HDF5's own.
+    """
+    if "/" in name or not group.id.links.exists(name.encode()):
+        raise ValueError(f"there is no {name} in {group.name}")
+    if not _is_hard_link(group, name):
+        raise ValueError(f"{name} in {group.name} is a link out of the file")
+    item = group[name]
+    if not isinstance(item, h5py.Group):
+        if not _lies_in_file(item) or not _PLAIN_FILTERS.issuperset(_filters_of(item)):
+            raise ValueError(f"{item.name} does not lie in the file, or is packed as nobody packs it")
+        if item.nbytes > most_bytes or not _is_stored_whole(item):
+            raise ValueError(f"{item.name} claims {item.nbytes:,} bytes, more than it can have")
+    return item
+
+
+def _is_hard_link(group, name):
+    return group.id.links.get_info(name.encode()).type == h5py.h5l.TYPE_HARD
+
+
+def _lies_in_file(item):
+    return isinstance(item, h5py.Dataset) and not item.is_virtual and not item.external
+
+
+def _filters_of(item):
+    how = item.id.get_create_plist()  # filters: those that its blocks go through, none without blocks
+    return [how.get_filter(i)[0] for i in range(how.get_nfilters())]
+
+
+def _is_stored_whole(item):
+    if item.chunks is None:
+        return item.id.get_storage_size() >= item.nbytes
+    n_chunks = math.prod(-(-size // chunk) for size, chunk in zip(item.shape, item.chunks))
+    return item.id.get_num_chunks() == n_chunks
+
+
 def _check_dataset(item, path):
-    if not isinstance(item, h5py.Dataset) or item.is_virtual or item.external:
+    if not _lies_in_file(item):
         raise damaged_file(path, f"{item.name} does not lie in the file")
     if item.dtype.kind != "S" and item.dtype.str.lstrip("<|") not in DTYPES:  # kernels take no other order
         raise damaged_file(path, f"{item.name} holds {item.dtype}, which no flyannot file does")
-    how = item.id.get_create_plist()  # filters: those that its blocks go through, none without blocks
-    if [how.get_filter(i)[0] for i in range(how.get_nfilters())] != [h5py.h5z.FILTER_FLETCHER32]:
+    if _filters_of(item) != [h5py.h5z.FILTER_FLETCHER32]:
         raise damaged_file(path, f"{item.name} is not stored in checksummed blocks")
-    n_chunks = math.prod(-(-size // chunk) for size, chunk in zip(item.shape, item.chunks))
-    if item.id.get_storage_size() < item.nbytes or item.id.get_num_chunks() != n_chunks:
+    if item.id.get_storage_size() < item.nbytes or not _is_stored_whole(item):
         raise damaged_file(path, f"{item.name} claims more data than it stores")
 
 
 def kind_claimed(path):
     """The kind that a file's header names, for messages: nothing is checked; "" if there is none."""
     try:
-        if not Path(path).is_file() or not is_hdf5(path):
+        if not is_hdf5(path):
             return ""
-        with h5py.File(path, "r", locking=False) as file:
+        with open_hdf5(path) as file:
             kind = str(file.attrs.get("format", b""), "utf-8", "replace").removeprefix("flyannot-")
     except (*_HDF5_COMPLAINTS, TypeError):
         return ""

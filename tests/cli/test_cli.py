@@ -239,7 +239,7 @@ def test_too_little_address_space_is_explained(own_chain, kib):
 def test_pipes_and_folders_that_are_gone_are_explained(flyannot, chain, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    faulty(flyannot("run P", P=pipe), 2, "is not a file")
+    faulty(flyannot("run P", P=pipe), 2, "not a regular file")
     names = {"F": chain.features, "A": chain.annotations, "P": pipe, "O": tmp_path / "o.h5"}
     faulty(flyannot("evaluate F A --json P", **names), 2, "no ordinary file")
     faulty(flyannot("train F P -o O", **names), 2, "no such table")

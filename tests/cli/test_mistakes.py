@@ -88,7 +88,7 @@ files in the wrong order, or of another kind
     similar descriptors.h5 syn001 -o t.csv --stage-range 4-6 -> 2 holds descriptors | flyannot pool
     show text.h5 -> 65 not an HDF5 file
     report embryos -> 2 embryos
-    run embryos -> 2 embryos is not a file | TOML
+    run embryos -> 2 cannot read embryos: Is a directory | TOML
     status embryos -> 2 name the output folder of: flyannot run CONFIG
 files that are not there, or not whole
     extract none -o o.h5 -> 2 none
@@ -105,6 +105,13 @@ files that are not there, or not whole
     run c.toml --data-set none -> 2 none
     status none -> 2 name the output folder of: flyannot run CONFIG
     show cut.h5 -> 65 cut.h5 is damaged | make it again
+    compare deep.json deep.json -> 2 does not hold scores
+    extract LONG -o o.h5 -> 2 File name too long | name another file
+    extract embryos -o LONG -> 2 File name too long
+    train features.h5 LONG -o o.h5 -> 2 File name too long
+    run LONG -> 2 File name too long
+    status LONG -> 2 File name too long
+    curate LONG -> 2 File name too long
 outputs that are in the way
     extract embryos -o descriptors.h5 --stage-range 4-6
         -> 2 it is of stage range 4-6, 11-12, and 4-6 is asked for | --force
@@ -197,6 +204,10 @@ configurations
     run no-quotes.toml -> 2 at line 1 | Fix: text stands in quotes: data-set = "my-embryos"
     run windows-path.toml -> 2 at line 1 | data-set = 'C:\\Users\\me'
     run windows-text.toml -> 2 a backslash begins | write the path with /
+    run two-tables.toml -> 2 several tables [[extract]] | as [extract]
+    run digits.toml -> 2 is not TOML
+    run hexadecimal.toml -> 2 is not TOML
+    run count.toml -> 2 n-epochs
     run no-ontology.toml -> 2 no such file | fbbt2.obo
     run a-scheduler.toml -> 2 a-scheduler.toml: [run] scheduler is not taken from a file | --scheduler
     run c.toml --set extrct.stride-px=4 -> 2 Did you mean "extract"
@@ -285,6 +296,11 @@ FILES = {
     "windows-text.toml": 'data-set = "C:\\temp"\noutput = "r"\n',
     "no-ontology.toml": CONFIG + '[report]\nontology = "fbbt2.obo"\n',
     "a-scheduler.toml": CONFIG + '[run]\nscheduler = "tcp://127.0.0.1:8786"\n',
+    "two-tables.toml": CONFIG + "[[extract]]\nstride-px = 8\n",
+    "digits.toml": CONFIG + f"seed = {'9' * 5000}\n",
+    "hexadecimal.toml": CONFIG + f"seed = 0x{'f' * 5000}\n",
+    "count.toml": CONFIG + f"n-epochs = {'9' * 30}\n",
+    "deep.json": '{"terms": ' + "[" * 5000,
     "no-name.toml": "[[row]]\nbase = 'x'",
     "misspelt-key.toml": "[[row]]\nname = 'x'\nbse = 'y'",
 }
@@ -300,7 +316,12 @@ MORE_TERMS = {
 def rows():
     """(command, exit code, words of the answer) of every row."""
     text = MISTAKES.replace("CORRECTED", "train features.h5 TERMS -o m.h5 --corrections")
-    text = text.replace("TERMS", TERMS).replace("PICTURE_COPY", "copy.png").replace("PICTURE", PICTURE)
+    text = (
+        text.replace("TERMS", TERMS)
+        .replace("LONG", "x" * 256)
+        .replace("PICTURE_COPY", "copy.png")
+        .replace("PICTURE", PICTURE)
+    )
     for row in re.findall(r"^    (\S.*(?:\n {8}.*)?)", text, re.MULTILINE):
         command, code, words = re.fullmatch(r"(.*?)\s+-> (\d+) ?(.*)", row, re.DOTALL).groups()
         yield command, int(code), [word for word in words.split(" | ") if word]

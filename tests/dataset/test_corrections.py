@@ -1,8 +1,10 @@
 """What curators say of single terms: read, settled, applied to annotations."""
 
 import pytest
+from sklearn.metrics import cohen_kappa_score
 
 from flyannot.dataset.corrections import (
+    VERDICTS,
     Correction,
     apply_corrections,
     corrections_as_text,
@@ -134,6 +136,14 @@ def test_kappa_is_one_for_agreement_zero_for_chance_and_undefined_without_a_choi
     assert [one.kappa for one in same] == [pytest.approx(1)] * 2 and same[-1].term == ""
     (alike, _) = agreements_of_curators({"a": verdicts["accept"], "b": dict(verdicts["accept"])})
     assert alike.kappa is None and alike.why == "undefined: both say accept throughout"
+
+
+def test_kappa_is_that_of_scikit_learn(rng):
+    keys = [(f"g{i}", "4-6", "pole cell") for i in range(30)]
+    verdicts = {name: dict(zip(keys, rng.choice(VERDICTS, 30, p=(0.7, 0.2, 0.1)))) for name in "abcd"}
+    for found in agreements_of_curators(verdicts):
+        of_pair = [[verdicts[curator][key] for key in keys] for curator in found.curators]
+        assert found.kappa == pytest.approx(cohen_kappa_score(*of_pair))
 
 
 def test_tables_of_curators_come_to_one_that_teaches_the_same(tmp_path, annotations):

@@ -39,7 +39,7 @@ def test_a_type_that_crashes_the_reader_is_damage(mat, flyannot, chain, tmp_path
 
 
 def test_a_reader_that_hangs_is_ended(mat, monkeypatch):
-    monkeypatch.setattr(vectors, "_MAT_SECONDS", 0.0)
+    monkeypatch.setattr(vectors, "_SECONDS", 0.0)
     with pytest.raises(DataError, match="is damaged: reading it took more than 0 s"):
         read_matrices(mat)
 

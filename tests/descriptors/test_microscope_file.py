@@ -11,6 +11,7 @@ from flyannot.descriptors.images.address import split_address
 from flyannot.descriptors.images.picture import picture_at
 from flyannot.descriptors.images.unreadable import UnreadableImage
 from flyannot.errors import InputError
+from flyannot.runtime.system import peak_bytes
 from flyannot.store.reading import open_stored
 from tests.descriptors.microscope_files import czi, lif, ome_tiff, stack
 from tests.descriptors.picture_files import embryo
@@ -77,6 +78,23 @@ def test_all_bits_are_used_where_nothing_is_said_and_where_a_level_is_above_thos
     assert level == pytest.approx(SECOND_Z_AND_CHANNEL / 257)
     tifffile.imwrite(tmp_path / "plain.tif", stack()[1, 1])
     assert picture_at(tmp_path / "plain.tif", "L")[0, 0] == level
+
+
+@pytest.mark.parametrize(
+    "claim",
+    ['SizeZ="200000000"', 'SizeX="2000000000"', 'PlaneCount="2000000000"', 'NumPlanes=" 2000000000"'],
+)
+def test_planes_that_are_only_claimed_take_no_memory(claim, tmp_path):
+    sizes = {"SizeX": 160, "SizeY": 64, "SizeZ": 1, "SizeC": 1, "SizeT": 1}
+    pixels = " ".join(f'{name}="{n}"' for name, n in sizes.items() if name not in claim)
+    about = '<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"><Image ID="Image:0"><Pixels '
+    about += f'ID="Pixels:0" DimensionOrder="XYZCT" Type="uint8" {pixels} {claim if "Size" in claim else ""}>'
+    about += f'<TiffData IFD="0" {claim if "Plane" in claim else ""}/></Pixels></Image></OME>'
+    tifffile.imwrite(tmp_path / "a.tif", embryo()[..., 0], description=about, metadata=None)
+    before = peak_bytes()
+    with pytest.raises(UnreadableImage, match="it claims .* planes, more than 100,000"):
+        picture_at(tmp_path / "a.tif", "L")
+    assert peak_bytes() - before < 50_000_000
 
 
 def test_scenes_are_counted_from_one(tmp_path):

@@ -1,19 +1,24 @@
 """What a curator should look at first, and curated terms to check: marked, listed, and on the page."""
 
+import re
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
 
 from flyannot.classifiers.answers import UNDETERMINED
 from flyannot.dataset.folder import read_annotations, write_annotations_csv
+from flyannot.errors import DataError
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, GroupEntry, TermEntry
 from flyannot.report.page import Review
 from flyannot.report.queue import CHECK, LOOK, Queue, queue_in_words
+from flyannot.report.run_folder import open_run
 from flyannot.runtime.tables import write_table
 from flyannot.scores.curation import information_of_verdict
 from tests.report.browser import genes, review_as, shown, violations
 from tests.report.pages_read import index_of, make_report, rows_of
 from tests.report.small_pages import make_run, term, write_groups, write_record_with
+from tests.store.test_hostile_files import flipped
 
 HIDDEN = 3  # genes of which the table says nothing
 ALL_OF_40 = {
@@ -133,6 +138,20 @@ def test_a_term_with_a_verdict_is_not_asked_again(queue, flyannot, half_curated,
     assert flyannot("queue R -o Q", R=copy.folder, Q=tmp_path / "again.csv").code == 0
     after = {tuple(row[name] for name in names) for row in rows_of(tmp_path / "again.csv")}
     assert after and not after & set(reviewed)
+
+
+def test_scores_that_were_edited_are_on_no_page_and_in_no_queue(run, flyannot, tmp_path, rng, trials):
+    folder = run.copied_to(tmp_path / "run").folder
+    path = folder / "scores.json"
+    good = path.read_text()
+    path.write_text(re.sub(r'"auc": 0\.\d+', '"auc": 0.988', good, count=1))
+    assert path.read_text() != good
+    for command in ("report F -o O", "queue F -o O"):
+        assert "scores.json is damaged" in flyannot(command, code=65, F=folder, O=tmp_path / "o").err
+    for at in rng.integers(20, len(good), trials(30)):
+        path.write_bytes(flipped(good.encode(), at, 1 << rng.integers(8)))
+        with ExitStack() as stack, pytest.raises(DataError, match="scores.json is damaged"):
+            open_run(stack, folder)
 
 
 def test_without_predictions_there_is_no_queue_and_without_scores_nothing_to_check(

@@ -2,10 +2,12 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -136,6 +138,25 @@ def test_an_address_without_a_scheduler_is_explained(
     monkeypatch.setattr(dask_cluster, "_CONNECTS_S", 1)
     said = flyannot("extract E -o O --scheduler A", E=chain.embryos, O=tmp_path / "o.h5", A=address)
     assert said.code == code and why in said.err and "Fix: " in said.err
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", bytes(64), b"\xff" * 64, b""])
+def test_another_server_at_the_address_is_no_scheduler(flyannot, chain, tmp_path, monkeypatch, answer):
+    monkeypatch.setattr(dask_cluster, "_CONNECTS_S", 2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            connection, _ = server.accept()
+            connection.sendall(answer)
+            with suppress(OSError):
+                while connection.recv(1000):  # as a web server waits for the end of what is asked
+                    pass
+
+        Thread(target=serve, daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        said = flyannot("extract E -o O --scheduler A", E=chain.embryos, O=tmp_path / "o.h5", A=address)
+    *_, error, fix = said.err.splitlines()
+    assert said.code == 1 and error == f"Error: no scheduler answers at {address}" and "--scheduler" in fix
 
 
 def test_a_scheduler_without_workers_is_explained(tmp_path, monkeypatch):

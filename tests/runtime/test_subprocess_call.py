@@ -21,6 +21,12 @@ def refuse(text):
     raise DataError(text, fix="mend it")
 
 
+def hold(n_bytes):
+    held = bytearray(n_bytes)
+    time.sleep(60)
+    return held
+
+
 def leave(code):
     os._exit(code)
 
@@ -47,6 +53,11 @@ def test_a_crash_is_told_by_name(number, capfd):
 def test_what_hangs_is_ended():
     with pytest.raises(SubprocessDied, match="more than 0.3 s"):
         call_in_subprocess(time.sleep, 10 * LIMIT_S, limit_s=0.3)
+
+
+def test_what_takes_too_much_memory_is_ended():
+    with pytest.raises(SubprocessDied, match="more than 300,000,000 bytes of memory"):
+        call_in_subprocess(hold, 600_000_000, limit_s=60, most_bytes=300_000_000)
 
 
 def test_an_unguarded_script_is_not_taken_for_a_crash(tmp_path):

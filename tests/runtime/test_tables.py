@@ -4,6 +4,7 @@ import datetime
 import os
 import sys
 import time
+import zipfile
 
 import pytest
 from hypothesis import given
@@ -98,6 +99,27 @@ def test_a_workbook_is_read_as_the_table_that_it_shows(tmp_path):
     assert read_annotations(tmp_path).terms_of("Dl", "4-6") == {"gap"}
 
 
+@pytest.mark.parametrize("place", ["XFD1048576", "C1048576", "C99999999999999", "XFD3"])
+def test_a_workbook_that_claims_more_cells_than_it_has_is_read_or_refused_at_once(place, tmp_path):
+    """A cell far below the others makes a row of every line between, as wide as the widest."""
+    path = workbook(tmp_path / "t.xlsx", ["gene", "term"], ["Dl", "gap"])
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    sheet, row = "xl/worksheets/sheet1.xml", place.lstrip("XFDC")
+    cell = f'<row r="{row}"><c r="{place}"><v>1</v></c></row></sheetData>'
+    parts[sheet] = parts[sheet].replace(b"A1:B2", f"A1:{place}".encode())
+    parts[sheet] = parts[sheet].replace(b"</sheetData>", cell.encode())
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    started = time.process_time()
+    try:
+        assert len(list(read_table(path, ("gene", "term")))) == 1
+    except InputError as error:
+        assert "cells, or claims to" in error.message or "empty" in error.message
+    assert time.process_time() - started < 10
+
+
 def test_a_stage_range_that_excel_keeps_as_a_date_is_refused(tmp_path):
     rows = ["image", "gene", "stage_range"], ["a.png", "Dl", datetime.datetime(2023, 4, 6)]
     message = refusal(read_images, workbook(tmp_path / "images.xlsx", *rows))
@@ -129,6 +151,10 @@ def test_a_cell_that_a_spreadsheet_would_run_is_written_with_an_apostrophe(tmp_p
     folder.write_annotations_csv(path, [{"gene": "=cmd()", "stage_range": "4-6", "term": "+one"}])
     assert path.read_text() == "gene,stage_range,term\n'=cmd(),4-6,'+one\n"
     assert read_annotations(path).terms_of("=cmd()", "4-6") == {"+one"}
+    for cell in ["＝1", "＋1", "－1", "＠1"]:  # of full width: some spreadsheets take them for the others
+        write_table(path, ("value",), [[cell]])
+        assert path.read_text() == f"value\n'{cell}\n"
+        assert [cells for _, cells in read_table(path, ("value",))] == [[cell]]
     for number in ("-0.25", "+1", "-1.5e-07", "3."):  # a signed number is no formula
         write_table(path, ("value",), [[number]])
         assert path.read_text() == f"value\n{number}\n"

@@ -59,6 +59,18 @@ def state_of(folder):
     return sorted((str(p), p.stat().st_mtime_ns, p.stat().st_size) for p in Path(folder).rglob("*"))
 
 
+def test_what_is_no_file_of_a_run_is_not_waited_for_and_no_name_directs_the_terminal(flyannot, of_run):
+    for name in ("features.h5", "report.html", ".model.h5.lock"):
+        Path(name).unlink(missing_ok=True)
+        os.mkfifo(name)
+    machine = "red \x1b[31m\x1b]0;title\x07\u202e\x9b"
+    _path_of_lock(Path("dictionary.h5")).write_text(f"4242\n{machine}\n")
+    for option in ("", "--json"):
+        said = flyannot(f"status . {option}", code=0).out
+        assert "red " in said and not any(c in said for c in machine if not c.isprintable())
+    assert json.loads(said)["steps"][1]["holders"][0]["machine"] == machine
+
+
 def states(steps):
     return [one["state"] for one in steps.values()]
 

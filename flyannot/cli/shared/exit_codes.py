@@ -128,6 +128,9 @@ def _unexpected(error):
         _say(f"Error: cannot write to the standard output: {error.strerror}", "send it elsewhere")
         _drop_stdout()
         return WriteError.exit_code
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        _say(f"Error: {error.filename}: {error.strerror}", "name another file")
+        return InputError.exit_code
     fix = "this is a fault of flyannot: run again with --debug and report what it prints"
     _say(f"Error: unexpected {type(error).__name__}: {text}", fix, is_traced=True)
     return 1

@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 
 import click
 
+from flyannot.runtime.wording import printable_text
+
 FORMATS = ("text", "json")
 _OPTION, _VARIABLE = "--log-format", "FLYANNOT_LOG_FORMAT"
 _STATES = {0: "done", 3: "skipped", 129: "interrupted", 130: "interrupted", 143: "interrupted"}
@@ -76,7 +78,7 @@ class _LineHandler(logging.StreamHandler):
 
     def format(self, record):
         if not _chosen["json"]:
-            return super().format(record)
+            return safe(super().format(record))
         _chosen["step"] = getattr(record, "step", _chosen["step"])
         level = next(name for least, name in _LEVELS if record.levelno >= least)
         return _json_line(level, record.getMessage(), getattr(record, "fields", {}))
@@ -130,6 +132,11 @@ def is_debugging():
 # --- lines beside the log, however quiet the command is to be ---
 
 
+def safe(text):
+    """Text for a terminal: what would direct it, for names come from anywhere, is escaped, as in JSON."""
+    return printable_text(text, keep="\n\t")
+
+
 def say_error(message, *, fix=None, traceback=""):
     """Say what is wrong, and the remedy in a line of its own; nothing more is drawn."""
     while _drawn:
@@ -142,9 +149,9 @@ def say_error(message, *, fix=None, traceback=""):
     if traceback:
         click.echo(traceback, err=True)
     head, colon, text = message.partition(":")
-    click.echo(coloured(head + colon, "red", sys.stderr) + text, err=True)
+    click.echo(coloured(head + colon, "red", sys.stderr) + safe(text), err=True)
     if fix:
-        click.echo(f"{coloured('Fix:', 'green', sys.stderr)} {fix}", err=True)
+        click.echo(f"{coloured('Fix:', 'green', sys.stderr)} {safe(fix)}", err=True)
 
 
 def say_end(exit_code):
@@ -158,7 +165,7 @@ def say_end(exit_code):
 def _json_line(level, message, fields):
     line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level}
     line |= {name: _chosen[name] for name in ("command", "step") if _chosen[name]}
-    return json.dumps(line | {"message": message} | fields, ensure_ascii=False)
+    return safe(json.dumps(line | {"message": message} | fields, ensure_ascii=False))
 
 
 def coloured(text, colour, stream):

@@ -9,7 +9,14 @@ import click
 from click.shell_completion import CompletionItem
 
 from flyannot.cli.shared.help_page import HelpPage
-from flyannot.cli.shared.messages import Progress, log, message_options, set_command_of_messages, start_log
+from flyannot.cli.shared.messages import (
+    Progress,
+    log,
+    message_options,
+    safe,
+    set_command_of_messages,
+    start_log,
+)
 from flyannot.errors import InputError
 from flyannot.options import FilePath, Flag, Several, environment_names, kebab, shown_default
 from flyannot.runtime.resources import require_address_space, usable_processors
@@ -164,6 +171,11 @@ class MoreOption(click.Option):
 
 force_option = click.option("--force", is_flag=True, help="Replace an output that was made in another way.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+
+
+def say(text, *, head=""):
+    """Print what a command was asked for on stdout; `head` has colours."""
+    click.echo(head + safe(text))
 
 
 def execution_of(force=False, run=None):

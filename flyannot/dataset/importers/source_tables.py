@@ -11,14 +11,13 @@ import zlib
 from contextlib import contextmanager
 from pathlib import Path
 
-from flyannot.dataset.folder import printable_text
 from flyannot.errors import InputError
-from flyannot.runtime.text_files import first_bytes
+from flyannot.runtime.text_files import most_unpacked_bytes, open_regular
+from flyannot.runtime.wording import is_fit_for_cells, printable_text
 
 MOST_BYTES = 2**30  # of one text, unpacked; BDGP's largest has some 10 MB
 _MOST_TEXT = 100_000  # letters of one cell that holds a tuple
 _MOST_SHOWN = 100  # letters of a cell that cannot be used
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 NOT_TEXT = "not UTF-8 text"
@@ -35,13 +34,14 @@ def lines_of_text(path, *, fix, errors="strict", member=None):
     """
     n_lines = n_letters = 0
     try:
+        most = most_unpacked_bytes(path, MOST_BYTES)
         with _opened(path, member, fix) as file:
             text = io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="")
-            while line := text.readline(MOST_BYTES):
+            while line := text.readline(most):
                 n_lines += 1
                 n_letters += len(line)
-                if n_letters >= MOST_BYTES:
-                    raise InputError(f"{path} unpacks to more than {MOST_BYTES:,} bytes", fix=fix)
+                if n_letters >= most:
+                    raise InputError(f"{path} unpacks to more than {most:,} bytes", fix=fix)
                 yield line
     except UnicodeDecodeError:
         raise InputError(f"{path}, after line {n_lines}: not UTF-8 text", fix=fix) from None
@@ -52,15 +52,15 @@ def lines_of_text(path, *, fix, errors="strict", member=None):
 @contextmanager
 def _opened(path, member, fix):
     """The bytes within, as an open file."""
-    if member is not None and tarfile.is_tarfile(path):
-        with tarfile.open(path) as archive:
-            members = [m for m in archive if m.isfile() and m.name.endswith(f"/{member}")]
-            if len(members) != 1:
-                raise InputError(f"{path} holds {len(members)} files {member}", fix=fix)
-            yield archive.extractfile(members[0])
-    else:
-        with (gzip.open if first_bytes(path, 2) == b"\x1f\x8b" else open)(path, "rb") as file:
-            yield file
+    with open_regular(path) as file:
+        if member is not None and tarfile.is_tarfile(file):
+            with tarfile.open(fileobj=file) as archive:
+                members = [m for m in archive if m.isfile() and m.name.endswith(f"/{member}")]
+                if len(members) != 1:
+                    raise InputError(f"{path} holds {len(members)} files {member}", fix=fix)
+                yield archive.extractfile(members[0])
+        else:
+            yield gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == b"\x1f\x8b" else file
 
 
 def read_source_rows(path, *, is_latin1=False):
@@ -94,11 +94,8 @@ def read_source_rows(path, *, is_latin1=False):
             cells = [cell.strip() for cell in row]
             fault = _fault_of_cells(cells)
             if any(row):
-                yield (
-                    begins,
-                    [printable_text(cell[:_MOST_SHOWN]) for cell in cells] if fault else cells,
-                    fault,
-                )
+                cut = [printable_text(cell[:_MOST_SHOWN]) for cell in cells] if fault else cells
+                yield begins, cut, fault
         begins = reader.line_num + 1
 
 
@@ -140,4 +137,4 @@ def _fault_of_cells(cells):
     text = "".join(cells)
     if _SURROGATE.search(text):
         return NOT_TEXT
-    return CONTROL if _CONTROL.search(text) else ""
+    return "" if is_fit_for_cells(text) else CONTROL

@@ -1,9 +1,12 @@
 """What other programs made: dictionaries of atoms, and feature vectors such as the embeddings of a network.
 
-Their files (npy, npz, mat, parquet, h5ad) are opened here and nowhere else; nothing is unpickled.  A row of
-a table of vectors is an image: its name, gene, stage range and vector; perhaps fbgn, view, group and source.
+Their files (npy, npz, mat, parquet, h5ad) are opened here and nowhere else; nothing is unpickled, and what
+compiled code reads is read in a process of its own, which damage may crash.  A row of a table of vectors is
+an image: its name, gene, stage range and vector; perhaps fbgn, view, group and source.
 """
 
+import math
+import os
 import zipfile
 from collections import Counter
 from dataclasses import dataclass
@@ -16,7 +19,8 @@ from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.options import Choice, Flag, Options, Real, Text, option
 from flyannot.runtime.environment import optional_package
 from flyannot.runtime.subprocess_call import SubprocessDied, call_in_subprocess
-from flyannot.runtime.wording import pluralise
+from flyannot.runtime.text_files import most_unpacked_bytes, open_regular
+from flyannot.runtime.wording import is_fit_for_cells, pluralise, printable_text
 from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
 
 LAYOUTS = ("rows", "columns")
@@ -25,7 +29,8 @@ _VECTOR = ("vector", "features")  # the second is what `flyannot export --to par
 _MOST_BYTES = 2**30  # of a matrix of atoms or patterns
 _MOST_BYTES_OF_VECTORS = 2**35
 _NORM_TOLERANCE = 1e-4  # a dictionary of float32 has norms that are 1 to 1e-7
-_MAT_SECONDS = 60  # a gigabyte takes five
+_SECONDS = 60  # of a process that reads; a gigabyte takes five
+_BYTES_BESIDE = 2**29  # of that process, besides a few copies of what it reads
 _FIX_MATRIX = "name an npy, npz or mat file that holds a matrix of numbers"
 _FIX_VECTORS = "name an npz, parquet or h5ad file with image, gene, stage_range and vector"
 
@@ -39,15 +44,21 @@ def read_arrays(path, suffixes, *, fix, names=None, most_bytes=None):
     read, or would take more.
     """
     path = Path(path)
-    if not path.is_file():
-        raise InputError(f"no such file: {path}", fix=fix)
     suffix = path.suffix.lower()
     if suffix not in suffixes:
         raise InputError(f"{path} ends in none of {', '.join(suffixes)}", fix=fix)
     try:
-        return _READERS[suffix](path, names, most_bytes or _MOST_BYTES)
+        with open_regular(path) as file:
+            most = most_unpacked_bytes(path, most_bytes or _MOST_BYTES)
+            if suffix in _READERS:
+                return _READERS[suffix](file, names, most)
+        # Compiled code of others: damage can crash it.
+        read, beside = _READERS_APART[suffix], _BYTES_BESIDE + 4 * most
+        return call_in_subprocess(read, path, names, most, limit_s=_SECONDS, most_bytes=beside)
     except FlyannotError:
         raise
+    except FileNotFoundError:
+        raise InputError(f"no such file: {path}", fix=fix) from None
     except SubprocessDied as died:
         raise DataError(f"{path} is damaged: reading it {died}", fix=fix) from died
     except Exception as error:  # a damaged file raises whatever the parser stumbles over
@@ -59,24 +70,20 @@ def _require_small(n_bytes, most_bytes):
         raise ValueError(f"it would take {n_bytes:,} bytes")
 
 
-def _read_npy(path, _names, most_bytes):
-    _require_small(path.stat().st_size, most_bytes)
-    return {"": np.load(path, allow_pickle=False)}
+def _read_npy(file, _names, most_bytes):
+    _require_small(os.fstat(file.fileno()).st_size, most_bytes)
+    return {"": np.load(file, allow_pickle=False)}
 
 
-def _read_npz(path, names, most_bytes):
-    with zipfile.ZipFile(path) as archive:
+def _read_npz(file, names, most_bytes):
+    with zipfile.ZipFile(file) as archive:
         _require_small(sum(member.file_size for member in archive.infolist()), most_bytes)
-    with np.load(path, allow_pickle=False) as archive:
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files if names is None or name in names}
 
 
 def _read_mat(path, _names, most_bytes):
-    """In a process of its own: SciPy's reader is compiled code that damage can crash."""
-    return call_in_subprocess(_matrices_of_mat, path, most_bytes, limit_s=_MAT_SECONDS)
-
-
-def _matrices_of_mat(path, most_bytes):
     from scipy.io import loadmat, whosmat
 
     try:
@@ -88,25 +95,54 @@ def _matrices_of_mat(path, most_bytes):
     return {name: a for name, a in loadmat(path, variable_names=names).items() if name in names}
 
 
-def _read_parquet(path, names, _most_bytes):
-    table = optional_package("pyarrow.parquet", "parquet").read_table(path)
-    return {name: table.column(name).to_pylist() for name in table.column_names if name in names}
+def _read_parquet(path, names, most_bytes):
+    file = optional_package("pyarrow.parquet", "parquet").ParquetFile(path)
+    blocks = [block for group in file.metadata.to_dict()["row_groups"] for block in group["columns"]]
+    blocks = [block for block in blocks if block["path_in_schema"].split(".")[0] in names]
+    _require_small(sum(max(8 * b["num_values"], b["total_uncompressed_size"]) for b in blocks), most_bytes)
+    table = file.read(columns=[name for name in file.schema_arrow.names if name in names])
+    columns = dict(zip(table.column_names, table.columns))
+    return {n: np.stack(c.to_numpy()) if "list" in str(c.type) else c.to_pylist() for n, c in columns.items()}
 
 
-def _read_h5ad(path, names, _most_bytes):
-    table = optional_package("anndata", "anndata").read_h5ad(path)
-    X = table.X.toarray() if hasattr(table.X, "toarray") else table.X
-    columns = {name: table.obs[name].tolist() for name in table.obs if name in names}
-    return {"image": table.obs_names.tolist()} | columns | {"vector": X}
+def _read_h5ad(path, names, most_bytes):
+    """Without anndata, which opens whatever a file links to, and believes its indices."""
+    from flyannot.store.reading import checked_item, open_hdf5
+
+    def column(group, name):
+        item = checked_item(group, name, most_bytes)
+        if "categories" in item.attrs:
+            raise ValueError(f"{item.name} is of an anndata before 0.8, which can be read and written again")
+        if hasattr(item, "shape"):
+            return item[()].tolist()
+        if "codes" in item:
+            texts = [*column(item, "categories"), ""]  # of code -1
+            return [texts[max(code, -1)] for code in column(item, "codes")]
+        return ["" if no else v for v, no in zip(column(item, "values"), column(item, "mask"))]
+
+    with open_hdf5(path) as file:
+        obs, X = (checked_item(file, name, most_bytes) for name in ("obs", "X"))
+        images = {"image": column(obs, str(obs.attrs["_index"]))}
+        columns = {name: column(obs, name) for name in obs if name in names}
+        vectors = X[()] if hasattr(X, "shape") else _dense_matrix(X, checked_item, most_bytes)
+    return images | columns | {"vector": vectors}
 
 
-_READERS = {
-    ".npy": _read_npy,
-    ".npz": _read_npz,
-    ".mat": _read_mat,
-    ".parquet": _read_parquet,
-    ".h5ad": _read_h5ad,
-}
+def _dense_matrix(group, checked_item, most_bytes):
+    """Of the data, indices and indptr of a sparse one, once they are known to lie within its shape."""
+    from scipy import sparse
+
+    made_of = tuple(checked_item(group, name, most_bytes)[()] for name in ("data", "indices", "indptr"))
+    shape = tuple(map(int, group.attrs["shape"]))
+    _require_small(math.prod(shape) * made_of[0].itemsize, most_bytes)
+    kinds = {"csr_matrix": sparse.csr_array, "csc_matrix": sparse.csc_array}
+    matrix = kinds[group.attrs["encoding-type"]](made_of, shape=shape)
+    matrix.check_format(full_check=True)
+    return matrix.toarray()
+
+
+_READERS = {".npy": _read_npy, ".npz": _read_npz}
+_READERS_APART = {".mat": _read_mat, ".parquet": _read_parquet, ".h5ad": _read_h5ad}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,27 +262,29 @@ def read_vectors(path):
     """
     from flyannot.store.schema import IMAGE_COLUMNS  # not above: h5py takes long, for a page of help
 
-    wanted = (*NEEDED, *_VECTOR, *IMAGE_COLUMNS)
+    wanted = {*NEEDED, *_VECTOR, *IMAGE_COLUMNS}
     table = read_arrays(
         path, (".npz", ".parquet", ".h5ad"), fix=_FIX_VECTORS, names=wanted, most_bytes=_MOST_BYTES_OF_VECTORS
     )
     vectors = next((table[name] for name in _VECTOR if name in table), None)
     missing = ([] if vectors is not None else ["vector"]) + [name for name in NEEDED if name not in table]
     if missing:
-        there = ", ".join(name for name in wanted if name in table) or "nothing that is known"
+        there = ", ".join(name for name in sorted(wanted) if name in table) or "nothing that is known"
         raise InputError(f"{path} has no {missing[0]}, only {there}", fix=_FIX_VECTORS)
-    try:
-        vectors = np.asarray([np.asarray(row, np.float32) for row in vectors], np.float32)
-    except (TypeError, ValueError):
-        vectors = np.zeros(0)
+    vectors = np.asarray(vectors)
+    with np.errstate(over="ignore"):  # what float32 cannot hold is infinite
+        vectors = vectors.astype(np.float32) if vectors.dtype.kind in "fiub" else np.zeros(0)
     if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
         raise DataError(f"{path}: the vectors are no rows of as many finite numbers each", fix=_FIX_VECTORS)
-    columns = {name: [_text(value) for value in table[name]] for name in table if name not in _VECTOR}
+    columns = {name: np.asarray(table[name], object) for name in table if name not in _VECTOR}
     for name, values in columns.items():
-        if len(values) != len(vectors):
-            raise DataError(
-                f"{path} has {len(vectors)} vectors and {len(values)} of {name}", fix=_FIX_VECTORS
-            )
+        if values.shape != (len(vectors),):
+            shape = " x ".join(map(str, values.shape)) or "a single one"
+            raise DataError(f"{path} has {len(vectors)} vectors and {shape} of {name}", fix=_FIX_VECTORS)
+        columns[name] = [_text(value) for value in values.tolist()]
+        if unfit := next((text for text in columns[name] if not is_fit_for_cells(text)), None):
+            what = f"{path}: {name} {printable_text(unfit)}: a control character, or no Unicode"
+            raise InputError(what, fix="rename it")
     stage_ranges = [parse_stage_range(text) for text in columns["stage_range"]]
     for (stage_range, image), n in Counter(zip(stage_ranges, columns["image"])).items():
         if not image:

@@ -8,7 +8,6 @@ a word.  The content of a file decides its format, never its suffix.  Nothing bu
 
 import logging
 import os
-import stat
 import warnings
 
 import numpy as np
@@ -27,6 +26,7 @@ from flyannot.descriptors.images.unreadable import (
     unreadable_image,
 )
 from flyannot.errors import FlyannotError
+from flyannot.runtime.text_files import open_regular
 
 _FORMATS = ("PNG", "BMP", "JPEG", "GIF", "TIFF")
 _PHOTOMETRIC, _WHITE_IS_ZERO, _DESCRIPTION = 262, 0, 270  # TIFF tags, and a value of the first
@@ -64,13 +64,19 @@ def decode_image(path, mode, planes=()):
     InputError
         If a package that reads it is missing.
     """
-    _require_regular_file(path)
     try:
-        with open(path, "rb") as file, warnings.catch_warnings():
+        with open_regular(path) as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow's remarks on metadata; its limit is above ours
+            if not os.fstat(file.fileno()).st_size:
+                raise unreadable_image(path, "the file is empty")
             return _decode(path, file, mode, planes)
     except FlyannotError:
         raise
+    except FileNotFoundError:
+        is_link = os.path.islink(path)
+        raise unreadable_image(path, "a link to nothing" if is_link else "no such file") from None
+    except IsADirectoryError:
+        raise unreadable_image(path, "a folder, not a picture") from None
     except MemoryError as error:
         raise unreadable_image(path, "not enough memory to read it") from error
     except OSError as error:
@@ -79,29 +85,8 @@ def decode_image(path, mode, planes=()):
         raise unreadable_image(path, _damaged(error)) from error
 
 
-def _require_regular_file(path):
-    """Look before opening: opening a FIFO hangs."""
-    try:
-        mode = os.stat(path).st_mode
-    except FileNotFoundError:
-        is_link = os.path.islink(path)
-        raise unreadable_image(path, "a link to nothing" if is_link else "no such file") from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise unreadable_image(path, getattr(error, "strerror", None) or _one_line(error)) from error
-    if stat.S_ISDIR(mode):
-        raise unreadable_image(path, "a folder, not a picture")
-    if not stat.S_ISREG(mode):
-        raise unreadable_image(path, "not a regular file")
-    if os.stat(path).st_size == 0:
-        raise unreadable_image(path, "the file is empty")
-
-
 def _damaged(error):
-    return f"damaged or cut short ({_one_line(error)})"
-
-
-def _one_line(error):
-    return " ".join(str(error).split()) or type(error).__name__
+    return f"damaged or cut short ({' '.join(str(error).split()) or type(error).__name__})"
 
 
 def _decode(path, file, mode, planes):

@@ -5,6 +5,7 @@ TIFF is read by tifffile, CZI by Zeiss's pylibCZIrw, LIF by liffile: `pip instal
 """
 
 import logging
+import math
 import re
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from flyannot.descriptors.images.address import Axis, choose_plane
 from flyannot.descriptors.images.grey_levels import luma_of_colours, to_eight_bit_range
 from flyannot.descriptors.images.unreadable import (
     MAX_DEEP_PIXELS,
+    MAX_PAGES,
     MAX_PIXELS,
     TIFF_SIGNATURES,
     require_image_size,
@@ -127,8 +129,11 @@ def _axis_name(letter):
     return _AXIS_NAMES.get(letter, letter.lower())
 
 
-def _number_of_bits(text):
-    return int(text) if text.isdecimal() else 0
+def _whole_number(text):
+    try:
+        return abs(int(text))
+    except ValueError:
+        return 0
 
 
 def _root_of_xml(text):
@@ -146,7 +151,9 @@ def _tiff(path, file):
     logging.getLogger("tifffile").setLevel(logging.CRITICAL)  # one line for a bad file: ours
     with tifffile.TiffFile(file) as tiff:
         bits = re.findall(r'<Pixels[^>]*?\bSignificantBits="(\d+)"', tiff.ome_metadata or "")
-        images = [e for e in _root_of_xml(tiff.ome_metadata).iter() if e.tag.endswith("}Image")]
+        elements = list(_root_of_xml(tiff.ome_metadata).iter())
+        images = [e for e in elements if e.tag.endswith("}Image")]
+        _refuse_many_planes(path, elements, tiff.pages.first)
         n_series = len(tiff.series)
         scenes = []
         for k, series in enumerate(tiff.series):
@@ -155,6 +162,20 @@ def _tiff(path, file):
             names = tuple(e.get("Name", "") for e in channels if e.tag.endswith("}Channel"))
             scenes.append(_tiff_series(path, series, n_bits, names))
         yield scenes
+
+
+def _refuse_many_planes(path, elements, page):
+    """For every plane that the metadata name, tifffile takes memory before it looks whether there is one."""
+
+    def claimed(tag, *names):
+        of_tag = (e for e in elements if e.tag.endswith(tag))
+        return sum(math.prod(_whole_number(e.get(name, "1")) for name in names) for e in of_tag)
+
+    n_pixels = claimed("}Pixels", "SizeX", "SizeY", "SizeZ", "SizeC", "SizeT")
+    n_planes = n_pixels // (page.imagewidth * page.imagelength or 1)
+    n_planes = max(n_planes, claimed("}TiffData", "PlaneCount", "NumPlanes"))
+    if n_planes > MAX_PAGES:
+        raise unreadable_image(path, f"it claims {n_planes:,} planes, more than {MAX_PAGES:,}")
 
 
 def _tiff_series(path, series, n_bits, channel_names):
@@ -232,7 +253,7 @@ def _czi_channels(xml):
     channels = root.findall(".//Information/Image/Dimensions/Channels/Channel")
     common = root.findtext(".//Information/Image/ComponentBitCount") or "0"
     bits = [channel.findtext("ComponentBitCount") or common for channel in channels]
-    return tuple(channel.get("Name", "") for channel in channels), tuple(map(_number_of_bits, bits))
+    return tuple(channel.get("Name", "") for channel in channels), tuple(map(_whole_number, bits))
 
 
 @contextmanager
@@ -247,7 +268,7 @@ def _lif_image(image):
     channels = image.xml_element.findall("./Data/Image/ImageDescription/Channels/ChannelDescription")
     outer = [letter for letter in image.dims if letter not in "XYS"]
     axes = _axes([(d, image.sizes[d]) for d in outer], tuple(e.get("LUTName", "") for e in channels))
-    used_bits = tuple(_number_of_bits(e.get("Resolution", "0")) for e in channels)
+    used_bits = tuple(_whole_number(e.get("Resolution", "0")) for e in channels)
 
     def read(chosen):
         return image.frame(**{d: chosen[_axis_name(d)] for d in outer})

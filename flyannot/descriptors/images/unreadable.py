@@ -11,6 +11,7 @@ import struct
 import zlib
 
 from flyannot.errors import DataError
+from flyannot.runtime.wording import printable_text
 
 MAX_PIXELS = 24_000_000  # read from the header, before anything is decoded
 MAX_DEEP_PIXELS = 12_000_000  # of more than 8 bits, or CMYK: they take more memory on the way
@@ -40,7 +41,7 @@ class UnreadableImage(DataError):
 
 def unreadable_image(path, reason, *, fix=None):
     """The error, made here and not in a constructor, so that it survives pickling between workers."""
-    error = UnreadableImage(f"cannot read the picture {_printable(os.fspath(path))}: {reason}", fix=fix)
+    error = UnreadableImage(f"cannot read the picture {printable_text(os.fsdecode(path))}: {reason}", fix=fix)
     error.reason = reason
     return error
 
@@ -61,11 +62,7 @@ def unknown_kind_of_pixel(path, kind):
 
 def printable_file_name(path):
     """The last part of a path, in a message."""
-    return _printable(os.path.basename(os.fspath(path)))
-
-
-def _printable(name):
-    return name if isinstance(name, str) and name.isprintable() else repr(name)
+    return printable_text(os.path.basename(os.fsdecode(path)))
 
 
 def require_image_size(path, width, height, most):

@@ -14,7 +14,7 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError, did_you_mean, message_of
 from flyannot.features.options import PoolOptions
 from flyannot.options import Count, Real
-from flyannot.runtime.digest import digest_of_file
+from flyannot.runtime.digest import digest_of_file, digest_of_rows
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.descriptors import read_patches_of_image
@@ -173,7 +173,7 @@ def curated_annotations_of(annotations_csv, *, corrections=(), roll_up=()):
 
 def digests_of_curated(annotations_csv, corrections):
     """The digests of both, by role, as a header's inputs have them; without corrections, no such role."""
-    digests = {"annotations": [digest_of_file(annotations_csv)]}
+    digests = {"annotations": [digest_of_rows(annotations_csv)]}
     return digests | ({"corrections": [digest_of_file(path) for path in corrections]} if corrections else {})
 
 

@@ -215,6 +215,8 @@ def with_names_of_today(tables, path):
 
 def _check_names(tables, known_tables, path):
     for key, value in tables.items():
+        if isinstance(value, list) and key in known_tables:
+            raise InputError(f"{path}: there are several tables [[{key}]]", fix=f"write one, as [{key}]")
         known = known_tables if isinstance(value, dict) else _TOP
         if key not in known:
             what = "table" if known is known_tables else "key"

@@ -1,0 +1,169 @@
+"""Files of other programs that claim much, point elsewhere or lie: refused in a line, or read as they are."""
+
+import io
+import os
+import zipfile
+
+import h5py
+import numpy as np
+import pytest
+from scipy import sparse
+
+from flyannot.dataset.importers.vectors import read_vectors
+from flyannot.errors import DataError
+
+N = 20
+TABLE = {
+    "image": [f"{i}.png" for i in range(N)],
+    "gene": ["Dl", "ßeta"] * (N // 2),
+    "stage_range": ["4-6"] * N,
+}
+VECTORS = sparse.random_array((N, 8), density=0.5, rng=np.random.default_rng(0)).astype("f4").tocsr()
+FORMS = ["dense", "csr", "csc", "categories", "gzip"]
+
+
+@pytest.fixture
+def h5ad(tmp_path):
+    """Write the table as anndata does in some form; the path."""
+
+    def write(form):
+        anndata, pandas = pytest.importorskip("anndata"), pytest.importorskip("pandas")
+        obs = pandas.DataFrame(TABLE, index=TABLE["image"]).drop(columns="image")
+        obs["group"] = pandas.Categorical(["é", None] * (N // 2))  # a missing one
+        if form == "categories":
+            obs = obs.astype("category")
+        X = {"csr": VECTORS, "csc": VECTORS.tocsc()}.get(form, VECTORS.toarray())
+        path = tmp_path / f"{form}.h5ad"
+        anndata.AnnData(X, obs=obs).write_h5ad(path, compression="gzip" if form == "gzip" else None)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_h5ad_file_is_read_as_anndata_wrote_it(h5ad, form):
+    read = read_vectors(h5ad(form))
+    order = [read.columns["image"].index(name) for name in TABLE["image"]]
+    assert np.array_equal(read.vectors[order], VECTORS.toarray())
+    assert [read.columns["gene"][i] for i in order] == TABLE["gene"]
+    assert {(read.columns["gene"][i], read.columns["group"][i]) for i in order} == {
+        ("Dl", "é"),
+        ("ßeta", "ßeta"),
+    }
+
+
+def external(file):
+    del file["X"]
+    file.create_dataset("X", (N, 8), "u1", external=[("/etc/passwd", 0, N * 8)])
+
+
+def linked(link):
+    def change(file):
+        file.move("X", "elsewhere")
+        file["X"] = link
+
+    return change
+
+
+def virtual(file):
+    del file["X"]
+    layout = h5py.VirtualLayout((N, 8), "u1")
+    layout[:] = h5py.VirtualSource("/etc/passwd", "X", (N, 8))
+    file.create_virtual_dataset("X", layout)
+
+
+def claimed(file):
+    del file["X"]
+    file.create_dataset("X", (N, 10**10), "f4", chunks=(1, 10**6))
+
+
+def changed(name, at, value):
+    def change(file):
+        file[name][at] = value
+
+    return change
+
+
+def of_shape(file):
+    file["X"].attrs["shape"] = [N, 10**9]
+
+
+@pytest.mark.parametrize(
+    ("form", "change", "why"),
+    [
+        ("dense", external, "does not lie in the file"),
+        ("dense", virtual, "does not lie in the file"),
+        ("dense", linked(h5py.ExternalLink("other.h5", "/X")), "a link out of the file"),
+        ("dense", linked(h5py.SoftLink("/elsewhere")), "a link out of the file"),
+        ("dense", claimed, "claims 800,000,000,000 bytes"),
+        ("csr", changed("X/indices", 3, 10**8), "cannot be read"),
+        ("csr", changed("X/indices", 3, -5), "cannot be read"),
+        ("csr", changed("X/indptr", 5, 10**9), "cannot be read"),
+        ("csr", changed("X/indptr", -1, 10**6), "cannot be read"),
+        ("csr", of_shape, "would take"),
+        ("categories", changed("obs/gene/codes", 0, 100), "cannot be read"),
+    ],
+)
+def test_an_h5ad_file_that_points_elsewhere_is_refused(h5ad, form, change, why):
+    path = h5ad(form)
+    with h5py.File(path, "a") as file:
+        change(file)
+    with pytest.raises(DataError, match=why) as caught:
+        read_vectors(path)
+    assert caught.value.fix and "\n" not in caught.value.message
+
+
+def npz_bomb(path):
+    """Zeros that unpack to a thousand times the size of the file."""
+    np.savez_compressed(path, **TABLE, vector=np.zeros((N, 10**6), np.float32))
+
+
+def npz_claim(path):
+    """An array whose header claims 32 GB, which are not there."""
+    np.savez(path, **TABLE)
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f4", "fortran_order": False, "shape": (10**9, 8)}
+    )
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("vector.npy", header.getvalue() + bytes(100))
+
+
+def parquet_bomb(path):
+    """Twenty million rows of one value each, in some kilobytes."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    codes = arrow.array(np.zeros(20_000_000, np.int32))
+    names = {name: arrow.DictionaryArray.from_arrays(codes, arrow.array(["4-6"])) for name in TABLE}
+    parquet.write_table(arrow.table(names | {"vector": codes}), path, compression="zstd")
+
+
+@pytest.mark.parametrize("write", [npz_bomb, npz_claim, parquet_bomb])
+def test_a_file_that_unpacks_to_much_more_than_it_is_is_refused(write, tmp_path, flyannot):
+    path = tmp_path / f"t.{write.__name__.split('_')[0]}"
+    write(path)
+    assert path.stat().st_size < 2**20
+    said = flyannot("import features T -o O", code=65, T=path, O=tmp_path / "o.h5")
+    assert "cannot be read" in said.err and not (tmp_path / "o.h5").exists()
+
+
+UNFIT = {
+    "vector": [VECTORS.toarray() * (1 + 1j), np.full((N, 8), "1.5"), np.zeros((N, 8), "M8[s]"), np.zeros(N)],
+    "gene": [np.full((N, 2), "x"), np.array("x"), *(np.full(N, f"a{c}b") for c in "\n\x1b\x9b\ud800\udcff")],
+}
+
+
+@pytest.mark.parametrize(("name", "values"), [(name, v) for name, found in UNFIT.items() for v in found])
+def test_what_is_no_vector_and_no_name_is_refused(name, values, tmp_path, flyannot):
+    np.savez(tmp_path / "t.npz", **{**TABLE, "vector": VECTORS.toarray(), name: values})
+    said = flyannot("import features T -o O", T=tmp_path / "t.npz", O=tmp_path / "o.h5")
+    assert said.code in (2, 65) and "unexpected" not in said.err and not (tmp_path / "o.h5").exists()
+    assert not set("\x1b\x9b") & set(said.err)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".parquet", ".h5ad"])
+def test_what_is_no_file_is_not_waited_for(suffix, tmp_path):
+    os.mkfifo(tmp_path / f"fifo{suffix}")
+    (tmp_path / f"endless{suffix}").symlink_to("/dev/zero")
+    for path in tmp_path.iterdir():
+        with pytest.raises(DataError, match="not a regular file"):
+            read_vectors(path)
