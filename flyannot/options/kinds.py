@@ -7,8 +7,6 @@ from pathlib import Path
 
 from flyannot.errors import did_you_mean
 
-_MOST_COUNT = 2**63 - 1  # that arrays can count
-
 
 class Kind:
     """What values an option takes: `name` in help, `words` in full, `parse` from any spelling, `as_json`."""
@@ -87,20 +85,19 @@ class Count(Kind):
     """A whole number from `least`, up to `most`, a multiple of `of`."""
 
     least: int = 1
-    most: int | None = None
+    most: int = 2**63 - 1  # that arrays can count
     of: int = 1
     name = "INTEGER"
 
     def parse(self, value):
         number = _number(int, value)
-        most = _MOST_COUNT if self.most is None else self.most
-        if number is None or not self.least <= number <= most or number % self.of:
+        if number is None or not self.least <= number <= self.most or number % self.of:
             raise ValueError(self.words)
         return number
 
     @property
     def words(self):
-        upper = f" to {self.most}" if self.most is not None else " or more"
+        upper = f" to {self.most}" if self.most < 2**63 - 1 else " or more"
         multiple = f", a multiple of {self.of}" if self.of > 1 else ""
         return f"a whole number, {self.least}{upper}{multiple}"
 

@@ -145,8 +145,7 @@ class DaskCluster:
 
 
 async def _greet(address):
-    """Exchange the first words with a scheduler: a client that found something else there would take long to
-    give up."""
+    """Exchange the first words: a client that finds no scheduler there takes long to give up."""
     from distributed import Security
     from distributed.comm import connect
 

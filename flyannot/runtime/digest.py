@@ -31,8 +31,8 @@ def digest_of_file(path):
 def digest_of_rows(path):
     """SHA-256 of the lines of a table, in hexadecimal; below the first one their order does not matter."""
     with open_regular(path) as f:
-        header, *rows = [line.rstrip(b"\r\n") for line in f] or [b""]
-    return hashlib.sha256(b"\n".join([header, *sorted(rows)])).hexdigest()
+        lines = [line.rstrip(b"\r\n") for line in f]
+    return hashlib.sha256(b"\n".join(lines[:1] + sorted(lines[1:]))).hexdigest()
 
 
 @contextmanager

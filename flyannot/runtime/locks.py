@@ -20,7 +20,6 @@ from flyannot.errors import LockedError
 from flyannot.runtime.text_files import open_regular
 
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP)
-_MOST_BYTES = 300  # of a process and a machine
 _PATIENCE_S = 0.1  # a lock file that its last holder is just removing is gone by then
 _LATER_S = 2.0  # clocks of a process and of a file system may differ by that
 
@@ -67,7 +66,7 @@ def holder_of(path):
     try:
         since = place.stat().st_mtime
         with open_regular(place) as file:
-            words = file.read(_MOST_BYTES).decode("utf-8", "replace").split("\n")
+            words = file.read(300).decode("utf-8", "replace").split("\n")
     except PermissionError:  # on Windows nobody else reads what is locked
         return Holder(None, platform.node(), since, True)
     except OSError:

@@ -10,8 +10,6 @@ from multiprocessing.connection import wait
 
 import psutil
 
-_LOOKS_EVERY_S = 0.05
-
 
 class SubprocessDied(Exception):
     """The process ended, or was ended after its time, without an answer; the message says which."""
@@ -36,7 +34,7 @@ def call_in_subprocess(function, *arguments, limit_s, most_bytes=float("inf")):
         except EOFError:
             raise RuntimeError("a process of its own could not be started") from None
         until = time.monotonic() + limit_s
-        while not ours.poll(min(_LOOKS_EVERY_S, limit_s)):
+        while not ours.poll(min(0.05, limit_s)):
             if time.monotonic() > until:
                 raise SubprocessDied(f"took more than {limit_s:g} s")
             with suppress(psutil.Error):  # ended: the pipe says so

@@ -128,7 +128,7 @@ def _refuse(path, line, cells, required, optional):
 
 def _listed(header):
     """The columns of what may be no table at all: not too many, not too long, nothing unprintable."""
-    shown = [printable_text(name[:_COLUMNS_SHOWN]) for name in header[:_COLUMNS_SHOWN]]
+    shown = [printable_text(name[:_COLUMNS_SHOWN], keep="") for name in header[:_COLUMNS_SHOWN]]
     return ", ".join(shown) + ", ..." * (len(header) > _COLUMNS_SHOWN)
 
 
@@ -237,9 +237,6 @@ def _undecodable(path):
     """The number of the first line that is not UTF-8, and how it begins as Latin-1."""
     with open_regular(path) as file:
         for number, line in enumerate(file, start=1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError:
-                text = line.decode("latin-1").strip()[:_MOST_SHOWN]
-                return number, printable_text(text)
+            if line.decode("utf-8", "ignore").encode() != line:
+                return number, printable_text(line.decode("latin-1").strip()[:_MOST_SHOWN], keep="")
     return 1, ""  # a sequence cut by the end of the file, or changed meanwhile

@@ -17,8 +17,7 @@ _UNPACKED_BYTES, _UNPACKED_TIMES = 2**24, 100  # what any file may unpack to, an
 
 
 def open_regular(path):
-    """A file from outside, open for reading its bytes.  OSError if it cannot be, or is no regular file: a
-    pipe would be waited for, and a device may have no end."""
+    """A file from outside, open for reading bytes.  OSError also if it is a pipe or device: they may not end."""
     return open(path, "rb", opener=_opened_if_regular)
 
 
@@ -28,14 +27,12 @@ def _opened_if_regular(path, flags):
     if stat.S_ISREG(mode):
         return descriptor
     os.close(descriptor)
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    raise OSError(errno.EINVAL, "not a regular file", path)
+    raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "not a regular file", path)
 
 
 def most_unpacked_bytes(path, most):
-    """How much a packed file may unpack to, by what it declares: some megabytes and a hundredfold of its own
-    size, `most` bytes in all.  What claims more is damaged, or made to fill memory."""
+    """How much a packed file may say that it unpacks to: some megabytes and a hundredfold of its own size,
+    `most` bytes in all."""
     return min(most, _UNPACKED_BYTES + _UNPACKED_TIMES * os.stat(path).st_size)
 
 
@@ -91,10 +88,8 @@ def read_toml(path, *, example="configs/demo.toml"):
         return tables
     except RecursionError:
         raise InputError(f"{path} is not a configuration: it is nested too deep", fix=fix) from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # also a number of very many digits
         raise InputError(f"{path} is not TOML: {error}", fix=_remedy_of_toml(text, str(error))) from error
-    except ValueError as error:  # a number of very many digits
-        raise InputError(f"{path} is not TOML: {error}", fix=fix) from error
 
 
 def _remedy_of_toml(text, message):

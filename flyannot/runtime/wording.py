@@ -35,9 +35,9 @@ def is_fit_for_cells(text):
     return _UNFIT_FOR_CELLS.search(text) is None
 
 
-def printable_text(text, *, keep=""):
-    """A text in which what is not printed, or would direct a terminal, is written as JSON escapes it: control
-    characters, but for those to `keep`, and what turns the direction of the letters."""
+def printable_text(text, *, keep="\n\t"):
+    """A text for people, in which JSON's escapes stand for what would direct a terminal: control characters,
+    but for those to `keep`, and what turns the direction of letters."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in keep else json.dumps(c)[1:-1] for c in text)

@@ -58,10 +58,7 @@ def agreements_of_curators(verdicts):
 
 
 def _kappa(first, second):
-    """Cohen's kappa of two lists of verdicts, or None and why it is undefined.
-
-    Source: Cohen, Educ. Psychol. Meas. 1960, doi:10.1177/001316446002000104.
-    """
+    """Cohen's kappa of two lists of verdicts, or None and why it is undefined."""
     n, counts, others = len(first), Counter(first), Counter(second)
     by_chance = sum(counts[verdict] * others[verdict] for verdict in counts) / n**2
     if by_chance == 1:

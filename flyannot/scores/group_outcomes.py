@@ -19,7 +19,6 @@ from flyannot.scores.metrics import TermOutcomes
 from flyannot.store.header import renamed_options
 
 _BEGINS = b'{\n "terms": ['  # what a file of scores begins with, by which a damaged one is known
-_ENTRIES = {"terms", "summary", "evaluated", "made_from"}
 _DIGITS = 9  # of a decision value; a probability has 6 decimals
 
 
@@ -91,19 +90,16 @@ def read_scores(path):
     fix = "name a file made by: flyannot evaluate --json"
     try:
         scores = read_json(path, what="scores", fix=fix)
-        if not isinstance(scores, dict) or not scores.keys() >= _ENTRIES:
-            raise InputError(f"{path} does not hold scores", fix=fix)
-        is_whole = has_own_digest(scores)
+        if isinstance(scores, dict) and "made_from" in scores and has_own_digest(scores):
+            return scores | {"made_from": renamed_options(scores["made_from"])}
+        raise InputError(f"{path} does not hold scores", fix=fix)
     except InputError:
         if not Path(path).is_file() or first_bytes(path, len(_BEGINS)) != _BEGINS:
             raise
-        is_whole = False
-    if not is_whole:
         raise DataError(
             f"{path} is damaged: its contents do not have the digest that it names",
             fix="delete it, and make it again with: flyannot evaluate --json",
-        )
-    return scores | {"made_from": renamed_options(scores["made_from"])}
+        ) from None
 
 
 def _folds(folds, n):

@@ -31,8 +31,7 @@ from flyannot.store.schema import (
 
 _BLOCK_BYTES = 1 << 22  # read and checked at a time
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"  # how every HDF5 file begins
-_PLAIN_FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
-_PLAIN_FILTERS |= {h5py.h5z.FILTER_LZF}
+_PLAIN_FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_LZF}
 _HDF5_COMPLAINTS = (OSError, RuntimeError, KeyError, ValueError)
 
 
@@ -255,11 +254,8 @@ def _collect(group, path, items):
 
 
 def checked_item(group, name, most_bytes):
-    """A dataset or group within a group of a file of another program, looked at before it is read.
-
-    ValueError if it is not there, or lies elsewhere; if it claims more than it stores, or more than
-    `most_bytes`; if it goes through a filter that is none of HDF5's own.
-    """
+    """A dataset or group in a group of a file of another program, looked at before it is read.  ValueError if
+    it is not there, lies elsewhere, claims more than is stored or `most_bytes`, or is packed unusually."""
     if "/" in name or not group.id.links.exists(name.encode()):
         raise ValueError(f"there is no {name} in {group.name}")
     if not _is_hard_link(group, name):
@@ -267,9 +263,9 @@ def checked_item(group, name, most_bytes):
     item = group[name]
     if not isinstance(item, h5py.Group):
         if not _lies_in_file(item) or not _PLAIN_FILTERS.issuperset(_filters_of(item)):
-            raise ValueError(f"{item.name} does not lie in the file, or is packed as nobody packs it")
+            raise ValueError(f"{name} does not lie in the file, or not as programs write it")
         if item.nbytes > most_bytes or not _is_stored_whole(item):
-            raise ValueError(f"{item.name} claims {item.nbytes:,} bytes, more than it can have")
+            raise ValueError(f"{name} claims {item.nbytes:,} bytes, more than it can have")
     return item
 
 

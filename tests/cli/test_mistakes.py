@@ -107,11 +107,9 @@ files that are not there, or not whole
     show cut.h5 -> 65 cut.h5 is damaged | make it again
     compare deep.json deep.json -> 2 does not hold scores
     extract LONG -o o.h5 -> 2 File name too long | name another file
-    extract embryos -o LONG -> 2 File name too long
     train features.h5 LONG -o o.h5 -> 2 File name too long
     run LONG -> 2 File name too long
     status LONG -> 2 File name too long
-    curate LONG -> 2 File name too long
 outputs that are in the way
     extract embryos -o descriptors.h5 --stage-range 4-6
         -> 2 it is of stage range 4-6, 11-12, and 4-6 is asked for | --force

@@ -364,6 +364,6 @@ def test_files_that_are_no_matrix_are_refused(tmp_path, monkeypatch):
             read_matrices(tmp_path / name)
     np.savez_compressed(tmp_path / "big.npz", D=np.zeros((100, 100)))
     monkeypatch.setattr("flyannot.dataset.importers.vectors._MOST_BYTES", 1000)
-    monkeypatch.setattr(np, "load", None)  # refused unread
+    monkeypatch.setattr(np.lib.npyio.NpzFile, "__getitem__", None)  # refused unread
     with pytest.raises(DataError, match="would take"):
         read_matrices(tmp_path / "big.npz")

@@ -78,7 +78,7 @@ class _LineHandler(logging.StreamHandler):
 
     def format(self, record):
         if not _chosen["json"]:
-            return safe(super().format(record))
+            return printable_text(super().format(record))
         _chosen["step"] = getattr(record, "step", _chosen["step"])
         level = next(name for least, name in _LEVELS if record.levelno >= least)
         return _json_line(level, record.getMessage(), getattr(record, "fields", {}))
@@ -132,11 +132,6 @@ def is_debugging():
 # --- lines beside the log, however quiet the command is to be ---
 
 
-def safe(text):
-    """Text for a terminal: what would direct it, for names come from anywhere, is escaped, as in JSON."""
-    return printable_text(text, keep="\n\t")
-
-
 def say_error(message, *, fix=None, traceback=""):
     """Say what is wrong, and the remedy in a line of its own; nothing more is drawn."""
     while _drawn:
@@ -149,9 +144,9 @@ def say_error(message, *, fix=None, traceback=""):
     if traceback:
         click.echo(traceback, err=True)
     head, colon, text = message.partition(":")
-    click.echo(coloured(head + colon, "red", sys.stderr) + safe(text), err=True)
+    click.echo(coloured(head + colon, "red", sys.stderr) + printable_text(text), err=True)
     if fix:
-        click.echo(f"{coloured('Fix:', 'green', sys.stderr)} {safe(fix)}", err=True)
+        click.echo(f"{coloured('Fix:', 'green', sys.stderr)} {printable_text(fix)}", err=True)
 
 
 def say_end(exit_code):
@@ -165,7 +160,7 @@ def say_end(exit_code):
 def _json_line(level, message, fields):
     line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level}
     line |= {name: _chosen[name] for name in ("command", "step") if _chosen[name]}
-    return safe(json.dumps(line | {"message": message} | fields, ensure_ascii=False))
+    return printable_text(json.dumps(line | {"message": message} | fields, ensure_ascii=False))
 
 
 def coloured(text, colour, stream):

@@ -9,18 +9,11 @@ import click
 from click.shell_completion import CompletionItem
 
 from flyannot.cli.shared.help_page import HelpPage
-from flyannot.cli.shared.messages import (
-    Progress,
-    log,
-    message_options,
-    safe,
-    set_command_of_messages,
-    start_log,
-)
+from flyannot.cli.shared.messages import Progress, log, message_options, set_command_of_messages, start_log
 from flyannot.errors import InputError
 from flyannot.options import FilePath, Flag, Several, environment_names, kebab, shown_default
 from flyannot.runtime.resources import require_address_space, usable_processors
-from flyannot.runtime.wording import pluralise
+from flyannot.runtime.wording import pluralise, printable_text
 
 IN_FILE = click.Path(path_type=Path)
 OUT_FILE = click.Path(path_type=Path, dir_okay=False)
@@ -175,7 +168,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON i
 
 def say(text, *, head=""):
     """Print what a command was asked for on stdout; `head` has colours."""
-    click.echo(head + safe(text))
+    click.echo(head + printable_text(text))
 
 
 def execution_of(force=False, run=None):

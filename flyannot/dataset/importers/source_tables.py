@@ -83,9 +83,8 @@ def read_source_rows(path, *, is_latin1=False):
     begins = 1
     while True:
         try:
-            row = next(reader)
-        except StopIteration:
-            return
+            if (row := next(reader, None)) is None:
+                return
         except csv.Error:  # there is no telling what the row is
             yield begins, [], BAD_ROW
         else:
@@ -94,7 +93,7 @@ def read_source_rows(path, *, is_latin1=False):
             cells = [cell.strip() for cell in row]
             fault = _fault_of_cells(cells)
             if any(row):
-                cut = [printable_text(cell[:_MOST_SHOWN]) for cell in cells] if fault else cells
+                cut = [printable_text(cell[:_MOST_SHOWN], keep="") for cell in cells] if fault else cells
                 yield begins, cut, fault
         begins = reader.line_num + 1
 

@@ -6,8 +6,6 @@ an image: its name, gene, stage range and vector; perhaps fbgn, view, group and 
 """
 
 import math
-import os
-import zipfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +18,13 @@ from flyannot.options import Choice, Flag, Options, Real, Text, option
 from flyannot.runtime.environment import optional_package
 from flyannot.runtime.subprocess_call import SubprocessDied, call_in_subprocess
 from flyannot.runtime.text_files import most_unpacked_bytes, open_regular
-from flyannot.runtime.wording import is_fit_for_cells, pluralise, printable_text
+from flyannot.runtime.wording import is_fit_for_cells, pluralise
 from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
 
 LAYOUTS = ("rows", "columns")
 NEEDED = ("image", "gene", "stage_range")
 _VECTOR = ("vector", "features")  # the second is what `flyannot export --to parquet` writes
-_MOST_BYTES = 2**30  # of a matrix of atoms or patterns
-_MOST_BYTES_OF_VECTORS = 2**35
+_MOST_BYTES = 2**35
 _NORM_TOLERANCE = 1e-4  # a dictionary of float32 has norms that are 1 to 1e-7
 _SECONDS = 60  # of a process that reads; a gigabyte takes five
 _BYTES_BESIDE = 2**29  # of that process, besides a few copies of what it reads
@@ -35,13 +32,12 @@ _FIX_MATRIX = "name an npy, npz or mat file that holds a matrix of numbers"
 _FIX_VECTORS = "name an npz, parquet or h5ad file with image, gene, stage_range and vector"
 
 
-def read_arrays(path, suffixes, *, fix, names=None, most_bytes=None):
+def read_arrays(path, suffixes, *, fix, names=None):
     """The arrays in a file by name; the one of an npy file is called "".  Of a table, its columns.
 
     `suffixes` are those that are accepted, `names` those wanted, as far as they are there; None for all.
-    They may take `most_bytes`; None for a gigabyte.  InputError, with the remedy `fix`, if there is no such
-    file, it has another suffix, or the package that reads it is not installed.  DataError if it cannot be
-    read, or would take more.
+    InputError, with the remedy `fix`, if there is no such file, it has another suffix, or the package that
+    reads it is not installed.  DataError if it cannot be read, or would unpack to very much more.
     """
     path = Path(path)
     suffix = path.suffix.lower()
@@ -49,7 +45,7 @@ def read_arrays(path, suffixes, *, fix, names=None, most_bytes=None):
         raise InputError(f"{path} ends in none of {', '.join(suffixes)}", fix=fix)
     try:
         with open_regular(path) as file:
-            most = most_unpacked_bytes(path, most_bytes or _MOST_BYTES)
+            most = most_unpacked_bytes(path, _MOST_BYTES)
             if suffix in _READERS:
                 return _READERS[suffix](file, names, most)
         # Compiled code of others: damage can crash it.
@@ -70,16 +66,13 @@ def _require_small(n_bytes, most_bytes):
         raise ValueError(f"it would take {n_bytes:,} bytes")
 
 
-def _read_npy(file, _names, most_bytes):
-    _require_small(os.fstat(file.fileno()).st_size, most_bytes)
+def _read_npy(file, _names, _most_bytes):
     return {"": np.load(file, allow_pickle=False)}
 
 
 def _read_npz(file, names, most_bytes):
-    with zipfile.ZipFile(file) as archive:
-        _require_small(sum(member.file_size for member in archive.infolist()), most_bytes)
-    file.seek(0)
     with np.load(file, allow_pickle=False) as archive:
+        _require_small(sum(member.file_size for member in archive.zip.infolist()), most_bytes)
         return {name: archive[name] for name in archive.files if names is None or name in names}
 
 
@@ -122,10 +115,10 @@ def _read_h5ad(path, names, most_bytes):
 
     with open_hdf5(path) as file:
         obs, X = (checked_item(file, name, most_bytes) for name in ("obs", "X"))
-        images = {"image": column(obs, str(obs.attrs["_index"]))}
-        columns = {name: column(obs, name) for name in obs if name in names}
+        columns = {"image": column(obs, str(obs.attrs["_index"]))}
+        columns |= {name: column(obs, name) for name in obs if name in names}
         vectors = X[()] if hasattr(X, "shape") else _dense_matrix(X, checked_item, most_bytes)
-    return images | columns | {"vector": vectors}
+    return columns | {"vector": vectors}
 
 
 def _dense_matrix(group, checked_item, most_bytes):
@@ -263,9 +256,7 @@ def read_vectors(path):
     from flyannot.store.schema import IMAGE_COLUMNS  # not above: h5py takes long, for a page of help
 
     wanted = {*NEEDED, *_VECTOR, *IMAGE_COLUMNS}
-    table = read_arrays(
-        path, (".npz", ".parquet", ".h5ad"), fix=_FIX_VECTORS, names=wanted, most_bytes=_MOST_BYTES_OF_VECTORS
-    )
+    table = read_arrays(path, (".npz", ".parquet", ".h5ad"), fix=_FIX_VECTORS, names=wanted)
     vectors = next((table[name] for name in _VECTOR if name in table), None)
     missing = ([] if vectors is not None else ["vector"]) + [name for name in NEEDED if name not in table]
     if missing:
@@ -283,8 +274,7 @@ def read_vectors(path):
             raise DataError(f"{path} has {len(vectors)} vectors and {shape} of {name}", fix=_FIX_VECTORS)
         columns[name] = [_text(value) for value in values.tolist()]
         if unfit := next((text for text in columns[name] if not is_fit_for_cells(text)), None):
-            what = f"{path}: {name} {printable_text(unfit)}: a control character, or no Unicode"
-            raise InputError(what, fix="rename it")
+            raise InputError(f"{path}: {name} {unfit!r}: a control character, or no Unicode", fix="rename it")
     stage_ranges = [parse_stage_range(text) for text in columns["stage_range"]]
     for (stage_range, image), n in Counter(zip(stage_ranges, columns["image"])).items():
         if not image:

@@ -41,7 +41,9 @@ class UnreadableImage(DataError):
 
 def unreadable_image(path, reason, *, fix=None):
     """The error, made here and not in a constructor, so that it survives pickling between workers."""
-    error = UnreadableImage(f"cannot read the picture {printable_text(os.fsdecode(path))}: {reason}", fix=fix)
+    error = UnreadableImage(
+        f"cannot read the picture {printable_text(os.fsdecode(path), keep='')}: {reason}", fix=fix
+    )
     error.reason = reason
     return error
 
@@ -62,7 +64,11 @@ def unknown_kind_of_pixel(path, kind):
 
 def printable_file_name(path):
     """The last part of a path, in a message."""
-    return printable_text(os.path.basename(os.fsdecode(path)))
+    return _printable(os.path.basename(path))
+
+
+def _printable(path):
+    return printable_text(os.fsdecode(path), keep="")
 
 
 def require_image_size(path, width, height, most):
