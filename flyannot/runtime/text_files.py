@@ -17,7 +17,7 @@ _UNPACKED_BYTES, _UNPACKED_TIMES = 2**24, 100  # what any file may unpack to, an
 
 
 def open_regular(path):
-    """A file from outside, open for reading bytes.  OSError also if it is a pipe or a device, without an end."""
+    """A file from outside, open for reading bytes.  OSError also if it is a pipe or a device, with no end."""
     return open(path, "rb", opener=_opened_if_regular)
 
 
