@@ -114,6 +114,15 @@ def test_other_options_outdate_a_step_and_what_follows(status, own_chain):
     assert steps["extract"]["state"] == "outdated" and "109" in steps["extract"]["why"]
 
 
+def test_scores_with_other_options_are_outdated(flyannot, status, of_run):
+    record(of_run, evaluate=OPTIONS["evaluate"](folds=3))
+    flyannot("run run.toml --step evaluate", code=0)
+    assert status()[1]["evaluate"]["state"] == "done"
+    record(of_run, evaluate=OPTIONS["evaluate"](folds=4))
+    found = status()[1]["evaluate"]
+    assert found["state"] == "outdated" and "folds was 3 and is now 4" in found["why"]
+
+
 def test_a_file_made_from_another_is_outdated_and_one_cut_short_is_damaged(flyannot, status, of_run):
     line = "learn-dict descriptors.h5 -o dictionary.h5 --n-atoms 24 --n-epochs 2 --seed 1 --force"
     flyannot(f"{line} --learner-option variant=released --learner-option n-sweeps=3", code=0)

@@ -5,12 +5,15 @@ made from: a later run takes up exactly the parts that still fit.
 """
 
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from glob import escape
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from flyannot.errors import DataError, FlyannotError
+from flyannot.errors import DataError, FlyannotError, LockedError
+from flyannot.runtime.locks import exclusive_lock
 from flyannot.runtime.wording import pluralise
 from flyannot.steps.engine.failures import error_and_fix
 from flyannot.store.concatenation import closed_file, concatenate
@@ -154,8 +157,11 @@ def _require_whole(parts):
 
 
 def drop_parts(out):
-    """Remove the parts of an output."""
+    """Remove the parts of an output, and the locks of jobs that were killed over a share of them."""
     shutil.rmtree(folder_of_parts(out), ignore_errors=True)
+    for left in out.parent.glob(f".{escape(out.name)}.*-of-*.lock"):
+        with suppress(LockedError), exclusive_lock(out.with_name(left.name[1:].removesuffix(".lock"))):
+            pass  # it goes with this
 
 
 def _is_whole(part):

@@ -185,12 +185,11 @@ class _Run:
             return StepStatus(step.name, "running", holders=(holder,))
         if not (path / "images.csv" if path.is_dir() else path).is_file():
             return StepStatus(step.name, "waiting")
-        state, why = "done", ""
-        if step.made_from:
-            state, why = self._by_inputs(step, path)
-        elif not step.makes_data_set and self.configuration is not None:
+        state, why = self._by_inputs(step, path) if step.made_from else ("done", "")
+        is_ready = all(earlier.state == "done" for earlier in before)
+        can_be_asked = self.configuration is not None and (is_ready or not step.made_from)
+        if state == "done" and can_be_asked and not step.makes_data_set:
             # That it is current takes reading the whole run: only where nothing else is to do.
-            is_ready = all(earlier.state == "done" for earlier in before)
             why = self._why_outdated(step) if is_ready else "what it shows has changed"
             state = "outdated" if why else "done"
         return StepStatus(step.name, state, why=why)
