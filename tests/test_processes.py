@@ -5,6 +5,7 @@ import signal
 import subprocess
 
 import psutil
+import pytest
 
 from tests.conftest import ROOT
 from tests.processes import keep_watch, started, wait_for
@@ -20,6 +21,8 @@ subprocess.run([sys.executable, "-c", one], start_new_session=True)
 """
 
 
+@pytest.mark.not_on_macos
+@pytest.mark.not_on_windows
 def test_killed_tests_leave_no_process():
     with started("-c", STARTS, cwd=ROOT, stdout=subprocess.PIPE) as run:
         below = psutil.Process(int(run.stdout.readline()))

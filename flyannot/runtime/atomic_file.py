@@ -8,6 +8,7 @@ import filecmp
 import os
 import secrets
 import shutil
+import stat
 from contextlib import ExitStack, contextmanager, suppress
 from glob import escape
 from pathlib import Path
@@ -20,11 +21,19 @@ from flyannot.runtime.system import replace_file, synchronise_file
 def refuse_as_output(out, inputs=()):
     """Refuse an output that would replace what it is made from, by whatever name or link, or a device or
     pipe."""
-    out = Path(out)
-    if out.exists() and not out.is_file() and not out.is_dir():
+    state = _state_of(out)
+    if state and not stat.S_ISREG(state.st_mode) and not stat.S_ISDIR(state.st_mode):
         raise InputError(f"{out} is no ordinary file: it is not replaced", fix="name another output")
-    if out.exists() and any(Path(path).exists() and out.samefile(path) for path in inputs):
+    states = map(_state_of, inputs if state else ())
+    if any(other and os.path.samestat(state, other) for other in states):
         raise InputError(f"{out} is both input and output", fix="name another output")
+
+
+def _state_of(path):
+    try:
+        return os.stat(path)
+    except OSError:  # it is not there
+        return None
 
 
 @contextmanager
