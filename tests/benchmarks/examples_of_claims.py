@@ -187,7 +187,9 @@ EXAMPLES = {
     "modl-3-records": (like_r1(), like_r1(r12=falling(1, end=0.7))),
     "modl-3-equal": moved("objective", 0.98, 1.1, times_the_records=12),
     "modl-5-best": moved("objective", 0.5, 0.1, beta=(0.85, 0.9, 0.95), one={"beta": 1.0}),
-    "modl-t1-error": moved("test_rmse", 0.8, 1.2, solver=modl.MODL),
+    "modl-t1-error": moved(
+        "test_rmse", lambda row: 4 + (row["solver"] == modl.CD), 6, one={"solver": modl.MODL}
+    ),
     "modl-t1-time": moved("seconds", 0.5, 2, solver=modl.MODL),
     "modl-4-good": moved("test_rmse", 1, 1.2, solver=(modl.MODL, modl.FULL), one=ALL_RATINGS),
     "modl-4-partial": moved("test_rmse", 1.2, 0.8, solver=modl.FULL, one=ALL_RATINGS),

@@ -3,28 +3,13 @@
 import math
 
 import numpy as np
+from scipy.ndimage import gaussian_filter
 
 
 def slow_sift(image, corners, patch_px, smooth_px):
     """Descriptors before rounding, float64 (n, 128), in the order of `flyannot.descriptors.sift`."""
-    smoothed = slow_gaussian(image, smooth_px)
+    smoothed = gaussian_filter(np.asarray(image, float), smooth_px, mode="mirror", truncate=4)
     return np.array([_slow_descriptor(smoothed, top, left, patch_px) for top, left in corners])
-
-
-def slow_gaussian(image, smooth_px):
-    """A two-dimensional Gaussian, cut off at 4 standard deviations, reflected about the border pixels."""
-    radius = round(4 * smooth_px)
-    if radius == 0:
-        return np.asarray(image, float)
-    padded = np.pad(np.asarray(image, float), radius, mode="reflect")
-    total, weights = np.zeros(image.shape), 0.0
-    for i in range(-radius, radius + 1):
-        for j in range(-radius, radius + 1):
-            weight = math.exp(-(i * i + j * j) / (2 * smooth_px**2))
-            rows = slice(radius + i, radius + i + image.shape[0])
-            total += weight * padded[rows, radius + j : radius + j + image.shape[1]]
-            weights += weight
-    return total / weights
 
 
 def _slow_descriptor(image, top, left, patch_px):
@@ -42,12 +27,10 @@ def _slow_descriptor(image, top, left, patch_px):
 
 
 def _add(histogram, weight, v, u, angle):
-    for row in range(4):
-        for column in range(4):
-            for k in range(8):
-                turn = min(abs(angle - k), 8 - abs(angle - k))
-                share = max(0, 1 - abs(v - row)) * max(0, 1 - abs(u - column)) * max(0, 1 - turn)
-                histogram[row, column, k] += weight * share
+    """Shared between the bins beside it, in proportion to how near they are."""
+    turn = np.abs(angle - np.arange(8))
+    apart = np.abs(v - np.arange(4)), np.abs(u - np.arange(4)), np.minimum(turn, 8 - turn)
+    histogram += weight * np.einsum("i,j,k", *(np.maximum(0, 1 - one) for one in apart))
 
 
 def _normalised(histogram):

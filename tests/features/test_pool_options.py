@@ -10,11 +10,9 @@ from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.extract import DescribedPatches, describe_patches
-from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.images.picture import read_grey
 from flyannot.descriptors.options import ExtractOptions, patch_sides
-from flyannot.descriptors.patches import patch_corners
-from flyannot.descriptors.sift import dense_sift, mirrored_descriptors
+from flyannot.descriptors.sift import mirrored_descriptors
 from flyannot.errors import DataError, InputError
 from flyannot.features import image_features
 from flyannot.features.groups import group_features, groups_of
@@ -89,34 +87,17 @@ def features(grey, atoms, options, view=""):
     return features_of(describe_patches(grey, ExtractOptions(stride_px=8)), atoms, options, view=view)
 
 
-@pytest.mark.parametrize("patch_px", [16, 64])
-def test_mirrored_descriptors_are_those_of_the_mirrored_image(grey, patch_px):
-    corners = patch_corners(STANDARD_PX, patch_px, 8)
-    below = np.stack([STANDARD_PX[0] - patch_px - corners[:, 0], corners[:, 1]], axis=1)
-    turned = dense_sift(grey[::-1], below, patch_px)
-    assert np.abs(mirrored_descriptors(dense_sift(grey, corners, patch_px)).astype(int) - turned).max() <= 1
-    np.testing.assert_array_equal(mirrored_descriptors(mirrored_descriptors(turned)), turned)
-
-
-def test_an_image_and_its_mirror_image_have_the_same_features(grey, atoms):
-    options = replace(TIGHT, mirror=("dorsal",))
-    upright, turned = (features(one, atoms, options, "dorsal") for one in (grey, grey[::-1]))
-    np.testing.assert_allclose(upright.features, turned.features, atol=0.01)
-    assert np.abs(upright.features - features(grey, atoms, TIGHT).features).max() > 0.1
-
-
-def test_mirroring_is_pooling_both_images_as_a_group(grey, atoms):
-    both = [features(one, atoms, TIGHT) for one in (grey, grey[::-1])]
+def test_mirroring_a_view_is_pooling_the_image_and_its_mirror_image_as_a_group(grey, atoms):
+    both = [features(one, atoms, TIGHT).features for one in (grey, grey[::-1])]
     group = groups_of({"group": ["g"] * 2, "gene": ["g"] * 2, "fbgn": [""] * 2})
-    expected = group_features(np.stack([one.features for one in both]), group)
-    found = features(grey, atoms, replace(TIGHT, mirror=("dorsal", "ventral")), "ventral")
-    np.testing.assert_allclose(found.features, expected[0], atol=0.01)
-
-
-def test_other_views_are_not_mirrored(grey, atoms):
-    plain, lateral = features(grey, atoms, TIGHT), replace(TIGHT, mirror=("dorsal",))
-    for view in ("lateral", "", "ventral"):
-        np.testing.assert_array_equal(features(grey, atoms, lateral, view).features, plain.features)
+    expected = group_features(np.stack(both), group)[0]
+    assert np.abs(both[0] - expected).max() > 0.1
+    options = replace(TIGHT, mirror=("dorsal", "ventral"))
+    for view in options.mirror:
+        for image in (grey, grey[::-1]):
+            np.testing.assert_allclose(features(image, atoms, options, view).features, expected, atol=0.01)
+    for view in ("lateral", ""):
+        np.testing.assert_array_equal(features(grey, atoms, options, view).features, both[0])
 
 
 def test_a_mirrored_patch_keeps_its_number(grey, atoms):
@@ -188,27 +169,26 @@ def test_new_images_get_the_features_that_the_model_learned_from(made):
     np.testing.assert_allclose(predicted.decision_value, pooled @ weights.T + intercept, atol=1e-5)
 
 
-def test_other_options_make_other_files(made):
+def test_other_options_make_other_files_and_too_few_patches_none(made, tmp_path):
+    with pytest.raises(DataError, match="4-6, 11-12 has .* patches, too few"):
+        make(made.task("dictionary", tmp_path / "d.h5", options=replace(SHARED, n_atoms=10**6)))
     with pytest.raises(InputError, match="mirror"):
         make(made.task("features", options=replace(OPTIONS, mirror=())))
     with pytest.raises(InputError, match="shared"):
         make(made.task("dictionary", options=LEARN))
 
 
-def test_a_shared_dictionary_is_one_for_all_stage_ranges(made):
+def test_a_shared_dictionary_is_one_for_all_stage_ranges_and_of_one_its_own(made, tmp_path):
     with open_stored(made.dictionary) as stored, open_stored(made.descriptors) as descriptors:
         first, second = (read_dictionary(stored, s) for s in STAGE_RANGES)
         np.testing.assert_array_equal(first, second)
         counts = [len(descriptors.group(s)["descriptors"]) for s in STAGE_RANGES]
         assert {stored.group(s).attrs["n_patches"] for s in STAGE_RANGES} == {sum(counts)}
 
-
-def test_a_dictionary_shared_by_one_stage_range_is_its_own(made, tmp_path):
     found = []
     for name, options in (("own.h5", LEARN), ("shared.h5", SHARED)):
-        out = tmp_path / name
-        make(made.task("dictionary", out, options=options, stage_ranges=["4-6"]))
-        with open_stored(out) as stored:
+        make(made.task("dictionary", tmp_path / name, options=options, stage_ranges=["4-6"]))
+        with open_stored(tmp_path / name) as stored:
             found.append(read_dictionary(stored, "4-6"))
     np.testing.assert_array_equal(*found)
 
@@ -225,11 +205,6 @@ def test_patches_of_all_stage_ranges_are_drawn_from(made):
     share = np.mean([known[row.tobytes()] for row in some])
     assert len(some) == 200 and len({row.tobytes() for row in some}) == 200
     assert share == pytest.approx(len(whole[1]) / len(every), abs=0.1)
-
-
-def test_too_few_patches_of_all_together_are_refused(made, tmp_path):
-    with pytest.raises(DataError, match="4-6, 11-12 has .* patches, too few"):
-        make(made.task("dictionary", tmp_path / "d.h5", options=replace(SHARED, n_atoms=10**6)))
 
 
 def test_the_commands_take_the_options(flyannot, made, tmp_path):

@@ -125,9 +125,6 @@ def test_a_term_without_an_evaluation_has_a_reason_and_leaves_the_averages_alone
     assert reasons[3:] == ["excluded by request", "because", "no model"]
     assert all(row[metric] is None for row in result["terms"][1:] for metric in METRICS)
     json.dumps(result, allow_nan=False)
-
-
-def test_classes_that_never_meet_in_a_fold_cannot_be_evaluated():
     row = score_terms({"4-6": outcome([[1, 0]], [[1, 0]], folds=np.array([0, 1]))})["terms"][0]
     assert (row["auc"], row["reason"]) == (None, "not evaluable: no fold has both classes")
 
@@ -175,14 +172,6 @@ def test_without_probabilities_values_of_different_terms_are_not_compared(rng):
     assert score_terms({"4-6": perfect})["summary"]["all"]["micro"]["f1"] == 1
 
 
-def test_average_precision_of_a_term_is_taken_within_folds(rng):
-    truth, values, folds = rng.random((1, 30)) < 0.4, rng.normal(size=(1, 30)), np.arange(30) % 3
-    expected = average_precision(values[0], truth[0], folds)
-    for shifted in (values, values + 9 * folds):
-        row = score_terms({"4-6": outcome(truth, shifted, folds=folds)})["terms"][0]
-        assert row["average_precision"] == expected
-
-
 def test_the_terms_of_each_group_are_ranked_among_those_that_can_be_evaluated(rng):
     truth, values = rng.random((5, 20)) < 0.4, rng.normal(size=(5, 20))
     truth[0], truth[:, 7] = False, False  # a term and a group of which there is nothing to say
@@ -206,11 +195,17 @@ def test_the_table_shows_the_best_term_first_fits_100_columns_and_says_synthetic
     assert " - " in text and format_scores(score_terms({})) == "Scores"
 
 
-def test_micro_compares_groups_of_one_fold_only(rng):
+def test_scores_compare_groups_of_one_fold_only(rng):
     truth, values, folds = rng.random((4, 30)) < 0.4, rng.normal(size=(4, 30)), np.arange(30) % 3
     scored = outcome(truth, values, folds=folds)
     pairs = scored.probabilities.ravel(), truth.T.ravel(), np.repeat(folds, 4)
-    micro = score_terms({"4-6": scored})["summary"]["4-6"]["micro"]
+    result = score_terms({"4-6": scored})
+    shifted = score_terms({"4-6": outcome(truth, values + 9 * folds, folds=folds)})
+    for row, other, one, positive in zip(result["terms"], shifted["terms"], values, truth):
+        expected = average_precision(one, positive, folds)
+        assert row["average_precision"] == other["average_precision"] == expected
+        assert row["auc"] == other["auc"] == auc_within_folds(one, positive, folds)
+    micro = result["summary"]["4-6"]["micro"]
     assert micro["auc"] == pytest.approx(counted_auc(*pairs), abs=1e-14)
     assert micro["average_precision"] == pytest.approx(average_precision(*pairs), abs=1e-14)
     assert abs(micro["auc"] - counted_auc(*pairs[:2], 0 * pairs[2])) > 1e-6
