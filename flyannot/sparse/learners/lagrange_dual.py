@@ -68,7 +68,7 @@ class LagrangeDual(Learner):
         """Solve the codes of X (len(rows), n_features), known by their numbers `rows`."""
         X, rows = np.asarray(X, np.float64), np.asarray(rows)
         rules = {"tol": self.options.tol, "gram": self._gram, "n_threads": self.options.n_threads}
-        Z = CODERS[self.options.coder](X, self.D, self.lam, start=self._starts[rows], **rules)
+        Z = CODERS[self.options.coder].codes(X, self.D, self.lam, start=self._starts[rows], **rules).Z
         self._A += (Z.T @ Z).toarray()
         self._B += Z.T @ X
         self._codes.append(rows, Z)
