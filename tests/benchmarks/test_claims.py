@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from benchmarks.claims import (
@@ -21,8 +22,13 @@ from benchmarks.claims import (
 from benchmarks.findings import Finding, Size, Source, not_runnable
 from benchmarks.items import ITEMS
 from benchmarks.items import OURS as NO_PAPER
+from benchmarks.lee import claims as lee
+from benchmarks.modl import claims as modl
+from benchmarks.records import record_of
+from benchmarks.scc import claims as scc
+from benchmarks.siso import annotators as siso
 from benchmarks.siso.annotators import HASH, SISO
-from tests.benchmarks.examples_of_claims import EXAMPLES, examples_of, put
+from tests.conftest import ROOT
 
 STATEMENTS = {statement.key: statement for item in ITEMS.values() for statement in item.statements}
 
@@ -128,3 +134,216 @@ def test_a_size_is_said_in_words():
     )
     assert "the paper's size" in Size("patches", 1000, 1000, True).in_words
     assert "not known" in Size("patches", 5).in_words
+
+
+KEPT = {"tau", "lam", "beta"}  # what was asked, not measured
+BESIDE = {"value": ("draws",), "map": ("map_of_first", "draws"), "flat_cost": ("draws",)}
+OF_CURVES = 19080  # the last iteration of DSSC's
+LAST, LARGE, FMRI = {"n_blocks": 128}, {"n_atoms": 2000}, {"signal": "fMRI"}
+ALL_RATINGS = {"n_ratings": 3_000_000}
+OTHERS = ("svm", "knn", "ridge", "label spreading")
+
+
+def examples_of(key):
+    """Rows of which a statement holds, and rows that refute it."""
+    example = EXAMPLES[key]
+    return example(level_rows(key)) if callable(example) else example
+
+
+def level_rows(key):
+    """The recorded rows of the first item that states it, with 1 for everything that was measured."""
+    item = next(one for one in ITEMS.values() if key in {statement.key for statement in one.statements})
+    rows = record_of(ROOT / "data" / "results" / f"{item.name}.json").finding.rows
+    return [{name: v if name in KEPT else level(v) for name, v in row.items()} for row in rows]
+
+
+def level(value):
+    if isinstance(value, list):
+        return [level(one) for one in value]
+    return 1.0 if isinstance(value, float) else value
+
+
+def put(rows, column, value, **where):
+    """Rows with a value, or a function of the row, in a column of those that have one of what is wanted."""
+    wanted = {name: one if isinstance(one, tuple) else (one,) for name, one in where.items()}
+
+    def changed(row):
+        if not all(row.get(name) in values for name, values in wanted.items()):
+            return row
+        number = value(row) if callable(value) else value
+        columns = {column, *BESIDE.get(column, ())} & row.keys()
+        return row | {name: np.broadcast_to(number, np.shape(row[name])).tolist() for name in columns}
+
+    return [changed(row) for row in rows]
+
+
+def moved(column, holding, refuting, *, one=(), **where):
+    """Of level rows: what they are with `holding` in a column, `where` they have that, and with `refuting`,
+    there or at `one` value of another column."""
+
+    def of(rows):
+        held = put(rows, column, holding, **where)
+        return held, put(held, column, refuting, **where | dict(one))
+
+    return of
+
+
+def power_of(name, exponent):
+    return lambda row: row[name] ** exponent
+
+
+def along(exponent):
+    """A power of the number of each coding."""
+    return lambda row: np.arange(1.0, 1 + len(row["seconds_of_each_coding"])) ** exponent
+
+
+def from_epoch(epoch):
+    """2 before it, and 1 from then on."""
+    return lambda row: 2.0 if row["epoch"] < epoch else 1.0
+
+
+def up_to(tau):
+    """2 at smaller shares of labelled data, and 0.5 at others."""
+    return lambda row: 2.0 if row["tau"] < tau else 0.5
+
+
+def counted(n_yes, column, value, effect=None):
+    """60 rows of one basis each, of which so many have the value of the column, and the others none of it."""
+    return [{"effect": effect, column: value if k < n_yes else 0.0} for k in range(60)]
+
+
+def falling(n_seconds, *, end=0.5, sparsity=1.0, converged_at=40):
+    """Points of a trace of 100 records that falls from 1 to its end by a record, and stands."""
+    half = end if converged_at <= 40 else (1 + end) / 2
+    points = [(0, 1.0), (40, half), (80, half if converged_at > 80 else end), (100, end)]
+    return [(n, n_seconds * n / 100, value, sparsity) for n, value in points]
+
+
+def like_r1(**others):
+    """Rows of MODL's Figures 1 and 3: every r is r times as fast and as good as r=1, but for those named."""
+    usual = {f"r{r}": falling(12 / r) for r in (1, 4, 8)} | {"r12": falling(1.0, sparsity=0.9)}
+    columns = ("reduction", "records", "seconds", "objective", "l1_over_l2")
+    points = ((int(r[1:]), *point) for r, trace in (usual | others).items() for point in trace)
+    return [{"case": "made up", "sparse_case": "made up"} | dict(zip(columns, point)) for point in points]
+
+
+def with_two_lams(*converged_at):
+    """The same at 1e-3 and 1e-4, each of which converges at a record."""
+    same = {"data": "fMRI", "history": "products"}
+    return [
+        row | same | {"lam": lam}
+        for lam, at in zip((1e-3, 1e-4), converged_at)
+        for row in like_r1(r1=falling(12, converged_at=at), r12=falling(1, converged_at=at))
+    ]
+
+
+def pair(make, holding, refuting, **same):
+    """The rows that are made of either."""
+    return tuple(make(*(one if isinstance(one, tuple) else (one,)), **same) for one in (holding, refuting))
+
+
+EXAMPLES = {
+    "scc-1-codes": moved("us_of_z", 9, 0.5, who=scc.OL_AT_1, one=LARGE),
+    "scc-1-dictionary": moved("us_of_D", 9, 0.5, who=scc.OL_AT_1, one=LARGE),
+    "scc-1-scales": moved("us_of_total", 9, 0.5, who=scc.OL_AT_1, n_atoms=2000),
+    "scc-1-dictionary-scales": moved("us_of_D", 9, 0.5, who=scc.OL_AT_1, n_atoms=2000),
+    "scc-1-shares": moved("us_of_D", 0.1, 0.9, who=scc.SCC_PAPER, one=LARGE),
+    "scc-2-speed": moved("us_per_sample", 40, 20, method=scc.OL_AT_1, one=LARGE),
+    "scc-2-grows": moved("us_per_sample", power_of("n_atoms", 1), 400, method=scc.OL_AT_1, one=LARGE),
+    "scc-2-above": moved("objective", 1.01, 0.98, method=scc.SCC_BESIDE, one=LARGE),
+    "scc-2-comparable": moved("objective", 1.005, 1.1, method=scc.SCC_BESIDE, one=LARGE),
+    "scc-2-falls": moved("objective", power_of("n_atoms", -1), 1, one={"method": scc.OL_BESIDE, **LARGE}),
+    "scc-3-lower": moved("objective", 2, 0.5, n_sweeps=1),
+    "scc-3-longer": moved("seconds", 2, 0.5, n_sweeps=9),
+    "scc-3-three": moved("objective", 2, 1.9, n_sweeps=1, one={"n_sweeps": 3}),
+    "scc-4-better": moved("objective", 0.5, 2, rate="adaptive"),
+    "scc-4-faster": moved("objective_after_1_epoch", 0.5, 2, rate="adaptive"),
+    "scc-5-small": moved("value", 1.01, 0.99, learner="OL", n_atoms=500),
+    "scc-5-large": moved("value", 1.005, 1.05, learner="SCC", n_atoms=2000),
+    "scc-5-more": moved("value", 1.01, 0.99, n_atoms=2000, one={"learner": "SCC"}),
+    "scc-5s-small": moved("value", 1.01, 0.99, learner="OL", n_atoms=500),
+    "scc-5s-large": moved("value", 1.005, 1.05, learner="SCC", n_atoms=2000),
+    "scc-5s-more": moved("value", 1.01, 0.99, n_atoms=2000, one={"learner": "SCC"}),
+    "scc-5-overlapping": moved("value", 1.01, 0.99, protocol=scc.OVERLAPPING),
+    "scc-5-larger": moved("value", 1.01, 0.99, protocol=scc.LARGER),
+    "scc-5-cells": moved("value", 1.01, 0.99, protocol=scc.CELLS),
+    "scc-5-grouped": moved("value", 1.01, 0.99, protocol=scc.GROUPED),
+    "scc-5-balanced": moved("value", 1.01, 0.99, protocol=scc.BALANCED),
+    "scc-5-threshold": moved("value", 1.01, 0.99, protocol=scc.THRESHOLD),
+    "scc-5-all": moved("value", 1.01, 0.99, protocol=scc.ALL_OF_OURS),
+    "lee-1-lars": moved("us_per_sample", 2, 0.5, who=lee.LARS, one=FMRI),
+    "lee-1-grafting": moved("us_per_sample", 2, 0.5, who=lee.GRAFTING, one=FMRI),
+    "lee-1-grafted": moved("relative_error", 2, 0.5, who=lee.GRAFTING),
+    "lee-1-qp": moved("us_per_sample", 20, 5, who=lee.QP, one=FMRI),
+    "lee-1-exact": moved("relative_error", 1e-12, 1e-4, who=(lee.SIGN, lee.LARS), one={"who": lee.LARS}),
+    "lee-1-accurate": moved("relative_error", 2, 0.5, who=lee.QP),
+    "lee-1-cd": moved("us_per_sample", 0.5, 2, who=lee.CD, one=FMRI),
+    "lee-2-dual": moved("seconds_of_bases", 3, 1.5, bases_by=lee.GRADIENT, one=FMRI),
+    "lee-2-sign": moved("seconds", 2, 0.5, codes_by=lee.LARS, one=FMRI),
+    "lee-2-fastest": moved("seconds", 0.5, 2, codes_by=lee.SIGN, bases_by=lee.DUAL, one=FMRI),
+    "lee-2-each": moved("seconds_of_each_coding", 0.5, 2, codes_by=lee.SIGN, one=FMRI),
+    "lee-2-iterations": moved(
+        "seconds_of_each_coding", along(1), along(-1), codes_by=lee.LARS, bases_by=lee.DUAL
+    ),
+    "lee-2-accelerated": moved("seconds_of_bases", 2, 0.5, bases_by=lee.ACCELERATED, one=FMRI),
+    "lee-2-ends": moved("objective", 1, 0.8, bases_by=lee.GRADIENT, one=FMRI),
+    "lee-53-gabor": pair(counted, 50, 5, column="explained_by_gabor", value=0.9),
+    "lee-54-stopped": pair(counted, 20, 0, column="falls_by", value=0.9, effect="length"),
+    "lee-54-suppressed": pair(counted, 42, 10, column="suppressed_by", value=0.05, effect="surround"),
+    "lee-54-tenth": pair(counted, 20, 0, column="suppressed_by", value=0.2, effect="surround"),
+    "lee-6-less": moved("errors", 0.5, 2, features=lee.CODES),
+    "lee-6-much": moved("errors", 0.88, 0.9, features=lee.CODES),
+    "lee-6-both": moved("errors", 0.5, 2, features=lee.BOTH),
+    "dssc-falls": moved("objective", 0.5, 1.1, iteration=OF_CURVES, one=LAST),
+    "dssc-stable": moved("objective", 0.5, 1.1, iteration=OF_CURVES, one=LAST),
+    "dssc-held": moved("objective_of_held", 0.5, 1.1, iteration=OF_CURVES, one=LAST),
+    "dssc-iterations": moved("objective", 0.5, 2, n_blocks=128),
+    "dssc-features": moved("objective", 0.5, 2, n_blocks=128),
+    "dssc-clock": moved("objective", 2, 0.5, n_blocks=128),
+    "modl-1-converges": (like_r1(), like_r1(r12=falling(1, converged_at=100))),
+    "modl-1-objective": (like_r1(), like_r1(r8=falling(1, end=0.6))),
+    "modl-1-sparsity": (like_r1(), like_r1(r8=falling(1, sparsity=0.8))),
+    "modl-1-sparser": (like_r1(), like_r1(r12=falling(1, sparsity=1.2))),
+    "modl-1-cheaper": (like_r1(), like_r1(r4=falling(6.0))),
+    "modl-1-speed-up": (like_r1(), like_r1(r12=falling(6.0))),
+    "modl-1-low-lam": pair(with_two_lams, (40, 99), (99, 40)),
+    "modl-2-closer": moved("overlap", 2, 0.5, run=modl.HALF),
+    "modl-2-noise": moved("n_pieces", 0.5, 2, run=modl.HALF),
+    "modl-2-time": moved("seconds", 1.2, 3, run=modl.HALF),
+    "modl-3-records": (like_r1(), like_r1(r12=falling(1, end=0.7))),
+    "modl-3-equal": moved("objective", 0.98, 1.1, times_the_records=12),
+    "modl-5-best": moved("objective", 0.5, 0.1, beta=(0.85, 0.9, 0.95), one={"beta": 1.0}),
+    "modl-t1-error": moved(
+        "test_rmse", lambda row: 4 + (row["solver"] == modl.CD), 6, one={"solver": modl.MODL}
+    ),
+    "modl-t1-time": moved("seconds", 0.5, 2, solver=modl.MODL),
+    "modl-4-good": moved("test_rmse", 1, 1.2, solver=(modl.MODL, modl.FULL), one=ALL_RATINGS),
+    "modl-4-partial": moved("test_rmse", 1.2, 0.8, solver=modl.FULL, one=ALL_RATINGS),
+    "modl-4-grows": moved("seconds", 0.1, 10, solver=modl.MODL, n_ratings=3_000_000),
+    "modl-4-epochs": moved("test_rmse", from_epoch(5), from_epoch(8), n_ratings=100_000, one=ALL_RATINGS),
+    "siso-2-fastest": moved("seconds", 2, 0.5, method=OTHERS, one={"method": "svm"}),
+    "siso-2-construction": moved("seconds_of_fit", 0.01, 0.5, method=siso.HASH),
+    "siso-2-constructed": moved("seconds_of_fit", 9, 0.5, method=OTHERS, one={"method": "knn"}),
+    "siso-2-predicted": moved("seconds_of_fit", 0.1, 9, method="ridge"),
+    "siso-4-speed-up": moved("seconds", 9, 2, method=OTHERS, one={"method": "svm"}),
+    "siso-3-siso": moved("ms_per_query", 9, 5, method=siso.LASSO),
+    "siso-3-hash": moved("ms_per_query", 900, 50, method=siso.LASSO),
+    "siso-5-hash": moved("ms_per_query", 999, 50, method=siso.LASSO),
+    "siso-hash-over-siso": moved("ms_per_query", 9, 0.5, method=siso.SISO),
+    "siso-p-stable-over-siso": moved("ms_per_query", 9, 0.5, method=siso.SISO),
+    "siso-no-loss": moved("map", 1.0005, 0.98, method=siso.LASSO),
+    "siso-little-loss": moved("map", 0.995, 1.05, method=siso.HASH),
+    "siso-p-stable-loss": moved("map", 0.995, 1.05, method=siso.P_STABLE),
+    "siso-recall": moved("recalls", 5, 0.5, method=siso.HASH),
+    "siso-exact": moved("map", 1.0005, 1.01, method=siso.HASH_EXACT),
+    "siso-rises": moved("map", power_of("tau", 1), 0.1, one={"tau": 1.0}),
+    "siso-most": moved("map", up_to(0.6), up_to(0.4), method=siso.HASH),
+    "siso-2-little": moved("map", up_to(0.6), 0.5, method=siso.HASH, one={"tau": 0.1}),
+    "siso-4-svm": moved("map", up_to(0.8), 2, method=siso.HASH, one={"tau": 1.0}),
+    "siso-4-siso": moved("map", lambda row: 0.5 + row["tau"], 0.5, method=siso.SISO, one={"tau": 1.0}),
+    "siso-6-cost": moved("flat_cost", 0.9, 1.1, method=siso.HASH, n=1_200_000),
+    "siso-6-time": moved("seconds_per_query", power_of("n", 0.4), power_of("n", 1.6), method=siso.HASH),
+    "siso-7-p-stable": moved("seconds_per_query", 90, 10, method=siso.PUBLISHED),
+    "siso-7-lasso": moved("seconds_per_query", 9000, 1000, method=siso.LASSO),
+    "siso-7-siso": moved("seconds_per_query", 90, 10, method=siso.PUBLISHED),
+}

@@ -20,13 +20,14 @@ from benchmarks.references.classifiers import evaluate_by_libsvm
 from benchmarks.rows import Rows
 from benchmarks.scc import annotation, claims, fig_5, learning
 from benchmarks.scc.annotation import DIFFERENCES, OURS, PAPERS_OWN, Pictures
+from benchmarks.scc.fig_5 import METRICS, resampled_metrics
 from benchmarks.siso import annotators, growth
 from benchmarks.siso.growth import answer, missed_labels, overlapping
 from benchmarks.speed import code, shapes, sift
 from benchmarks.speed.learn import methods as learning_methods
 from flyannot.classifiers.training_set import LabelledRows
 from flyannot.features.groups import Groups
-from flyannot.scores.metrics import TermOutcomes
+from flyannot.scores.metrics import TermOutcomes, score_terms
 from flyannot.sparse.coders import CODERS
 from tests.benchmarks.made_up import measured
 
@@ -379,3 +380,31 @@ def test_a_coarse_grid_of_lams_wrongs_no_solver(rng):
     lams = np.geomspace(1e-3, 1.0, 5).tolist()
     best = completion.best_lam(entries_of_low_rank(rng), solve, lams, 1, rng)
     assert 0.075 < best < 0.135
+
+
+def outcome_of(values, truth):
+    return TermOutcomes(tuple("abcd"), truth, values, values > 0, np.arange(len(truth)) % 3)
+
+
+@pytest.fixture
+def made_up(rng):
+    """Forty groups of twenty genes, four terms, values that know the truth in part."""
+    truth = rng.random((40, 4)) < 0.4
+    genes = [f"gene {i // 2}" for i in range(40)]
+    return outcome_of(truth + rng.normal(size=(40, 4)) - 0.5, truth), genes
+
+
+def test_without_drawing_the_averages_are_those_of_the_scores(made_up):
+    outcome, genes = made_up
+    measured, draws = resampled_metrics(outcome, genes)
+    expected = score_terms({"4-6": outcome})["summary"]["all"]["weighted_top10"]
+    for metric in METRICS:
+        assert measured[metric] == pytest.approx(expected[metric], abs=1e-12)
+        assert draws[metric].min() < measured[metric] < draws[metric].max()
+
+
+def test_draws_are_of_the_same_genes_for_every_outcome(made_up):
+    """So that what two outcomes have in common cancels out of their difference."""
+    outcome, genes = made_up
+    once, again = (resampled_metrics(outcome, genes)[1] for _ in range(2))
+    assert all((once[metric] == again[metric]).all() for metric in METRICS)

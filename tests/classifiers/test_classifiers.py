@@ -1,14 +1,21 @@
-"""Laws of every classifier of the table."""
+"""Laws of every classifier of the table; what nobody knows takes no part in models and scores."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from flyannot.classifiers import CLASSIFIERS
+from flyannot.classifiers.coupled_ridge import _dual_of
+from flyannot.classifiers.cross_validation import cross_validate
+from flyannot.classifiers.feature_rows import inner_products
 from flyannot.classifiers.model import fit_model, model_from_arrays, schema_of
 from flyannot.classifiers.scorer import FitOptions
-from flyannot.scores.metrics import auc
+from flyannot.classifiers.training_set import LabelledRows
+from flyannot.scores.bootstrap import add_confidence
+from flyannot.scores.group_outcomes import group_outcomes, outcomes_of_groups
+from flyannot.scores.metrics import TermOutcomes, auc, score_terms, scores_of_term
 from flyannot.store.schema import shape_violation
 from tests.classifiers.labelled_kinds import labelled
 
@@ -78,3 +85,93 @@ def test_a_fit_that_is_made_elsewhere_leaves_the_generator_as_one_made_here(meth
     assert here.random() == there.random() == sent.random()
     if method not in ("svm", "coupled-ridge"):  # which spawn nothing
         assert here.spawn(1)[0].random() == there.spawn(1)[0].random() == sent.spawn(1)[0].random()
+
+
+@pytest.fixture
+def known(rng):
+    """Rows with terms, of which a third of the entries is not observed; one term is known of all rows."""
+    X, Y, genes = labelled(rng)
+    observed = np.repeat(rng.random((60, 3)) < 0.67, 2, axis=0)
+    observed[:, 1] = True
+    return X, Y, genes, observed
+
+
+def arrays(method, X, Y, genes, observed):
+    return fit_model(method, X, Y, genes, rng=np.random.default_rng(2), observed=observed).arrays()
+
+
+@pytest.mark.parametrize("method", CLASSIFIERS)
+def test_what_is_not_observed_changes_no_bit_of_a_model(method, known):
+    X, Y, genes, observed = known
+    one, other = arrays(method, *known), arrays(method, X, np.where(observed, Y, ~Y), genes, observed)
+    assert all((one[name] == other[name]).all() for name in one)
+    full = arrays(method, X, Y, genes, None)
+    assert any((one[name] != full[name]).any() for name in one if one[name].shape == full[name].shape)
+    every = arrays(method, X, Y, genes, np.ones_like(observed))
+    assert all((every[name] == full[name]).all() for name in full)
+    assert one["n_groups"].tolist() == observed.sum(axis=0).tolist()
+
+
+def test_a_term_is_fitted_as_if_the_other_rows_were_not_there(known, rng):
+    (X, Y, _, observed), cls = known, CLASSIFIERS["ridge"]
+    mine, setting = observed[:, 0], cls.settings(len(X))[0]
+    fitted = cls.fit_setting(X, Y, setting, rng=rng, observed=observed)
+    alone = cls.fit_setting(X[mine], Y[mine][:, :1], setting, rng=rng)
+    np.testing.assert_allclose(fitted.decision_values(X)[:, 0], alone.decision_values(X)[:, 0], atol=1e-9)
+
+
+def test_coupled_ridge_fits_a_term_on_the_rows_where_it_is_known(known):
+    """The closed form with what is missing filled in, beside the ridge regression of the rows alone."""
+    X, Y, _, observed = known
+    mean = X.mean(axis=0)
+    products = inner_products(X, mean=mean)
+    scale, mine = ((X - mean) ** 2).sum() / len(X), observed[:, 0]
+    dual = _dual_of(products, Y.astype(float), observed)(0.3)
+    assert np.abs(dual[~mine, 0]).max() < 1e-10, "a row that is not known pulls at nothing"
+    centred = X[mine] - X[mine].mean(axis=0)
+    gram = centred.T @ centred + 0.3 * scale * np.eye(X.shape[1])
+    weights = np.linalg.solve(gram, centred.T @ (Y[mine, 0] - Y[mine, 0].mean()))
+    np.testing.assert_allclose((X - mean).T @ dual[:, 0], weights, atol=1e-9)
+
+
+def cross_validated(X, Y, genes, observed):
+    rows = LabelledRows(X=X, Y=Y & observed, genes=genes.tolist(), terms=["a", "b", "c"], observed=observed)
+    folds = {gene: number % 3 for number, gene in enumerate(sorted(set(genes)))}
+    return cross_validate(rows, folds=folds, rng=np.random.default_rng(1), method="ridge")
+
+
+def test_scores_are_those_of_what_is_observed(known):
+    X, Y, genes, observed = known
+    outcome = cross_validated(*known)
+    assert np.isfinite(outcome.values).all(), "an answer for every group, also where nobody knows the truth"
+    result = score_terms({"4-6": outcome})
+    for j, row in enumerate(result["terms"]):
+        mine = observed[:, j]
+        expected = scores_of_term(
+            outcome.values[mine, j], outcome.yes[mine, j], Y[mine, j], outcome.folds[mine]
+        )
+        assert {name: row[name] for name in expected} == expected
+        assert (row["n_groups"], row["n_positive"]) == (mine.sum(), Y[mine, j].sum())
+    truth = np.where(observed, outcome.truth, ~outcome.truth)
+    assert score_terms({"4-6": replace(outcome, truth=truth)}) == result
+
+
+def test_what_is_not_observed_survives_the_file_of_scores(known):
+    outcome = cross_validated(*known)
+    names = [f"group{i}" for i in range(len(outcome.truth))]
+    groups = group_outcomes(outcome, names, known[2].tolist())
+    assert groups["truth"][0].count("?") == (~known[3][:, 0]).sum() and "?" not in groups["truth"][1]
+    again = outcomes_of_groups(groups)
+    assert (again.observed == known[3]).all() and (again.truth == outcome.truth).all()
+    flipped = replace(outcome, truth=np.where(known[3], outcome.truth, ~outcome.truth))
+    results = [
+        add_confidence(score_terms({"4-6": one}) | {"evaluated": {"4-6": group_outcomes(one, names, names)}})
+        for one in (outcome, flipped)
+    ]
+    assert results[0] == results[1]
+
+
+def test_a_term_that_is_known_of_one_class_only_is_not_evaluated():
+    truth = np.array([[True], [True], [False]])
+    outcome = TermOutcomes(("a",), truth, truth * 1.0, truth, observed=np.array([[True], [True], [False]]))
+    assert score_terms({"4-6": outcome})["terms"][0]["reason"] == "not evaluable: no negative group"

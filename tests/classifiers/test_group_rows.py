@@ -74,10 +74,13 @@ def trained_on(paths, table, out, options, jobs=1):
 
 
 @pytest.mark.parametrize("method", ["svm", "coupled-ridge", "ridge"])
-@pytest.mark.parametrize("scheme", ["group", "mean"])
-def test_a_model_of_stored_features_is_that_of_the_whole_array(collection, tmp_path, table, method, scheme):
+@pytest.mark.parametrize("scheme, normalisation", [("group", "l2"), ("mean", "none")])
+def test_a_model_of_features_stored_in_blocks_is_that_of_the_whole_array(
+    collection, tmp_path, table, monkeypatch, method, scheme, normalisation
+):
+    monkeypatch.setattr(training_set, "_BLOCK_BYTES", 4 * len(GENES) * 97)
     columns, X, annotations = collection
-    options = TrainOptions(method=method, scheme=scheme)
+    options = TrainOptions(method=method, scheme=scheme, normalisation=normalisation)
     path = written(tmp_path / "f.h5", collection, range(len(X)))
     terms, weights = trained_on([path], table, tmp_path / "m.h5", options)
     groups = groups_of(columns)
@@ -100,17 +103,6 @@ def test_neither_the_cut_into_files_nor_jobs_change_a_bit(collection, tmp_path, 
         for name, paths, jobs in (("a", whole, 1), ("b", parts, 1), ("c", whole, 2))
     )
     assert all(np.array_equal(one, other) for other in others)
-
-
-def test_products_that_add_up_over_blocks_are_those_of_the_whole(collection, monkeypatch):
-    columns, X, annotations = collection
-    monkeypatch.setattr(training_set, "_BLOCK_BYTES", 4 * len(GENES) * 97)
-    for options in (TrainOptions(), TrainOptions(scheme="mean", normalisation="none")):
-        curated = curated_groups(columns, annotations, "4-6", options)
-        coordinates = curated.training_set(HeldFeatures(X), options).X
-        rows = training_rows(X, curated.groups, options).astype(float)
-        assert coordinates.shape == (len(GENES), len(GENES))
-        np.testing.assert_allclose(coordinates @ coordinates.T, rows @ rows.T, rtol=1e-5)
 
 
 def test_groups_are_pooled_alike_from_any_blocks_of_images(collection):

@@ -99,14 +99,6 @@ def test_a_centre_on_or_beyond_any_side_is_refused(centre):
     pool_image(Z, np.array([[0.0, 0.0]]), SIZE, grid=((2, 3),))  # the first corner lies in the image
 
 
-def test_the_mean_of_a_group_is_over_its_images_feature_by_feature(rng):
-    features = rng.random((5, 3)).astype(np.float32)
-    groups = Groups(["g", "h"], ["g", "h"], ["", ""], [np.array([0, 3, 4]), np.array([1, 2])])
-    expected = [features[[0, 3, 4]].sum(axis=0) / 3, features[[1, 2]].sum(axis=0) / 2]
-    np.testing.assert_allclose(group_features(features, groups, "mean"), expected, rtol=1e-6)
-    assert groups.of_image.tolist() == [0, 1, 1, 0, 0]
-
-
 def test_normalised_features_have_length_one_and_zeros_stay_zeros(rng):
     X = 1e-3 * rng.random((4, 6))
     X[2] = 0
@@ -126,6 +118,7 @@ def test_images_of_one_name_are_a_group_known_by_the_best_that_its_first_image_s
     )
     assert found.name == ["a", "b", "c"]
     assert [rows.tolist() for rows in found.rows] == [[1, 4], [0, 2], [3]]
+    assert found.of_image.tolist() == [1, 0, 1, 2, 0]
     assert (found.gene, found.fbgn) == (["", "bcd", "cad"], ["", "FBgn2", ""])
     assert found.gene_ids == ["a", "FBgn2", "cad"]
     some = found.subset([2, 0])

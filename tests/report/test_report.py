@@ -316,16 +316,6 @@ def test_json_within_a_script_cannot_end_it(text):
     assert not set("<>&\u2028\u2029") & set(written)
 
 
-def test_an_image_that_is_gone_is_missing_and_nothing_else(run, tmp_path):
-    folder = shutil.copytree(run.folder, tmp_path / "run")
-    gone = sorted((folder / "embryos" / "images").iterdir())
-    for path in gone[: len(gone) // 2]:
-        path.unlink()
-    shown = groups_of(make_report(folder, tmp_path / "r.html").path.read_text())
-    n_missing = sum(source is None for group in shown for _, source in group["images"])
-    assert n_missing == len(gone) // 2
-
-
 def test_a_picture_of_the_page_is_the_embryo_in_colour(chain):
     path = read_images(chain.embryos)[0].path
     small = Picture.open(io.BytesIO(jpeg_for_page(path, ExtractOptions())))

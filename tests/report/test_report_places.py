@@ -49,6 +49,11 @@ def test_after_the_steps_one_by_one_the_pictures_are_found_nearby(steps, flyanno
 
 def test_pictures_that_are_nowhere_are_counted_and_their_folder_can_be_named(steps, flyannot, tmp_path):
     n, page = n_images(steps), steps.folder / "report.html"
+    gone = next((steps.embryos / "images").iterdir())
+    gone.rename(tmp_path / gone.name)
+    assert flyannot("report R", R=steps.folder).code == 0
+    assert sources_of(page).count(None) == 1, "an image that is gone is missing, and nothing else"
+    (tmp_path / gone.name).rename(gone)
     far = tmp_path / "far" / "away"
     far.parent.mkdir()
     steps.embryos.rename(far)

@@ -1,4 +1,4 @@
-"""Laws of intervals over genes, of comparisons, and of calibration; `evaluate --nested`."""
+"""Laws of intervals over genes, of comparisons, and of calibration; `evaluate --nested`; groups in JSON."""
 
 import json
 import warnings
@@ -18,11 +18,12 @@ from flyannot.scores.bootstrap import (
     draws_of_genes,
     resample_aucs,
 )
-from flyannot.scores.group_outcomes import group_outcomes
+from flyannot.scores.group_outcomes import group_outcomes, json_of_scores, outcomes_of_groups
 from flyannot.scores.metrics import TermOutcomes, auc_within_folds, score_terms
 from flyannot.steps.evaluate import evaluation_of_files
+from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.options import EvaluateOptions
-from tests.small_embryos import CLASSIFY
+from tests.small_embryos import CLASSIFY, make
 
 
 @pytest.fixture
@@ -184,3 +185,34 @@ def test_a_term_that_could_not_be_evaluated_has_no_interval_and_moves_no_mean(ou
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # no mean of nothing is taken
         assert add_confidence(result_of(nothing))["summary"]["all"]["auc_interval"] is None
+
+
+@pytest.mark.parametrize("without", [{}, {"folds": None, "probabilities": None}])
+def test_an_outcome_comes_back_from_json_and_scores_the_same(outcome, without):
+    """Also that of no term."""
+    with_rare = replace(taken(outcome, columns=[0, 1, 0]), terms=("a", "b", "rare"))
+    with_rare = replace(with_rare, reasons=("", "", "not evaluable: too rare"), **without)
+    names = [f"g{i}" for i in range(40)]
+    found = group_outcomes(with_rare, names, names)
+    back = outcomes_of_groups(json.loads(json.dumps(found)))
+    assert back.terms == ("a", "b") and found["group"] == names
+    assert (back.truth == outcome.truth).all() and (back.yes == outcome.yes).all()
+    np.testing.assert_allclose(back.values, outcome.values, rtol=1e-8)
+    before, after = (score_terms({"4-6": o})["summary"]["4-6"] for o in (with_rare, back))
+    assert before["macro"] == after["macro"] and before["n_terms"] == after["n_terms"]
+    empty = replace(taken(outcome, slice(3), slice(0)), **without)
+    assert outcomes_of_groups(group_outcomes(empty, names[:3], names[:3])).values.shape == (3, 0)
+
+
+def test_scores_on_disk_hold_what_was_predicted_for_every_group(chain, tmp_path):
+    options = {"train": CLASSIFY, "options": EvaluateOptions(folds=3), "seed": 1}
+    evaluation = evaluation_of_files((chain.features,), chain.annotations, **options)
+    path = make(evaluate_task(evaluation, tmp_path / "s.json")).path
+    result = json.loads(path.read_text())
+    assert json.loads(json_of_scores(result)) == result
+    for stage_range, found in result["evaluated"].items():
+        evaluated = [r for r in result["terms"] if r["stage_range"] == stage_range and not r["reason"]]
+        assert found["term"] == [r["term"] for r in evaluated]
+        again = score_terms({stage_range: outcomes_of_groups(found)})
+        for row, other in zip(evaluated, again["terms"]):
+            assert row["auc"] == pytest.approx(other["auc"], abs=1e-12) and row["f1"] == other["f1"]

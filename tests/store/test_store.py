@@ -439,14 +439,3 @@ def test_every_nth_operation_may_fail(tmp_path, monkeypatch, trials):
         assert path.read_bytes() == before
         assert [one.name for one in tmp_path.iterdir()] == ["f.h5"]
     assert verify_stored(path) == "features"
-
-
-def test_a_file_written_through_it_is_that_of_hdf5(tmp_path, rng):
-    values = rng.integers(0, 256, (5000, 128), dtype=np.uint8)
-    output = OutputFile(tmp_path / "a.h5")
-    with h5py.File(output, "w") as file:
-        file.create_dataset("x", data=values, chunks=(100, 128), fletcher32=True)
-        assert np.array_equal(file["x"][()], values)
-    output.close()
-    with h5py.File(tmp_path / "a.h5") as file:
-        assert np.array_equal(file["x"][()], values)
