@@ -141,8 +141,8 @@ def test_what_is_cut_by_the_border_or_touches_another_or_is_not_there_is_named(f
     assert said.code == 3, said.err
     with open_stored(tmp_path / "d.h5") as stored:
         assert stored.array("4-6", "image") == ["photo.png#1", "photo.png#2"]
-    cut, touching, blank = rows_of_csv(tmp_path / "failures.csv")
-    assert [row["image"] for row in (cut, touching, blank)] == ["photo.png#3", "photo.png#4", "blank.png"]
+    blank, cut, touching = rows_of_csv(tmp_path / "failures.csv")
+    assert [row["image"] for row in (blank, cut, touching)] == ["blank.png", "photo.png#3", "photo.png#4"]
     assert "no embryo found: nothing stands out from the background" in blank["reason"]
     assert "cut by the border of the photograph, around x=8" in cut["reason"]
     assert "touch each other" in touching["reason"]
