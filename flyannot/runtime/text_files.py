@@ -27,12 +27,12 @@ def _opened_if_regular(path, flags):
     if stat.S_ISREG(mode):
         return descriptor
     os.close(descriptor)
-    raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "not a regular file", path)
+    folder, other = (errno.EISDIR, "a folder, not a file"), (errno.EINVAL, "not a regular file")
+    raise OSError(*(folder if stat.S_ISDIR(mode) else other), path)
 
 
 def most_unpacked_bytes(path, most):
-    """How much a packed file may say that it unpacks to: some megabytes and a hundredfold of its own size,
-    `most` bytes in all."""
+    """How much a packed file may unpack to: some megabytes and a hundredfold of its size, `most` in all."""
     return min(most, _UNPACKED_BYTES + _UNPACKED_TIMES * os.stat(path).st_size)
 
 

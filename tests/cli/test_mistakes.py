@@ -81,14 +81,14 @@ files in the wrong order, or of another kind
     train features.h5 dictionary.h5 -o m.h5 -> 2 dictionary.h5 is an HDF5 file, not a table
     train features.h5 embryos/images.csv -o m.h5 -> 2 has no column "term"
     train descriptors.h5 TERMS -o m.h5 -> 65 holds descriptors, not features | flyannot pool
-    learn-dict embryos -o d.h5 -> 2 embryos is not a file | flyannot extract
+    learn-dict embryos -o d.h5 -> 2 cannot read embryos: a folder, not a file | flyannot extract
     annotations right.csv TERMS -o new.csv -> 2 TERMS has no column "verdict"
     curate TERMS -> 2 TERMS has no column "verdict"
     compare embryos/images.csv embryos/images.csv -> 2 does not hold scores
     similar descriptors.h5 syn001 -o t.csv --stage-range 4-6 -> 2 holds descriptors | flyannot pool
     show text.h5 -> 65 not an HDF5 file
     report embryos -> 2 embryos
-    run embryos -> 2 cannot read embryos: Is a directory | TOML
+    run embryos -> 2 cannot read embryos: a folder, not a file | TOML
     status embryos -> 2 name the output folder of: flyannot run CONFIG
 files that are not there, or not whole
     extract none -o o.h5 -> 2 none

@@ -183,7 +183,7 @@ def test_a_text_that_cannot_be_read_is_named_with_the_reason_and_the_remedy(tmp_
     assert read_text(tmp_path / "good", fix="?") == "β\n"
     (tmp_path / "latin").write_bytes("Krüppel".encode("latin-1"))
     os.mkfifo(tmp_path / "pipe")
-    reasons = {"none": "No such file", "latin": "UTF-8", "pipe": "not a regular file", ".": "Is a directory"}
+    reasons = {"none": "No such file", "latin": "UTF-8", "pipe": "not a regular file", ".": "a folder"}
     for name, why in reasons.items():
         with pytest.raises(InputError, match=why) as caught:
             read_text(tmp_path / name, fix="name another")
