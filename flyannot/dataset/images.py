@@ -87,6 +87,7 @@ def images_of_files(files, stage_range):
 
 def _image_of_unknown_gene(file, name, stage_range):
     """In its name, what no table can hold is written as an escape."""
+    name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     name = printable_text(name, keep="")
     return Image(file, name, "", stage_range, group=name)
 

@@ -48,7 +48,6 @@ def read_arrays(path, suffixes, *, fix, names=None):
             most = most_unpacked_bytes(path, _MOST_BYTES)
             if suffix in _READERS:
                 return _READERS[suffix](file, names, most)
-        # Compiled code of others: damage can crash it.
         read, beside = _READERS_APART[suffix], _BYTES_BESIDE + 4 * most
         return call_in_subprocess(read, path, names, most, limit_s=_SECONDS, most_bytes=beside)
     except FlyannotError:
