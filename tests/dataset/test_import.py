@@ -373,7 +373,7 @@ def test_the_published_tables_are_accounted_for_to_the_last_row(shared_data, tmp
     assert len(names) == len({ours for ours, _ in names}) == len({other for _, other in names}) == 7
 
 
-def test_bdgp_dumps_made_of_the_real_annotations_come_back_whole(shared_data, tmp_path):
+def test_bdgp_dumps_made_of_the_real_annotations_come_back_whole(shared_data, tmp_path, tmp_path_factory):
     with gzip.open(shared_data / "bdgp" / "annotations.csv.gz", "rt") as file:
         rows = list(csv.DictReader(file))[:8000]
     stages = {name: i for i, name in enumerate(("1-3", "4-6", "7-8", "9-10", "11-12", "13-16"), start=1)}
@@ -383,8 +383,9 @@ def test_bdgp_dumps_made_of_the_real_annotations_come_back_whole(shared_data, tm
         )
     (tmp_path / "insitu1.jpe").touch()
     (tmp_path / "insitu_images.csv").write_text("a,b,c,FBgn0000014,d,e/insitu1.jpe,4\n")
-    summary = import_tables("bdgp", [tmp_path], tmp_path / "set")
+    folder = tmp_path_factory.mktemp("out") / "set"
+    summary = import_tables("bdgp", [tmp_path], folder)
     assert summary["log"]["terms"] == {"total": 8000, "taken": 8000, "rejected": {}}
-    terms = read_annotations(tmp_path / "set")
+    terms = read_annotations(folder)
     for row in rows:
         assert row["term"] in terms.terms_of(row["gene"], row["stage_range"], row["fbgn"])
