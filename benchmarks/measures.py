@@ -42,28 +42,21 @@ def bytes_moved():
     return (int(told["rchar"]), int(told["wchar"])) if told else None
 
 
-def median_seconds(*functions, at_least_s=0.5, clock=time.process_time):
-    """The median time of one call of each function; they take turns until `at_least_s` have passed."""
+def timed(first, *others, at_least_s=0.5, clock=time.process_time):
+    """What `first` returns, and the median seconds of one call of each function, an array.
+
+    They take turns until `at_least_s` have passed.
+    """
     seconds, passed = [], 0.0
     while not seconds or passed < at_least_s:
-        seconds.append([])
-        for function in functions:
+        found, of_turn = [], []
+        for function in (first, *others):
             with Stopwatch(clock) as watch:
-                function()
-            seconds[-1].append(watch.seconds)
-        passed += sum(seconds[-1])
-    return np.median(seconds, axis=0)
-
-
-def timed(first, *others, **rules):
-    """What `first` returns, and the median seconds of all functions, as `median_seconds` takes them."""
-    kept = []
-
-    def once():
-        kept[:] = [first()]
-
-    seconds = median_seconds(once, *others, **rules)
-    return kept[0], seconds
+                found.append(function())
+            of_turn.append(watch.seconds)
+        seconds.append(of_turn)
+        passed += sum(of_turn)
+    return found[0], np.median(seconds, axis=0)
 
 
 def timed_steps(learner, X, blocks, clock=time.process_time):

@@ -1,7 +1,6 @@
 """Measures items one after the other, whoever asks; a failing one loses no other."""
 
 import logging
-import os
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.findings import Finding
 from benchmarks.items import OURS, Item
+from benchmarks.measures import processor_seconds
 from benchmarks.page import PAGE, write_pages
 from benchmarks.page.figures import draw
 from benchmarks.records import Record, commit, machine, paths_of, read_record, settings_of, write_record
@@ -88,7 +88,7 @@ def _evaluated_anew(item, record, out):
 
 def _measure_one(item, setup, out):
     log.info("%-16s %s", item.name, item.title)
-    started = _processor_seconds()
+    started = processor_seconds()
     try:
         with one_blas_thread():
             finding = Finding.from_json(item.finding(setup).as_json())  # as it will be read again
@@ -98,7 +98,7 @@ def _measure_one(item, setup, out):
         why = error.message if isinstance(error, FlyannotError) else f"{type(error).__name__}: {error}"
         log.warning("%-16s failed: %s", item.name, why, exc_info=log.isEnabledFor(logging.DEBUG))
         return Outcome(item, None, why or type(error).__name__)
-    seconds = _processor_seconds() - started
+    seconds = processor_seconds() - started
     day = datetime.now(UTC).date().isoformat()
     made_by = settings_of(item, setup), machine(), seconds, _command_of(item, setup), day, commit()
     record = Record(item.name, finding, *made_by)
@@ -108,11 +108,6 @@ def _measure_one(item, setup, out):
     took = "" if finding.why_not else f", in {seconds:.0f} s of processor time"
     log.info("%-16s %s%s", item.name, finding.status, took)
     return Outcome(item, record)
-
-
-def _processor_seconds():
-    """Of this process and of all its workers so far."""
-    return sum(os.times()[:4])
 
 
 def _command_of(item, setup):

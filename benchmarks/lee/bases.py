@@ -1,5 +1,7 @@
 """Lee et al., Table 2: alternating codes and bases, every way of one with every way of the other."""
 
+from itertools import product
+
 import numpy as np
 
 from benchmarks.findings import Comparison, Finding, Size, all_of
@@ -26,13 +28,15 @@ def measure_alternations(setup):
     rows, sources = Rows(), []
     sizes = {name: setup.sizes[name] for name in ("n_atoms", "n_alternations")}
     lars = SLOW_LARS if why_reference_is_absent("spams") else LARS
+    # Name -> the coder or reference that stands for it.
     solvers = {SIGN: SIGN, LARS: lars, GRAFTING: GRAFTING, CONJUGATE: CONJUGATE, CD: CD}
     for name, (X, source) in stimuli(setup, setup.sizes["n_samples"]).items():
         sources.append(source)
         problem = setup.save(f"bases-{name.replace(' ', '-')}", samples=X) | sizes
         problem |= {"lam": float(default_lam(X.shape[1])), "seed": setup.seed}
-        found = setup.run(learn_in_all_ways, problem | {"solvers": solvers})["runs"]
-        rows += [{"signal": name} | row for row in found]
+        for codes, bases in product(solvers, _BASES):
+            found = setup.run(learn_bases, problem | {"solver": solvers[codes], "bases": bases})
+            rows.append({"signal": name, "codes_by": codes, "bases_by": bases} | found)
     named = Rows(row | {"both": f"{row['codes_by']} / {row['bases_by']}"} for row in rows)
     again = [
         Series(f"{who}, {signal}", list(range(1, len(ratios) + 1)), ratios)
@@ -61,22 +65,8 @@ def measure_alternations(setup):
     )
 
 
-def learn_in_all_ways(solvers, **problem):
-    """In a worker: `learn_bases` by every way of codes with every way of bases, one after the other.
-
-    solvers : name -> the coder or reference that stands for it
-    """
-    ways = ((codes, solver, bases) for codes, solver in solvers.items() for bases in _BASES)
-    return {
-        "runs": [
-            {"codes_by": codes, "bases_by": bases} | learn_bases(**problem, solver=solver, bases=bases)
-            for codes, solver, bases in ways
-        ]
-    }
-
-
 def learn_bases(samples, lam, n_atoms, n_alternations, solver, bases, seed):
-    """Seconds of both halves, and `trace`: (seconds, objective) after every alternation.
+    """In a worker: seconds of both halves, and `trace`: (seconds, objective) after every alternation.
 
     `seconds_of_each_coding` are those of the codes, alternation by alternation.
     """

@@ -9,14 +9,15 @@ from benchmarks.items import paper_values
 from benchmarks.lee.claims import CD, CONJUGATE, GRAFTING, LARS, QP, SIGN, SLOW_LARS
 from benchmarks.measures import graded_codes, normalised_patches, timed
 from benchmarks.references import lasso_solvers as solvers
+from benchmarks.references.other_programs import spams_codes
 from benchmarks.rows import Rows
-from benchmarks.scc.learning import learn_dictionaries
+from benchmarks.scc.learning import learned_dictionaries
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import default_lam, random_patches
 from flyannot.sparse.objective import objective
 
 REFERENCES = {
-    LARS: solvers.compiled_lars,
+    LARS: spams_codes,
     SLOW_LARS: solvers.lars,
     GRAFTING: solvers.grafting,
     CONJUGATE: solvers.conjugate_gradients,
@@ -59,7 +60,7 @@ def _methods(setup, name, X):
     """All solvers, on the last samples of a signal and a dictionary learned from all."""
     lam, D = float(default_lam(X.shape[1])), random_patches(X, setup.sizes["n_atoms"], setup.rng("lee"))
     files = setup.save(f"lee-{name.replace(' ', '-')}", patches=X, initial=D)
-    learned = setup.run(learn_dictionaries, files | {"lam": lam, "n": len(X), "n_epochs": _N_EPOCHS})
+    learned = learned_dictionaries(setup, files | {"lam": lam}, len(X), _N_EPOCHS)
     problem = {"patches": files["patches"], "dictionary": learned["last"], "lam": lam, "tol": _TOL}
     for solver in _SOLVERS:
         n = _N_QP if solver == QP else min(setup.sizes["n_samples"], len(X))

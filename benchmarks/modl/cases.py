@@ -28,7 +28,7 @@ class Case:
     """Files of samples, and how MODL learns from them: what `learn` takes but the options of one run.
 
     data : EMBRYOS or FMRI; lam; history : of HISTORIES
-    n, n_features : of the samples that are learned from
+    n : of the samples that are learned from
     """
 
     data: str
@@ -36,7 +36,6 @@ class Case:
     history: str
     source: Source
     n: int
-    n_features: int
     arguments: dict
 
     @property
@@ -88,25 +87,19 @@ def cases(setup, *, all_lams=True):
         settings = {"n_atoms": 30, "options": {"ball": "l1", "code_penalty": "l2"}}
         found.append((FMRI, unit_volumes(X), source, settings))
     for data, X, source, settings in found:
+        order = setup.rng(data).permutation(len(X))
+        n_test = min(int(_TEST_SHARE * len(X)), _MOST_TEST)
+        files = setup.save(f"modl-{data}", train=X[order[n_test:]], test=X[order[:n_test]])
+        run = {"n_epochs": setup.sizes[f"epochs_of_{data}"], "part_of_epoch": _PARTS_OF_EPOCH[data]}
         lams = setup.sizes[f"lams_of_{data}"]
-        yield from _cases_of(setup, data, X, source, settings, lams if all_lams else lams[:1])
+        for lam in lams if all_lams else lams[:1]:
+            arguments = files | settings | run | {"seed": setup.seed, "lam": lam}
+            yield from (Case(data, lam, way, source, len(X) - n_test, arguments) for way in HISTORIES)
 
 
 def unit_volumes(X):
     """Rows of length 1, float32."""
     return (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
-
-
-def _cases_of(setup, data, X, source, settings, lams):
-    order = setup.rng(data).permutation(len(X))
-    n_test = min(int(_TEST_SHARE * len(X)), _MOST_TEST)
-    files = setup.save(f"modl-{data}", train=X[order[n_test:]], test=X[order[:n_test]])
-    run = {"n_epochs": setup.sizes[f"epochs_of_{data}"], "part_of_epoch": _PARTS_OF_EPOCH[data]}
-    run["seed"] = setup.seed
-    size = len(X) - n_test, X.shape[1]
-    for lam in lams:
-        arguments = files | settings | run | {"lam": lam}
-        yield from (Case(data, lam, history, source, *size, arguments) for history in HISTORIES)
 
 
 def learn(train, test, lam, n_atoms, n_epochs, part_of_epoch, seed, options):

@@ -1,16 +1,14 @@
 """Solvers of the lasso that papers compare with: of a path, of one atom at a time, of a smooth penalty."""
 
-import warnings
-
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
+from benchmarks.references.other_programs import without_warnings
 from flyannot.runtime.compiled import compiled
 from flyannot.sparse.coders.cd import encode as encode_by_cd
 from flyannot.sparse.kernels import SUMS, add_multiple, copy, kernel, soft_threshold
 
-_BLOCK = 1024  # samples whose codes are dense at one time
 _MOST_CORNERS = 1000  # of a sample's path
 _L_BFGS = {"maxiter": 5000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-10, "maxcor": 30}
 
@@ -41,22 +39,11 @@ def lars(X, D, lam, *, tol=1e-4):
     from sklearn.decomposition import sparse_encode
 
     X, D = np.asarray(X, np.float64), np.ascontiguousarray(D, np.float64)
-    gram, codes = D @ D.T, []
+    gram = D @ D.T
     rules = {"algorithm": "lasso_lars", "alpha": lam, "max_iter": _MOST_CORNERS, "gram": gram}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of dropped atoms and early stops: the gap is measured after
-        for Xb in (X[first : first + _BLOCK] for first in range(0, len(X), _BLOCK)):
-            codes.append(sp.csr_matrix(sparse_encode(Xb, D, cov=D @ Xb.T, **rules)))
-    return encode_by_cd(X, D, lam, start=sp.vstack(codes, format="csr"), tol=tol, gram=gram)
-
-
-def compiled_lars(X, D, lam, *, tol=None):
-    """Codes of X, CSR float64 (n_samples, n_atoms), by SPAMS's LARS: exact, whatever `tol`."""
-    import spams
-
-    D = np.asfortranarray(D.T, np.float64)
-    X = np.asfortranarray(X.T, np.float64)
-    return spams.lasso(X, D=D, lambda1=lam, mode=2, numThreads=1).T.tocsr()
+    with without_warnings():  # of dropped atoms and early stops: the gap is measured after
+        Z = sparse_encode(X, D, cov=D @ X.T, **rules)
+    return encode_by_cd(X, D, lam, start=sp.csr_matrix(Z), tol=tol, gram=gram)
 
 
 def quadratic_program(X, D, lam, *, tol=None):

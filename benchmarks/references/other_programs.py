@@ -31,16 +31,18 @@ def learn_by_spams(patches, held, initial, lam, n, n_epochs, batch_size):
 
 def encode_by_spams(patches, dictionary, lam, n):
     """Code the last n patches."""
+    X, D = normalised_patches(patches, slice(-n, None)), np.load(dictionary)
+    spams_codes(X, D, lam)
+    Z, (seconds,) = timed(lambda: spams_codes(X, D, lam))
+    return graded_codes(seconds, X, D, Z, lam)
+
+
+def spams_codes(X, D, lam, *, tol=None):
+    """Codes of X, CSR (n_samples, n_atoms), of the type of X and D, by LARS: exact, whatever `tol`."""
     import spams
 
-    X, D = normalised_patches(patches, slice(-n, None)), np.load(dictionary)
-
-    def theirs():
-        return spams.lasso(X.T, D=np.asfortranarray(D.T), lambda1=lam, mode=2, numThreads=1)
-
-    theirs()
-    Z, (seconds,) = timed(theirs)
-    return graded_codes(seconds, X, D, Z.T.tocsr(), lam)
+    columns, D = np.asfortranarray(X.T), np.asfortranarray(D.T)
+    return spams.lasso(columns, D=D, lambda1=lam, mode=2, numThreads=1).T.tocsr()
 
 
 def time_codes_at_batch_1(patches, initial, lam, n=16):
@@ -107,10 +109,7 @@ def encode_by_skglm(patches, dictionary, lam, n):
     from skglm.solvers import AndersonCD
     from skglm.utils.jit_compilation import compiled_clone
 
-    X, D = (
-        normalised_patches(patches, slice(-n, None)).astype(np.float64),
-        np.load(dictionary).astype(np.float64),
-    )
+    X, D = (np.float64(A) for A in (normalised_patches(patches, slice(-n, None)), np.load(dictionary)))
     if len(D) > D.shape[1]:
         matrix, targets, alpha, tol, fit = np.asfortranarray(D.T), X, lam / D.shape[1], 1e-2, Quadratic()
     else:
@@ -127,7 +126,7 @@ def encode_by_skglm(patches, dictionary, lam, n):
 
 def _graded_one_by_one(X, D, lam, code, targets):
     """`graded_codes` of a function that codes one sample, or one row of what is made of all samples."""
-    with _without_warnings():
+    with without_warnings():
         code(targets[0])
         with Stopwatch() as watch:
             Z = np.array([code(target) for target in targets])
@@ -144,7 +143,7 @@ def lasso_codes(X, A, lam, *, tol):
     columns, Z = np.asfortranarray(A.T, np.float64), np.zeros((len(X), len(A)))
     alpha = lam / X.shape[1]  # scikit-learn divides the square, not the norm, by the number of features
     lasso = Lasso(alpha, fit_intercept=False, tol=tol, max_iter=_MOST_SWEEPS, copy_X=False)
-    with _without_warnings():
+    with without_warnings():
         for z, x in zip(Z, np.asarray(X, np.float64)):
             z[:] = lasso.fit(columns, x).coef_
     return Z
@@ -163,7 +162,7 @@ def spread_labels(X, Y, X_new, n_neighbours=7):
     everything, values = np.concatenate([X, X_new]), np.zeros((len(X_new), Y.shape[1]))
     with Stopwatch() as building:
         graph = kneighbors_graph(everything, n_neighbours, include_self=True)
-    with Stopwatch() as spreading, _without_warnings():
+    with Stopwatch() as spreading, without_warnings():
         for j in np.flatnonzero(Y.any(axis=0)):
             given = np.concatenate([Y[:, j].astype(int), np.full(len(X_new), -1)])
             model = LabelSpreading(kernel=lambda *_: graph, max_iter=30, tol=1e-3).fit(everything, given)
@@ -172,7 +171,7 @@ def spread_labels(X, Y, X_new, n_neighbours=7):
 
 
 @contextmanager
-def _without_warnings():
+def without_warnings():
     """Of early ends, and of points that no label reaches."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from flyannot.runtime.compiled import compiled
+from flyannot.sparse.kernels import add_multiple, dot
 from flyannot.sparse.learners.modl import MODL
 from flyannot.sparse.learners.scc import VARIANTS
 from flyannot.sparse.stored_codes import EITHER_SIGN
@@ -66,7 +67,7 @@ def _visit(X, rows, orders, first_visit, D, Z, work, rules):
             r[t] = X[i, t]
         for j in range(len(D)):
             if z[j] != 0:
-                _add(r, -z[j], D, j)
+                add_multiple(r, -z[j], D[j], len(r))
         n_support = _sweep(D, norm2, z, order, len(D), r, lam, support)
         for _ in range(n_sweeps - 1):
             n_support = _sweep(D, norm2, z, support, n_support, r, lam, support)
@@ -86,17 +87,14 @@ def _sweep(D, norm2, z, visited, n, r, lam, support):
     n_support = 0
     for s in range(n):
         j = np.int64(visited[s])
-        b = np.float32(0)
-        for t in range(len(r)):
-            b += D[j, t] * r[t]
-        b += norm2[j] * z[j]
+        b = dot(D[j], r, len(r)) + norm2[j] * z[j]
         new = np.float32(0)
         if abs(b) > lam and norm2[j] > 0:
             new = (b - lam if b > 0 else b + lam) / norm2[j]
             support[n_support] = j
             n_support += 1
         if new != z[j]:
-            _add(r, z[j] - new, D, j)
+            add_multiple(r, z[j] - new, D[j], len(r))
             z[j] = new
     return n_support
 
@@ -114,12 +112,6 @@ def _step(D, j, eta, r, rescale_above):
     for t in range(len(r)):
         D[j, t] *= factor
     return np.float32(1)
-
-
-@_kernel
-def _add(r, factor, D, j):
-    for t in range(len(r)):
-        r[t] += factor * D[j, t]
 
 
 class OfSeenFeatures(MODL):

@@ -54,6 +54,14 @@ def spams_ol(problem, n, n_epochs, batch_size, **more):
     return Method("SPAMS OL", f"batch {batch_size}", learn, arguments, "spams", **more)
 
 
+def scikit_learn_ol(problem, n, batch_size, **more):
+    """One epoch of scikit-learn's online learning, so slow that it is measured once, on few samples."""
+    arguments = problem | {"n": n, "n_epochs": 1, "batch_size": batch_size}
+    learn, note = other_programs.learn_by_scikit_learn, f"one epoch of {n} samples, no end result"
+    named = "scikit-learn", f"batch {batch_size}", learn, arguments, "scikit-learn"
+    return Method(*named, most_repeats=1, note=note, **more)
+
+
 def reference_ol(problem, n, n_epochs, batch_size):
     """SPAMS's online learning, or our own where SPAMS is absent."""
     return (our_ol if why_reference_is_absent("spams") else spams_ol)(problem, n, n_epochs, batch_size)
@@ -79,11 +87,17 @@ def learned_atoms(descriptors, n_atoms, rng, *, n_epochs, learner="scc", **setti
     return np.ascontiguousarray(learner.D, np.float32), lam
 
 
-def learn_dictionaries(patches, initial, lam, n, n_epochs):
-    """In a worker: learn by SCC; files of the dictionaries after the `last` epoch and the `last_but_one`."""
+def learned_dictionaries(setup, problem, n, n_epochs):
+    """Files of the dictionaries that SCC has learned after the `last` epoch and the `last_but_one`."""
+    files = {name: problem[name] for name in ("patches", "initial", "lam")}
+    return setup.run(_learn_dictionaries, files | {"n": n, "n_epochs": n_epochs})
+
+
+def _learn_dictionaries(patches, initial, lam, n, n_epochs):
+    """In a worker: learn, and write the files."""
     X, kept = normalised_patches(patches, slice(n)), []
     learner = LEARNERS["scc"](np.load(initial), len(X), lam=lam)
-    for _ in epochs_of(X, learner, n_epochs=n_epochs, rng=_rng(), n_evaluated=0):
+    for _ in epochs_of(X, learner, n_epochs=n_epochs, rng=np.random.default_rng(_SEED), n_evaluated=0):
         kept.append(np.array(learner.D))
     files = {name: f"{initial}-{name}.npy" for name in ("last_but_one", "last")}
     for path, D in zip(files.values(), kept[-2:]):
@@ -102,11 +116,11 @@ def learn(
     make = PlainSCC if learner == "plain-loop" else LEARNERS[learner]
     settings = settings or {}
     warm = make(D, _N_WARM, lam=lam, **settings)
-    list(epochs_of(X[:_N_WARM], warm, n_epochs=2, rng=_rng(), n_evaluated=0))
+    list(epochs_of(X[:_N_WARM], warm, n_epochs=2, rng=np.random.default_rng(_SEED), n_evaluated=0))
     made, trace, seconds = make(D, len(X), lam=lam, **settings), [], 0.0
     sample = normalised_patches(held, slice(None))
     with one_blas_thread():  # as `flyannot learn-dict` holds it: BLAS's idle threads spin on beside ours
-        for rng in _rng().spawn(n_epochs + 1)[1:]:  # as `fit.learn` draws
+        for rng in np.random.default_rng(_SEED).spawn(n_epochs + 1)[1:]:  # as `fit.learn` draws
             if seconds and is_traced:
                 trace.append((seconds, exact_objective(sample, made.D, lam)))
             with Stopwatch() as watch:
@@ -114,7 +128,3 @@ def learn(
             seconds += watch.seconds
         graded = graded_dictionary(made.D, held, lam, seconds=seconds, n=len(X), n_epochs=n_epochs)
     return graded | {"trace": [*trace, (seconds, graded["objective"])]}
-
-
-def _rng():
-    return np.random.default_rng(_SEED)

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.inputs.signals import unit_signals
 from benchmarks.measures import Stopwatch
 from benchmarks.references import why_reference_is_absent
-from benchmarks.references.other_programs import opencv_sift
+from benchmarks.references.other_programs import opencv_sift, spams_codes
 from benchmarks.rows import Rows
 from benchmarks.workers import WorkerFailed
 from flyannot.dataset.folder import read_images
@@ -19,6 +20,7 @@ from flyannot.store.reading import open_stored
 
 STEPS = ("extract", "pool", "annotate")
 WHOLE = " + ".join(STEPS)
+_SIZE_PX = (320, 128)  # width, height
 
 
 def compare_with_baseline(setup, folder, made, stride_px, ours):
@@ -70,12 +72,12 @@ def cost_of_baseline(folder, made, stride_px, n):
             with Stopwatch() as describing:
                 theirs = descriptors_of(paths[name], stride_px)
             ours = read_patches_of_image(d, s, i)[0]
+            X = unit_signals(ours.astype(np.float32))
             if len(theirs) == len(ours):  # where a picture was scaled, other patches may be kept
-                pairs = normalised(theirs) * normalised(ours)
+                pairs = unit_signals(theirs.astype(np.float32)) * X
                 cosines.append(float(np.median(pairs.sum(axis=1))))
-            X = normalised(ours)
             with Stopwatch() as coding:
-                features = pooled(X, D_of[s], lam)
+                features = abs(spams_codes(X, D_of[s], lam)).max(axis=0).toarray().ravel()
             known = read_features_of_image(f, s, i)[0][0]
             differences.append(float(np.linalg.norm(features - known) / np.linalg.norm(known)))
             seconds += (describing.seconds, coding.seconds, describing.seconds + coding.seconds)
@@ -85,35 +87,14 @@ def cost_of_baseline(folder, made, stride_px, n):
     }
 
 
-_SIZE_PX = (128, 320)
+def descriptors_of(path, stride_px, patch_px=16, min_std=6.0):
+    """OpenCV's descriptors of the patches that `flyannot extract` keeps, uint8 (n_patches, 128).
 
-
-def grey_of(path):
-    """A picture as whole grey levels of the standard size, uint8."""
+    The picture is read as whole grey levels of the standard size.
+    """
     from PIL import Image
 
     with Image.open(path) as picture:
-        return np.asarray(picture.convert("L").resize(_SIZE_PX[::-1], Image.Resampling.LANCZOS))
-
-
-def descriptors_of(path, stride_px, patch_px=16, min_std=6.0):
-    """OpenCV's descriptors of the patches that `flyannot extract` keeps, uint8 (n_patches, 128)."""
-    grey = grey_of(path)
+        grey = np.asarray(picture.convert("L").resize(_SIZE_PX, Image.Resampling.LANCZOS))
     corners = patch_corners(grey.shape, patch_px, stride_px)
     return opencv_sift(grey, corners[patch_std(grey, corners, patch_px) >= min_std], patch_px)
-
-
-def normalised(descriptors):
-    """Rows of mean 0 and norm 1, float32; a constant row is zero."""
-    X = descriptors.astype(np.float32)
-    X -= X.mean(axis=1, keepdims=True)
-    return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
-
-
-def pooled(X, D, lam):
-    """The largest |code| of every atom over the patches of one image, by SPAMS's lasso."""
-    import spams
-
-    X, D = np.asfortranarray(X.T), np.asfortranarray(D.T)
-    Z = spams.lasso(X, D=D, lambda1=lam, mode=2, numThreads=1)  # (n_atoms, n_patches), sparse
-    return np.asarray(abs(Z).max(axis=1).todense()).ravel()

@@ -7,10 +7,10 @@ import numpy as np
 from benchmarks.compare_methods import Method, compare_methods, methods_at
 from benchmarks.findings import Finding, Target
 from benchmarks.inputs.patches import LAM, patches_of
-from benchmarks.measures import graded_codes, median_seconds, normalised_patches, timed
+from benchmarks.measures import graded_codes, normalised_patches, timed
 from benchmarks.references import other_programs
 from benchmarks.rows import Rows
-from benchmarks.scc.learning import learn_dictionaries
+from benchmarks.scc.learning import learned_dictionaries
 from benchmarks.speed.learn import MAIN_SIZE, N_EPOCHS, SIZES_OF_ATOMS
 from benchmarks.workers import peak_mb
 from flyannot.sparse.coders import CODERS
@@ -18,11 +18,6 @@ from flyannot.sparse.coders import CODERS
 _TOL = 1e-4
 _FIRST = "cd"  # that all are compared with
 _N_SLOW = 256  # patches for our other coders, and for scikit-learn, which takes milliseconds for one
-
-
-def measured():
-    """The names of all coders that are measured: those of the table."""
-    return [_FIRST, *(name for name in CODERS if name != _FIRST)]
 
 
 def measure_coding(setup):
@@ -50,11 +45,11 @@ def methods(setup, given, m, n):
     found = learned(setup, given, m)
     all_, few = (_problem(given, found["last"], size) for size in (n, min(_N_SLOW, n)))
     warm, few_note = "from the codes of the dictionary one epoch earlier", f"{few['n']} patches"
-    first, *others = measured()
+    others = [coder for coder in CODERS if coder != _FIRST]
     sklearn, slow = "scikit-learn", {"note": few_note, "is_minor": True, "most_repeats": 1}
-    warmed = all_ | {"coder": first, "start_from": found["last_but_one"]}
+    warmed = all_ | {"coder": _FIRST, "start_from": found["last_but_one"]}
     return [
-        Method("flyannot", "cold", encode_beside_gemm, all_ | {"coder": first}),
+        Method("flyannot", "cold", encode_beside_gemm, all_ | {"coder": _FIRST}),
         Method("flyannot", "warm", encode_beside_gemm, warmed, note=warm, is_minor=True),
         Method("gemm", "X D^T", multiply, all_, is_minor=True),
         *(Method("flyannot", coder, encode_beside_gemm, few | {"coder": coder}, **slow) for coder in others),
@@ -72,9 +67,7 @@ def _problem(given, dictionary, n):
 
 def learned(setup, given, m):
     """The files of a dictionary learned by SCC and of the same one epoch earlier."""
-    arguments = given.problem(m) | {"n": setup.sizes["n_learn"], "n_epochs": N_EPOCHS}
-    del arguments["held"]
-    return setup.run(learn_dictionaries, arguments)
+    return learned_dictionaries(setup, given.problem(m), setup.sizes["n_learn"], N_EPOCHS)
 
 
 # What workers do.  The samples coded are the last n of the file: the dictionary has not seen them.
@@ -100,7 +93,7 @@ def multiply(patches, dictionary, lam, n):
     X, D = normalised_patches(patches, slice(-n, None)), np.load(dictionary)
     product = np.empty((len(X), len(D)), np.float32)
     np.matmul(X, D.T, out=product)
-    (seconds,) = median_seconds(lambda: np.matmul(X, D.T, out=product))
+    _, (seconds,) = timed(lambda: np.matmul(X, D.T, out=product))
     return {"n": n, "us_per_sample": 1e6 * seconds / n, "peak_mb": peak_mb()}
 
 

@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-from benchmarks.compare_methods import Method, compare_methods, methods_at
+from benchmarks.compare_methods import compare_methods, methods_at
 from benchmarks.findings import Finding, Target
 from benchmarks.inputs.patches import LAM, patches_of
-from benchmarks.references import other_programs
 from benchmarks.rows import Rows
-from benchmarks.scc.learning import plain_loop, scc, spams_ol
+from benchmarks.scc.learning import plain_loop, scc, scikit_learn_ol, spams_ol
 
 N_EPOCHS = 10  # of SCC and the plain loop, as in the paper; references have one, being slower
 SIZES_OF_ATOMS = (500, 1000, 2000)
@@ -44,10 +43,7 @@ def methods(setup, given, m):
         spams_ol(problem, n, 1, batch_size, note="one epoch", is_minor=batch_size != max(_BATCHES))
         for batch_size in _BATCHES
     ]
-    arguments = problem | {"n": min(n, 1024), "n_epochs": 1, "batch_size": 256}
-    note = f"one epoch of {arguments['n']} patches"
-    named = "scikit-learn", "batch 256", other_programs.learn_by_scikit_learn, arguments, "scikit-learn"
-    return [*ours, *plain, slow, *quick, Method(*named, most_repeats=1, note=note, is_minor=True)]
+    return [*ours, *plain, slow, *quick, scikit_learn_ol(problem, min(n, 1024), 256, is_minor=True)]
 
 
 def _targets(rows):

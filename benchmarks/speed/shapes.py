@@ -9,7 +9,7 @@ from benchmarks.findings import Finding, Target, all_of
 from benchmarks.inputs.signals import photograph_patches, planted_signals
 from benchmarks.references import other_programs as others
 from benchmarks.rows import Rows
-from benchmarks.scc.learning import learn_dictionaries, our_ol, scc, spams_ol
+from benchmarks.scc.learning import learned_dictionaries, our_ol, scc, scikit_learn_ol, spams_ol
 from benchmarks.speed.code import encode_beside_gemm
 from flyannot.sparse.fit import default_lam, random_patches
 
@@ -58,22 +58,19 @@ def _problem(setup, side, m, kind):
 
 def _learners(setup, problem):
     """Each of ours in both types, and the others."""
-    n, few = setup.sizes["n_learn"], setup.sizes["n_slow"]
+    n = setup.sizes["n_learn"]
     ours = [scc(problem, n, _N_EPOCHS, variant) for variant in ("quick", "released")]
     for method in [*ours, our_ol(problem, n, _N_EPOCHS, _BATCH)]:
         for kind in _KINDS:
             arguments = method.arguments | {"kind": kind}
             yield replace(method, variant=f"{method.variant}, {kind}", arguments=arguments)
     yield spams_ol(problem, n, _N_EPOCHS, _BATCH)
-    arguments = problem | {"n": few, "n_epochs": 1, "batch_size": _BATCH}
-    named = "scikit-learn", f"batch {_BATCH}", others.learn_by_scikit_learn, arguments, "scikit-learn"
-    yield Method(*named, most_repeats=1, note=f"one epoch of {few} samples: its objective is no end result")
+    yield scikit_learn_ol(problem, setup.sizes["n_slow"], _BATCH)
 
 
 def _coders(setup, problem):
     """(lam, methods) of every weight, the others at the first alone."""
-    learned = {"patches": problem["patches"], "initial": problem["initial"], "lam": problem["lam"]}
-    learned = setup.run(learn_dictionaries, learned | {"n": setup.sizes["n_learn"], "n_epochs": _N_EPOCHS})
+    learned = learned_dictionaries(setup, problem, setup.sizes["n_learn"], _N_EPOCHS)
     given = {"patches": problem["held"], "dictionary": learned["last"]}
     all_, few = given | {"n": setup.sizes["n_coded"]}, given | {"n": setup.sizes["n_slow"]}
     largest = float(np.abs(np.load(given["patches"]) @ np.load(given["dictionary"]).T).max())

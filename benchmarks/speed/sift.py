@@ -5,7 +5,7 @@ import numpy as np
 from benchmarks.compare_methods import Method, compare_methods
 from benchmarks.findings import Finding, Target
 from benchmarks.inputs.pictures import embryo_pictures
-from benchmarks.measures import median_seconds
+from benchmarks.measures import timed
 from benchmarks.references import other_programs
 from benchmarks.workers import peak_mb
 from flyannot.descriptors.patches import patch_corners
@@ -46,7 +46,7 @@ def describe(greys, stride_px):
     greys = np.load(greys)
     corners = patch_corners(greys[0].shape, _PATCH_PX, stride_px)
     dense_sift(greys[0], corners, _PATCH_PX)
-    (seconds,) = median_seconds(lambda: [dense_sift(grey, corners, _PATCH_PX) for grey in greys])
+    _, (seconds,) = timed(lambda: [dense_sift(grey, corners, _PATCH_PX) for grey in greys])
     return _cost(seconds, len(greys) * len(corners))
 
 
@@ -56,7 +56,7 @@ def describe_by_opencv(greys, stride_px, patch_px):
     corners = patch_corners(greys[0].shape, _PATCH_PX, stride_px)
     points = other_programs.keypoints(corners + _PATCH_PX // 2 - patch_px // 2, patch_px)
     other_programs.compute(greys[0], points[:8])
-    (seconds,) = median_seconds(lambda: [other_programs.compute(grey, points) for grey in greys])
+    _, (seconds,) = timed(lambda: [other_programs.compute(grey, points) for grey in greys])
     return _cost(seconds, len(greys) * len(corners))
 
 

@@ -76,7 +76,7 @@ def test_coding_has_every_key_and_ratios_to_the_product(setup, patches, monkeypa
     rows = compare_methods(setup, ours)
     assert all(set(row) >= KEYS for row in rows)
     assert [row["who"] for row in rows] == ["flyannot", "flyannot", "gemm", *["flyannot"] * (len(CODERS) - 1)]
-    assert {row["variant"] for row in rows[3:]} | {"cd"} == set(CODERS) == set(code.measured())
+    assert {row["variant"] for row in rows[3:]} | {"cd"} == set(CODERS)
     assert rows[0]["worst_relative_gap"] <= 1.01e-4 and rows[0]["times_gemm"] > 0
     assert rows[2]["objective"] is None and rows[2]["us_per_sample"] > 0
 
@@ -86,7 +86,7 @@ def test_opencv_sees_the_same_centres_in_both_patches(monkeypatch, tmp_path, rng
     seen, greys = [], tmp_path / "greys.npy"
     np.save(greys, rng.integers(0, 256, (1, 64, 64), dtype=np.uint8))
     monkeypatch.setattr(sift.other_programs, "compute", lambda grey, points: seen.append(points))
-    monkeypatch.setattr(sift, "median_seconds", lambda f: (f() and 1.0,))
+    monkeypatch.setattr(sift, "timed", lambda f: (f(), (1.0,)))
     for patch_px in (16, 96):
         sift.describe_by_opencv(greys, 8, patch_px)
     small, large = seen[1], seen[3]
@@ -136,7 +136,7 @@ def test_masked_learning_is_evaluated_at_the_start_and_ends_lower(setup, tmp_pat
         assert [row["records"] for row in rows[:3]] == [0, 45, 90] and rows[-1]["records"] == 4 * 45
         assert rows[-1]["objective"] < rows[0]["objective"]
     ours, theirs = (
-        Case("mixtures", 0.1, history, Source("made up"), 45, 200, files | settings) for history in HISTORIES
+        Case("mixtures", 0.1, history, Source("made up"), 45, files | settings) for history in HISTORIES
     )
     assert {row["case"] for row in ours.trace(setup, reduction=4)} == {"mixtures, lam 0.1"}
     last = [[case.trace(setup, reduction=r)[-1]["objective"] for case in (ours, theirs)] for r in (1, 4)]
