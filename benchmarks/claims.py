@@ -126,11 +126,6 @@ def statements_of(paper):
     return stated
 
 
-def evaluated(statements, rows):
-    """The claims of all statements, from the rows of an item."""
-    return [claim for statement in statements for claim in statement.of(rows)]
-
-
 def exactly(value, detail=""):
     """A number without noise: a count, or one that rounding alone makes uncertain."""
     return Number(float(value), float(value), float(value), detail)

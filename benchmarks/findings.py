@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
-from benchmarks.claims import FAILS, HOLDS, NOT_MEASURED, PAPER, UNDECIDED, Claim, evaluated
+from benchmarks.claims import FAILS, HOLDS, NOT_MEASURED, PAPER, UNDECIDED, Claim
 from benchmarks.rows import Panel, Series
 
 KINDS = ("real", "rendered", "synthetic")
@@ -151,7 +151,8 @@ class Finding:
 
     def evaluated_by(self, statements):
         """This finding with the claims that the statements make of its rows."""
-        return replace(self, claims=[] if self.why_not else evaluated(statements, self.rows))
+        stated = [] if self.why_not else statements
+        return replace(self, claims=[claim for statement in stated for claim in statement.of(self.rows)])
 
     def as_json(self):
         """Plain dicts, lists, text and numbers."""

@@ -1,9 +1,7 @@
 """The files of an item: JSON with all of it, CSV with its rows.  A file that exists is whole."""
 
 import ast
-import csv
 import hashlib
-import io
 import json
 import platform
 import subprocess
@@ -19,6 +17,7 @@ from benchmarks.references import REFERENCES, why_reference_is_absent
 from flyannot import __version__
 from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.environment import processor_facts
+from flyannot.runtime.tables import table_as_text
 
 FOLDER = "items"
 
@@ -86,12 +85,9 @@ def record_of(path):
 
 def as_csv(rows):
     """Rows with the union of their keys as columns, in the order in which they appear."""
-    columns, text = list(dict.fromkeys(key for row in rows for key in row)), io.StringIO()
-    if columns:
-        writer = csv.DictWriter(text, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    return text.getvalue()
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    cells = (["" if row.get(name) is None else row[name] for name in columns] for row in rows)
+    return table_as_text(columns, cells) if columns else ""
 
 
 def machine():

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from benchmarks.claims import OURS, PAPER
 
-MEASUREMENTS = "All that was measured"
+MEASUREMENTS, TARGETS = "All that was measured", "Performance targets"
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,]*(e[-+]?[0-9]+)?|-|")
 _MAY_BE_EMPTY = ("who", "variant", "note")
 
@@ -25,10 +25,15 @@ def tables_of(finding):
         [c.what, c.unit, number(c.paper_value), number(c.ours), number(c.ratio), c.remark]
         for c in finding.comparisons
     ]
+    targets = [
+        [t.text, number(t.value), f"{'>=' if t.at_least else '<='} {t.bound:.4g}", t.verdict]
+        for t in finding.targets
+    ]
     tables = (
         *(_claims(finding, by) for by in (PAPER, OURS)),
         Table("The paper and ours", ["what", "unit", "paper", "ours", "ours / paper", "remark"], compared),
-        *_own_tables(finding),
+        _measurements(finding),
+        Table(TARGETS, ["target", "here", "bound", "verdict"], targets),
     )
     return [table for table in tables if table.rows]
 
@@ -38,16 +43,6 @@ def _claims(finding, by):
     cells = [[c.text, c.verdict, c.here, c.refuted_by] for c in finding.claims if c.by == by]
     caption = "What the paper claims" if by == PAPER else "What we claim"
     return Table(caption, ["claim", "verdict", "here", "refuted by"], cells)
-
-
-def _own_tables(finding):
-    """The measurements, and the performance targets and what became of them."""
-    cells = [
-        [t.text, number(t.value), f"{'>=' if t.at_least else '<='} {t.bound:.4g}", t.verdict]
-        for t in finding.targets
-    ]
-    yield _measurements(finding)
-    yield Table("Performance targets", ["target", "here", "bound", "verdict"], cells)
 
 
 def _measurements(finding):
@@ -65,7 +60,7 @@ def report_tables(record):
     lines = [finding.why_not] if finding.why_not else []
     if not finding.why_not:
         lines += [f"  {record.machine}", f"  {finding.source.text}", f"  {finding.variant}"]
-    tables = [as_text(table) for table in _own_tables(finding) if table.rows]
+    tables = [as_text(table) for table in tables_of(finding) if table.caption in (MEASUREMENTS, TARGETS)]
     return "\n".join([*lines, *tables, ""])
 
 
@@ -94,16 +89,6 @@ def number(value, key=""):
     return f"{value:.5f}" if "objective" in key and abs(value) < 10 else f"{value:.4g}"
 
 
-def listed(values, form=".3g", ending=""):
-    """Numbers in words."""
-    return ", ".join(format(value, form) for value in values) + ending
-
-
-def yes(flag):
-    """A truth in words; the false one stands out."""
-    return "yes" if flag else "NO"
-
-
 def _is_shown(value):
     return value not in (None, "") and not isinstance(value, list | dict)
 
@@ -112,5 +97,5 @@ def _cell(key, value):
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
-        return yes(value)
+        return "yes" if value else "NO"  # the false one stands out
     return "" if value is None and key in _MAY_BE_EMPTY else number(value, key)

@@ -59,8 +59,8 @@ def patches_of(setup, n, stage_range=None):
 
 
 def _made(setup, n, stage_range):
-    by_picture, source = descriptors_of(setup, n + N_HELD, stage_range)
-    descriptors = np.concatenate(by_picture)
+    found, source = described_patches(setup, n + N_HELD, stage_range)
+    descriptors = np.concatenate([one.descriptors for one in found])
     order = setup.rng(f"patches {stage_range}").permutation(len(descriptors))[: n + N_HELD]
     folder = setup.scratch / f"patches-{stage_range}-{n}"
     folder.mkdir()
@@ -68,12 +68,6 @@ def _made(setup, n, stage_range):
     np.save(made.path("held"), descriptors[order[:N_HELD]])
     np.save(made.path("patches"), descriptors[order[N_HELD:]])
     return made
-
-
-def descriptors_of(setup, wanted, stage_range=None, *, views=(_LATERAL, None)):
-    """Descriptors (uint8), picture by picture, and their `Source`, as `described_patches`."""
-    found, source = described_patches(setup, wanted, stage_range, views=views)
-    return [one.descriptors for one in found], source
 
 
 def described_patches(setup, wanted, stage_range=None, *, views=(_LATERAL, None)):

@@ -15,7 +15,7 @@ from flyannot.errors import DataError
 from flyannot.runtime.atomic_file import write_text
 
 PATTERNS = "real patterns of Wu et al. 2016, drawn as pictures"
-_N_GENES, _MAX_IMAGES = 40, 2  # synthetic ones, where there are no images
+_N_GENES, _MAX_IMAGES = 40, 2  # of synthetic embryos: where there are no images, and of a gene
 _STAGE_RANGES = ("4-6", "7-8", "9-10", "11-12", "13-16")
 _PHOTOS = ("astronaut", "brick", "camera", "cell", "chelsea", "coffee", "coins", "grass", "gravel", "moon")
 PHOTOGRAPH_PX = (240, 320)
@@ -26,9 +26,14 @@ def image_folder(setup):
     flyexpress = setup.data_file("flyexpress")
     if setup.data_set is not None or flyexpress is not None:
         return setup.data_set or flyexpress.parent
-    folder = setup.scratch / "embryos"
+    return synthetic_folder(setup, "embryos", _N_GENES, _STAGE_RANGES)
+
+
+def synthetic_folder(setup, name, n_genes, stage_ranges):
+    """A data set folder of synthetic embryos, made once in a run."""
+    folder = setup.scratch / name
     if not folder.is_dir():
-        made = SynthesizeOptions(n_genes=_N_GENES, max_images=_MAX_IMAGES, stage_range=_STAGE_RANGES)
+        made = SynthesizeOptions(n_genes=n_genes, max_images=_MAX_IMAGES, stage_range=stage_ranges)
         synthesize(folder, made, force=True)
     return folder
 
@@ -93,9 +98,8 @@ def whole_pictures(setup):
 
     The patterns of Wu et al. 2016, else the images of the data set.
     """
-    greys, _, source = drawn_patterns(setup) or (None, None, None)
-    if greys is None:
-        greys, source = embryo_pictures(setup)
+    patterns = drawn_patterns(setup)
+    greys, source = embryo_pictures(setup) if patterns is None else (patterns[0], patterns[2])
     X = 1 - np.array([grey.ravel() for grey in greys], np.float32) / 255
     return X, Source(f"{source.text}, {X.shape[1]:,} pixels each", source.kind)
 

@@ -18,7 +18,6 @@ SIGN, LARS, SLOW_LARS, CD, QP = "feature-sign", "lars", "lars, scikit-learn", "c
 GRAFTING, CONJUGATE = "grafting", "conjugate-gradient"
 PIXELS, CODES, BOTH = "pixels", "codes", "pixels and codes"
 DUAL, GRADIENT, ACCELERATED = "dual", "gradient", "accelerated gradient"
-EXACT = 1e-8  # a relative error below it is 0
 _ROUNDING = 1e-12  # of a relative error: nearer than that, none is more accurate
 
 

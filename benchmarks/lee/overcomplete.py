@@ -202,11 +202,12 @@ def explained(picture):
     picture = picture - picture.mean()
     side, total = len(picture), (picture**2).sum()
     grid = np.indices(picture.shape, float)
+
+    def residual(parameters):
+        return (gabor(parameters, grid) - picture).ravel()
+
     starts = (_start(picture, grid, width * side) for width in _WIDTHS)
-    left = min(
-        2 * least_squares(_residual, start, args=(grid, picture), max_nfev=_MOST_CALLS).cost
-        for start in starts
-    )
+    left = min(2 * least_squares(residual, start, max_nfev=_MOST_CALLS).cost for start in starts)
     return float(1 - left / total)
 
 
@@ -219,10 +220,6 @@ def gabor(parameters, grid):
     phase = 2 * np.pi * (fr * r + fc * c)
     envelope = np.exp(-0.5 * ((u / along) ** 2 + (v / across) ** 2))
     return envelope * (cosine * np.cos(phase) + sine * np.sin(phase))
-
-
-def _residual(parameters, grid, picture):
-    return (gabor(parameters, grid) - picture).ravel()
 
 
 def _start(picture, grid, width):

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.findings import Finding, Size, Source
-from benchmarks.inputs.patches import descriptors_of
+from benchmarks.inputs.patches import described_patches
 from benchmarks.inputs.signals import photograph_patches, unit_signals
 from benchmarks.lee.claims import BOTH, CODES, PIXELS
 from benchmarks.rows import Rows
 from benchmarks.scc import annotation
+from benchmarks.scc.fig_5 import weighted_mean
 from benchmarks.scc.learning import learned_atoms
 from flyannot.features.groups import group_features, normalise_features
 from flyannot.scores.metrics import auc
@@ -96,8 +97,12 @@ def _row(task, name, errors):
 def _embryo_errors(setup):
     """1 - AUC in every fold, by features; and the `Source`."""
     pictures = annotation.annotated_pictures(setup)
-    others, source = descriptors_of(setup, setup.sizes["n_embryo_patches"])
-    given = np.concatenate(others), _N_EMBRYO_ATOMS, setup.rng("self-taught embryos")
+    others, source = described_patches(setup, setup.sizes["n_embryo_patches"])
+    given = (
+        np.concatenate([one.descriptors for one in others]),
+        _N_EMBRYO_ATOMS,
+        setup.rng("self-taught embryos"),
+    )
     learned = learned_atoms(*given, **annotation.LEARNERS["SCC"])
     codes = annotation.pooled(pictures.described(_PROTOCOL), _PROTOCOL, *learned)
     cells = np.stack([_cells(grey) for grey in pictures.greys])
@@ -128,6 +133,5 @@ def _errors_of_folds(outcome):
         mine = outcome.folds == fold
         truth, values = outcome.truth[mine], outcome.values[mine]
         areas = [auc(values[:, j], truth[:, j]) for j in range(truth.shape[1])]
-        known = [(a, n) for a, n in zip(areas, truth.sum(axis=0)) if a is not None]
-        errors.append(1 - np.average([a for a, _ in known], weights=[n for _, n in known]))
+        errors.append(1 - weighted_mean(np.array(areas, float), truth.sum(axis=0)))
     return errors

@@ -52,17 +52,13 @@ def over_unmasked(rows, column, reductions, pick):
     if None in ends.values():
         return None
     found = (share_above(ends[r], ends[1]) for r in reductions)
-    return EXTREMES[pick](found, map(_named, reductions), "+.1%")
-
-
-def _named(reduction):
-    return f"r={reduction}"
+    return EXTREMES[pick](found, map("r={}".format, reductions), "+.1%")
 
 
 def cheaper(rows):
     s = _ends(rows, "seconds")
     found = (ratio_of_times(s[1] / r, s[r], f"{s[1] / s[r]:.1f} times") for r in MASKED)
-    return least(found, map(_named, MASKED))
+    return least(found, map("r={}".format, MASKED))
 
 
 def ratio_to_reach(one, other):
@@ -119,7 +115,7 @@ def sooner_at_12(rows):
 def records_kept(rows):
     traces = _traces(rows)
     kept = [ratio_to_reach(traces[1], traces[r])[1] for r in MASKED]
-    return least((exactly(v, f"{v:.2f}" if v else "not reached") for v in kept), map(_named, MASKED))
+    return least((exactly(v, f"{v:.2f}" if v else "not reached") for v in kept), map("r={}".format, MASKED))
 
 
 def gain(rows, column, sign):
@@ -151,7 +147,7 @@ def error_and_time(trace):
 
 
 def of_splits(rows):
-    """(n_splits, 2) by solver: the last test error, and the seconds until it is nearly reached."""
+    """CD and MODL -> (n_splits, 2): the last test error, and the seconds until it is nearly reached."""
     found = {}
     for solver in (CD, MODL):
         kept = rows.where(solver=solver)
@@ -162,17 +158,13 @@ def of_splits(rows):
 
 
 def error(rows):
-    found = of_splits(rows)
-    means = {solver: values[:, 0].mean() for solver, values in found.items()}
-    detail = f"{means[MODL]:.4f} against {means[CD]:.4f}"
-    return of_repeats(found[MODL][:, 0] - found[CD][:, 0], detail)
+    theirs, ours = (found[:, 0] for found in of_splits(rows).values())
+    return of_repeats(ours - theirs, f"{ours.mean():.4f} against {theirs.mean():.4f}")
 
 
 def time(rows):
-    found = of_splits(rows)
-    means = {solver: values[:, 1].mean() for solver, values in found.items()}
-    detail = f"{means[CD]:.2f} s against {means[MODL]:.2f} s"
-    return of_repeats(found[CD][:, 1] / found[MODL][:, 1], detail)
+    theirs, ours = (found[:, 1] for found in of_splits(rows).values())
+    return of_repeats(theirs / ours, f"{theirs.mean():.2f} s against {ours.mean():.2f} s")
 
 
 def traces_of_sizes(rows):

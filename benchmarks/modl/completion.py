@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+import scipy.sparse as sp
 
 from benchmarks.inputs.ratings import Ratings
 from benchmarks.measures import Stopwatch, timed_steps
@@ -144,17 +145,16 @@ class RowsWithMissing:
     """Rows of a matrix, NaN where nothing was observed; made as they are asked for."""
 
     def __init__(self, ratings):
-        order, self._first, self._columns = _sorted_by(ratings.rows, ratings.columns, ratings.shape[0])
-        self._values, self.shape = ratings.values[order], ratings.shape
+        self._known = sp.csr_matrix((ratings.values, (ratings.rows, ratings.columns)), ratings.shape)
+        self.shape = ratings.shape
 
     def __len__(self):
         return self.shape[0]
 
     def __getitem__(self, rows):
-        X = np.full((len(rows), self.shape[1]), np.nan, np.float32)
-        for x, row in zip(X, rows):
-            there = slice(self._first[row], self._first[row + 1])
-            x[self._columns[there]] = self._values[there]
+        known = self._known[rows].tocoo()
+        X = np.full(known.shape, np.nan, np.float32)
+        X[known.row, known.col] = known.data
         return X
 
 

@@ -10,7 +10,6 @@ from benchmarks.items import paper_values
 from benchmarks.modl import completion
 from benchmarks.modl.claims import CD, FULL, MODL, of_splits, speed_up, traces_of_sizes
 from benchmarks.rows import Rows
-from benchmarks.tables import listed
 
 VARIANT = (
     f"modl with |z|^2 and l2 atoms, {completion.N_COMPONENTS} components, beta 0.9, mini-batches of n/100, "
@@ -48,7 +47,7 @@ def _finding(setup, ratings, source, size, beside):
         for s in (CD, MODL):
             rows += [{"split": i} | row for row in completed(setup, ratings, s, lams_of(s, sizes), i)]
     lams = {s: sorted(set(rows.column("lam", solver=s))) for s in (CD, MODL)}
-    chosen = ", ".join(f"{s} {listed(found, '.2g')}" for s, found in lams.items())
+    chosen = ", ".join(f"{s} {', '.join(f'{lam:.2g}' for lam in found)}" for s, found in lams.items())
     splits = f"{100 * completion.TEST_SHARE:.0f} % held out, {sizes['n_splits']} splits"
     return Finding(
         source=Source(f"{source.text}; {splits}", source.kind),

@@ -42,12 +42,7 @@ def write_pages(out, failed):
 
 
 def rendered(name, **given):
-    """A template filled in."""
-    return _environment().get_template(name).render(**given)
-
-
-def _environment():
-    """Everything in the HTML is escaped unless the template says otherwise."""
+    """A template filled in; everything in the HTML is escaped unless the template says otherwise."""
     found = Environment(
         loader=PackageLoader("benchmarks", "page"),
         autoescape=lambda name: name == PAGE,
@@ -58,7 +53,7 @@ def _environment():
     found.tests["number"] = is_number_cell
     found.filters["base64"] = lambda path: base64.b64encode(path.read_bytes()).decode()
     found.filters["cell"] = lambda text: text.replace("|", "\\|")
-    return found
+    return found.get_template(name).render(**given)
 
 
 def section_of(item, record, why_failed="", *, figure=None):

@@ -44,7 +44,10 @@ def _shortened(shown):
 def measured_page(folder):
     """The Markdown of our own records."""
     recorded = list(own_records(folder))
-    sections = [_section(item, record) | {"figure": _picture(item, record)} for item, record in recorded]
+    sections = [
+        _section(item, record) | {"figure": picture_of(item.name) if record.finding.panels else None}
+        for item, record in recorded
+    ]
     earlier = (Path(folder) / "earlier.md").read_text(encoding="utf-8")
     return rendered(MEASURED, sections=sections, machines=_machines(recorded), earlier=earlier)
 
@@ -87,10 +90,6 @@ def _section(item, record):
         return section | {"scale": ""}
     source = f"All of it: data/results/{item.name}.json. Again: `{record.command}`"
     return section | {"scale": record.settings["scale"], "source": source}
-
-
-def _picture(item, record):
-    return picture_of(item.name) if record.finding.panels else None
 
 
 def _machines(recorded):

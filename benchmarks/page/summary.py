@@ -60,7 +60,9 @@ def _of_item(section):
         return [*first, *[""] * 6]
     claims = _verdicts([section])
     n_ours = sum(claim.by == OURS for claim in finding.claims)
-    size = "" if finding.size is None else _share(finding.size)
+    size = finding.size or ""
+    if size:  # ours over the paper's
+        size = f"{size.ours:,} {size.what}" if size.share is None else f"{100 * min(size.share, 1):.3g} %"
     counts = claims[HOLDS], claims[FAILS], claims[UNDECIDED] + claims[NOT_MEASURED]
     held = f"{finding.n_holding(OURS)} of {n_ours}" if n_ours else ""
     return [*first, size, *map(str, counts), held, took(section["seconds"])]
@@ -73,11 +75,6 @@ def took(seconds, unit="\N{NO-BREAK SPACE}s"):
 
 def _is_measured(section):
     return section["finding"] is not None and section["status"] != NOT_RUNNABLE
-
-
-def _share(size):
-    """Ours over the paper's in per cent."""
-    return f"{size.ours:,} {size.what}" if size.share is None else f"{100 * min(size.share, 1):.3g} %"
 
 
 def _failing(measured):

@@ -82,21 +82,16 @@ def evaluate_by_libsvm(rows, *, folds):
     -------
     outcome : flyannot.scores.metrics.TermOutcomes, without probabilities
     """
+    from sklearn.svm import SVC
+
     X, Y, row_folds = np.asarray(rows.X, np.float64), rows.Y, look_up_folds(np.asarray(rows.genes), folds)
     products, values = X @ X.T, np.full(Y.shape, np.nan)
     for fold in np.unique(row_folds):
-        held = row_folds == fold
-        values[held] = _values(products, Y, ~held, held)
+        held, trained = row_folds == fold, row_folds != fold
+        inner = products[np.ix_(trained, trained)]
+        scale = np.trace(inner) / len(inner) - inner.mean()  # the mean square of rows less their mean
+        machines = (SVC(kernel="precomputed", C=1.0).fit(inner / scale, y) for y in Y[trained].T)
+        across = products[np.ix_(held, trained)] / scale
+        values[held] = np.stack([machine.decision_function(across) for machine in machines], axis=1)
     nothing = np.full(Y.shape, np.nan)
     return TermOutcomes(tuple(rows.terms), Y, values, values > 0, row_folds, nothing, ("",) * len(rows.terms))
-
-
-def _values(products, Y, trained, held):
-    """Decision values of the rows that are held out."""
-    from sklearn.svm import SVC
-
-    inner = products[np.ix_(trained, trained)]
-    scale = np.trace(inner) / len(inner) - inner.mean()  # the mean square of rows less their mean
-    machines = (SVC(kernel="precomputed", C=1.0).fit(inner / scale, y) for y in Y[trained].T)
-    across = products[np.ix_(held, trained)] / scale
-    return np.stack([machine.decision_function(across) for machine in machines], axis=1)

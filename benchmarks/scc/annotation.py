@@ -6,7 +6,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from benchmarks.findings import Source
-from benchmarks.inputs.pictures import drawn_patterns, embryo_images, grey_levels, image_folder
+from benchmarks.inputs.pictures import (
+    drawn_patterns,
+    embryo_images,
+    grey_levels,
+    image_folder,
+    synthetic_folder,
+)
 from benchmarks.references.classifiers import evaluate_by_libsvm
 from benchmarks.scc import claims
 from benchmarks.scc.learning import learned_atoms
@@ -16,8 +22,6 @@ from flyannot.classifiers.scorer import FitOptions
 from flyannot.classifiers.training_set import LabelledRows, annotated_groups, truth_of
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE
-from flyannot.dataset.synthetic import SynthesizeOptions
-from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.extract import describe_patches
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import Groups, group_features, groups_of, normalise_features
@@ -105,10 +109,7 @@ def annotated_pictures(setup):
 
 def synthetic_pictures(setup, stage_range):
     """The `Pictures` of synthetic embryos of a stage range, made once in a run."""
-    folder = setup.scratch / "labelled-embryos"
-    if not folder.is_dir():
-        made = SynthesizeOptions(n_genes=setup.sizes["n_genes"], max_images=2, stage_range=STAGE_RANGES)
-        synthesize(folder, made, force=True)
+    folder = synthetic_folder(setup, "labelled-embryos", setup.sizes["n_genes"], STAGE_RANGES)
     images = read_images(folder)
     n = sum(image.stage_range == stage_range for image in images)
     source = Source(f"{n} SYNTHETIC embryos of {stage_range}", "synthetic")

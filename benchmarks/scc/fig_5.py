@@ -21,7 +21,6 @@ from benchmarks.scc.annotation import (
     annotated_pictures,
     synthetic_pictures,
 )
-from benchmarks.scc.claims import AS_THE_PAPER
 from flyannot.scores.bootstrap import bootstrap_interval, draws_of_genes, resample_aucs
 from flyannot.scores.metrics import rates_of_counts
 
@@ -34,10 +33,10 @@ def measure_annotation(setup):
     rows, n_dictionaries = Rows(), setup.sizes["n_dictionaries"]
     for m in paper["sizes"]:
         for who in LEARNERS:
-            same = {"part": claims.FIGURE, "protocol": AS_THE_PAPER, "learner": who, "n_atoms": m}
+            same = {"part": claims.FIGURE, "protocol": claims.AS_THE_PAPER, "learner": who, "n_atoms": m}
             found = [_resampled(setup, pictures, PAPERS_OWN, who, m, seed) for seed in range(n_dictionaries)]
             rows += _rows_of(same, found)
-    for name, protocol in {AS_THE_PAPER: PAPERS_OWN, **DIFFERENCES}.items():
+    for name, protocol in {claims.AS_THE_PAPER: PAPERS_OWN, **DIFFERENCES}.items():
         same = dict(zip(("part", "protocol", "learner", "n_atoms"), (claims.DIFFERENCES, name, *_ABLATED)))
         rows += _rows_of(same, [_resampled(setup, pictures, protocol, *_ABLATED, 0)])
     named = Rows(
@@ -56,10 +55,10 @@ def measure_annotation(setup):
         panels=[_bars(f"{metric}, weighted over ten terms", metric, named, "size") for metric in METRICS],
         notes=[
             pictures.note,
-            f'"{AS_THE_PAPER}": patches of 16 px that do not overlap, one maximum over the image, every '
-            "image a row with the terms of its gene, LIBSVM's hinge loss at C = 1, yes above 0, a group by "
-            "the largest value of its images. The paper gives no C and no folds. Its lateral views: all "
-            "patterns are lateral.",
+            f'"{claims.AS_THE_PAPER}": patches of 16 px that do not overlap, one maximum over the image, '
+            "every image a row with the terms of its gene, LIBSVM's hinge loss at C = 1, yes above 0, a "
+            "group by the largest value of its images. The paper gives no C and no folds. Its lateral views: "
+            "all patterns are lateral.",
             f"What differs: {' '.join(map(str, _ABLATED))} atoms, the paper's own way with one difference "
             f"of ours at a time, then with all: patches of {OURS.patch_px} px at stride {OURS.stride_px}.",
             f"No gene is in two folds. The figure has means over {n_dictionaries} dictionaries (first atoms "
@@ -134,7 +133,7 @@ def resampled_metrics(outcome, genes):
     of_terms = _rates(outcome, np.vstack([np.ones(len(genes)), weights]))
     of_terms["auc"] = np.vstack([areas.auc, areas.samples])
     n_positive = outcome.truth.sum(axis=0)
-    averages = {m: _weighted_mean(of_terms[m], n_positive) for m in METRICS}
+    averages = {m: weighted_mean(of_terms[m], n_positive) for m in METRICS}
     return {m: float(v[0]) for m, v in averages.items()}, {m: v[1:] for m, v in averages.items()}
 
 
@@ -150,7 +149,7 @@ def _rates(outcome, weights):
     }
 
 
-def _weighted_mean(values, weights):
-    """Of every row over its terms that are not nan."""
+def weighted_mean(values, weights):
+    """Of every row over its terms that are not nan; values (..., n_terms), weights (n_terms,)."""
     known = np.isfinite(values)
     return np.where(known, values, 0) @ weights / np.maximum(known @ weights, 1e-12)

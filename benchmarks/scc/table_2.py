@@ -9,7 +9,6 @@ from benchmarks.items import paper_values, papers
 from benchmarks.rows import Panel, Rows, Series
 from benchmarks.scc import learning
 from benchmarks.scc.claims import OL_AT_1, OL_BESIDE, SCC_BESIDE, SCC_PAPER, SCC_RELEASED
-from benchmarks.scc.learning import name_of_reference_ol
 
 _N_EPOCHS = 10  # of SCC, as in the paper
 _METHODS = (SCC_PAPER, SCC_RELEASED, SCC_BESIDE, OL_AT_1, "OL, batch 64", OL_BESIDE)
@@ -44,7 +43,8 @@ def measure_speed_up(setup):
     return Finding(
         source=all_of(sources),
         size=Size("patches", visited, sum(map(_n_of_paper, paper["stage_ranges"]))),
-        variant=f"SCC paper and released, 3 sweeps, 10 epochs, float32; OL is {name_of_reference_ol()}",
+        variant="SCC paper and released, 3 sweeps, 10 epochs, float32; OL is "
+        f"{learning.name_of_reference_ol()}",
         targets=[Target("speed-up over OL at batch 1, least times the paper's", least, 10)],
         comparisons=list(_comparisons(paper, rows, objective, at_1)),
         rows=rows,
