@@ -10,7 +10,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.decomposition import MiniBatchDictionaryLearning
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Lasso
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
@@ -23,11 +22,9 @@ from flyannot import DenseSIFT, DictionaryLearning, ImagePatches, SparseCoder, S
 from flyannot.dataset.folder import read_images
 from flyannot.errors import InputError
 from flyannot.estimators import dictionary_learning
-from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners import LEARNERS
-from flyannot.sparse.nonnegative import encode_nonnegative
-from flyannot.sparse.objective import duality_gap, objective
+from flyannot.sparse.objective import objective
 from flyannot.stage_ranges import rng_for
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
@@ -131,20 +128,6 @@ def test_patches_are_picked_by_image(images):
 # --- codes ---
 
 
-@pytest.mark.parametrize("coder", CODERS)
-def test_codes_close_the_duality_gap(coder, X):
-    model = SparseCoder(coder=coder, alpha=0.2, tol=1e-6, sparse_output=True).fit(X[:30])
-    Z = model.transform(X)
-    assert sp.issparse(Z) and Z.shape == (300, 30)
-    assert (duality_gap(X, model.components_, Z, 0.2) <= 1e-6 * (X**2).sum(axis=1)).all()
-    assert np.allclose(model.inverse_transform(Z), Z @ model.components_)
-    assert model.score(X) == pytest.approx(-objective(X, model.components_, Z, 0.2).mean())
-    with pytest.raises(ValueError, match="do not fit 30 atoms"):
-        model.inverse_transform(X)
-    with pytest.raises(NotFittedError):
-        SparseCoder(coder=coder).transform(X)
-
-
 @pytest.mark.parametrize(
     ("model", "words"),
     [
@@ -162,7 +145,6 @@ def test_codes_close_the_duality_gap(coder, X):
         (SparseCoder(coder="siso", positive_code=True), 'coder="cd"'),
         (SparseCoder(n_jobs=0), "n_jobs"),
         (SparseCoder(np.zeros(3)), "no matrix"),
-        (SparseCoder(np.eye(5)), "expecting 5 features"),
         (SpatialMaxPooling(grid=(0, 2)), "rows x columns"),
     ],
     ids=repr,
@@ -387,14 +369,6 @@ def test_a_pipeline_is_searched(images):
     assert pipeline.predict(test).shape == (2,)
 
 
-def test_codes_have_names_and_go_into_a_data_frame(X):
-    pytest.importorskip("pandas")
-    for model, n_atoms in ((DictionaryLearning(n_components=4, random_state=0), 4), (SparseCoder(X[:2]), 2)):
-        names = [f"{type(model).__name__.lower()}{k}" for k in range(n_atoms)]
-        framed = model.fit(X).set_output(transform="pandas").transform(X)
-        assert list(framed.columns) == model.get_feature_names_out().tolist() == names
-
-
 # --- codes and atoms that are not negative ---
 
 
@@ -415,17 +389,6 @@ def test_codes_that_are_not_negative_meet_the_optimality_conditions(n_atoms, six
     for x, z in zip(X[:5], Z):
         peer = Lasso(0.3 / 16, fit_intercept=False, positive=True, tol=1e-12, max_iter=100_000).fit(D.T, x)
         assert objective(x[None], D, z[None], 0.3) <= objective(x[None], D, peer.coef_[None], 0.3) + 1e-9
-
-
-def test_its_gap_is_closed_in_any_company_by_any_number_of_threads(six_hundred, rng):
-    X, D = six_hundred, unit_rows(rng.normal(size=(50, 16)))
-    Z = encode_nonnegative(X, D, 0.2, tol=1e-6)
-    assert (duality_gap(X, D, Z, 0.2, positive=True) <= 0.5e-6 * (X**2).sum(axis=1) + 1e-15).all()
-    same = [encode_nonnegative(X, D, 0.2, tol=1e-6, n_threads=3)]
-    same.append(sp.vstack([encode_nonnegative(part, D, 0.2, tol=1e-6) for part in np.array_split(X, 7)]))
-    assert all(abs(Z - other).nnz == 0 for other in same)
-    assert encode_nonnegative(X.astype(np.float32), D, 0.2).dtype == np.float32
-    assert not encode_nonnegative(0 * X[:2], D, 0.2).nnz
 
 
 @pytest.mark.parametrize("n_shares", [None, 4])

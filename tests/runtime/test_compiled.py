@@ -152,18 +152,14 @@ def test_a_users_own_kernels_stay_where_numba_puts_them(tmp_path):
         "import numba\nfrom flyannot.runtime import compiled\n\n"
         "@numba.njit(cache=True)\ndef f(x):\n    return x + 1\n\nprint(f(1), repr(numba.config.CACHE_DIR))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "own.py"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "2 ''\n"
+    assert said_by("import own", cwd=tmp_path) == "2 ''"
     assert list((tmp_path / "__pycache__").glob("own.f*.nbi"))
 
 
 def test_a_numba_without_what_our_cache_is_made_of_keeps_kernels_in_its_own(tmp_path):
     code = f"from numba.core import caching; del caching.CompileResultCacheImpl; {KERNEL}"
-    environment = os.environ | {"FLYANNOT_CACHE": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
-    assert done.stdout == "[1.0, 1.0]\n", done.stderr
+    environment = {"FLYANNOT_CACHE": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
+    assert said_by(code, **environment) == "[1.0, 1.0]"
     assert list(tmp_path.glob("numba/*/*.nbi")) and not list(tmp_path.glob("flyannot/*/*.nbi"))
 
 

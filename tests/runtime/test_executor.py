@@ -65,13 +65,13 @@ def run_all(work, tasks, *, jobs, **more):
 def test_results_come_in_the_order_of_tasks_and_every_end_is_told(workers):
     tasks = list(range(N_TASKS))
     for _ in range(2):
-        told = []
-        assert workers.run_all(square, tasks, on_done=told.append) == [i * i for i in tasks]
+        told, items = [], []
+        assert workers.run_all(square, tasks, on_done=told.append, on_items=items.append) == [
+            i * i for i in tasks
+        ]
         assert sorted(told) == [i * i for i in tasks]
-
-
-def test_no_task_is_no_work():
-    assert run_all(square, [], jobs=4) == []
+        assert items[-1] == 2 * N_TASKS and items == sorted(items), "they are counted anew in every round"
+    assert workers.run_all(square, []) == []
 
 
 def test_a_fault_arrives_with_its_remedy(workers):
@@ -93,27 +93,13 @@ def all_processes(workers, n, tasks=8):
     return seen
 
 
-def test_the_same_workers_serve_one_step_after_the_other():
-    with Executor(2) as workers:
-        first = all_processes(workers, 2)
-        second = set(workers.run_all(own_process, list(range(8))))
-    assert second <= first and len(first) == 2 and os.getpid() not in first
-
-
-def test_more_tasks_than_before_get_more_workers():
+def test_more_tasks_than_before_get_more_workers_and_these_serve_one_step_after_the_other():
     with Executor(3) as workers:
         assert len(set(workers.run_all(own_process, [0, 1]))) <= 2
         workers.run_all(own_process, list(range(30)))
-        assert len(all_processes(workers, 3, 30)) == 3
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_items_are_counted_anew_in_every_round(jobs):
-    with Executor(jobs) as workers:
-        for _ in range(2):
-            told = []
-            workers.run_all(square, [5, 6, 7], on_items=told.append)
-            assert told[-1] == 6 and told == sorted(told)
+        first = all_processes(workers, 3, 30)
+        second = set(workers.run_all(own_process, list(range(8))))
+    assert second <= first and len(first) == 3 and os.getpid() not in first
 
 
 def tell_until(mark):

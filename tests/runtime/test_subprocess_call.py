@@ -27,10 +27,6 @@ def hold(n_bytes):
     return held
 
 
-def leave(code):
-    os._exit(code)
-
-
 def test_the_answer_comes_back_from_another_process():
     assert call_in_subprocess(os.getpid, limit_s=20) != os.getpid()
 
@@ -41,23 +37,19 @@ def test_a_fault_arrives_with_its_remedy():
     assert caught.value.fix == "mend it"
 
 
-@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL])
-def test_a_crash_is_told_by_name(number, capfd):
-    with pytest.raises(SubprocessDied, match=number.name):
-        call_in_subprocess(die, number, limit_s=20)
+@pytest.mark.parametrize(
+    ("function", "argument", "limits", "why"),
+    [
+        *((die, number, {}, number.name) for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL)),
+        (os._exit, 3, {}, "exit code 3"),
+        (time.sleep, 10 * LIMIT_S, {"limit_s": 0.3}, "more than 0.3 s"),
+        (hold, 600_000_000, {"most_bytes": 300_000_000}, "more than 300,000,000 bytes of memory"),
+    ],
+)
+def test_what_ends_without_an_answer_is_told_by_name(function, argument, limits, why, capfd):
+    with pytest.raises(SubprocessDied, match=why):
+        call_in_subprocess(function, argument, **{"limit_s": 60} | limits)
     assert capfd.readouterr() == ("", "")
-    with pytest.raises(SubprocessDied, match="exit code 3"):
-        call_in_subprocess(leave, 3, limit_s=20)
-
-
-def test_what_hangs_is_ended():
-    with pytest.raises(SubprocessDied, match="more than 0.3 s"):
-        call_in_subprocess(time.sleep, 10 * LIMIT_S, limit_s=0.3)
-
-
-def test_what_takes_too_much_memory_is_ended():
-    with pytest.raises(SubprocessDied, match="more than 300,000,000 bytes of memory"):
-        call_in_subprocess(hold, 600_000_000, limit_s=60, most_bytes=300_000_000)
 
 
 def test_an_unguarded_script_is_not_taken_for_a_crash(tmp_path):

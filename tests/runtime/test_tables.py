@@ -149,14 +149,11 @@ def test_a_cell_that_a_spreadsheet_would_run_is_written_with_an_apostrophe(tmp_p
     folder.write_annotations_csv(path, [{"gene": "=cmd()", "stage_range": "4-6", "term": "+one"}])
     assert path.read_text() == "gene,stage_range,term\n'=cmd(),4-6,'+one\n"
     assert read_annotations(path).terms_of("=cmd()", "4-6") == {"+one"}
-    for cell in ["＝1", "＋1", "－1", "＠1"]:  # of full width: some spreadsheets take them for the others
+    wide = ["＝1", "＋1", "－1", "＠1"]  # of full width: some spreadsheets take them for the others
+    for cell in (*wide, "-0.25", "+1", "-1.5e-07", "3."):  # a signed number is no formula
         write_table(path, ("value",), [[cell]])
-        assert path.read_text() == f"value\n'{cell}\n"
+        assert path.read_text() == ("value\n'" if cell in wide else "value\n") + f"{cell}\n"
         assert [cells for _, cells in read_table(path, ("value",))] == [[cell]]
-    for number in ("-0.25", "+1", "-1.5e-07", "3."):  # a signed number is no formula
-        write_table(path, ("value",), [[number]])
-        assert path.read_text() == f"value\n{number}\n"
-        assert [cells for _, cells in read_table(path, ("value",))] == [[number]]
 
 
 def test_tables_are_written_whole_with_the_columns_in_use(tmp_path):

@@ -10,8 +10,8 @@ from flyannot.sparse.coders import CODERS, gram_for
 from flyannot.sparse.coders.cd import make_scratch
 from flyannot.sparse.objective import objective
 from flyannot.sparse.simd.product import gram_of
-from tests.planted_samples import unit_rows
 from tests.sparse.optimality import kkt_violation, lam_max, relative_gap
+from tests.sparse.torture import coders
 from tests.sparse.twins import slow_codes
 
 EVERY_CODER = pytest.mark.parametrize("name", CODERS)
@@ -55,59 +55,42 @@ def test_coder_finds_the_minimum_that_the_slow_twin_and_scikit_learn_find(name, 
 
 @EVERY_CODER
 @EVERY_FRACTION
-@BOTH_TYPES
-def test_codes_are_sparse_in_form_and_come_back_from_where_they_ended(name, problem, fraction, dtype):
+@pytest.mark.parametrize(
+    ("dtype", "tol"), [(np.float32, 1e-4), (np.float64, 1e-4), (np.float64, 1e-9), (np.float64, 0.0)]
+)
+def test_codes_are_sparse_in_form_and_come_back_from_where_they_ended(name, problem, fraction, dtype, tol):
     X, D = (A.astype(dtype) for A in problem)
     lam = fraction * lam_max(*problem)
-    Z = CODERS[name](X, D, lam, tol=1e-4)
+    Z = CODERS[name](X, D, lam, tol=tol)
     assert sp.issparse(Z) and Z.format == "csr" and Z.shape == (9, 30)
     assert Z.dtype == dtype
     assert Z.has_canonical_format and (Z.data != 0).all()
-    again = CODERS[name](X, D, lam, tol=1e-4, start=Z)
+    again = CODERS[name](X, D, lam, tol=tol, start=Z)
     np.testing.assert_allclose(again.toarray(), Z.toarray(), atol=1e-6)
-    assert name != "cd" or (again != Z).nnz == 0
+    assert name not in ("cd", "feature-sign") or (again != Z).nnz == 0
 
 
 @EVERY_CODER
 @EVERY_FRACTION
-@pytest.mark.parametrize("density", [0.1, 1.0])
-def test_coder_never_ends_above_its_start(name, problem, rng, fraction, density):
-    X, D = problem
-    lam = fraction * lam_max(X, D)
-    wild = rng.normal(size=(9, 30)) * (rng.random((9, 30)) < density)
-    near = CODERS[name](X, D, lam, tol=1e-9).toarray() + 1e-4 * wild
-    for dense in (wild, near):
-        Z = CODERS[name](X, D, lam, tol=1e-6, start=sp.csr_matrix(dense))
-        assert (relative_gap(X, D, Z, lam) <= 1e-6).all()
-        assert (objective(X, D, Z, lam) <= objective(X, D, dense, lam) + 1e-10).all()
-
-
-@EVERY_CODER
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_duplicate_and_opposite_atoms_do_no_harm_at_any_scale(name, problem, scale, rng):
+@pytest.mark.parametrize(("density", "scale"), [(0.1, 1.0), (1.0, 1.0), (1.0, 1e-6), (1.0, 1e6)])
+def test_coder_never_ends_above_its_start(name, problem, rng, fraction, density, scale):
+    """With codes on every copy of an atom, too."""
     X, D = scale * problem[0], problem[1]
     D = np.concatenate([D, D[:10], -D[5:15], 2 * D[:5]])
-    lam = 0.05 * lam_max(X, D)
-    twins = sp.csr_matrix(scale * rng.normal(size=(9, len(D))))  # codes on every copy of an atom
-    for start in (None, twins):
-        Z = CODERS[name](X, D, lam, tol=1e-9, start=start)
+    lam = fraction * lam_max(X, D)
+    wild = scale * rng.normal(size=(9, len(D))) * (rng.random((9, len(D))) < density)
+    near = CODERS[name](X, D, lam, tol=1e-9).toarray() + 1e-4 * wild
+    for dense in (0 * wild, wild, near):
+        Z = CODERS[name](X, D, lam, tol=1e-9, start=sp.csr_matrix(dense))
         assert (relative_gap(X, D, Z, lam) <= 1e-9).all()
+        assert (objective(X, D, Z, lam) <= objective(X, D, dense, lam) + 1e-10 * scale**2).all()
 
 
-@EVERY_CODER
-@pytest.mark.parametrize(("dtype", "tol"), [(np.float64, 1e-7), (np.float32, 1e-4)])
-def test_atoms_that_are_nearly_one_another_do_no_harm(name, problem, dtype, tol, rng):
-    X, D = (A.astype(dtype) for A in problem)
-    D = np.concatenate([D + dtype(1e-7) * rng.normal(size=D.shape).astype(dtype) for _ in range(3)])
-    lam = 0.05 * lam_max(X, D)
-    assert (relative_gap(X, D, CODERS[name](X, D, lam, tol=tol), lam) <= tol).all()
-
-
-@EVERY_CODER
+@pytest.mark.parametrize("name", coders())
 def test_no_samples_no_atoms_and_only_zeros_are_legal(name, problem):
     X, D = problem
     for samples, atoms in ((X[:0], D), (X, D[:0]), (0 * X, D), (X, 0 * D)):
-        Z = CODERS[name](samples, atoms, 0.5)
+        Z = coders()[name][0](samples, atoms, 0.5)
         assert Z.shape == (len(samples), len(atoms)) and Z.nnz == 0
 
 
@@ -119,25 +102,20 @@ def odd_sizes(request, rng):
     return X.astype(dtype), D.astype(dtype), 0.2 * lam_max(X, D)
 
 
-@EVERY_CODER
+@pytest.mark.parametrize("name", coders())
 def test_a_sample_has_the_same_bits_in_any_company_with_any_threads_and_gram_matrix(name, odd_sizes, rng):
     X, D, lam = odd_sizes
-    encode, order = CODERS[name], rng.permutation(len(X))
+    encode, order = coders()[name][0], rng.permutation(len(X))
     Z = encode(X, D, lam)
     assert (encode(X[order], D, lam) != Z[order]).nnz == 0
     for cuts in ((0, 1, 100, 600), (0, 64, 65, 500, 600)):
         parts = [encode(X[i:j], D, lam) for i, j in zip(cuts, cuts[1:])]
         assert (sp.vstack(parts) != Z).nnz == 0
-    for options in ({"n_threads": 2}, {"gram": gram_of(D)}, {"gram": gram_for(name, D)}):
+    grams = [gram_of(D), gram_for(name, D)]
+    if name != "cd":  # others leave aside what is rounded: its roundings would be solved for
+        grams.append(gram_of(D).astype(np.float32))
+    for options in ({"n_threads": 2}, *({"gram": gram} for gram in grams)):
         assert (encode(X, D, lam, **options) != Z).nnz == 0
-
-
-@EVERY_CODER
-@EVERY_FRACTION
-def test_the_gap_in_float32_is_honest(name, rng, fraction):
-    X, D = (unit_rows(rng.normal(size=(n, 32))).astype(np.float32) for n in (300, 90))
-    lam = fraction * lam_max(X, D)
-    assert (relative_gap(X, D, CODERS[name](X, D, lam, tol=1e-4), lam) <= 1e-4).all()
 
 
 @EVERY_CODER

@@ -71,19 +71,6 @@ def test_A_and_B_are_means_of_the_mini_batches_in_which_later_ones_count_more(re
     np.testing.assert_allclose(learner.B, Z.T @ (counts * X), atol=1e-12)
 
 
-def test_the_same_seed_gives_the_same_bits_however_the_blocks_are_cut(rng):
-    X = planted(100, 20, 12, rng)[0].astype(np.float32)
-    D, order = random_patches(X, 20, rng), rng.permutation(100)
-    whole = visit(OL(D, 100, lam=LAM, batch_size=10), X, order)
-    parts = OL(D, 100, lam=LAM, batch_size=10)
-    parts.begin_epoch(np.random.default_rng(0))
-    for rows in np.split(order, [30, 40, 90]):
-        parts.step(X[rows], rows)
-    assert parts.D.tobytes() == whole.D.tobytes()
-    assert (parts.codes() != whole.codes()).nnz == 0
-    assert whole.block_size % 10 == 0
-
-
 def test_stored_codes_are_those_of_the_last_visit(rng):
     X, _ = planted(30, 6, 12, rng)
     learner = visit(OL(unit_rows((6, 12), rng), 30, lam=LAM), X, np.arange(30))

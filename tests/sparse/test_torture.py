@@ -20,12 +20,14 @@ from tests.sparse.torture import DICTIONARIES, FRACTIONS, coders, problem, solve
 @pytest.mark.parametrize("name", DICTIONARIES)
 def test_every_code_keeps_its_tolerance_or_is_warned_of(name, coder, rng):
     encode, positive = coders()[coder]
-    for dtype in (np.float32, np.float64):
+    is_kept = name in ("duplicates", "zero atoms", "rank 3") and not positive
+    for dtype, tol in ((np.float32, 1e-4), (np.float64, 1e-7 if is_kept else 1e-4)):
         X, D = problem(name, 6, dtype, rng)
         for fraction in FRACTIONS:
-            found = solved(encode, X, D, fraction * lam_max(X, D), positive=positive)
+            found = solved(encode, X, D, fraction * lam_max(X, D), tol=tol, positive=positive)
             assert found["n_above_zero"] == 0
             assert bool(found["n_missed"]) == found["warned"]
+            assert not (is_kept and found["n_missed"]), "atoms that are zero, or others' copies, do no harm"
 
 
 @pytest.mark.parametrize("coder", coders())
@@ -91,10 +93,6 @@ def test_gaps_that_a_coder_states_are_never_too_small(coder, dtype, rng):
     Z, gaps = encode.codes(X, D, lam, tol=1e-3)
     exact = 2 * duality_gap(X, D, Z, lam, positive=positive) / np.square(X, dtype=np.float64).sum(axis=1)
     assert (exact <= gaps * (1 + 1e-9)).all() and (gaps <= 1e-3).all()
-
-
-def test_no_coder_of_the_table_goes_unverified():
-    assert all(isinstance(encode, Coder) for encode in CODERS.values())
 
 
 def test_plain_descent_leaves_a_code_that_is_near_enough(rng):
