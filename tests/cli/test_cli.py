@@ -15,7 +15,6 @@ import pytest
 from flyannot import DictionaryLearning
 from flyannot.dataset.folder import read_images
 from flyannot.errors import InputError
-from flyannot.runtime.atomic_file import locked_output
 from tests.processes import CLI, LIMIT_S, start_process, wait_for
 from tests.small_embryos import KINDS, rows_of_csv
 
@@ -68,6 +67,8 @@ def test_the_whole_chain_from_the_command_line(flyannot, tmp_path, monkeypatch):
     assert "flatter" in flyannot(f"evaluate predictions.h5 {TERMS}", code=0).out
     files = " ".join(f"{kind}.h5" for kind in KINDS)
     assert flyannot(f"verify {files}", code=0).out.count("whole ") == 5
+    said = flyannot(f"verify embryos/images.csv {files} none.h5", code=65).out
+    assert said.count("NOT whole: ") == 2 and said.count("whole ") == 5
     said = flyannot("show model.h5", code=0)
     assert "made by flyannot train" in said.out and said.err == ""
     assert flyannot("extract embryos -o descriptors.h5") == (0, "", "up to date: descriptors.h5\n")
@@ -75,41 +76,6 @@ def test_the_whole_chain_from_the_command_line(flyannot, tmp_path, monkeypatch):
 
 
 # --- faults ---
-
-
-def test_a_stage_is_a_bownes_stage_and_one_line_says_in_which_stage_range_it_lies(flyannot, own_chain):
-    names = {"E": own_chain.embryos, "O": own_chain.folder / "d.h5", "D": own_chain.descriptors}
-    table = own_chain.embryos / "images.csv"
-    table.write_text(table.read_text().replace(",4-6,", ",5,"))
-    said = flyannot("extract E -o O --stride-px 16 --stage-range 'stage 6'", **names)
-    assert said.code == 0 and " 4-6: " in said.err and "11-12:" not in said.err
-    notes = [line for line in said.err.splitlines() if line.startswith("note: ")]
-    assert notes == [
-        "note: stage 6 lies in stage range 4-6",
-        "note: images.csv: stage 5 lies in stage range 4-6",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("kind", "line"),
-    [
-        ("descriptors", "learn-dict X -o O"),
-        ("dictionary", "pool X D -o O"),
-        ("features", "train F A -o O"),
-        ("model", "annotate M E -o O"),
-        ("predictions", "evaluate P A"),
-    ],
-)
-def test_a_truncated_file_is_named_with_the_command_that_mends_it(flyannot, own_chain, kind, line):
-    path = own_chain.kinds[kind]
-    path.write_bytes(path.read_bytes()[:-500])
-    said = flyannot(line, O=own_chain.folder / "o.h5", **own_chain.words)
-    error, fix = faulty(said, 65, str(path))
-    assert fix.startswith("make it again with: ") and fix.endswith("--force")
-    said = flyannot("verify F", F=path, code=65)
-    assert said.out.startswith(f"NOT whole: {path} is damaged")
-    said = flyannot("verify F G", F=path, G=own_chain.embryos / "none.h5", code=65)
-    assert said.out.count("NOT whole") == 2
 
 
 def test_unreadable_images_are_listed_and_asked_for_again(flyannot, own_chain):
@@ -147,12 +113,6 @@ def test_odd_names_of_images_are_listed_and_stay_inside(flyannot, chain, tmp_pat
     found = {row["image"] for row in rows_of_csv(tmp_path / "p.csv")}
     assert found == {"'-o.png", "'=1+1.png", 'quo"te.png', "line\\nbreak.png", "caf\\xe9.png", "é.png"}
     assert sorted(p.name for p in tmp_path.iterdir()) == ["failures.csv", "odd", "p.csv", "p.h5"]
-
-
-def test_a_locked_output_is_exit_75(flyannot, chain, tmp_path):
-    out = tmp_path / "d.h5"
-    with locked_output(out):
-        faulty(flyannot("extract E -o O --jobs 1", E=chain.embryos, O=out), 75, "written by another run")
 
 
 def test_an_unexpected_fault_is_one_line_without_debug(flyannot, chain, monkeypatch):
@@ -243,7 +203,6 @@ def test_pipes_and_folders_that_are_gone_are_explained(flyannot, chain, tmp_path
     names = {"F": chain.features, "A": chain.annotations, "P": pipe, "O": tmp_path / "o.h5"}
     faulty(flyannot("evaluate F A --json P", **names), 2, "no ordinary file")
     faulty(flyannot("train F P -o O", **names), 2, "no such table")
-    faulty(flyannot("export F --to npz -o P --force", **names), 2, "no ordinary file")
     done = in_shell(f"mkdir gone && cd gone && rmdir {tmp_path}/gone && $flyannot show x", tmp_path)
     assert done.returncode == 2 and "the working folder is not there any more" in done.stderr
 

@@ -190,7 +190,8 @@ def test_of_two_runs_on_one_output_one_wins_and_the_other_says_so(own_chain):
     second = start(own_chain, "extract")
     _, err = second.communicate(timeout=LIMIT_S)
     assert second.returncode == 75, err
-    assert err.splitlines()[0] == "Error: out.h5 is being written by another run"
+    error, fix = err.splitlines()
+    assert error == "Error: out.h5 is being written by another run" and fix.startswith("Fix: ")
     assert first.communicate(timeout=LIMIT_S) and first.returncode == 0
     nothing_half_written(own_chain.folder)
 

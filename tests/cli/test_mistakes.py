@@ -15,6 +15,7 @@ from PIL import Image
 
 from tests.cli.test_cli import faulty
 from tests.descriptors.test_quality import WRONG
+from tests.small_embryos import KINDS
 
 PICTURE = "embryos/images/syn001_4-6_1.png"
 TERMS = "embryos/annotations.csv"
@@ -37,6 +38,10 @@ commands and options
     pool descriptors.h5 dictionary.h5 -o f.h5 --grid 2 -> 2 such as | 2x4
     learn-dict descriptors.h5 -o d.h5 --max-patches some -> 2 auto, or a whole number
     run c.toml --step pool --part 3/2 -> 2 3/2 | such as 2/8
+    synthesize -o new --n-genes 0 -> 2 --n-genes
+    synthesize -o new --n-genes 10000 -> 2 --n-genes
+    synthesize -o new --max-images 0 -> 2 --max-images
+    synthesize -o new --stage-range 5-9 -> 2 "5-9" lie in several
     run -> 2 no configuration is named
     run --demo c.toml -> 2 --demo brings
 what was before
@@ -87,7 +92,8 @@ files in the wrong order, or of another kind
     compare embryos/images.csv embryos/images.csv -> 2 does not hold scores
     similar descriptors.h5 syn001 -o t.csv --stage-range 4-6 -> 2 holds descriptors | flyannot pool
     show text.h5 -> 65 not an HDF5 file
-    report embryos -> 2 embryos
+    report embryos -> 2 nothing of a run | embryos
+    report . --data-set nowhere -> 2 no such table
     run embryos -> 2 cannot read embryos: a folder, not a file | TOML
     status embryos -> 2 name the output folder of: flyannot run CONFIG
 files that are not there, or not whole
@@ -104,7 +110,14 @@ files that are not there, or not whole
     run none.toml -> 2 none.toml
     run c.toml --data-set none -> 2 none
     status none -> 2 name the output folder of: flyannot run CONFIG
-    show cut.h5 -> 65 cut.h5 is damaged | make it again
+    learn-dict cut/descriptors.h5 -o o.h5 -> 65 cut/descriptors.h5 is damaged | with: flyannot extract --force
+    pool descriptors.h5 cut/dictionary.h5 -o o.h5
+        -> 65 cut/dictionary.h5 is damaged | with: flyannot learn-dict --force
+    train cut/features.h5 TERMS -o o.h5 -> 65 cut/features.h5 is damaged | with: flyannot pool --force
+    annotate cut/model.h5 embryos -o o.h5 -> 65 cut/model.h5 is damaged | with: flyannot train --force
+    evaluate cut/predictions.h5 TERMS
+        -> 65 cut/predictions.h5 is damaged | with: the command that wrote it --force
+    show cut/model.h5 -> 65 cut/model.h5 is damaged | make it again with
     compare deep.json deep.json -> 2 does not hold scores
     extract LONG -o o.h5 -> 2 File name too long | name another file
     train features.h5 LONG -o o.h5 -> 2 File name too long
@@ -120,11 +133,8 @@ outputs that are in the way
     annotate model.h5 embryos -o predictions.txt -> 2 .h5 | predictions.h5
     annotate model.h5 embryos -o predictions -> 2 .h5 | predictions.h5
     annotate model.h5 embryos -o predictions.hdf5 -> 2 .h5 | predictions.h5
-    annotate model.h5 embryos -o empty/images.h5 -> 2 images.csv would be replaced
-    extract embryos -o embryos/images.csv --force -> 2 images.csv
     evaluate features.h5 TERMS --json features.h5 -> 2 features.h5
     evaluate features.h5 TERMS --json TERMS -> 2 TERMS
-    annotations more-terms.csv right.csv -o more-terms.csv -> 2 both input and output
     similar features.h5 syn001 -o features.h5 --stage-range 4-6 -> 2 is both input and output | another
     train features.h5 features.h5 embryos -o m.h5 -> 2 hold the same | name each file once
 outputs that cannot be written
@@ -141,12 +151,13 @@ terms and genes
     explain model.h5 embryos --gene SYN001 -> 2 the gene "SYN001" | syn001
     similar features.h5 nonsense -o t.csv -> 2 no image and no gene of that name | capitals count
     similar features.h5 PICTURE_COPY -o t.csv -> 2 which of them | --stage-range 4-6
-    train features.h5 other-genes.csv -o m.h5 -> 2 no term can be trained | spelled alike in both
-    evaluate features.h5 other-genes.csv -> 2 no gene of | is annotated
+    train features.h5 other-genes.csv -o m.h5 -> 2 SYN001: did you mean "syn001"? | spelled alike in both
+    evaluate features.h5 other-genes.csv -> 2 no gene of | is annotated | SYN001: did you mean "syn001"?
     train features.h5 two-in-a-cell.csv -o m.h5 -> 0 pole cell; brain primordium
     train features.h5 misspelt-term.csv -o m.h5 -> 0 "pole cel" | "pole cell"?
     train features.h5 capitals.csv -o m.h5 -> 0 SYN001: did you mean "syn001"?
     train features.h5 embryos -o m.h5 -> 0
+    evaluate features.h5 embryos --model model.h5 --folds 2 -> 0
 too little to learn from
     train features.h5 TERMS -o m.h5 --min-groups 99 -> 2 no term can be trained | --min-groups
     evaluate features.h5 TERMS --folds 99 -> 1 24 genes are annotated | at least 99 genes with | --folds
@@ -187,6 +198,11 @@ pictures
     annotate model.h5 portrait.png --stage-range 4-6 -o p.h5 -> 0 check: portrait | portrait.png
     annotate model.h5 small.png --stage-range 4-6 -o p.h5 -> 0 check: small | small.png
     annotate model.h5 several-embryos.png --stage-range 4-6 -o p.h5 -> 0 several embryos, 1 image: several
+tables of terms
+    train features.h5 no-term.csv -o m.h5 -> 2 no-term.csv holds no term
+    train features.h5 empty-term.csv -o m.h5 -> 2 empty-term.csv, line 2, column "term" | empty
+    train features.h5 wrong-stages.csv -o m.h5 -> 2 wrong-stages.csv, line 3, column "stage_range"
+    train features.h5 stage.csv -o m.h5 -> 2 stage.csv has no column "stage_range" | Did you mean "stage"?
 what curators said
     CORRECTED none.csv -> 2 no such table: none.csv | gene, stage_range, term, verdict
     CORRECTED no-verdict.csv -> 2 has no column "verdict" | Did you mean "answer"?
@@ -233,6 +249,8 @@ what a late step would refuse, said before the first
     run c.toml --set extract.patch-px=400 -> 2 does not fit into an image of 128 x 320 px
     run c.toml --set select.view=latral -> 2 Did you mean "lateral"
     run c.toml --set select.stage-range=7-8 -> 2 stage range 7-8
+    run c.toml --data-set semicolons -> 2 no such table | semicolons/annotations.csv
+    run c.toml --data-set capital-header -> 2 no gene of | is annotated in | capital-header/annotations.csv
 parts and workflows
     run c.toml --part 1/2 -> 2 --part is of one step
     run c.toml --step pol -> 2 no step "pol". Did you mean "pool"
@@ -242,7 +260,6 @@ parts and workflows
     workflow c.toml --engine slurm --data-set none -o w -> 2 there is no data set none: memory and time
     workflow c.toml --engine slurm --set evaluate.folds=500 -o w -> 2 folds
     workflow c.toml --engine slurm --set pool.gird=1x2 -o w -> 2 Did you mean "grid"
-    workflow c.toml --engine slurm -o text.h5 -> 2 text.h5 exists | --force
 other programs
     export features.h5 --to xlsx -o f.xlsx -> 2 xlsx | csv
     export features.h5 --to mat -o f.mat -> 2 no format of features "mat" | npz
@@ -279,8 +296,13 @@ FILES = {
     "text.h5": "text",
     "no-table/a.txt": "",
     "fbbt.obo": "[Term]\n",
+    "capital-header/annotations.csv": "gene,stage_range,term\nDL,4-6,gut\n",
     "few.csv": "gene,stage_range,term\n" + "".join(f"syn00{i},4-6,pole cell\n" for i in (1, 2, 3)),
     "other-genes.csv": "gene,stage_range,term\nSYN001,4-6,gut\n",
+    "no-term.csv": "gene,stage_range,term\n",
+    "empty-term.csv": "gene,stage_range,term\nx,4-6, \n",
+    "wrong-stages.csv": "gene,stage_range,term\nx,4-6,a\nx,4_7,a\n",
+    "stage.csv": "gene,stage,term\nx,4-6,a\n",
     "right.csv": f"{VERDICT}\nsyn001,4-6,pole cell,accept,2026-01-02\n",
     "no-verdict.csv": "gene,stage_range,term,answer,date\nsyn001,4-6,pole cell,yes,2026-01-02\n",
     "acept.csv": f"{VERDICT}\nsyn001,4-6,pole cell,acept,2026-01-02\n",
@@ -331,7 +353,7 @@ def made(chain, tmp_path_factory):
     folder = chain.copied_to(tmp_path_factory.mktemp("made") / "all").folder
     terms = (folder / TERMS).read_text()
     more = {name: terms + row for name, row in MORE_TERMS.items()}
-    more["cut.h5"] = (folder / "model.h5").read_bytes()[:-500]
+    more |= {f"cut/{kind}.h5": (folder / f"{kind}.h5").read_bytes()[:-500] for kind in KINDS}
     more["copy.png"] = (folder / PICTURE).read_bytes()
     for name, content in (FILES | more).items():
         path = folder / name

@@ -1,6 +1,5 @@
 """Fetching from servers that misbehave: no finished file is lost, no file is wrong, all else is listed."""
 
-import csv
 import gzip
 import hashlib
 import io
@@ -27,6 +26,7 @@ from flyannot.errors import FlyannotError, InputError
 from flyannot.steps import fetch as steps_fetch
 from flyannot.steps.engine.task import Execution
 from flyannot.steps.fetch import fetch_bdgp
+from tests.small_embryos import rows_of_csv
 
 QUICK = RetryPolicy(
     connections=4, pause_s=0.0, tries=4, backoff_s=0.01, longest_wait_s=60.0, silence_s=1.0, attempt_s=2.0
@@ -108,8 +108,7 @@ def test_a_misbehaving_server_loses_no_file_and_makes_none_wrong(server, tmp_pat
     assert asked == {place_of(name) for name in failures}
     assert all(is_right(server, tmp_path, name) for name in names)
     assert leftovers(tmp_path) == []
-    with open(tmp_path / "manifest.csv", newline="") as file:
-        listed = {row["file"]: row for row in csv.DictReader(file)}
+    listed = {row["file"]: row for row in rows_of_csv(tmp_path / "manifest.csv")}
     assert set(listed) == {*names, "insitu_annot.csv.gz", "insitu_images.csv.gz"}
     for name, row in listed.items():
         assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == row["sha256"]

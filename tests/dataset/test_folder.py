@@ -157,20 +157,6 @@ def test_annotations_join_by_fbgn_first_and_by_an_unambiguous_symbol_else(annota
     assert "line 4" in message
 
 
-@pytest.mark.parametrize(
-    "content, expected",
-    [
-        (TERMS, ["holds no term"]),
-        (TERMS + "x,4-6, \n", ["line 2", 'column "term"', "empty"]),
-        (TERMS + "x,4-6,a\nx,4_7,a\n", ["line 3", 'column "stage_range"']),
-        ("gene,stage,term\nx,4-6,a\n", ['no column "stage_range"', 'Did you mean "stage"?']),
-    ],
-)
-def test_wrong_annotations_name_the_line_and_the_column(content, expected, annotations_csv):
-    message = refusal(read_annotations, annotations_csv(content))
-    assert all(part in message for part in expected), message
-
-
 def test_coverage_counts_what_lacks_images_or_annotations(images_csv, annotations_csv):
     header = "image,gene,stage_range,group\n"
     images = read_images(images_csv(header + "a,x,4-6,\nb,x,4-6,more\nc,y,4-6,\nd,y,4-6,\ne,x,7-8,\n"))

@@ -119,8 +119,7 @@ def test_a_dirty_row_is_rejected_with_its_reason_and_the_rest_is_taken(flyexpres
     rows = summary["log"]["image rows"]
     assert rows == {"total": 3, "taken": 2, "rejected": {reason: 1}}
     assert [image.name for image in read_images(flyexpress.folder)] == ["images/1_s.bmp", "images/3_s.bmp"]
-    with open(flyexpress.folder / "rejected.csv", newline="") as file:
-        listed = list(csv.DictReader(file))
+    listed = rows_of_csv(flyexpress.folder / "rejected.csv")
     assert {rejected["line"] for rejected in listed} == {"3"}
     assert reason in {SEVERAL_REASONS, *(rejected["reason"] for rejected in listed)}
     assert reason in text_of_summary(summary)
@@ -360,8 +359,7 @@ def test_the_published_tables_are_accounted_for_to_the_last_row(shared_data, tmp
     log = summary["log"]
     assert log["image rows"]["total"] == 18_773 and log["annotation rows"]["total"] == 17_210
     assert_accounted_for(log)
-    with open(tmp_path / "set" / "rejected.csv", newline="") as file:
-        listed = Counter(one["reason"] for one in csv.DictReader(file))
+    listed = Counter(one["reason"] for one in rows_of_csv(tmp_path / "set" / "rejected.csv"))
     assert listed == Counter(log["images"]["rejected"]) + Counter(log["terms"]["rejected"])
     theirs = {image.path.resolve(): image for image in read_images(shared_data / "flyexpress")}
     names, agreed = set(), 0  # of every gene, here and there: Dms is Ms today

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.ontology import ids_of_stage_ranges, parent_terms, read_ontology, with_parent_terms
 from flyannot.errors import InputError
+from tests.small_embryos import rows_of_csv
 
 OBO = r"""format-version: 1.2
 ! a comment
@@ -202,8 +203,7 @@ def test_annotate_writes_the_ids_beside_the_terms(own_chain, obo_of_chain, flyan
     own_chain.predictions.unlink()
     for more in ("", " --ontology O"):
         assert flyannot(f"annotate M E -o P --jobs 1{more}", O=obo, **own_chain.words).code == 0
-    with open(own_chain.predictions.with_suffix(".csv"), newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of_csv(own_chain.predictions.with_suffix(".csv"))
     assert all(row["term_id"] == ids[row["term"]] for row in rows)
     stages = {row["stage_range"]: row["stage_id"] for row in rows}
     assert stages == {"4-6": "FBdv:4 FBdv:5 FBdv:6", "11-12": ""}

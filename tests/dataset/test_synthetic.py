@@ -264,12 +264,3 @@ def test_an_interrupted_run_leaves_nothing(tmp_path, monkeypatch, interruption, 
     with pytest.raises(raised):
         synthesize(tmp_path / "set", SMALL, progress=progress)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"n_genes": 0}, {"max_images": 0}, {"n_genes": 10_000}, {"stage_range": ("5-9",)}]
-)
-def test_what_cannot_be_is_refused(wrong):
-    with pytest.raises(InputError) as caught:
-        SynthesizeOptions(**wrong)
-    assert caught.value.fix

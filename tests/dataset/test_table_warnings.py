@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import re
 
 import pytest
 
@@ -110,26 +109,6 @@ def test_a_data_set_folder_one_level_up_or_down_is_named(tmp_path, flyannot):
     (data_set / "images.csv").rename(data_set / "Images.csv")
     said = flyannot("extract F -o O", F=data_set, O=tmp_path / "d.h5")
     assert said.code == 2 and 'Did you mean "Images.csv"?\nFix: rename the table to images.csv' in said.err
-
-
-def test_genes_that_differ_in_capitals_are_named_by_train_and_evaluate(flyannot, own_chain):
-    header, *rows = own_chain.annotations.read_text().splitlines()
-    own_chain.annotations.write_text("\n".join([header, *(row.upper() for row in rows)]) + "\n")
-    names = {"F": own_chain.features, "E": own_chain.embryos, "O": own_chain.folder / "other.h5"}
-    for line in ("train F E -o O", "evaluate F E"):
-        said = flyannot(line, **names)
-        assert said.code == 2
-        meant, gene = re.search(r'\((\S+): did you mean "(.+?)"\?', said.err).groups()
-        assert meant == gene.upper() != gene
-        (note,) = (line for line in said.err.splitlines() if "without an image" in line)
-        assert "4-6" in note and "11-12" in note
-
-
-def test_a_data_set_folder_may_stand_for_its_annotations(flyannot, own_chain):
-    names = {"F": own_chain.features, "E": own_chain.embryos, "O": own_chain.folder / "other.h5"}
-    assert flyannot("train F E -o O --min-groups 4 --inner-folds 2", **names).code == 0
-    said = flyannot("evaluate F E --model O --folds 2", **names)
-    assert said.code == 0 and "mean" in said.out
 
 
 def test_a_table_is_warned_of_once_however_often_it_is_read(flyannot, own_chain):

@@ -1,6 +1,5 @@
 """Reads what a page of the report says."""
 
-import csv
 import json
 import re
 from html.parser import HTMLParser
@@ -102,8 +101,3 @@ def index_of(text):
 
 def index_json(text):
     return re.search(r'id="index">(.*?)</script>', text, re.S)[1]
-
-
-def rows_of(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))

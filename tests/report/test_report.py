@@ -14,7 +14,7 @@ from sklearn.metrics import roc_curve
 from flyannot.classifiers.answers import UNDETERMINED, read_predicted
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.errors import InputError, WriteError
+from flyannot.errors import WriteError
 from flyannot.report import curves
 from flyannot.report.curves import (
     GRID,
@@ -34,17 +34,16 @@ from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.options import AnnotateOptions
 from flyannot.store.reading import open_stored
-from tests.cli.test_cli import faulty
 from tests.report.pages_read import (
     groups_of,
     index_json,
     index_of,
     make_report,
-    rows_of,
     tree_of,
     without_scripts,
 )
 from tests.report.small_pages import NASTY, entries, nasty_entries, nasty_page, picture, write_groups
+from tests.small_embryos import rows_of_csv
 
 # --- curves and calibration ---
 
@@ -213,16 +212,6 @@ def test_a_report_is_made_again_only_when_the_run_has_changed(run, page, tmp_pat
     assert make_report(other, out).made and "an added term" in out.read_text()
 
 
-def test_what_is_no_report_is_not_replaced_and_what_is_no_run_is_told(run, tmp_path, flyannot):
-    precious = tmp_path / "precious.html"
-    precious.write_text("<html>mine</html>")
-    faulty(flyannot("report R -o O", R=run.folder, O=precious), 2, "is not a report")
-    assert precious.read_text() == "<html>mine</html>"
-    faulty(flyannot("report R", R=tmp_path), 2, "nothing of a run")
-    with pytest.raises(InputError, match="no such table"):
-        make_report(run.folder, tmp_path / "r.html", data_set=tmp_path / "nowhere")
-
-
 @pytest.mark.parametrize(
     "kept", ["scores.json", "dictionary.h5", "predictions.h5", "model.h5 predictions.h5", "features.h5"]
 )
@@ -250,7 +239,7 @@ def test_without_scores_the_answers_are_those_of_the_table(run, tmp_path):
             if one["status"] != UNLEARNED:
                 assert not one["held_out"] and (one["status"] != UNDETERMINED or one["map"] is None)
                 answers[group[3], one["term"]] = ANSWER_OF[one["status"]]
-    rows = rows_of(tmp_path / "predictions.csv")
+    rows = rows_of_csv(tmp_path / "predictions.csv")
     table = {(row["group"], row["term"]): row["answer"] for row in rows}
     assert answers == table and set(table.values()) == {"yes", "no", "undetermined"}
 

@@ -16,8 +16,9 @@ from flyannot.report.run_folder import open_run
 from flyannot.runtime.tables import write_table
 from flyannot.scores.curation import information_of_verdict
 from tests.report.browser import genes, review_as, shown, violations
-from tests.report.pages_read import index_of, make_report, rows_of
+from tests.report.pages_read import index_of, make_report
 from tests.report.small_pages import make_run, term, write_groups, write_record_with
+from tests.small_embryos import rows_of_csv
 from tests.store.test_hostile_files import flipped
 
 HIDDEN = 3  # genes of which the table says nothing
@@ -71,7 +72,7 @@ def test_the_curated_terms_that_are_contradicted_most_are_to_be_checked():
 def half_curated(chain, tmp_path_factory):
     """A run in which the table says nothing of three genes in 4-6, and the names of these."""
     copy = chain.copied_to(tmp_path_factory.mktemp("half") / "results")
-    rows = rows_of(copy.annotations)
+    rows = rows_of_csv(copy.annotations)
     genes = sorted({row["gene"] for row in rows if row["stage_range"] == "4-6"})[:HIDDEN]
     kept = [row for row in rows if row["gene"] not in genes or row["stage_range"] != "4-6"]
     write_annotations_csv(copy.annotations, kept)
@@ -82,7 +83,7 @@ def half_curated(chain, tmp_path_factory):
 def queue(flyannot, half_curated, tmp_path):
     """The queue of that run: what was said, and its rows."""
     said = flyannot("queue R -o Q", R=half_curated[0].folder, Q=tmp_path / "queue.csv")
-    return said, rows_of(tmp_path / "queue.csv")
+    return said, rows_of_csv(tmp_path / "queue.csv")
 
 
 def test_one_term_of_one_group_is_counted_as_one():
@@ -136,7 +137,7 @@ def test_a_term_with_a_verdict_is_not_asked_again(queue, flyannot, half_curated,
     copy = half_curated[0].copied_to(tmp_path / "results")
     write_record_with(copy, tmp_path / "corrections.csv")
     assert flyannot("queue R -o Q", R=copy.folder, Q=tmp_path / "again.csv").code == 0
-    after = {tuple(row[name] for name in names) for row in rows_of(tmp_path / "again.csv")}
+    after = {tuple(row[name] for name in names) for row in rows_of_csv(tmp_path / "again.csv")}
     assert after and not after & set(reviewed)
 
 
@@ -166,16 +167,6 @@ def test_without_predictions_there_is_no_queue_and_without_scores_nothing_to_che
     said = flyannot("queue R -o Q", R=copy.folder, Q=tmp_path / "q.csv")
     assert said.code == 0 and said.out.endswith(", 0 curated terms to check\n")
     assert "There is no scores.json" in said.err
-
-
-def test_a_queue_is_replaced_and_another_table_is_not(flyannot, half_curated, tmp_path):
-    other = tmp_path / "images.csv"
-    other.write_text("image,gene\n")
-    said = flyannot("queue R -o Q", R=half_curated[0].folder, Q=other)
-    assert said.code == 2 and "add --force to replace it" in said.err and "-o" in said.err
-    assert other.read_text() == "image,gene\n"
-    for _ in range(2):
-        assert flyannot("queue R -o Q", R=half_curated[0].folder, Q=tmp_path / "queue.csv").code == 0
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from flyannot.errors import InputError
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry
 from flyannot.report.page import Review
 from tests.report.browser import downloaded, review_as, shown, violations
-from tests.report.pages_read import rows_of
 from tests.report.small_pages import term, write_groups
+from tests.small_embryos import rows_of_csv
 
 NEEDED = ("gene", "stage_range", "term", "verdict", "date")
 REVIEW = Review("embryos", "digest-of-the-model", ("brain primordium", "midgut", "pole cell", "=odd, term"))
@@ -139,7 +139,7 @@ def test_the_table_of_corrections_is_downloaded_and_taken_in_again(view, browser
     cell(view, "=odd, term").locator(".note").fill('not "here"')
     cell(view, "=odd, term").locator(".note").blur()
     path = downloaded(view, tmp_path / "corrections.csv")
-    rows = rows_of(path)
+    rows = rows_of_csv(path)
     names = "gene fbgn stage_range term verdict curator date note probability model_digest"
     given = ["Dl", "FBgn0000463", "4-6", "'=odd, term", "reject", "anna", date.today().isoformat()]
     cells = [*given, 'not "here"', "0.3000", "digest-of-the-model"]
@@ -252,7 +252,7 @@ def test_a_verdict_without_a_name_asks_for_it_once(browser, pages, tmp_path):
         view.fill("#curator", "ben")
         press(view, "midgut", "accept")
         assert "name" not in view.inner_text("#review-said")
-        rows = rows_of(downloaded(view, tmp_path / "c.csv"))
+        rows = rows_of_csv(downloaded(view, tmp_path / "c.csv"))
         assert [row["curator"] for row in rows] == ["ben", "ben"]
 
 
@@ -267,7 +267,7 @@ def test_a_browser_that_keeps_nothing_says_so_and_the_review_goes_on(browser, pa
         view.reload()
         press(view, "pole cell", "accept")
         assert "does not keep 1 verdict: download corrections.csv before" in view.inner_text("#review-said")
-        assert len(rows_of(downloaded(view, tmp_path / "c.csv"))) == 1
+        assert len(rows_of_csv(downloaded(view, tmp_path / "c.csv"))) == 1
 
 
 def test_a_store_that_is_full_loses_nothing_in_silence(view, browser, pages, tmp_path):
@@ -285,7 +285,7 @@ def test_a_store_that_is_full_loses_nothing_in_silence(view, browser, pages, tmp
     view.reload()
     assert asked == ["beforeunload"] and progress(view).endswith(f"and {n - n_lost:,} more")
     take_in(view, table)
-    assert len(rows_of(downloaded(view, tmp_path / "c.csv"))) == n
+    assert len(rows_of_csv(downloaded(view, tmp_path / "c.csv"))) == n
     view.reload()
     assert len(asked) == 1
 
@@ -338,7 +338,7 @@ def test_groups_stand_side_by_side_and_a_gene_in_its_stages(view):
 def test_the_list_is_downloaded_as_it_is_filtered(view, tmp_path):
     press(view, "midgut", "reject")
     view.fill("#groups-search", "midgut")
-    first, second, *_ = rows_of(downloaded(view, tmp_path / "terms.csv", "#download-list"))
+    first, second, *_ = rows_of_csv(downloaded(view, tmp_path / "terms.csv", "#download-list"))
     dl = {"gene_symbol": "Dl", "FBgn_ID": "FBgn0000463", "term": "midgut"}
     assert first.items() >= (dl | {"verdict": "reject", "status": "new", "probability": "0.8"}).items()
     assert second.items() >= (dl | {"gene_symbol": "en", "FBgn_ID": ""}).items()

@@ -91,7 +91,6 @@ def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkey
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("data-set = ", "is not TOML"),
         ("", "names no data-set"),
         ('data-set = "x"', "names no output"),
         ('data-set = 5\noutput = "y"', "data-set is 5"),
@@ -112,15 +111,6 @@ def test_a_faulty_configuration_is_explained_before_anything_runs(flyannot, tmp_
     said = flyannot("run C", C=tmp_path / "c.toml")
     assert said.code == 2 and words in said.err and "c.toml" in said.err
     assert [p.name for p in tmp_path.iterdir()] == ["c.toml"]
-
-
-def test_annotations_that_do_not_fit_are_found_before_the_first_step(flyannot, own_chain, tmp_path):
-    config, table = tmp_path / "c.toml", own_chain.annotations
-    config.write_text(f'data-set = "{own_chain.embryos}"\noutput = "r"\n[learn-dict]\nn-atoms = 24')
-    table.write_text(table.read_text().replace("syn", "SYN"))
-    faulty(flyannot("run C", C=config), 2, "no gene of", "is annotated in", str(table))
-    table.unlink()
-    faulty(flyannot("run C", C=config), 2, "no such table", str(table))
 
 
 def test_options_on_the_command_line_name_the_folders(tmp_path):
