@@ -163,11 +163,3 @@ def test_after_a_kill_the_same_command_ends_and_nothing_is_left(flyannot, workpl
         for name in [*WRITTEN[line], *glob(f"{escape(WRITTEN[line][0])}-files-*")]:
             Path(name).unlink() if Path(name).is_file() else shutil.rmtree(name)
     assert n > 2
-
-
-def test_what_a_kill_left_of_a_table_goes_where_its_output_is_up_to_date(flyannot, workplace):
-    line = "learn-dict descriptors.h5 -o l.h5 --n-atoms 12 --n-epochs 1"
-    flyannot(line, code=0)
-    Path(".l.trace.csv.12-ab.tmp").touch()
-    assert "up to date" in flyannot(line, code=0).err
-    assert not list(Path().glob(".*"))

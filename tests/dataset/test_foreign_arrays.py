@@ -123,15 +123,26 @@ def test_a_file_that_unpacks_to_much_more_than_it_is_is_refused(write, tmp_path,
     assert "cannot be read" in said.err and not (tmp_path / "o.h5").exists()
 
 
-UNFIT = {
-    "vector": [VECTORS.toarray() * (1 + 1j), np.full((N, 8), "1.5"), np.zeros((N, 8), "M8[s]"), np.zeros(N)],
-    "gene": [np.full((N, 2), "x"), np.array("x"), *(np.full(N, f"a{c}b") for c in "\n\x1b\x9b\ud800\udcff")],
+X = VECTORS.toarray()
+UNFIT = {  # column, exit code, words of the answer
+    ("vector", None, ""): [X * 1j, np.full((N, 8), "1.5"), np.zeros((N, 8), "M8[s]"), np.zeros(N)],
+    ("vector", 65, "finite numbers"): [X * np.nan],
+    ("vector", 2, "has no vector"): [None],
+    ("gene", None, ""): [np.array("x"), *(np.full(N, f"a{c}b") for c in "\n\x1b\x9b\ud800\udcff")],
+    ("gene", 65, "of gene"): [np.full((N, 2), "x"), np.full(N - 1, "x")],
+    ("gene", 65, "cannot be read"): [np.array([{}] * N)],
+    ("gene", 2, "has no gene"): [None],
+    ("stage_range", 2, "99"): [np.full(N, "99")],
+    ("image", 2, "twice"): [np.full(N, "a.png")],
 }
 
 
-@pytest.mark.parametrize(("name", "values"), [(name, v) for name, found in UNFIT.items() for v in found])
-def test_what_is_no_vector_and_no_name_is_refused(name, values, tmp_path, flyannot):
-    np.savez(tmp_path / "t.npz", **{**TABLE, "vector": VECTORS.toarray(), name: values})
-    said = flyannot("import features T -o O", T=tmp_path / "t.npz", O=tmp_path / "o.h5")
-    assert said.code in (2, 65) and "unexpected" not in said.err and not (tmp_path / "o.h5").exists()
+@pytest.mark.parametrize(("unfit", "values"), [(unfit, v) for unfit, found in UNFIT.items() for v in found])
+def test_what_is_no_vector_and_no_name_is_refused(unfit, values, tmp_path, flyannot):
+    name, code, words = unfit
+    columns = {**TABLE, "vector": X, name: values}
+    np.savez(tmp_path / "t.npz", **{key: column for key, column in columns.items() if column is not None})
+    said = flyannot("import features T -o O", code=code, T=tmp_path / "t.npz", O=tmp_path / "o.h5")
+    assert said.code in (2, 65) and words in said.err and "unexpected" not in said.err
+    assert not (tmp_path / "o.h5").exists()
     assert not set("\x1b\x9b") & set(said.err)

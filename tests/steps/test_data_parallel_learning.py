@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from flyannot.dataset.folder import read_images
-from flyannot.steps import learn_dict
 from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import LearnOptions
 from flyannot.steps.patch_blocks import _UNIT, patch_blocks_of
@@ -65,26 +64,6 @@ def test_how_descriptors_are_cut_into_files_does_not_matter(chain, in_parts, tmp
         make(chain.task("descriptors", names[-1], images=some))
     make(learn_task(names, tmp_path / "d.h5", OPTIONS))
     assert_same_atoms(tmp_path / "d.h5", in_parts)
-
-
-@pytest.mark.parametrize("n_rounds", [1, 2, 4])
-def test_learning_that_was_stopped_after_a_round_ends_in_the_same_bytes(
-    n_rounds, chain, in_parts, tmp_path, monkeypatch
-):
-    written, write = [], learn_dict.write_checkpoint
-
-    def stop_later(*arguments):
-        if len(written) == n_rounds:
-            raise KeyboardInterrupt
-        written.append(write(*arguments))
-
-    monkeypatch.setattr(learn_dict, "write_checkpoint", stop_later)
-    with pytest.raises(KeyboardInterrupt):
-        make(chain.task("dictionary", tmp_path / "d.h5", options=OPTIONS))
-    monkeypatch.setattr(learn_dict, "write_checkpoint", write)
-    make(chain.task("dictionary", tmp_path / "d.h5", options=OPTIONS))
-    assert (tmp_path / "d.h5").read_bytes() == in_parts.read_bytes()
-    assert [path.name for path in sorted(tmp_path.iterdir())] == ["d.h5", "d.trace.csv"]
 
 
 def test_the_objective_is_near_that_of_learning_in_memory(chain, in_parts, tmp_path):

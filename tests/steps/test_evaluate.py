@@ -97,12 +97,6 @@ def test_excluded_and_rare_terms_are_listed_with_the_reason_and_enter_no_average
     assert result["summary"]["all"]["n_terms"] == len(kept)
 
 
-def test_predictions_on_the_training_genes_are_called_flattering(chain):
-    result = scores(chain, chain.predictions)
-    assert any("flatter" in note for note in result["notes"])
-    assert {row["term"] for row in result["terms"] if not row["reason"]}
-
-
 def test_a_held_out_test_knows_that_its_genes_are_new(chain, tmp_path):
     """A model of half the genes, tested on the other half."""
     genes = sorted({i.gene for i in read_images(chain.embryos)})

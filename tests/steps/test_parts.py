@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flyannot.dataset.folder import read_images
-from flyannot.errors import DataError, InputError
+from flyannot.errors import DataError
 from flyannot.runtime.digest import digest_of_file
 from flyannot.steps.engine import images as engine_images
 from flyannot.steps.engine import parts
@@ -98,11 +98,6 @@ def test_images_are_pooled_as_their_descriptors_and_the_unreadable_listed(own_ch
     broken.write_bytes(b"no picture")
     assert "1 image was skipped" in flyannot(f"{line} -o g.h5 --jobs 1", code=3).err
     assert broken.name in (own_chain.folder / "failures.csv").read_text()
-
-
-def test_what_is_made_in_one_piece_has_no_parts(chain, tmp_path):
-    with pytest.raises(InputError, match="made in one piece"):
-        make_part_of_task(chain.task("dictionary", tmp_path / "d.h5"), (1, 2), ONCE)
 
 
 @pytest.mark.parametrize("n_parts", [0, 1, 2, 7, 20])

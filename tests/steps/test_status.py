@@ -17,6 +17,7 @@ from flyannot.runtime.locks import _path_of_lock, exclusive_lock
 from flyannot.steps.engine import task as task_module
 from flyannot.steps.engine.parts import folder_of_parts
 from flyannot.steps.runs.configuration import Configuration, option_tables, write_record
+from flyannot.steps.runs.status import status_of_run
 from tests.processes import CLI, start_process
 from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL, write_configuration
 
@@ -211,7 +212,8 @@ def test_it_may_be_asked_for_at_any_moment_of_a_run(status, tmp_path):
     seen, results = [], tmp_path / "results"
     while run.poll() is None:
         if (results / "run.toml").exists():
-            seen.append(json_status(results))
+            found = status_of_run(results)
+            seen.append((found.state, [one.state for one in found.steps]))
         time.sleep(0.05)
     assert run.returncode == 0, run.stderr.read()
     state, steps = status(results)
@@ -220,10 +222,3 @@ def test_it_may_be_asked_for_at_any_moment_of_a_run(status, tmp_path):
         seen.pop()
     assert {state for state, _ in seen} == {"running"}, "also between two steps"
     assert "running" in {s for _, found in seen for s in found}
-
-
-def json_status(folder):
-    from flyannot.steps.runs.status import status_of_run
-
-    found = status_of_run(folder)
-    return found.state, [one.state for one in found.steps]

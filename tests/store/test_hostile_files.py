@@ -125,14 +125,6 @@ def test_a_block_that_is_wholly_zero_or_wholly_ones_is_found(path, kind, byte, t
                 assert refused(path, read=read)
 
 
-def test_a_dataset_that_cannot_be_read_is_named(path):
-    path.write_bytes(whole("dictionary"))
-    with h5py.File(path) as file:
-        block = file["11-12/D"].id.get_chunk_info(0)
-    path.write_bytes(flipped(whole("dictionary"), block.byte_offset))
-    refused(path, "11-12/D cannot be read", read=contents)
-
-
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in BULK.items() for name in names])
 def test_what_is_bulky_is_checked_image_by_image_and_not_before(path, kind, name):
     """Opening a file of many gigabytes reads none of them; the images before a damaged one are good."""
@@ -190,12 +182,6 @@ def test_a_header_of_another_program_or_version_is_told_with_what_to_do(path, na
             file.attrs[name] = value
     error = refused(path, why, read=contents)
     assert fix in error.fix and "delete" not in error.fix
-
-
-def test_a_wrong_kind_is_named(path):
-    path.write_bytes(whole("features"))
-    error = refused(path, "holds features, not a model", read=lambda p: open_stored(p, "model").__enter__())
-    assert error.fix == "name a file made by: flyannot train"
 
 
 def replace_dataset(file, name, **options):
@@ -471,15 +457,3 @@ def test_crafted_structures_are_refused_or_harmless(path, record_property, kind,
             read(path)
         except FlyannotError as error:
             assert error.exit_code == 65 and error.fix
-
-
-def test_a_file_that_was_replaced_since_it_was_open_is_refused(path):
-    path.write_bytes(whole("dictionary"))
-    with open_stored(path) as stored:
-        digest = stored.digest
-    with open_stored(path, digest=digest) as stored:
-        assert stored.digest == digest
-    with changed(path, "dictionary") as file:
-        file["4-6/D"][0] = 0.5
-    with pytest.raises(DataError, match="was replaced while this ran"), open_stored(path, digest=digest):
-        pass
