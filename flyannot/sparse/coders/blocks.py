@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.resources import one_blas_thread, threads_of_one_blas
-from flyannot.sparse.kernels import SUMS, gap_of_sums, inlined, kernel, sum_squares
+from flyannot.sparse.kernels import SUMS, copy, gap_of_sums, inlined, kernel, sum_squares
 from flyannot.sparse.objective import checked_lam
 from flyannot.sparse.simd.gram_rows import largest_magnitude
 from flyannot.sparse.simd.product import multiply, read_only
@@ -158,19 +158,32 @@ def gaps_of_codes(X, D, squares, norms, lam, rounding, codes, residual, gaps):
     """
     first, atom, value = codes
     for i in range(len(X)):
-        x = X[i]
-        _subtract_atoms(residual, x, D, atom, value, first[i], first[i + 1])
-        l1, mass, rest, fit = 0.0, 0.0, 0.0, 0.0
+        rest, l1, fit = _sums_of_residual(residual, X[i], D, atom, value, first[i], first[i + 1])
+        mass = 0.0
         for k in range(first[i], first[i + 1]):
-            l1 += abs(np.float64(value[k]))
             mass += abs(np.float64(value[k])) * norms[atom[k]]
-        for j in range(len(residual)):
-            rest += residual[j] * residual[j]
-            fit += (x[j] - residual[j]) * residual[j]
         largest = gaps[i] + rounding * (np.sqrt(squares[i]) + mass)
-        gap = gap_of_sums(rest, l1, fit, largest, lam)
-        half = 0.5 * squares[i]
-        gaps[i] = np.inf if not 0.5 * rest + lam * l1 <= half else gap / half if half > 0 else 0.0
+        gaps[i] = _gap_as_a_part(rest, l1, fit, largest, lam, 0.5 * squares[i])
+
+
+@inlined(fastmath=SUMS)
+def _sums_of_residual(residual, x, D, atom, value, first, end):
+    """residual = x - z D; returns |residual|^2, |z|_1 and the product of z D and the residual."""
+    _subtract_atoms(residual, x, D, atom, value, first, end)
+    rest, l1, fit = 0.0, 0.0, 0.0
+    for k in range(first, end):
+        l1 += abs(np.float64(value[k]))
+    for j in range(len(residual)):
+        rest += residual[j] * residual[j]
+        fit += (x[j] - residual[j]) * residual[j]
+    return rest, l1, fit
+
+
+@inlined(fastmath=SUMS)
+def _gap_as_a_part(rest, l1, fit, largest, lam, half):
+    """The duality gap, as a part of `half`, which is 1/2 |x|^2; inf if no code is better."""
+    gap = gap_of_sums(rest, l1, fit, largest, lam)
+    return np.inf if not 0.5 * rest + lam * l1 <= half else gap / half if half > 0 else 0.0
 
 
 @inlined(fastmath=SUMS)
@@ -211,23 +224,16 @@ def _bound_gaps(X, D, panels, squares, lam, rounding, tol, codes, residual, R, Q
     (first, atom, value), n = codes, 0
     for i in range(len(X)):
         if not gaps[i] <= tol:
-            _subtract_atoms(residual, X[i], D, atom, value, first[i], first[i + 1])
-            l1, rest, fit = 0.0, 0.0, 0.0
-            for k in range(first[i], first[i + 1]):
-                l1 += abs(np.float64(value[k]))
-            for j in range(len(residual)):
-                R[n, j] = residual[j]
-                rest += residual[j] * residual[j]
-                fit += (X[i, j] - residual[j]) * residual[j]
-            sums[n, 0], sums[n, 1], sums[n, 2], sums[n, 3] = i, l1, rest, fit
+            rest, l1, fit = _sums_of_residual(residual, X[i], D, atom, value, first[i], first[i + 1])
+            sums[n, 0], sums[n, 1], sums[n, 2], sums[n, 3] = i, rest, l1, fit
+            copy(R[n], residual, len(residual))
             n += 1
         if n == len(R) or i == len(X) - 1:
             multiply(R[:n], panels, Q)
             for l in range(n):
-                at, l1, rest, fit = np.int64(sums[l, 0]), sums[l, 1], sums[l, 2], sums[l, 3]
+                at, rest, l1, fit = np.int64(sums[l, 0]), sums[l, 1], sums[l, 2], sums[l, 3]
                 largest = np.float64(largest_magnitude(Q[l], Q.shape[1])) + rounding * np.sqrt(rest)
-                gap, half = gap_of_sums(rest, l1, fit, largest, lam), 0.5 * squares[at]
-                gaps[at] = gap / half if 0.5 * rest + lam * l1 <= half else np.inf
+                gaps[at] = _gap_as_a_part(rest, l1, fit, largest, lam, 0.5 * squares[at])
             n = 0
 
 
