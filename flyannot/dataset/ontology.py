@@ -1,7 +1,8 @@
-"""Terms as ids of an ontology (FBbt for anatomy, FBdv for development), from an OBO file.
+"""Terms as ids of an ontology (FBbt for anatomy, FBdv for development), from an OBO file or a table of ids.
 
-A term matches by its exact name, else by an exact, else by another synonym; case counts.  A term that only
-an obsolete entry has gets the id that replaces it, or the obsolete id, and is said to be obsolete.
+What a table says comes first.  Else a term matches by its exact name, by an exact, then by another synonym;
+case counts.  A term of BDGP that has none of these is respelt as FBbt writes it.  A term that only an
+obsolete entry has gets the id that replaces it, or the obsolete id, and is said to be obsolete.
 
 Source: The OBO Flat File Format, version 1.2 (names, synonyms, is_a, part_of, obsolete entries).
 """
@@ -13,10 +14,12 @@ from pathlib import Path
 
 from flyannot.dataset.importers.source_tables import lines_of_text
 from flyannot.errors import InputError
-from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.runtime.tables import read_table
+from flyannot.runtime.text_files import first_bytes
+from flyannot.stage_ranges import STAGE_RANGES, bdgp_name
 
 ANATOMY, DEVELOPMENT = "FBbt", "FBdv"
-HOW = ("name", "exact synonym", "synonym", "replaced", "obsolete", "")
+HOW = ("name", "exact synonym", "synonym", "table", "respelt", "nearest", "replaced", "obsolete", "")
 
 _SYNONYM = re.compile(r'"((?:[^"\\]|\\.)*)"\s*([A-Z]+)?')
 _ESCAPED = re.compile(r"\\(.)")
@@ -24,6 +27,43 @@ _LETTERS = {"n": "\n", "t": "\t", "W": " "}
 _COMMENT = re.compile(r"(?<!\\)\s!\s.*")
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*:\S+")
 _FIX = "name an OBO file, such as fbbt.obo or fbdv.obo from FlyBase"
+_TABLES = (".csv", ".tsv", ".xlsx")
+_COLUMNS = ("term",), ("id", "stage_range")
+_COLUMNS_OF_BGEE = ("bgdp_term",), ("fbbt_id", "#stage_name")  # BDGP_terms_to_FBbt_terms.tsv
+_NO_ID = "none"
+
+# How FBbt spells what BDGP calls otherwise: each is tried, alone and after those above it.
+_RESPELT = (
+    (r"^need new term\((.+)\)$", r"\1"),  # what curators missed, and FBbt has by now
+    (r"(cell|cyte|blast|precursor|complex)e?s\b", r"\1"),  # FBbt names one of many
+    (r"\bnuclei\b", "nucleus"),
+    (r"^(head epidermis|sensory system) (dorsal|lateral|ventral|head)\b", r"\2 \1"),
+    (r"\bclypeolabrum (?=anlage|primordium)", "clypeo-labral "),
+    (r"\bclypeolabrum$", "clypeo-labrum"),
+    (r"\bsalivary (?!gland)", "salivary gland "),
+    (r"^interstitial cell", "midgut interstitial cell"),
+    (r"\bprothoracic pharyngeal\b", "pharyngeal"),  # no other segment has these muscles
+    (r"^dorsal/lateral\b", "dorsal"),
+    (r"\blarval eye\b", "Bolwig organ"),
+    (r"^(.+) of esophagus$", r"esophageal \1"),
+    (r"(?<!primordium) P(?=\d$)", " primordium P"),
+    (r"\bprimordium P1$", "proper primordium"),  # P1 is the later one, where FBbt knows two
+    (r"\bprimordium P2$", "inclusive primordium"),
+    (r"\bprimordium ?P?\d$", "primordium"),
+    (r"\bprimordium anlage\b", "anlage"),
+    (r"\banlage$", "specific anlage"),
+    (r"derm primordium$", "derm"),  # a germ layer is the primordium of what comes of it
+    (r"\bprecursor specific anlage$", "precursor"),
+    (r"\bprecursor$", "precursor cell"),
+    (r"\bprecursor$", "progenitor"),
+    (r"^(.+) primordium$", r"presumptive embryonic/larval \1"),
+    (r"^(.+) primordium$", r"presumptive embryonic \1"),
+    (r"^embryonic ", "embryonic/larval "),
+    (r"^", "embryonic "),
+    (r"$", " embryo"),
+)
+# The same structure a step later, where FBbt has no entry for the earlier one.
+_NEAREST = ((r"\banlage in statu nascendi$", "anlage"), (r"\banlage$", "primordium"))
 
 
 @dataclass
@@ -51,10 +91,11 @@ class OntologyMatch:
 
 
 class Ontology:
-    """The entries of one or more OBO files, by id."""
+    """The entries of one or more OBO files, by id; `given` are the ids of a table, "" of a term without one,
+    by (term, stage range), the latter "" where they hold for all."""
 
-    def __init__(self, entries):
-        self.entries = entries
+    def __init__(self, entries, given=()):
+        self.entries, self._given = entries, dict(given)
         self._names = names, exact, others, obsolete = [defaultdict(list) for _ in range(4)]
         for entry in entries.values():
             (obsolete if entry.is_obsolete else names)[entry.name].append(entry)
@@ -63,23 +104,41 @@ class Ontology:
                 synonyms[text].append(entry)
 
     def names(self):
-        """Every name and synonym in use: a set."""
-        return {name for known in self._names[:3] for name in known}
+        """Every name and synonym in use, and every term of a table: a set."""
+        return {name for known in self._names[:3] for name in known} | {term for term, _ in self._given}
 
-    def match(self, term, prefix=ANATOMY):
-        """The OntologyMatch of a term among the ids with a prefix.
+    def match(self, term, stage_range="", prefix=ANATOMY):
+        """The OntologyMatch of a term, in a stage range, among the ids with a prefix.
 
         Where several entries have the name, or one of the same rank, the first id is taken.
         """
+        for key in ((term, stage_range), (term, "")):
+            if key in self._given:
+                return self._match_of_id(term, self._given[key], "table")
+        if entry_id_and_how := self._in_use(term, prefix):
+            return self._match_of_id(term, *entry_id_and_how)
+        obsolete = _first_with_prefix(self._names[3].get(term, ()), prefix)
+        for new in filter(self.entries.get, obsolete.replaced_by if obsolete else ()):
+            return self._match_of_id(term, new, "replaced")
+        respelt = _rewritten([term], _RESPELT)
+        nearest = _rewritten(_rewritten(respelt, _NEAREST), _RESPELT)
+        for how, spellings in (("respelt", respelt), ("nearest", nearest)):
+            for entry_id, _ in filter(None, (self._in_use(text, prefix) for text in spellings)):
+                return self._match_of_id(term, entry_id, how)
+        if obsolete:
+            return self._match_of_id(term, obsolete.id, "obsolete")
+        return OntologyMatch(term)
+
+    def _in_use(self, text, prefix):
+        """The id of the entry of that name or synonym that is not obsolete, and which of HOW; else None."""
         for how, known in zip(HOW, self._names[:3]):
-            if entry := _first_with_prefix(known.get(term, ()), prefix):
-                return OntologyMatch(term, entry.id, entry.name, how)
-        entry = _first_with_prefix(self._names[3].get(term, ()), prefix)
-        if entry is None:
-            return OntologyMatch(term)
-        for new in filter(self.entries.get, entry.replaced_by):
-            return OntologyMatch(term, new, self.entries[new].name, "replaced")
-        return OntologyMatch(term, entry.id, entry.name, "obsolete", tuple(entry.consider))
+            if entry := _first_with_prefix(known.get(text, ()), prefix):
+                return entry.id, how
+        return None
+
+    def _match_of_id(self, term, entry_id, how):
+        entry = self.entries.get(entry_id, OntologyEntry(entry_id))
+        return OntologyMatch(term, entry_id, entry.name, how, tuple(entry.consider))
 
     def ancestors(self, entry_id):
         """The ids of all that an entry is, or is part of, at any remove; itself left out."""
@@ -95,6 +154,14 @@ def _first_with_prefix(entries, prefix):
     return min((e for e in entries if e.id.startswith(prefix + ":")), key=lambda e: e.id, default=None)
 
 
+def _rewritten(texts, rules):
+    """Some texts, and what rules make of them: a list, each once."""
+    texts = list(texts)
+    for pattern, text in rules:
+        texts += [new for old in texts if (new := re.sub(pattern, text, old)) not in texts]
+    return texts
+
+
 class IdColumns:
     """What stands for terms and stage ranges in a table: ids, separated by spaces, or nothing."""
 
@@ -106,23 +173,51 @@ class IdColumns:
 
     def of(self, term, stage_range):
         """The ids of a term and of a stage range, as the COLUMNS."""
-        if term not in self._known:
-            self._known[term] = self._ontology.match(term).id
-        return self._known[term], self._stages[stage_range]
+        key = term, stage_range
+        if key not in self._known:
+            self._known[key] = self._ontology.match(*key).id
+        return self._known[key], self._stages[stage_range]
 
 
 def read_ontology(*paths):
-    """The Ontology in one or more OBO files, gzipped or not; an id that comes again is left out.  InputError
-    if a file is missing, no OBO file, or damaged; names the line."""
-    entries = {}
+    """The Ontology in one or more OBO files, gzipped or not, and tables of ids; an id that comes again, or is
+    given again, is left out.
+
+    A table (.csv, .tsv, .xlsx) has the columns term, id and perhaps stage_range, or is Bgee's
+    BDGP_terms_to_FBbt_terms.tsv; an id that is empty or "none" says that the term has none.
+
+    InputError if a file is missing, damaged, or neither; names the line.
+    """
+    entries, given = {}, {}
     for path in map(Path, paths):
         if not path.is_file():
             raise InputError(f"no such file: {path}", fix=_FIX)
+        if path.suffix.lower() in _TABLES:
+            given = _read_given(path) | given
+            continue
         of_file = _read_entries(path)
         if not of_file:
             raise InputError(f"{path} holds no [Term]", fix=_FIX)
         entries = of_file | entries
-    return Ontology(entries)
+    return Ontology(entries, given)
+
+
+def _read_given(path):
+    """(term, stage range) -> id, of a table."""
+    given, is_of_bgee = {}, _COLUMNS_OF_BGEE[1][1].encode() in first_bytes(path, 1000)
+    for line, (term, text, stage) in read_table(path, *(_COLUMNS_OF_BGEE if is_of_bgee else _COLUMNS)):
+        stage_range = bdgp_name(stage) if stage else ""
+        if stage_range is None:
+            raise InputError(f'{path}, line {line}: unknown stage range "{stage}"', fix="write it as 4-6")
+        try:
+            entry_id = "" if text in ("", _NO_ID) else _id_in(text)
+        except ValueError as error:
+            raise InputError(f"{path}, line {line}: {error}", fix="write it as FBbt:00005304") from None
+        if given.setdefault((term, stage_range), entry_id) != entry_id:
+            raise InputError(f'{path}, line {line}: another id of "{term}"', fix="delete one of the two rows")
+    if not any(given.values()):
+        raise InputError(f"{path} gives no term an id", fix=f"it needs the columns term and id; or {_FIX}")
+    return given
 
 
 def ids_of_stage_ranges(ontology):
@@ -131,20 +226,21 @@ def ids_of_stage_ranges(ontology):
     for stage_range in STAGE_RANGES:
         first, last = map(int, stage_range.split("-"))
         names = (f"embryonic stage {stage}" for stage in range(first, last + 1))
-        matches = (ontology.match(name, DEVELOPMENT) for name in names)
+        matches = (ontology.match(name, prefix=DEVELOPMENT) for name in names)
         ids[stage_range] = [match.id for match in matches if match.id]
     return ids
 
 
 def ontology_matches(ontology, annotations):
-    """The OntologyMatch of every term of some annotations, in the order of the terms."""
-    terms = set().union(*annotations.terms_by_gene.values())
-    return [ontology.match(term) for term in sorted(terms)]
+    """The (OntologyMatch, stage range) of every term of some annotations, in the order of the terms."""
+    terms = {(term, s) for (_, s), of_gene in annotations.terms_by_gene.items() for term in of_gene}
+    in_order = sorted(terms, key=lambda key: (key[0], STAGE_RANGES.index(key[1])))
+    return [(ontology.match(term, s), s) for term, s in in_order]
 
 
-def parent_terms(ontology, terms):
-    """Term -> those of the other terms that are its ancestors: a frozenset."""
-    ids = {term: ontology.match(term).id for term in terms}
+def parent_terms(ontology, terms, stage_range=""):
+    """Term -> those of the other terms that are its ancestors, in a stage range: a frozenset."""
+    ids = {term: ontology.match(term, stage_range).id for term in terms}
     by_id = defaultdict(set)
     for term, entry_id in ids.items():
         by_id[entry_id].add(term)
@@ -157,12 +253,13 @@ def with_parent_terms(annotations, ontology):
 
     What was annotated is then less specific, and the same on every level; no term is new.
     """
-    parents = parent_terms(ontology, set().union(*annotations.terms_by_gene.values()))
+    terms = set().union(*annotations.terms_by_gene.values())
+    parents = {s: parent_terms(ontology, terms, s) for s in STAGE_RANGES}
 
     def rolled_up(terms_by_gene):
         return {
-            key: of_gene.union(*(parents.get(term, ()) for term in of_gene))
-            for key, of_gene in terms_by_gene.items()
+            (gene, s): of_gene.union(*(parents[s].get(term, ()) for term in of_gene))
+            for (gene, s), of_gene in terms_by_gene.items()
         }
 
     known, unsure = rolled_up(annotations.terms_by_gene), rolled_up(annotations.unsure)

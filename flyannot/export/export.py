@@ -15,10 +15,10 @@ from flyannot.store.reading import open_stored
 def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
     """Write what a file of one of the kinds in EXPORTERS holds in another format, one of its EXPORTERS.
 
-    Empty `stage_ranges` are all that the file has.  `ontology` are paths of OBO files, and adds the ids of
-    terms and stage ranges, where the format has room for them.  InputError if the kind has no such format, a
-    stage range is missing, `out` is there and `force` is off, or a package is not.  DataError if `path` is
-    damaged. WriteError if `out` cannot be written; it is then as it was.
+    Empty `stage_ranges` are all that the file has.  `ontology` are paths as `read_ontology` takes, and adds
+    the ids of terms and stage ranges, where the format has room for them.  InputError if the kind has no such
+    format, a stage range is missing, `out` is there and `force` is off, or a package is not.  DataError if
+    `path` is damaged. WriteError if `out` cannot be written; it is then as it was.
     """
     out = Path(out)
     with open_stored(path) as stored:

@@ -59,7 +59,7 @@ def _row(row, metrics, ids):
     return row | {
         "stage_number": STAGE_RANGES.index(row["stage_range"]),
         "curves": _name_of(row["stage_range"], row["term"]),
-        "id": ids.packed(row["term"]),
+        "id": ids.packed(row["stage_range"], row["term"]),
         "scores": scores,
     }
 

@@ -28,8 +28,8 @@ _COLUMNS = ("stage_range", "term"), ("term_id", "stage_id")
 class TermIds:
     """What the page says of ids.
 
-    terms : dict from term to (id, remark, title), of those that have one; the remark is seen, the title is
-    shown when the pointer rests on the id
+    terms : dict from "stage range|term" to (id, remark, title), of those that have one; the remark is seen,
+    the title is shown when the pointer rests on the id
     stages : dict from stage range to a list of ids
     notes : sentences on where they come from
     """
@@ -38,9 +38,10 @@ class TermIds:
     stages: dict = field(default_factory=dict)
     notes: list = field(default_factory=list)
 
-    def packed(self, term):
+    def packed(self, stage_range, term):
         """What a link is made of: [id, address, remark, title], or None."""
-        return _packed(*self.terms[term]) if term in self.terms else None
+        key = f"{stage_range}|{term}"
+        return _packed(*self.terms[key]) if key in self.terms else None
 
     def stage_links(self):
         """Stage range -> what the links of its stages are made of, in order: pairs."""
@@ -67,7 +68,7 @@ NO_IDS = TermIds()
 def ids_of_run(run, ontology=()):
     """The TermIds of a `flyannot.report.run_folder.Run`; InputError if an ontology cannot be read.
 
-    `ontology` are paths of OBO files; without any, the ids in predictions.csv are taken.
+    `ontology` are paths as `read_ontology` takes; without any, the ids in predictions.csv are taken.
     """
     if ontology:
         return _from_ontology(read_ontology(*ontology), [Path(path).name for path in ontology], run)
@@ -82,21 +83,21 @@ def ids_of_run(run, ontology=()):
 def _from_ontology(ontology, names, run):
     """Of all terms that the page may show, and all stage ranges."""
     rows = run.scores["terms"] if run.scores else []
-    terms, ranges = {row["term"] for row in rows}, {row["stage_range"] for row in rows}
+    keys, ranges = {(row["stage_range"], row["term"]) for row in rows}, {row["stage_range"] for row in rows}
     if "predictions" in run.files:
         predictions = run.files["predictions"]
-        terms.update(term for s in predictions.stage_ranges for term in predictions.array(s, "term"))
+        keys.update((s, term) for s in predictions.stage_ranges for term in predictions.array(s, "term"))
         ranges.update(predictions.stage_ranges)
     if run.annotations:
-        terms.update(*run.annotations.terms_by_gene.values())
-    matches = [match for match in map(ontology.match, sorted(terms)) if match.id]
+        keys.update((s, term) for (_, s), terms in run.annotations.terms_by_gene.items() for term in terms)
+    matches = [(s, match) for s, term in sorted(keys) if (match := ontology.match(term, s)).id]
     ids = {}
-    for m in matches:
+    for s, m in matches:
         consider = f"; consider {', '.join(m.consider)}" if m.consider else ""
-        ids[m.term] = m.id, _REMARKS.get(m.how, ""), f"{m.how}: {m.name}{consider}"
-    have = pluralise(len(terms), "term has", "terms have")
-    notes = [f"Ids of terms are from {', '.join(names)}: {len(ids)} of {have} one."]
-    if obsolete := [m.term for m in matches if m.how in _REMARKS]:
+        ids[f"{s}|{m.term}"] = m.id, _REMARKS.get(m.how, ""), f"{m.how}: {m.name}{consider}"
+    have = pluralise(len({term for _, term in keys}), "term has", "terms have")
+    notes = [f"Ids of terms are from {', '.join(names)}: {len({m.term for _, m in matches})} of {have} one."]
+    if obsolete := sorted({m.term for _, m in matches if m.how in _REMARKS}):
         notes.append(f"Obsolete there: {', '.join(obsolete)}.")
     stages = {s: of_range for s, of_range in ids_of_stage_ranges(ontology).items() if s in ranges}
     return TermIds(ids, stages, notes)
@@ -106,7 +107,7 @@ def _from_table(path):
     terms, stages = {}, {}
     for _, (stage_range, term, term_id, stage_id) in read_table(path, *_COLUMNS):
         if term_id:
-            terms[term] = (term_id, "", "")
+            terms[f"{stage_range}|{term}"] = (term_id, "", "")
         if stage_id:
             stages[stage_range] = stage_id.split()
     note = f"Ids of terms are those in {path.name}, which does not tell whether one is obsolete."

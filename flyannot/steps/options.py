@@ -213,7 +213,8 @@ class AnnotateOptions(Options):
     ontology: tuple = option(
         (),
         Several(FilePath()),
-        "An OBO file, such as FBbt or FBdv (repeatable): the table gets ids of terms and stage ranges.",
+        "An OBO file, such as FBbt or FBdv, or a table of ids (repeatable): the table gets ids of terms and "
+        "stage ranges.",
         in_header=False,
     )
 
@@ -262,8 +263,8 @@ class ReportOptions(Options):
     ontology: tuple = option(
         (),
         Several(FilePath()),
-        "An OBO file, such as FBbt or FBdv (repeatable): terms link to their entries at FlyBase. Without it, "
-        "the ids that `annotate --ontology` wrote are taken.",
+        "An OBO file, such as FBbt or FBdv, or a table of ids (repeatable): terms link to their entries at "
+        "FlyBase. Without it, the ids that `annotate --ontology` wrote are taken.",
         in_header=False,
     )
 

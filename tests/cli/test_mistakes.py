@@ -80,7 +80,7 @@ files in the wrong order, or of another kind
     evaluate TERMS predictions.h5 -> 65 TERMS is not an HDF5 file
     evaluate predictions.h5 TERMS --retrieval -> 2 by features | leave out --retrieval
     explain PICTURE model.h5 --stage-range 4-6 -> 2 model.h5 is an HDF5 file, not an image
-    ontology fbbt.obo TERMS -> 2 TERMS holds no [Term] | OBO file
+    ontology fbbt.obo TERMS -> 2 TERMS gives no term an id | OBO file
     extract TERMS -o d.h5 -> 2 has no column "image"
     extract descriptors.h5 -o d.h5 -> 2 descriptors.h5 is an HDF5 file, not a table
     train features.h5 dictionary.h5 -o m.h5 -> 2 dictionary.h5 is an HDF5 file, not a table

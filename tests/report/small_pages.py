@@ -103,7 +103,7 @@ def nasty_entries():
 
 def nasty_page(rng, folder):
     """A page on which every text is nasty; `folder` holds nothing."""
-    ids = TermIds({NASTY: (NASTY, NASTY, NASTY)}, {"4-6": [NASTY]}, [NASTY])
+    ids = TermIds({f"4-6|{NASTY}": (NASTY, NASTY, NASTY)}, {"4-6": [NASTY]}, [NASTY])
     scores = scores_section(nasty_scores(rng), ids)
     origin = origin_section(Run(folder), [], [NASTY], ids.stage_links())
     sections = [*groups_page().sections, ("scores", NASTY, scores + origin)]

@@ -59,7 +59,7 @@ function listText() {
     const group = index.groups[g], stage = index.stages[group[STAGE]];
     return (isPart ? terms : terms.filter(isYesOrCurated)).map((one) => {
       const term = index.terms[one[TERM]], kept = verdicts.get(keyOfTerm(group, term)), status = index.statuses[one[STATUS]];
-      return [group[GENE] || group[NAME], group[FBGN], stage, (index.stageIds[stage] || []).join(" "), term, index.ids[term],
+      return [group[GENE] || group[NAME], group[FBGN], stage, (index.stageIds[stage] || []).join(" "), term, index.ids[`${stage}|${term}`],
         words[status] || status, one[PROBABILITY], kept ? kept.verdict : ""];
     });
   });

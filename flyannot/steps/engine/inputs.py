@@ -154,7 +154,7 @@ def curated_annotations_of(annotations_csv, *, corrections=(), roll_up=()):
     ----------
     annotations_csv : Path, of the table or of its data set folder
     corrections : paths of tables of corrections
-    roll_up : paths of OBO files: a gene that has a term has its parent terms too
+    roll_up : paths as `read_ontology` takes: a gene that has a term has its parent terms too
 
     Returns
     -------
