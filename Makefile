@@ -29,8 +29,8 @@ bounds: $(FOR_TESTS)  ## coders and learners with every index of their kernels c
 	NUMBA_BOUNDSCHECK=1 $(RUN) pytest -n auto --maxprocesses 4 $(INDEXED)
 
 platforms: $(FOR_TESTS)  ## the tests of files, steps and commands with Linux-only names hidden: as macOS, as Windows
-	PYTHONPATH=$(CURDIR)/tests/platforms/macos $(RUN) pytest -n auto --maxprocesses 4 -m "not not_on_macos" $(HIDDEN)
-	PYTHONPATH=$(CURDIR)/tests/platforms/windows $(RUN) pytest -n auto --maxprocesses 4 -m "not not_on_windows" $(HIDDEN)
+	TESTED_AS=macos PYTHONPATH=$(CURDIR)/tests/platforms $(RUN) pytest -n auto --maxprocesses 4 -m "not not_on_macos" $(HIDDEN)
+	TESTED_AS=windows PYTHONPATH=$(CURDIR)/tests/platforms $(RUN) pytest -n auto --maxprocesses 4 -m "not not_on_windows" $(HIDDEN)
 
 lint: $(FOR_TESTS)  ## the house style, and types
 	$(RUN) ruff check --quiet .

@@ -1,7 +1,7 @@
 """What Python lacks on another system is hidden from flyannot, before anything else is imported.
 
-`sitecustomize` of the folders `macos` and `windows` does so in every process that has the folder on
-PYTHONPATH, workers and commands too.  The libraries see Linux: theirs is not what is tested.
+Where this folder is on PYTHONPATH every process does so, workers and commands too: TESTED_AS says as which
+system.  The libraries see Linux: theirs is not what is tested.
 """
 
 import builtins
@@ -9,6 +9,7 @@ import io
 import os
 import signal
 import sys
+from importlib.machinery import SourceFileLoader
 from types import ModuleType
 
 MACOS = {"os": {"sched_getaffinity", "sched_setaffinity", "posix_fallocate", "memfd_create"}}
@@ -25,7 +26,7 @@ WINDOWS = {
     "signal": set(NOT_IN_SIGNAL.split()),
     "modules": {"fcntl", "pwd", "grp", "termios", "resource"},
 }
-_open, _import = builtins.open, builtins.__import__
+_open, _exec_module = builtins.open, SourceFileLoader.exec_module
 
 
 class _Hiding(ModuleType):
@@ -52,17 +53,18 @@ def hide(names):
     shown = {one.__name__: _Hiding(one, names[one.__name__]) for one in (os, signal) if one.__name__ in names}
     missing = names.get("modules", ())
 
-    def import_(name, into=None, *more, **named):
-        if "globals" in named:
-            into = named.pop("globals")
-        if not _is_ours((into or {}).get("__name__")):
-            return _import(name, into, *more, **named)
+    def import_(name, *more, **named):
         if name in missing:
             raise ModuleNotFoundError(f"hidden: {name}", name=name)
-        return shown.get(name) or _import(name, into, *more, **named)
+        return shown.get(name) or __import__(name, *more, **named)
 
-    builtins.__import__ = import_
+    def exec_module(loader, module):
+        if _is_ours(module.__name__):  # others import as ever: a signal in compiled code waits for its end
+            module.__builtins__ = vars(builtins) | {"__import__": import_}
+        _exec_module(loader, module)
+
     builtins.open = io.open = _open_without_linux
+    SourceFileLoader.exec_module = exec_module
 
 
 def _open_without_linux(file, *arguments, **named):
@@ -77,3 +79,6 @@ def _open_without_linux(file, *arguments, **named):
 
 def _is_ours(module):
     return (module or "").partition(".")[0] == "flyannot"
+
+
+hide({"macos": MACOS, "windows": WINDOWS}[os.environ["TESTED_AS"]])
