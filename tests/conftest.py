@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import hypothesis
 import numpy as np
 import pytest
 import tifffile
@@ -28,6 +29,8 @@ def pytest_configure():
     from tests.processes import keep_watch
 
     keep_watch()
+    hypothesis.settings.register_profile("untimed", deadline=None)
+    hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture

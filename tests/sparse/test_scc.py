@@ -166,7 +166,7 @@ def rounded_against(signs, whole, scale):
     size=st.sampled_from([1e-6, 1.0, 1e4]),
     dtype=st.sampled_from([np.float32, np.float64]),
 )
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 def test_the_byte_screen_rejects_no_atom_that_would_enter(seed, n_features, largest, worst, size, dtype):
     """Residuals and atoms whose rounding errors all point the same way; lam just below each |d r|."""
     rng = np.random.default_rng(seed)

@@ -436,7 +436,6 @@ def spoil(file, name, thing):
 
 @settings(
     max_examples=n_trials(80, campaign=600),
-    deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
