@@ -9,23 +9,16 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from flyannot.store.reading import verify_stored
 from tests.campaign.trials import IN_CAMPAIGN
+from tests.cli.test_full_disk import LINES
 from tests.cli.test_interruptions import CLI, clean, finish, members, nothing_half_written, start, wait_for
-from tests.processes import LIMIT_S
+from tests.processes import LIMIT_S, is_worker
 
 N_RUNS = 8
-LINES = {
-    "descriptors": "extract embryos -o descriptors.h5 --min-std 7 --jobs {jobs}",
-    "dictionary": "learn-dict descriptors.h5 -o dictionary.h5 --n-atoms 20 --n-epochs 1",
-    "features": "pool descriptors.h5 dictionary.h5 -o features.h5 --grid 2x2 --jobs {jobs}",
-    "model": "train features.h5 embryos/annotations.csv -o model.h5 --min-groups 3 --jobs {jobs}",
-    "predictions": "annotate model.h5 embryos -o predictions.h5 --abstain-margin 0.1 --jobs {jobs}",
-}
 SLOPE = (2500, 5000)  # images, in two runs whose peaks are compared
 MOST_GROWTH = 5 * 2**20 / 1000  # bytes of an image: what its row of the table says, some times over
 
@@ -64,14 +57,6 @@ def test_a_killed_worker_changes_nothing(own_chain, trials):
         assert run.returncode == 0, said
         assert (folder / "out.h5").read_bytes() == expected
     assert n_killed or not IN_CAMPAIGN
-
-
-def is_worker(pid):
-    """Not the processes that keep count of what workers share."""
-    try:
-        return b"popen_loky" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
 
 
 @only_in_campaign

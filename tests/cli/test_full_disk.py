@@ -14,7 +14,7 @@ LINES = {
     "descriptors": "extract embryos -o descriptors.h5 --min-std 7 --jobs {jobs}",
     "dictionary": "learn-dict descriptors.h5 -o dictionary.h5 --n-atoms 20 --n-epochs 1",
     "features": "pool descriptors.h5 dictionary.h5 -o features.h5 --grid 2x2 --jobs {jobs}",
-    "model": "train features.h5 embryos/annotations.csv -o model.h5 --min-groups 3 --jobs 1",
+    "model": "train features.h5 embryos/annotations.csv -o model.h5 --min-groups 3 --jobs {jobs}",
     "predictions": "annotate model.h5 embryos -o predictions.h5 --abstain-margin 0.1 --jobs {jobs}",
 }
 

@@ -114,15 +114,6 @@ def test_a_misbehaving_server_loses_no_file_and_makes_none_wrong(server, tmp_pat
         assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == row["sha256"]
 
 
-def test_no_more_connections_are_used_than_were_granted(server, tmp_path):
-    names = serve(server, 12)
-    for name in names:
-        server.oddities[place_of(name)] = odd.wakes_up_slowly
-    policy = RetryPolicy(connections=2, pause_s=0.0, silence_s=5.0)
-    assert fetch(server, tmp_path, policy).failures == ()
-    assert server.most_busy <= 2 * 2  # a turn may still be ending when the next of its connection begins
-
-
 TABLES = [
     (odd.sends(lambda _: b"<html>maintenance</html>"), "a web page"),
     (odd.sends(lambda _: gzip.compress(b"a,b\n" * 9)), "not the table"),

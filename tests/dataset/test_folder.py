@@ -65,8 +65,10 @@ def test_how_a_picture_is_turned_belongs_to_its_name(images_csv, tmp_path):
 
 
 def test_absolute_paths_and_paths_upwards_are_followed(images_csv, tmp_path):
-    first, second = read_images(images_csv(IMAGES + f"{tmp_path}/a.png,b,4-6\n../elsewhere.png,b,4-6\n"))
+    rows = f"{tmp_path}/a.png,b,4-6\n../elsewhere.png,b,4-6\nx/..,b,4-6\n"
+    first, second, third = read_images(images_csv(IMAGES + rows))
     assert (first.path, second.path) == (tmp_path / "a.png", tmp_path.parent / "elsewhere.png")
+    assert third.path == tmp_path
     assert second.name == "../elsewhere.png"
 
 

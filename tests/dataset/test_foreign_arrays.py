@@ -26,6 +26,7 @@ def h5ad(tmp_path):
         anndata, pandas = pytest.importorskip("anndata"), pytest.importorskip("pandas")
         obs = pandas.DataFrame(TABLE, index=TABLE["image"]).drop(columns="image")
         obs["group"] = pandas.Categorical(["é", None] * (N // 2))  # a missing one
+        obs["view"] = pandas.array([7, None] * (N // 2), "Int64")
         if form == "categories":
             obs = obs.astype("category")
         X = {"csr": VECTORS, "csc": VECTORS.tocsc()}.get(form, VECTORS.toarray())
@@ -42,10 +43,8 @@ def test_an_h5ad_file_is_read_as_anndata_wrote_it(h5ad, form):
     order = [read.columns["image"].index(name) for name in TABLE["image"]]
     assert np.array_equal(read.vectors[order], VECTORS.toarray())
     assert [read.columns["gene"][i] for i in order] == TABLE["gene"]
-    assert {(read.columns["gene"][i], read.columns["group"][i]) for i in order} == {
-        ("Dl", "é"),
-        ("ßeta", "ßeta"),
-    }
+    rows = set(zip(*(read.columns[name] for name in ("gene", "group", "view"))))
+    assert rows == {("Dl", "é", "7"), ("ßeta", "ßeta", "")}
 
 
 def external(file):
@@ -77,6 +76,10 @@ def of_shape(file):
     file["X"].attrs["shape"] = [N, 10**9]
 
 
+def of_old(file):
+    file["obs/gene"].attrs["categories"] = 1
+
+
 @pytest.mark.parametrize(
     ("form", "change", "why"),
     [
@@ -89,6 +92,7 @@ def of_shape(file):
         ("csr", changed("X/indptr", 5, 10**9), "cannot be read"),
         ("csr", changed("X/indptr", -1, 10**6), "cannot be read"),
         ("csr", of_shape, "would take"),
+        ("dense", of_old, "before 0.8"),
         ("categories", changed("obs/gene/codes", 0, 100), "cannot be read"),
     ],
 )
@@ -120,7 +124,7 @@ def test_a_file_that_unpacks_to_much_more_than_it_is_is_refused(write, tmp_path,
     write(path)
     assert path.stat().st_size < 2**20
     said = flyannot("import features T -o O", code=65, T=path, O=tmp_path / "o.h5")
-    assert "cannot be read" in said.err and not (tmp_path / "o.h5").exists()
+    assert "cannot be read: it would take" in said.err and not (tmp_path / "o.h5").exists()
 
 
 X = VECTORS.toarray()
@@ -133,7 +137,8 @@ UNFIT = {  # column, exit code, words of the answer
     ("gene", 65, "cannot be read"): [np.array([{}] * N)],
     ("gene", 2, "has no gene"): [None],
     ("stage_range", 2, "99"): [np.full(N, "99")],
-    ("image", 2, "twice"): [np.full(N, "a.png")],
+    ("image", 2, "twice"): [np.full(N, "a.png"), ["a.png", "a.png", *TABLE["image"][2:]]],
+    ("image", 2, "without a name"): [["", *TABLE["image"][1:]]],
 }
 
 
@@ -146,3 +151,15 @@ def test_what_is_no_vector_and_no_name_is_refused(unfit, values, tmp_path, flyan
     assert said.code in (2, 65) and words in said.err and "unexpected" not in said.err
     assert not (tmp_path / "o.h5").exists()
     assert not set("\x1b\x9b") & set(said.err)
+
+
+def test_rows_are_in_order_and_what_is_missing_is_empty(tmp_path):
+    """An image may be in several stage ranges; numbers and bytes are names too."""
+    gene, group = np.array([b"Dl", b"eve", b"Dl"]), np.array([np.nan, 2, np.nan])
+    columns = {"image": ["b", "a", "b"], "gene": gene, "stage_range": ["4-6", "4-6", "1-3"], "group": group}
+    np.savez(tmp_path / "t.npz", vector=[[3, 3], [2, 2], [1, 1]], **columns)
+    read = read_vectors(tmp_path / "t.npz")
+    assert read.stage_ranges == ["1-3", "4-6", "4-6"] and read.vectors[:, 0].tolist() == [1, 2, 3]
+    columns, vectors = read.of_stage_range("4-6")
+    rows = list(zip(*(columns[name] for name in ("image", "gene", "group", "view")), vectors[:, 1]))
+    assert rows == [("a", "eve", "2.0", "", 2), ("b", "Dl", "Dl", "", 3)]

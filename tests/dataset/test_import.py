@@ -213,6 +213,7 @@ x,CG7,RE2,,Fly,,1
 x,CG7,RE2,,Fly,insitu_images/img_dir_1/insitu5.jpe,0
 x,CG7,RE2,,Fly,insitu_images/img_dir_1/twice.jpe,1
 x,CG7,RE2,,Fly,insitu_images/img_dir_1/gone.jpe,1
+x,CG7,RE2,,Fly,1
 """
 
 
@@ -229,7 +230,7 @@ def test_bdgp_dumps_lie_in_the_folder_and_speak_for_themselves(flyannot, tmp_pat
     assert said.code == 0
     log = json.loads((tmp_path / "set" / "import.json").read_text())["log"]
     of_terms = (resolve.REPEATED, resolve.UNKNOWN_STAGE, resolve.NO_TERM, source_tables.BAD_ROW)
-    of_images = (resolve.NO_IMAGE, resolve.UNKNOWN_STAGE, tables.SEVERAL, tables.NOT_THERE)
+    of_images = (resolve.NO_IMAGE, of_terms[1], of_terms[3], tables.SEVERAL, tables.NOT_THERE)
     assert log["annotation rows"]["rejected"] == dict.fromkeys(of_terms, 1)
     assert log["image rows"]["rejected"] == dict.fromkeys(of_images, 1)
     images, terms = read_images(tmp_path / "set"), read_annotations(tmp_path / "set")

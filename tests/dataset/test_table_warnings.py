@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import os
 
 import pytest
 
@@ -77,21 +78,28 @@ def test_genes_that_a_spreadsheet_turned_into_dates_are_named(images_csv, caplog
     assert "column as Text" in message
 
 
-def test_missing_images_are_named_with_both_places_and_a_suggestion(images_csv, tmp_path, caplog):
+def test_missing_images_are_named_with_both_places_and_a_suggestion(
+    images_csv, tmp_path, caplog, monkeypatch
+):
     """But none that is named as Windows does, or whose name holds such a sign."""
-    for folder in ("images", "plate 1"):
+    for folder in ("images", "plate 1", "deep"):
         (tmp_path / folder).mkdir()
-    for name in ("images/a.BMP", "b.tiff", "here.png", "plate 1/a.png", "b\\c.png"):
+    for name in ("images/a.BMP", "b.tiff", "here.png", "plate 1/a.png", "b\\c.png", "deep/keep.png"):
         (tmp_path / name).touch()
-    rows = ("a.bmp", "here.png", "C:\\b.tiff", "b.tif", "gone.png", "lost.png", "plate 1\\a.png", "b\\c.png")
+    rows = ["a.bmp", "here.png", "C:\\b.tiff", "deep/lost.png", "b.tif", "deep/b.png"]
+    rows += ["plate 1\\a.png", "b\\c.png"]
     path = images_csv("image,gene,stage_range\n" + "".join(f"{name},x,4-6\n" for name in rows))
     assert [image.path.is_file() for image in read_images(path)[-2:]] == [True, True]
     (message,) = caplog.messages
     assert message == (
         'warning: images.csv: 5 images are missing: "a.bmp" (line 2; did you mean "a.BMP"?), "C:\\b.tiff" '
-        '(line 4; did you mean "b.tiff"?), "b.tif" (line 5; did you mean "b.tiff"?) and 2 more; '
+        '(line 4; did you mean "b.tiff"?), "deep/lost.png" (line 5) and 2 more; '
         f"looked for in {tmp_path} and {tmp_path}/images"
     )
+    # On a disk where capitals do not count, that one is there.
+    monkeypatch.setattr(os.path, "exists", lambda path: str(path).endswith("a.bmp"))
+    read_images(path)
+    assert ': 4 images are missing: "C:\\b.tiff" (line 4' in caplog.messages[1]
 
 
 def test_a_data_set_folder_one_level_up_or_down_is_named(tmp_path, flyannot):

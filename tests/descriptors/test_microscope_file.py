@@ -2,13 +2,21 @@
 
 import struct
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import tifffile
 from PIL import Image
 
-from flyannot.descriptors.images.address import split_address
+from flyannot.descriptors.images.address import (
+    TURNS,
+    Axis,
+    choose_plane,
+    file_of_address,
+    split_address,
+    turn_and_planes,
+)
 from flyannot.descriptors.images.picture import picture_at
 from flyannot.descriptors.images.unreadable import UnreadableImage
 from flyannot.errors import InputError
@@ -112,18 +120,6 @@ def test_a_plane_is_chosen_by_number_or_by_name_and_its_used_bits_are_its_range(
         np.testing.assert_allclose(picture_at(address, "L", planes), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("format", ["OME-TIFF", "czi", "lif"])
-def test_several_planes_are_refused_with_what_there_is(format, tmp_path):
-    path, _ = written(format, tmp_path)
-    with pytest.raises(UnreadableImage) as caught:
-        picture_at(path, "L", ("z=2",))
-    names = "1 Green, 2 Red, 3 Gray" if format == "lif" else "1 DAPI, 2 EGFP, 3 brightfield"
-    assert f"it holds several pictures: 2 z planes, 3 channels ({names})" in caught.value.message
-    assert "--plane channel=1, or of this file alone" in caught.value.fix
-    with pytest.raises(UnreadableImage, match=r"no z=3, but 2 z planes"):
-        picture_at(path, "L", ("z=3", "channel=1"))
-
-
 def test_one_picture_needs_no_choice_and_is_read_as_any_other(tmp_path):
     colours = embryo()
     Image.fromarray(colours).save(tmp_path / "plain.png")
@@ -204,6 +200,38 @@ def test_a_name_that_looks_like_an_address_is_a_file_if_it_is_there(tmp_path):
     assert split_address(tmp_path / "a#2") == (str(tmp_path / "a#2"), (), None)
     assert split_address("b.czi#scene=2#z=5#3") == ("b.czi", ("scene=2", "z=5"), 3)
     assert split_address("gene #4.png") == ("gene #4.png", (), None)
+    assert file_of_address("a/b.czi#z=5") == Path("a/b.czi")
+    turn, planes = turn_and_planes("a", ("turned=both", "z=2", "turned=left-right"))
+    assert turn == TURNS["left-right"] and planes == ("z=2",), "the later of two"
+
+
+# (how many planes an axis has, what they are called) -> what is chosen -> its number, None if it is refused.
+CHOICES = {
+    (5, ""): {"z=1": 0, "z=5": 4, "z=0": None, "z=6": None, "z=two": None, "x=1": None},
+    (1, ""): {"z=7": 0, "z=late": 0, "x=1": 0},
+    (1, "EGFP"): {"z=egfp": 0, "z=9": 0, "z=DAPI": None},
+    (3, "a A 2"): {"z=2": 2, "z=3": 2, "z=a": None},
+    (2, "a b=c"): {"z=B=c": 1},
+}
+
+
+@pytest.mark.parametrize(("size", "names"), CHOICES)
+def test_a_plane_is_named_once_or_counted_from_one(size, names):
+    axes = [Axis("time", 1), Axis("z", size, tuple(names.split()))]
+    for choice, number in CHOICES[size, names].items():
+        if number is not None:
+            assert choose_plane("a.czi", axes, [choice]) == {"time": 0, "z": number}
+            continue
+        with pytest.raises(UnreadableImage) as caught:
+            choose_plane("a.czi", axes, [choice])
+        assert axes[1].in_words() in caught.value.message and "1 time" not in caught.value.message
+        assert ("or a name" in caught.value.fix) == bool(names)
+
+
+def test_the_first_eight_names_of_an_axis_are_told():
+    words = [Axis("channel", n, ("", *"bcdefghi"[: n - 1])).in_words() for n in (2, 8, 9)]
+    eight = "1 , 2 b, 3 c, 4 d, 5 e, 6 f, 7 g, 8 h"
+    assert words == ["2 channels (1 , 2 b)", f"8 channels ({eight})", f"9 channels ({eight}, ...)"]
 
 
 @pytest.fixture

@@ -270,7 +270,7 @@ def test_atoms_come_back_from_every_format(exported, chain):
 
 
 def test_what_cannot_be_exported_is_refused_with_the_choice(chain, tmp_path, flyannot):
-    out, predictions = tmp_path / "out", chain.predictions
+    out = tmp_path / "out"
     for kind, to, why in (
         ("model", "csv", "nothing exports"),
         ("predictions", "npy", "use one of csv, tsv"),
@@ -278,13 +278,7 @@ def test_what_cannot_be_exported_is_refused_with_the_choice(chain, tmp_path, fly
     ):
         said = flyannot(f"export P --to {to} -o OUT", P=chain.kinds[kind], OUT=out)
         assert said.code == 2 and why in said.err and not out.exists()
-    out.write_text("mine")
-    line, before = "export P --to csv -o OUT", predictions.read_bytes()
-    assert flyannot(line, P=predictions, OUT=out).code == 2 and out.read_text() == "mine"
-    assert flyannot(f"{line} --force", P=predictions, OUT=out).code == 0
-    assert flyannot(f"{line} --stage-range 1-3", P=predictions, OUT=tmp_path / "b").code == 65
-    assert flyannot(f"{line} --force", P=predictions, OUT=predictions).code == 2
-    assert predictions.read_bytes() == before
+    flyannot("export P --to csv -o OUT --stage-range 1-3", P=chain.predictions, OUT=out, code=65)
 
 
 def test_the_same_file_gives_the_same_bytes(exported, chain, open_predictions, tmp_path):
@@ -313,6 +307,19 @@ def test_exported_atoms_come_in_again_and_give_the_same_features(exported, chain
     assert flyannot("verify D", **named).code == 0 and flyannot("show D", **named).code == 0
 
 
+def test_atoms_that_are_too_long_are_refused_or_scaled(chain, tmp_path, flyannot):
+    with open_stored(chain.dictionary) as stored:
+        expected = read_dictionary(stored, "4-6")
+    np.save(tmp_path / "long.npy", 3 * expected)
+    named = {"A": tmp_path / "long.npy", "X": chain.descriptors, "O": tmp_path / "d.h5"}
+    line = "import dictionary A --descriptors X -o O --stage-range 4-6"
+    assert "add --scale" in flyannot(f"{line} --lam 0.5", code=65, **named).err
+    assert "a number above 0" in flyannot(f"{line} --lam 0", code=2, **named).err
+    flyannot(f"{line} --lam 0.5 --scale", code=0, **named)
+    with open_stored(tmp_path / "d.h5", "dictionary") as stored:
+        np.testing.assert_allclose(read_dictionary(stored, "4-6"), expected, rtol=1e-6, atol=1e-7)
+
+
 def test_the_shape_says_where_the_atoms_are_unless_both_fit(rng):
     D = rng.normal(size=(5, 8)).astype("f4")
     for matrix, layout in ((D, "rows"), (D.T, "columns")):
@@ -322,42 +329,66 @@ def test_the_shape_says_where_the_atoms_are_unless_both_fit(rng):
     with pytest.raises(InputError, match="rows or columns"):
         atoms_as_rows(square, 8)
     assert np.array_equal(atoms_as_rows(square, 8, atoms_in="columns")[0], square.T)
-    for matrix, layout in ((D[:, 1:], None), (D, "columns"), (np.where(D > 1, np.nan, D), None)):
-        with pytest.raises(DataError):
+    spoilt = D.copy()
+    spoilt[2, 3] = np.inf
+    refused = (D[:, 1:], None, "length 8"), (D, "columns", "in columns"), (spoilt, None, "1 atom.* number 2")
+    for matrix, layout, why in refused:
+        with pytest.raises(DataError, match=why):
             atoms_as_rows(matrix, 8, atoms_in=layout)
-    with pytest.raises(DataError, match="norm above 1") as caught:
-        require_short_atoms(D * 100)
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    require_short_atoms(D)
+    D[3] *= 1.5
+    with pytest.raises(DataError, match="1 atom has a norm above 1, up to 1.5") as caught:
+        require_short_atoms(D)
     assert "--scale" in caught.value.fix
 
 
 def test_which_array_is_meant_is_never_guessed(tmp_path, rng):
     one, two = rng.normal(size=(2, 4, 8))
-    np.savez(tmp_path / "a.npz", first=one, second=two, text=np.array(["x"]))
+    np.savez(tmp_path / "a.npz", first=one, second=two, text=np.array([["x"]]), row=one[0], cube=one[None])
     arrays = read_matrices(tmp_path / "a.npz")
+    assert list(arrays) == ["first", "second"]
     with pytest.raises(InputError, match="first, second"):
         atoms_by_stage_range(arrays, ["4-6"])
-    assert atoms_by_stage_range(arrays, ["4-6"], variable="second")["4-6"][1] is arrays["second"]
-    savemat(tmp_path / "b.mat", {"D": one, "other": two})
-    assert np.array_equal(atoms_by_stage_range(read_matrices(tmp_path / "b.mat"), ["1-3"])["1-3"][1], one)
-    with pytest.raises(InputError, match="no array for stage range 1-3"):
-        atoms_by_stage_range({"4-6": one}, ["1-3", "4-6"])
+    for named in (arrays, arrays | {"4-6": one}):
+        assert atoms_by_stage_range(named, ["4-6"], variable="second") == {
+            "4-6": ("second", arrays["second"])
+        }
+    assert atoms_by_stage_range({"x": one}, ["1-3"]) == {"1-3": ("x", one)}
+    savemat(tmp_path / "b.mat", {"D": one, "other": two, "flags": one > 0, "cube": np.ones((2, 2, 2))})
+    arrays = read_matrices(tmp_path / "b.mat")
+    assert list(arrays) == ["D", "other"] and atoms_by_stage_range(arrays, ["1-3"])["1-3"][0] == "D"
+    named = {"4-6": one, "D_1_3": two}
+    assert atoms_by_stage_range(named, ["1-3", "4-6"]) == {"1-3": ("D_1_3", two), "4-6": ("4-6", one)}
+    with pytest.raises(InputError, match="no array for stage range 7-8"):
+        atoms_by_stage_range(named, ["1-3", "7-8"])
 
 
 def test_files_that_are_no_matrix_are_refused(tmp_path, monkeypatch):
     np.savez(tmp_path / "text.npz", a=np.array(["x"]))
     np.save(tmp_path / "pickled.npy", np.array([{}], dtype=object), allow_pickle=True)
     (tmp_path / "cut.npy").write_bytes((tmp_path / "pickled.npy").read_bytes()[:20])
-    (tmp_path / "junk.mat").write_bytes(b"MATLAB 7.3 MAT-file" + bytes(200))
-    (tmp_path / "junk.npz").write_bytes(b"PK\x03\x04")
-    for name in ("text.npz", "pickled.npy", "cut.npy", "junk.mat", "junk.npz"):
-        with pytest.raises(DataError):
+    (tmp_path / "new.mat").write_bytes(b"MATLAB 7.3 MAT-file".ljust(124) + b"\0\2IM" + bytes(200))
+    (tmp_path / "junk.npz").write_bytes(b"PK\3\4")
+    named = {
+        "text.npz": "no matrix",
+        "pickled.npy": "cannot be",
+        "cut.npy": "cannot be",
+        "new.mat": "version 7.3",
+    }
+    for name, why in (named | {"junk.npz": "cannot be"}).items():
+        with pytest.raises(DataError, match=why):
             read_matrices(tmp_path / name)
     (tmp_path / "a.txt").touch()
-    for name in ("absent.npy", "a.txt"):
-        with pytest.raises(InputError):
+    for name, why in (("absent.npy", "no such file"), ("a.txt", "ends in none of .npy, .npz, .mat")):
+        with pytest.raises(InputError, match=why):
             read_matrices(tmp_path / name)
     np.savez_compressed(tmp_path / "big.npz", D=np.zeros((100, 100)))
-    monkeypatch.setattr("flyannot.dataset.importers.vectors._MOST_BYTES", 1000)
+    savemat(tmp_path / "big.mat", {"D": np.zeros((10, 100))}, do_compression=True)
+    monkeypatch.setattr("flyannot.dataset.importers.vectors._MOST_BYTES", 7999)
     monkeypatch.setattr(np.lib.npyio.NpzFile, "__getitem__", None)  # refused unread
-    with pytest.raises(DataError, match="would take"):
-        read_matrices(tmp_path / "big.npz")
+    for name in ("big.npz", "big.mat"):
+        with pytest.raises(DataError, match="would take"):
+            read_matrices(tmp_path / name)
+    monkeypatch.setattr("flyannot.dataset.importers.vectors._MOST_BYTES", 8000)
+    assert read_matrices(tmp_path / "big.mat")["D"].shape == (10, 100)

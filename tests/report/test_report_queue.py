@@ -11,7 +11,7 @@ from flyannot.dataset.folder import read_annotations, write_annotations_csv
 from flyannot.errors import DataError
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, GroupEntry, TermEntry
 from flyannot.report.page import Review
-from flyannot.report.queue import CHECK, LOOK, Queue, queue_in_words
+from flyannot.report.queue import CHECK, LOOK, Queue
 from flyannot.report.run_folder import open_run
 from flyannot.runtime.tables import write_table
 from flyannot.scores.curation import information_of_verdict
@@ -84,15 +84,6 @@ def queue(flyannot, half_curated, tmp_path):
     """The queue of that run: what was said, and its rows."""
     said = flyannot("queue R -o Q", R=half_curated[0].folder, Q=tmp_path / "queue.csv")
     return said, rows_of_csv(tmp_path / "queue.csv")
-
-
-def test_one_term_of_one_group_is_counted_as_one():
-    for n, said in (
-        (1, "1 term of 1 group to look at first, 1 curated term to check"),
-        (2, "2 terms of 2 groups to look at first, 2 curated terms to check"),
-    ):
-        rows = [(queue, f"gene{g}", "", "4-6", "pole cell") for queue in (LOOK, CHECK) for g in range(n)]
-        assert queue_in_words(rows) == said
 
 
 def test_the_queue_of_a_run_asks_of_genes_that_nobody_curated_and_doubts_the_others(queue, half_curated):

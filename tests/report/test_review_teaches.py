@@ -1,9 +1,7 @@
 """The whole way of a curator, in a browser: from the page of a run to a model that learned from it.
 
-On synthetic embryos, and on FlyExpress's where they are at hand.  Skipped where no browser can be driven.
+Skipped where no browser can be driven.
 """
-
-import pytest
 
 from flyannot.classifiers.model import PER_TERM
 from flyannot.dataset.corrections import read_corrections
@@ -12,7 +10,6 @@ from flyannot.store.reading import open_stored
 from tests.report.browser import downloaded, shown
 from tests.report.pages_read import index_of
 from tests.report.small_pages import write_record_with
-from tests.small_embryos import Chain
 
 
 def statuses(page, gene, stage_range):
@@ -97,32 +94,3 @@ def test_what_is_reviewed_on_the_page_of_a_run_teaches(browser, run, page, flyan
     assert flyannot("report R", R=copy.folder).code == 0
     assert "corrections.csv is not there any more" in new.read_text(encoding="utf-8")
     assert status("accept") == "new"
-
-
-_SMALL = (
-    "--set extract.stride-px=16 --set learn-dict.n-atoms=64 --set learn-dict.n-epochs=2 "
-    "--set classify.inner-folds=2"
-)
-
-
-def test_what_is_reviewed_on_the_page_of_flyexpress_teaches(browser, flyannot, shared_data, tmp_path):
-    """Seven genes, photographed: what the model said of a gene without terms is accepted, and counts."""
-    data_set, out = shared_data / "flyexpress", Chain(tmp_path / "results")
-    if not data_set.is_dir():
-        pytest.skip("the images of FlyExpress are not at hand")
-    told = flyannot(f"run configs/flyexpress.toml --data-set D --output R {_SMALL}", D=data_set, R=out.folder)
-    assert told.code in (0, 1), told.err  # seven genes are too few to score
-    page = out.folder / "report.html"
-    wanted = {"reject": "agreed", "accept": "predicted", "unsure": "agreed"}
-    corrections, chosen = reviewed(browser, page, wanted, tmp_path)
-    stage = {one.verdict: one.stage_range for one in read_corrections([corrections])}
-    with open_stored(out.model) as stored:
-        digest, before = stored.digest, {s: n_positive(stored, s) for s in stage.values()}
-    line = f"run configs/flyexpress.toml --data-set D --output R --corrections C {_SMALL}"
-    said = flyannot(line, D=data_set, R=out.folder, C=corrections)
-    assert "reviewed terms: 1 added (" in said.err and "up to date" in said.err, said.err
-    with open_stored(out.model) as stored:
-        assert stored.digest != digest
-        gene, term = chosen["accept"]
-        assert n_positive(stored, stage["accept"])[term] == before[stage["accept"]][term] + 1
-    assert statuses(page, gene, stage["accept"])[term] == "agreed"

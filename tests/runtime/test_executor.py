@@ -48,7 +48,6 @@ def threads_of_worker(_):
     """(BLAS threads, numba threads, cv2 threads, whether Ctrl-C is ignored)."""
     import cv2
     import numba
-    import numpy as np
     from threadpoolctl import threadpool_info
 
     np.ones((4, 4)) @ np.ones((4, 4))
@@ -118,16 +117,6 @@ def test_items_are_told_of_while_a_task_goes_on(workers, tmp_path):
     assert mark.exists() and 0 < max(told) <= n
 
 
-def twice(array):
-    return 2 * array
-
-
-def test_arrays_come_and_go(workers, rng):
-    arrays = [rng.normal(size=(200, 300)) for _ in range(3)]
-    for array, found in zip(arrays, workers.run_all(twice, arrays), strict=True):
-        assert np.array_equal(found, 2 * array)
-
-
 def test_a_killed_worker_costs_one_more_try(tmp_path):
     folders = [tmp_path / name for name in "abc"]
     for folder in folders[1:]:
@@ -155,12 +144,6 @@ def test_what_kills_its_worker_twice_is_named_whatever_ran_beside_it():
     with pytest.raises(FlyannotError, match="of task 3 were killed twice"):
         run_all(die_unless_told, tasks, jobs=3, on_done=done.append, name=lambda task: f"task {task[0]}")
     assert 3 not in done and len(done) == len(set(done))
-
-
-def test_tasks_that_saw_a_worker_killed_are_tried_one_at_a_time():
-    waiting, kills = [0, 1, 2, 3], Counter([0, 1])
-    assert list(executor._next(waiting, [], kills, 3)) == [0, 2, 3] and waiting == [1]
-    assert list(executor._next(waiting, [2, 3], kills, 3)) == [1]
 
 
 def test_a_worker_has_one_thread_and_leaves_ctrl_c_to_its_parent(cluster_workers):

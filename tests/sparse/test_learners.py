@@ -7,7 +7,6 @@ import pytest
 
 from flyannot.cli.shared.option_table import option_table
 from flyannot.errors import InputError
-from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.objective import objective
@@ -104,14 +103,6 @@ def test_atoms_stay_in_the_unit_ball_and_feel_it(way, dtype, rng):
         norms = np.linalg.norm(np.asarray(learner.D, np.float64), axis=1)
         assert norms.max() <= 1 + (2e-6 if dtype == np.float32 else 1e-12)
         assert norms.max() > 0.999
-
-
-@EVERY_WAY
-def test_the_objective_falls(way, rng):
-    X, D = samples_and_atoms(600, rng, np.float32)
-    before = objective(X, D, CODERS["cd"](X, D, LAM), LAM).mean()
-    values = [record.objective for record in run(make(way, D, len(X)), X, 6)]
-    assert values[0] < before and values[-1] < values[0]
 
 
 @EVERY_WAY

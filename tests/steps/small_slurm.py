@@ -79,15 +79,8 @@ def small_slurm(folder):
             running.append(subprocess.Popen(bound, **options, process_group=0))
 
     try:
-        files = {
-            "socket": "socket",
-            "key-file": "key",
-            "pid-file": "pid",
-            "log-file": "log",
-            "seed-file": "seed",
-        }
-        files = [f"--{option}={folder}/munge.{name}" for option, name in files.items()]
-        start("munged", "--foreground", "--force", *files)
+        files = [f"--{name}-file={folder}/munge.{name}" for name in ("key", "pid", "log", "seed")]
+        start("munged", "--foreground", "--force", f"--socket={folder}/munge.socket", *files)
         _wait_for_start((folder / "munge.socket").exists, folder)
         start("slurmctld", "-D", "-i", "-f", str(folder / "slurm.conf"))
         start("slurmd", "-D", "-N", host, "-f", str(folder / "slurm.conf"))

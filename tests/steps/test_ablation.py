@@ -48,10 +48,8 @@ def ablation(tmp_path):
 
 def test_rows_share_what_they_have_in_common_and_each_has_a_line(flyannot, ablation, chain, tmp_path):
     """Files are named by the options that they follow from: seen from what the rows make."""
-    line, named = (
-        "ablate A --data-set E --output O",
-        {"A": ablation, "E": chain.embryos, "O": tmp_path / "out"},
-    )
+    line = "ablate A --data-set E --output O"
+    named = {"A": ablation, "E": chain.embryos, "O": tmp_path / "out"}
     said = flyannot(line, **named, code=0)
     assert [text.split("  ")[0] for text in said.out.splitlines()[2:]] == ["pixels", "plain", "grid"]
     again = flyannot(line, **named)

@@ -66,16 +66,6 @@ def test_how_descriptors_are_cut_into_files_does_not_matter(chain, in_parts, tmp
     assert_same_atoms(tmp_path / "d.h5", in_parts)
 
 
-def test_the_objective_is_near_that_of_learning_in_memory(chain, in_parts, tmp_path):
-    options = LearnOptions(n_atoms=12, n_epochs=3, learner_option=QUICK)
-    make(chain.task("dictionary", tmp_path / "d.h5", options=options))
-    ours, in_memory = (
-        {row["stage_range"]: float(row["objective"]) for row in rows_of_csv(path.with_suffix(".trace.csv"))}
-        for path in (in_parts, tmp_path / "d.h5")
-    )  # of the last epoch
-    assert all(ours[stage_range] < 1.05 * in_memory[stage_range] for stage_range in STAGE_RANGES)
-
-
 def test_patch_blocks_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
     with open_stored(chain.descriptors) as whole:
         blocks = patch_blocks_of([whole], STAGE_RANGES)

@@ -19,6 +19,7 @@ from flyannot.steps.options import AnnotateOptions, EvaluateOptions
 from flyannot.steps.train import train_task
 from flyannot.store.reading import open_stored
 from tests.small_embryos import CLASSIFY, STAGE_RANGES, make
+from tests.store.test_hostile_files import flipped
 
 CONFIDENCE = {"auc_interval", "brier", "ece"}
 METRICS = {"auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1"}
@@ -114,17 +115,6 @@ def test_a_held_out_test_knows_that_its_genes_are_new(chain, tmp_path):
     assert unknown and all(row["auc"] is None for row in unknown)
 
 
-def test_genes_without_images_get_one_line(own_chain, caplog):
-    with open(own_chain.annotations, "a") as table:
-        table.write("nobody,4-6,gap\nnobody else,4-6,gap\nnobody,7-8,gap\n")
-    notes = scores(own_chain, n_folds=2)["notes"]
-    note = "annotated genes without an image: 2 in 4-6 (nobody, nobody else)"
-    assert notes[1:] == [note]
-    with caplog.at_level("INFO"):
-        make(own_chain.task("model"), force=True)
-    assert f"note: {note}" in caplog.messages
-
-
 def test_shuffled_terms_score_one_half(own_chain, rng):
     """Genes swap their terms as a whole: what is left to find is chance."""
     head, *rows = own_chain.annotations.read_text().splitlines()
@@ -155,9 +145,7 @@ def test_a_flipped_bit_in_a_file_of_scores_is_found(chain, tmp_path, rng, trials
     make(task)
     good = path.read_bytes()
     for at in rng.integers(0, len(good), trials(60)):
-        spoiled = bytearray(good)
-        spoiled[at] ^= 1 << rng.integers(7)
-        path.write_bytes(spoiled)
+        path.write_bytes(flipped(good, at, 1 << rng.integers(7)))
         try:
             found = read_scores(path)
         except DataError as error:

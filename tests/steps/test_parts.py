@@ -110,18 +110,19 @@ def test_parts_divided_among_jobs_are_disjoint_complete_and_even(n_parts, count)
     assert max(sizes) - min(sizes) <= 1
 
 
-@pytest.fixture(scope="module")
-def halves(chain, tmp_path_factory):
-    """Descriptors of the genes of each half, and the features pooled from them."""
+@pytest.fixture(scope="module", params=["gene", "stage_range"])
+def halves(chain, tmp_path_factory, request):
+    """Descriptors of the genes, or stage ranges, of each half, and the features pooled from them."""
     folder, images = tmp_path_factory.mktemp("halves"), read_images(chain.embryos)
-    genes = sorted({image.gene for image in images})
+    every = sorted({getattr(image, request.param) for image in images})
     descriptors, features = [], []
-    for number, half in enumerate((genes[:12], genes[12:])):
+    for number, half in enumerate((every[: len(every) // 2], every[len(every) // 2 :])):
         descriptors.append(folder / f"descriptors-{number}.h5")
         features.append(folder / f"features-{number}.h5")
-        of_half = [image for image in images if image.gene in half]
+        of_half = [image for image in images if getattr(image, request.param) in half]
         make(chain.task("descriptors", descriptors[-1], images=of_half))
-        make(pool_task([descriptors[-1]], chain.dictionary, features[-1], POOL))
+        stage_ranges = sorted({image.stage_range for image in of_half})
+        make(pool_task([descriptors[-1]], chain.dictionary, features[-1], POOL, stage_ranges=stage_ranges))
     return descriptors, features
 
 
@@ -130,24 +131,13 @@ def test_files_of_one_kind_count_as_one(chain, halves, tmp_path):
     descriptors, features = halves
     make(learn_task(descriptors, tmp_path / "dictionary.h5", LEARN))
     assert_same(tmp_path / "dictionary.h5", chain.dictionary)
-    make(train_task(features, chain.annotations, tmp_path / "m.h5", CLASSIFY))
-    assert_same(tmp_path / "m.h5", chain.model)
-
-
-def test_stage_ranges_apart_are_files_of_one_kind_too(chain, tmp_path):
-    descriptors, features = ([tmp_path / f"{x}-{s}.h5" for s in ("11-12", "4-6")] for x in "df")
-    for s, x, f in zip(("11-12", "4-6"), descriptors, features):
-        images = [image for image in read_images(chain.embryos) if image.stage_range == s]
-        make(chain.task("descriptors", x, images=images))
-        make(chain.task("features", f, stage_ranges=[s]))
-    make(learn_task(descriptors, tmp_path / "d.h5", LEARN))
-    assert_same(tmp_path / "d.h5", chain.dictionary)
-    make(pool_task(descriptors, tmp_path / "d.h5", tmp_path / "f.h5", POOL))
+    make(pool_task(descriptors, chain.dictionary, tmp_path / "f.h5", POOL))
     assert_same(tmp_path / "f.h5", chain.features)
     make(train_task(features, chain.annotations, tmp_path / "m.h5", CLASSIFY))
     assert_same(tmp_path / "m.h5", chain.model)
 
 
+@pytest.mark.parametrize("halves", ["gene"], indirect=True)
 def test_features_pooled_with_different_dictionaries_are_refused(chain, halves, tmp_path):
     descriptors, features = halves
     make(learn_task(descriptors[:1], tmp_path / "d.h5", LEARN))

@@ -34,6 +34,7 @@ from flyannot.store.features import read_features
 from flyannot.store.header import content_digest
 from flyannot.store.reading import open_stored, verify_stored
 from tests.small_embryos import CLASSIFY, EXTRACT, KINDS, LEARN, POOL, STAGE_RANGES, make, rows_of_csv
+from tests.store.test_hostile_files import flipped
 
 
 def stamp(path):
@@ -335,9 +336,7 @@ def test_a_damaged_input_is_named_and_nothing_is_written(own_chain, tmp_path, da
     path = own_chain.kinds[damaged]
     with h5py.File(path) as file:
         at = file[name].id.get_chunk_info(0).byte_offset
-    spoiled = bytearray(path.read_bytes())
-    spoiled[at + 3] ^= 1
-    path.write_bytes(spoiled)
+    path.write_bytes(flipped(path.read_bytes(), at + 3))
     with pytest.raises(DataError, match=f"{path}.*{name} cannot be read") as caught:
         make(own_chain.task(made, tmp_path / "out.h5"), jobs=jobs)
     assert caught.value.exit_code == 65 and not (tmp_path / "out.h5").exists()

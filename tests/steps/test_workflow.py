@@ -190,14 +190,10 @@ def test_steps_and_parts_in_any_order_make_the_files_of_a_run(flyannot, place):
         assert (results / name).read_bytes() == (whole / name).read_bytes(), name
 
 
-def test_a_part_takes_up_what_was_made_of_it(flyannot, place):
+def test_a_part_of_a_job_that_was_killed_is_no_hindrance(flyannot, place):
     parts = place / "results" / ".descriptors.h5.parts"
-    made = []
-    for _ in range(2):
-        flyannot("run c.toml --step extract --part 1/2", code=0)
-        made.append({path: path.stat().st_mtime_ns for path in parts.iterdir()})
-    assert made[0] == made[1] and len(made[0]) == 1
-    parts.with_name(".descriptors.h5.1-of-2.lock").touch()  # of a job that was killed
+    flyannot("run c.toml --step extract --part 1/2", code=0)
+    parts.with_name(".descriptors.h5.1-of-2.lock").touch()
     flyannot("run c.toml --step extract", code=0)  # the other part is made here
     assert (place / "results" / "descriptors.h5").exists() and not list(parts.parent.glob(".*"))
 

@@ -1,6 +1,7 @@
 """Writers and readers of every kind are mirror images, and the same contents are the same bytes."""
 
 import errno
+from itertools import pairwise
 
 import h5py
 import numpy as np
@@ -9,7 +10,6 @@ import pytest
 from flyannot.descriptors.extract import DescribedPatches
 from flyannot.errors import DataError, InputError, WriteError
 from flyannot.features.pooling import Pooled
-from flyannot.runtime.digest import digest_of_json
 from flyannot.sparse.fit import EpochRecord
 from flyannot.store import concatenation, model, reading
 from flyannot.store.concatenation import closed_file, concatenate
@@ -277,11 +277,6 @@ def test_an_upgrade_of_the_program_orphans_no_file(tmp_path):
     assert difference_of_headers(path, header("features")) == ""
 
 
-def test_the_order_of_keys_is_no_difference():
-    assert digest_of_json({"a": 1, "b": [2]}) == digest_of_json({"b": [2], "a": 1})
-    assert digest_of_json({"a": 1}) != digest_of_json({"a": 2})
-
-
 def test_a_difference_is_told_in_words(tmp_path):
     path = write(tmp_path / "f.h5", "features")
     other = Header("features", OPTIONS | {"pool": {"grid": [[2, 4]]}}, {"descriptors": ["cd" * 32]}, 4)
@@ -373,7 +368,8 @@ def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path):
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_every_kind_can_be_shown(tmp_path, kind):
     text = describe_file(write(tmp_path / "f.h5", kind))
-    assert kind in text.splitlines()[0] and "skipped  x.png: cut short" in text
+    assert kind in text.splitlines()[0] and reading.kind_claimed(tmp_path / "f.h5") == kind
+    assert "skipped  x.png: cut short" in text
     assert text.index("\n4-6\n") < text.index("\n11-12\n")
     for name in SCHEMAS[kind]:
         assert f"  {name} " in text
@@ -401,11 +397,18 @@ def test_blocks_hold_every_image_once_and_no_more_bytes_than_they_may(
         write_descriptors(file, "4-6", columns(8), mine)
     monkeypatch.setattr(reading, "_BLOCK_BYTES", block_bytes)
     with open_stored(tmp_path / "f.h5") as stored:
-        blocks = list(stored.blocks_of_images("4-6"))
-    same(np.concatenate([block[0] for block in blocks]), np.concatenate([one.descriptors for one in mine]))
-    sizes = {len(one.descriptors) for one in mine}
-    for block in blocks:
-        assert sum(part.nbytes for part in block) <= block_bytes or len(block[0]) in sizes
+        blocks, unverified = (list(stored.blocks_of_images("4-6", verified=yes)) for yes in (True, False))
+        rows, told = list(stored.blocks_of_rows("4-6", "descriptors", slice(3, 9))), []
+        verify_stored(stored.path, lambda *n: told.append(n))
+    whole = np.concatenate([one.descriptors for one in mine])
+    same(unverified, blocks)
+    same(np.concatenate([block[0] for block in blocks]), whole)
+    same(np.concatenate(rows), whole[:, 3:9])
+    assert {len(block) for block in rows[:-1]} <= {max(1, block_bytes // 128)}
+    assert told == sorted(told) and (told[0], told[-1]) == ((0, 79, "row"), (79, 79, "row"))
+    sizes, n_bytes = [len(one.descriptors) for one in mine], [sum(p.nbytes for p in b) for b in blocks]
+    assert all(n <= block_bytes or len(block[0]) in sizes for n, block in zip(n_bytes, blocks))
+    assert all(n + next_one > block_bytes for n, next_one in pairwise(n_bytes)), "nor fewer than they may"
 
 
 # --- HDF5 over a file whose writes fail: no crash, and the error of the system comes out ---
