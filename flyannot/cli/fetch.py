@@ -4,7 +4,6 @@ import click
 
 from flyannot.cli.shared.options import OUT_FOLDER, Command, execution_of, finish, log, say, takes
 from flyannot.dataset.bdgp_site import FetchOptions
-from flyannot.errors import InputError
 
 
 @click.command("fetch", cls=Command)
@@ -22,13 +21,8 @@ def command(source, folder, options, dry_run):
     Example:
         flyannot fetch bdgp -o bdgp-files --genes Dl,eve --stage-range 4-6
     """
-    try:
-        from flyannot.steps.fetch import fetch_bdgp
-    except ImportError as error:
-        raise InputError(
-            f"fetching needs a package that is not installed: {error.name}",
-            fix="pip install 'flyannot[fetch]'",
-        ) from None
+    from flyannot.steps.fetch import fetch_bdgp
+
     outcome = fetch_bdgp(folder, options, execution_of(), dry_run=dry_run)
     if dry_run:
         say(outcome.summary)

@@ -23,7 +23,7 @@ FILES = {kind: f"{name}.gz" for kind, name in DUMPS.items()}
 MANIFEST = "manifest.csv"
 MOST_BYTES_OF_IMAGE = 50_000_000
 MOST_BYTES_OF_TABLE = 500_000_000
-_TABLE_PLACE, _IMAGE_PLACE = "insitu-mysql-dump/", "insitu_image_storage/"
+_TABLE_PLACE, _IMAGE_PLACE, _THUMBNAILS = "insitu-mysql-dump/", "insitu_image_storage/", "thumbnails/"
 _MANIFEST_COLUMNS = ("file", "bytes", "sha256", "url")
 _PICTURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM", b"GIF8", b"II*\0", b"MM\0*")
 _STEP = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
@@ -46,10 +46,11 @@ class FetchOptions(Options):
         (), Several(StageRange()), "Only images of this stage range (repeatable).", stands_for="all"
     )
     max_images: int | None = option(None, Count(), "At most this many images.", stands_for="all")
-    refresh: bool = option(False, Flag(), "Fetch the tables again even if they are there.")
+    thumbnails: bool = option(False, Flag(), "The site's small copies of the images.")
+    refresh: bool = option(False, Flag(), "Fetch the tables again even if they are there.", in_header=False)
     base_url: str = option("https://insitu.fruitfly.org/", Text(), "The site's address.")
-    connections: int = option(2, Count(most=4), "Requests at a time.")
-    pause: float = option(0.5, Real(least=0), "Seconds between the starts of two requests.")
+    connections: int = option(2, Count(most=4), "Requests at a time.", in_header=False)
+    pause: float = option(0.5, Real(least=0), "Seconds between the starts of two requests.", in_header=False)
 
 
 @dataclass(frozen=True)
@@ -79,11 +80,12 @@ def gene_names(values):
     return [name.strip() for name in names if name.strip()]
 
 
-def plan_images(annotations, images, *, genes=(), stage_ranges=(), most=None):
+def plan_images(annotations, images, *, genes=(), stage_ranges=(), most=None, thumbnails=False):
     """The FetchPlan of the images that the dumps name for some genes and stage ranges; empty means all.
 
     `annotations` and `images` are the paths of the dumps, `genes` symbols, CG or FlyBase numbers; no more
-    than `most` images are taken, None for all.  InputError if a gene is unknown or its name unclear.
+    than `most` images are taken, None for all.  Thumbnails lie below a folder of their own, as on the site.
+    InputError if a gene is unknown or its name unclear.
     """
     log, known = ImportLog(), Genes()
     rows = TABLES.rows("images", images, log)
@@ -109,7 +111,8 @@ def plan_images(annotations, images, *, genes=(), stage_ranges=(), most=None):
     for name in chosen & {str(folder) for path in chosen for folder in PurePosixPath(path).parents}:
         chosen.remove(name)
         refused[name] = "other images lie in a folder of that name"
-    return FetchPlan(sorted(chosen)[:most], list(refused.items()), len(gene_ids))
+    names = [_THUMBNAILS + name if thumbnails else name for name in sorted(chosen)[:most]]
+    return FetchPlan(names, list(refused.items()), len(gene_ids))
 
 
 def _id_of_name(known, name):

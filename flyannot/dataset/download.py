@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-import httpx
-
 from flyannot import __version__
 from flyannot.runtime.atomic_file import locked_output, replacing_file
+from flyannot.runtime.environment import optional_package
 
 log = logging.getLogger("flyannot")
+httpx = optional_package("httpx", "fetch", "fetching needs")
 _TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
 _ASKING_TO_WAIT = {429, 503}
 _WORTH_REPORTING_S = 1.0

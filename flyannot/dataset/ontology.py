@@ -30,7 +30,6 @@ _FIX = "name an OBO file, such as fbbt.obo or fbdv.obo from FlyBase"
 _TABLES = (".csv", ".tsv", ".xlsx")
 _COLUMNS = ("term",), ("id", "stage_range")
 _COLUMNS_OF_BGEE = ("bgdp_term",), ("fbbt_id", "#stage_name")  # BDGP_terms_to_FBbt_terms.tsv
-_NO_ID = "none"
 
 # How FBbt spells what BDGP calls otherwise: each is tried, alone and after those above it.
 _RESPELT = (
@@ -210,7 +209,7 @@ def _read_given(path):
         if stage_range is None:
             raise InputError(f'{path}, line {line}: unknown stage range "{stage}"', fix="write it as 4-6")
         try:
-            entry_id = "" if text in ("", _NO_ID) else _id_in(text)
+            entry_id = "" if text in ("", "none") else _id_in(text)
         except ValueError as error:
             raise InputError(f"{path}, line {line}: {error}", fix="write it as FBbt:00005304") from None
         if given.setdefault((term, stage_range), entry_id) != entry_id:

@@ -6,6 +6,7 @@ configurations, `docs/commands.md` and the report find it there.
 """
 
 from flyannot.classifiers.options import TrainOptions
+from flyannot.dataset.bdgp_site import FetchOptions
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.options import PoolOptions
@@ -19,6 +20,7 @@ STEPS = Registry(
     "step",
     {
         "synthesize": f"{_HERE}:SYNTHESIZE",
+        "fetch": f"{_HERE}:FETCH",
         "extract": f"{_HERE}:EXTRACT",
         "learn-dict": f"{_HERE}:LEARN_DICT",
         "pool": f"{_HERE}:POOL",
@@ -37,6 +39,15 @@ SYNTHESIZE = Step(
     task="flyannot.steps.synthesize:task_of_step",
     cost="flyannot.steps.runs.costs:cost_of_synthesize",
     command="flyannot.cli.synthesize:command",
+)
+
+FETCH = Step(
+    name="fetch",
+    about="Published images and tables from their site; in a run, the data set of them too.",
+    options=FetchOptions,
+    makes="",
+    task="flyannot.steps.fetch:task_of_step",
+    command="flyannot.cli.fetch:command",
 )
 
 EXTRACT = Step(

@@ -1,6 +1,8 @@
-"""BDGP's dumps and images to a folder, ready for `import bdgp`."""
+"""BDGP's dumps and images to a folder, ready for `import bdgp`; as a step of a run, imported too."""
 
+import json
 import logging
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
@@ -10,14 +12,41 @@ from pathlib import Path
 from flyannot.dataset import bdgp_site
 from flyannot.dataset.bdgp_site import FILES, Manifest, url_of_file
 from flyannot.dataset.download import Downloader, DownloadFailed, RetryPolicy, ServerBusy
+from flyannot.dataset.importers.bdgp import BDGP
+from flyannot.dataset.importers.import_log import text_of_summary
 from flyannot.errors import FlyannotError
-from flyannot.runtime.atomic_file import locked_output
+from flyannot.runtime.atomic_file import holds_text, locked_output, write_text
 from flyannot.runtime.wording import pluralise
-from flyannot.steps.engine.task import Outcome
+from flyannot.steps.engine.task import Execution, Outcome, Task
 
 log = logging.getLogger("flyannot")
+RECORD = "fetched.json"  # in the data set: what was asked for
 _SAMPLED = 5  # images whose size is asked for, for the estimate
 _SILENT = 8  # images in a row without any answer: the site is down
+
+
+def task_of_step(asked):
+    """The `flyannot.steps.engine.task.Task` of what a `flyannot.steps.engine.step.Asked` asks for: a data set
+    of all images that `fetch_bdgp` left in the folder NAME-files beside it."""
+    folder, options = asked.out, asked.options
+    files, record = folder.with_name(f"{folder.name}-files"), folder / RECORD
+    wanted = json.dumps(options.as_header(), indent=2) + "\n"
+
+    def why():
+        if not (folder / "images.csv").exists():
+            return "it is not there yet"
+        is_same = holds_text(record, wanted) and not options.refresh
+        return "" if is_same else "these images were fetched with other options, or are to be fetched anew"
+
+    def make(execution):
+        fetched = fetch_bdgp(files, options, execution)
+        copies = BDGP.options(copy=sys.platform == "win32")  # where links are for few
+        summary = BDGP.run([str(files)], folder, copies, force=execution.force)
+        write_text(record, wanted)
+        return Outcome(folder, True, f"{fetched.summary}\n{text_of_summary(summary)}", fetched.failures)
+
+    estimate = partial(fetch_bdgp, files, options, Execution(), dry_run=True)
+    return Task(folder, why, make, is_replaced=True, is_locked=False, estimate=lambda: estimate().summary)
 
 
 def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
@@ -94,6 +123,7 @@ class _Fetch:
             genes=bdgp_site.gene_names(self._options.genes),
             stage_ranges=self._options.stage_range,
             most=self._options.max_images,
+            thumbnails=self._options.thumbnails,
         )
 
     def _missing(self, plan):

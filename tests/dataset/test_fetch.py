@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import io
-import json
 import signal
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from flyannot.dataset import bdgp_site
 from flyannot.dataset.bdgp_site import FetchOptions, plan_images
 from flyannot.dataset.download import RateLimiter, RetryPolicy, Stopped, seconds_asked_for
 from flyannot.errors import FlyannotError, InputError
+from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps import fetch as steps_fetch
 from flyannot.steps.engine.task import Execution
 from flyannot.steps.fetch import fetch_bdgp
@@ -272,7 +272,7 @@ def test_genes_and_stage_ranges_choose_the_images(server, tmp_path):
         assert "case" in caught.value.fix
 
 
-def test_the_command_fetches_and_its_folder_can_be_imported(server, tmp_path, flyannot):
+def test_the_command_fetches_and_lists_what_cannot_be_had(server, tmp_path, flyannot):
     names = serve(server, 6)
     server.files.pop(place_of("img_dir_2/insitu5.jpe"))
     out = tmp_path / "files"
@@ -288,8 +288,6 @@ def test_the_command_fetches_and_its_folder_can_be_imported(server, tmp_path, fl
     assert said.code == 2 and 'no gene "dl"' in said.err
     said = flyannot(f"{line} --genes Dl --stage-range 4-6 --dry-run", **named)
     assert said.code == 0 and "1 image of 1 gene, 0 of them to fetch" in said.out
-    assert flyannot("import bdgp OUT -o SET", SET=tmp_path / "set", **named).code == 0
-    assert json.loads((tmp_path / "set" / "import.json").read_text())["log"]["images"]["taken"] == 5
 
 
 def test_a_missing_package_is_one_line_with_the_command(tmp_path, monkeypatch, flyannot):
@@ -298,3 +296,40 @@ def test_a_missing_package_is_one_line_with_the_command(tmp_path, monkeypatch, f
     monkeypatch.setitem(sys.modules, "httpx", None)
     said = flyannot("fetch bdgp -o OUT", OUT=tmp_path / "out")
     assert said.code == 2 and "pip install 'flyannot[fetch]'" in said.err and not (tmp_path / "out").exists()
+
+
+def test_one_command_fetches_imports_and_ends_with_the_page(server, chain, tmp_path, flyannot):
+    """Synthetic pictures as BDGP lists them: every second one inverted, one a part, one that is not there."""
+    rows, tables = rows_of_csv(chain.embryos / "images.csv"), {"annot": "", "images": ""}
+    for row in rows_of_csv(chain.annotations):
+        number, stage = row["gene"][3:], STAGE_RANGES.index(row["stage_range"]) + 1
+        tables["annot"] += f"CG{number},{row['gene']},FBgn0000{number},{stage},{row['term']}\n"
+    for i, row in enumerate(rows):
+        number, stage = row["gene"][3:], STAGE_RANGES.index(row["stage_range"]) + 1
+        tables["images"] += (
+            f"CG{number},{row['gene']},{row['gene']},FBgn0000{number},SD1,img_dir_1/insitu{i}.jpe,{stage},"
+            f"lateral,{'' if i % 2 else 'AP_inverted'},{'high' if i == 5 else 'low'}\n"
+        )
+        if row is not rows[-1]:
+            file = io.BytesIO()
+            Image.open(chain.embryos / row["image"]).save(file, "jpeg")
+            server.files[place_of(f"thumbnails/img_dir_1/insitu{i}.jpe")] = file.getvalue()
+    for name, text in tables.items():
+        server.files[f"/insitu-mysql-dump/insitu_{name}.csv.gz"] = gzip.compress(text.encode())
+    named = {"D": tmp_path / "embryos", "OUT": tmp_path / "out"}
+    small = "fetch.pause=0 extract.stride-px=32 learn-dict.n-atoms=8 train.min-groups=2 evaluate.folds=2"
+    settings = " --set ".join(["", f"fetch.base-url={server.url}", "run.jobs=1", *small.split()])
+    line = f"run configs/bdgp.toml --data-set D --output OUT{settings}"
+    said = flyannot(f"{line} --dry-run", **named)
+    assert f"{len(rows) - 1} images of" in said.err and "MB" in said.err and not named["D"].exists()
+    said = flyannot(line, **named)
+    failures = (named["OUT"] / "failures.csv").read_text()
+    assert said.code == 3 and f"insitu{len(rows) - 1}.jpe,answer 404" in failures
+    taken = rows_of_csv(named["D"] / "images.csv")
+    assert [row["gene"] for row in taken] == [row["gene"] for row in [*rows[:5], *rows[6:-1]]]
+    assert [row["turned"] for row in taken[:4]] == ["left-right", "", "left-right", ""]
+    assert "at high magnification" in (named["D"] / "rejected.csv").read_text()
+    server.requests.clear()
+    assert "the report is" in flyannot(line, **named).err and not server.requests
+    line += " --set fetch.stage-range=4-6 --dry-run"
+    assert "fetched with other options" in flyannot(line, **named).err

@@ -1,6 +1,5 @@
 """Laws of importing published tables: every row is taken or dropped with a reason; no gene is guessed."""
 
-import csv
 import gzip
 import json
 from collections import Counter
@@ -196,7 +195,7 @@ def test_a_gene_is_named_by_number_symbol_or_cg_and_never_by_another_case():
         genes.named("Dl")
 
 
-ANNOT = '''CG3619,Dl,FBgn0000463,2,gap
+ANNOT = b'''CG3619,Dl,FBgn0000463,2,gap
 CG3619,Dl,FBgn0000463,2,gap
 Dl,CG3619,FBgn0000463,7,gap
 ,CG3619,,2,subset
@@ -204,8 +203,11 @@ Dl,CG3619,FBgn0000463,7,gap
 Dl,CG3619,FBgn0000463,3,
 short,row
 "odd ""name""",,,2,"yes, a comma"
+CG10072,sgl,FBgn0010851,6,embryonic midgut
+CG1139,CG1139,FBgn0035300,1,maternal
+CG9999,\xe9lan,FBgn0009999,2,gap
 '''
-PICTURED = """CG3619,Dl,RE1,FBgn0000463,Fly,insitu_images/img_dir_1/insitu1.jpe,2
+PICTURED = b"""CG3619,Dl,RE1,FBgn0000463,Fly,insitu_images/img_dir_1/insitu1.jpe,2
 CG3619,CG3619,RE1,,Fly,insitu_images/img_dir_1/insitu2.jpe,2
 ,,RE2,FBgn0000009,Fly,img_dir_9/insitu3.jpe,6
 x,CG7,RE2,,Fly,insitu_images/img_dir_1/insitu4.jpe,1
@@ -214,68 +216,44 @@ x,CG7,RE2,,Fly,insitu_images/img_dir_1/insitu5.jpe,0
 x,CG7,RE2,,Fly,insitu_images/img_dir_1/twice.jpe,1
 x,CG7,RE2,,Fly,insitu_images/img_dir_1/gone.jpe,1
 x,CG7,RE2,,Fly,1
-"""
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_bdgp_dumps_lie_in_the_folder_and_speak_for_themselves(flyannot, tmp_path, packed):
-    first = [f"insitu_images/img_dir_1/insitu{i}.jpe" for i in (1, 2)]
-    for name in (*first, "3_s.bmp", "other/insitu4.jpe", "a/twice.jpe", "b/twice.jpe"):
-        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "in" / name).touch()
-    for name, text in (("insitu_annot.csv", ANNOT), ("insitu_images.csv", PICTURED)):
-        raw = gzip.compress(text.encode()) if packed else text.encode()
-        (tmp_path / "in" / (name + ".gz" * packed)).write_bytes(raw)
-    said = flyannot("import bdgp IN -o OUT", IN=tmp_path / "in", OUT=tmp_path / "set")
-    assert said.code == 0
-    log = json.loads((tmp_path / "set" / "import.json").read_text())["log"]
-    of_terms = (resolve.REPEATED, resolve.UNKNOWN_STAGE, resolve.NO_TERM, source_tables.BAD_ROW)
-    of_images = (resolve.NO_IMAGE, of_terms[1], of_terms[3], tables.SEVERAL, tables.NOT_THERE)
-    assert log["annotation rows"]["rejected"] == dict.fromkeys(of_terms, 1)
-    assert log["image rows"]["rejected"] == dict.fromkeys(of_images, 1)
-    images, terms = read_images(tmp_path / "set"), read_annotations(tmp_path / "set")
-    assert [(i.name.removeprefix("images/"), i.gene, i.gene_id) for i in images] == [
-        *((name, "Dl", "FBgn0000463") for name in first),
-        ("3_s.bmp", "FBgn0000009", "FBgn0000009"),
-        ("other/insitu4.jpe", "x", "x"),
-    ]
-    assert terms.terms_of("Dl", "4-6", "FBgn0000463") == {"gap", "subset"}
-    assert terms.terms_of('odd "name"', "4-6") == {"yes, a comma"}
-
-
-AS_PUBLISHED = {
-    "insitu_images.csv": b"""CG7263,AIF,AIF,FBgn0031392,FI05215,img_dir_179/insitu179269.jpe,6,lateral,,
+CG7263,AIF,AIF,FBgn0031392,FI05215,img_dir_179/insitu179269.jpe,6,lateral,,
 CG10072,sgl,sgl,FBgn0010851,SD09476,img_dir_10/insitu10741.jpe,6,lateral,AP_inverted,low
 CG10072,sgl,sgl,FBgn0010851,SD09476,img_dir_10/insitu10742.jpe,6,dorsal,,high
 CG1139,CG1139,CG1139,FBgn0035300,LP06969-dg,production_images/insituLP06969-dg_1.jpe,1,,,
 CG9999,\xe9lan,\xe9lan,FBgn0009999,SD1,img_dir_1/insitu1.jpe,2,lateral,AP_DV_inverted,low
-""",
-    "insitu_annot.csv": b"""CG10072,sgl,FBgn0010851,6,embryonic midgut
-CG1139,CG1139,FBgn0035300,1,maternal
-CG9999,\xe9lan,FBgn0009999,2,gap
-""",
-}
+"""
+FIRST_OF_BDGP = [f"insitu_images/img_dir_1/insitu{i}.jpe" for i in (1, 2)]
+PICTURES = """3_s.bmp other/insitu4.jpe a/twice.jpe b/twice.jpe img_dir_179/insitu179269.jpe
+img_dir_10/insitu10741.jpe production_images/insituLP06969-dg_1.jpe img_dir_1/insitu1.jpe"""
 
 
-def test_rows_of_bdgp_are_taken_as_they_are_published(flyannot, tmp_path, tmp_path_factory):
+@pytest.mark.parametrize("packed", [False, True])
+def test_bdgp_dumps_lie_in_the_folder_and_speak_for_themselves(flyannot, tmp_path, packed):
     """Symbols are symbols, inverted embryos are turned, and parts of embryos are left out."""
-    for name, text in AS_PUBLISHED.items():
-        (tmp_path / name).write_bytes(text)
-        for row in text.decode("latin-1").splitlines() if name == "insitu_images.csv" else ():
-            (tmp_path / row.split(",")[5]).parent.mkdir(exist_ok=True)
-            (tmp_path / row.split(",")[5]).touch()
-    out = tmp_path_factory.mktemp("out")
-    assert flyannot("import bdgp IN -o OUT", IN=tmp_path, OUT=tmp_path / "set").code == 2  # within itself
-    assert flyannot("import bdgp IN -o OUT", IN=tmp_path, OUT=out / "set").code == 0
-    images, terms = read_images(out / "set"), read_annotations(out / "set")
-    (rejected,) = rows_of_csv(out / "set" / "rejected.csv")
-    assert [(i.gene, i.name.removeprefix("images/"), i.stage_range, i.view) for i in images] == [
-        ("AIF", "img_dir_179/insitu179269.jpe", "13-16", "lateral"),
-        ("sgl", "img_dir_10/insitu10741.jpe#turned=left-right", "13-16", "lateral"),
-        ("CG1139", "production_images/insituLP06969-dg_1.jpe", "1-3", ""),
-        ("\xe9lan", "img_dir_1/insitu1.jpe#turned=both", "4-6", "lateral"),
+    for name in (*FIRST_OF_BDGP, *PICTURES.split()):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).touch()
+    for name, raw in (("insitu_annot.csv", ANNOT), ("insitu_images.csv", PICTURED)):
+        (tmp_path / "in" / (name + ".gz" * packed)).write_bytes(gzip.compress(raw) if packed else raw)
+    assert flyannot("import bdgp IN -o OUT", IN=tmp_path / "in", OUT=tmp_path / "in" / "set").code == 2
+    assert flyannot("import bdgp IN -o OUT", IN=tmp_path / "in", OUT=tmp_path / "set").code == 0
+    log = json.loads((tmp_path / "set" / "import.json").read_text())["log"]
+    of_terms = (resolve.REPEATED, resolve.UNKNOWN_STAGE, resolve.NO_TERM, source_tables.BAD_ROW)
+    of_images = (resolve.NO_IMAGE, *of_terms[1::2], tables.SEVERAL, tables.NOT_THERE, PART_OF_EMBRYO)
+    assert log["annotation rows"]["rejected"] == dict.fromkeys(of_terms, 1)
+    assert log["image rows"]["rejected"] == dict.fromkeys(of_images, 1)
+    images, terms = read_images(tmp_path / "set"), read_annotations(tmp_path / "set")
+    assert [(i.name.removeprefix("images/"), i.gene, i.gene_id, i.stage_range, i.view) for i in images] == [
+        *((name, "Dl", "FBgn0000463", "4-6", "") for name in FIRST_OF_BDGP),
+        ("3_s.bmp", "FBgn0000009", "FBgn0000009", "13-16", ""),
+        ("other/insitu4.jpe", "x", "x", "1-3", ""),
+        ("img_dir_179/insitu179269.jpe", "AIF", "FBgn0031392", "13-16", "lateral"),
+        ("img_dir_10/insitu10741.jpe#turned=left-right", "sgl", "FBgn0010851", "13-16", "lateral"),
+        ("production_images/insituLP06969-dg_1.jpe", "CG1139", "FBgn0035300", "1-3", ""),
+        ("img_dir_1/insitu1.jpe#turned=both", "\xe9lan", "FBgn0009999", "4-6", "lateral"),
     ]
-    assert (rejected["line"], rejected["reason"]) == ("3", PART_OF_EMBRYO)
+    assert terms.terms_of("Dl", "4-6", "FBgn0000463") == {"gap", "subset"}
+    assert terms.terms_of('odd "name"', "4-6") == {"yes, a comma"}
     assert terms.terms_of("sgl", "13-16") == {"embryonic midgut"}
     assert terms.terms_of("\xe9lan", "4-6") == {"gap"}
 
@@ -370,21 +348,3 @@ def test_the_published_tables_are_accounted_for_to_the_last_row(shared_data, tmp
         agreed += (image.stage_range, image.view) == (known.stage_range, known.view)
     assert agreed >= 139  # of 140: one image has another stage range there
     assert len(names) == len({ours for ours, _ in names}) == len({other for _, other in names}) == 7
-
-
-def test_bdgp_dumps_made_of_the_real_annotations_come_back_whole(shared_data, tmp_path, tmp_path_factory):
-    with gzip.open(shared_data / "bdgp" / "annotations.csv.gz", "rt") as file:
-        rows = list(csv.DictReader(file))[:8000]
-    stages = {name: i for i, name in enumerate(("1-3", "4-6", "7-8", "9-10", "11-12", "13-16"), start=1)}
-    with open(tmp_path / "insitu_annot.csv", "w", newline="") as file:
-        csv.writer(file).writerows(
-            [r["gene"], r["cg"], r["fbgn"], stages[r["stage_range"]], r["term"]] for r in rows
-        )
-    (tmp_path / "insitu1.jpe").touch()
-    (tmp_path / "insitu_images.csv").write_text("a,b,c,FBgn0000014,d,e/insitu1.jpe,4\n")
-    folder = tmp_path_factory.mktemp("out") / "set"
-    summary = import_tables("bdgp", [tmp_path], folder)
-    assert summary["log"]["terms"] == {"total": 8000, "taken": 8000, "rejected": {}}
-    terms = read_annotations(folder)
-    for row in rows:
-        assert row["term"] in terms.terms_of(row["gene"], row["stage_range"], row["fbgn"])

@@ -29,7 +29,7 @@ LINE = "extract embryos -o descriptors.h5 --stride-px 16 --jobs 1"
 
 def record(chain, **options):
     """As if `flyannot run` had made the files of the chain, up to its predictions."""
-    made_with = {name: kind() for name, kind in OPTIONS.items() if name != "synthesize"}
+    made_with = {name: kind() for name, kind in OPTIONS.items() if name not in ("synthesize", "fetch")}
     made_with |= {"extract": EXTRACT, "learn-dict": LEARN, "pool": POOL, "train": CLASSIFY} | options
     write_record(Configuration(chain.embryos, chain.folder, 0, made_with))
     return chain

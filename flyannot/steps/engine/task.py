@@ -81,6 +81,7 @@ class Task:
     why_by_header : as `why`, without reading the whole output
     write_beside : function that writes what lies beside the output, once that was made or found up to date
     tables : Path of a table that is written beside the output -> columns by which ours is known
+    estimate : function that returns what it would cost to make, in words, or ""
     """
 
     path: Path
@@ -95,6 +96,7 @@ class Task:
     why_by_header: Callable = lambda: ""
     write_beside: Callable = lambda: None
     tables: Mapping[Path, tuple] = field(default_factory=dict)
+    estimate: Callable = lambda: ""
 
 
 def file_task(path, header, make, inputs, *, differ=None, **more):

@@ -59,6 +59,11 @@ class Configuration:
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def makes_data_set(self):
+        """Whether the run itself makes its data set."""
+        return any(map(_makes_data_set, self.options))
+
 
 def read_configuration(path, *, data_set=None, output=None, settings=()):
     """Read a configuration file.

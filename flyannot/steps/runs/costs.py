@@ -184,7 +184,8 @@ class RunSize:
 
 
 def require_data_set(configuration):
-    """Refuse a configuration whose data set is not there, unless it says how to synthesize one.
+    """Refuse a configuration whose data set is not there, unless it says how to synthesize one: how many
+    images a site has is not known before.
 
     Raises
     ------
@@ -194,7 +195,8 @@ def require_data_set(configuration):
     if "synthesize" not in configuration.options and not folder.exists():
         raise InputError(
             f"there is no data set {folder}: memory and time of the jobs are estimated from its tables",
-            fix="write the workflow where the data set can be seen, or name it with --data-set",
+            fix="write the workflow where the data set can be seen, name it with --data-set, or make it: "
+            "flyannot run CONFIG --step fetch",
         )
 
 

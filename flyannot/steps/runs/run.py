@@ -86,7 +86,7 @@ def first_outdated_step(steps, configuration):
         task = task_in_run(step, configuration)
         why = why_not_up_to_date(task)
         if why:
-            return step.name, task.path, why
+            return step.name, task.path, "\n".join(filter(None, (why, task.estimate())))
     return None
 
 
@@ -107,7 +107,7 @@ def check_run(configuration):
         )
     for paths in (options["annotate"].ontology, options["evaluate"].roll_up, options["report"].ontology):
         read_ontology(*paths)
-    if "synthesize" not in options or (configuration.data_set / "images.csv").exists():
+    if not configuration.makes_data_set or (configuration.data_set / "images.csv").exists():
         _check_data_set(configuration.data_set, options)
 
 
