@@ -72,7 +72,12 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
     CONFIG is a TOML file: data-set, output, seed, and a table of options for each step: extract, learn-dict,
     pool, train, annotate, evaluate, report; besides, select (stage-range, view) and run (jobs).
     What is up to date is skipped; every file knows what it was made from. Values given by --set come before
-    FLYANNOT_TABLE_OPTION in the environment, and these before the file.
+    FLYANNOT_TABLE_OPTION in the environment, and these before the file. Without CONFIG, name --data-set and
+    --output: all else is the default.
+
+    Without annotations.csv, train, annotate and evaluate are left out: give terms on the page, and add
+    --corrections. Without images.csv every picture is a gene of its own, of the stage range that
+    --set select.stage-range=4-6 says.
 
     \b
     Example:
@@ -91,12 +96,13 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
 
     if part and not step:
         raise InputError("--part is of one step", fix="add --step extract, pool or annotate")
-    if demo == (config is not None):
+    if demo and config:
+        raise InputError("--demo brings its own configuration", fix="leave out one of the two")
+    if not (demo or config or data_set and output):
         raise InputError(
-            "--demo brings its own configuration" if demo else "no configuration is named",
-            fix="leave out one of the two"
-            if demo
-            else "name one: flyannot run CONFIG; or see what a run is: flyannot run --demo",
+            "no configuration is named",
+            fix="name one: flyannot run CONFIG; or only folders, for the defaults: flyannot run --data-set "
+            "FOLDER --output FOLDER; or see what a run is: flyannot run --demo",
         )
     if demo:
         config, output = configurations_folder() / "demo.toml", output or Path("demo-output")
@@ -104,9 +110,7 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
     configuration = read_configuration(config, data_set=data_set, output=output, settings=settings)
     configuration = configuration_with_corrections(configuration, corrections)
     check_run(configuration)
-    steps = steps_of(configuration)
-    if step:
-        steps = [step_named(steps, step)]
+    steps = [step_named(configuration, step)] if step else steps_of(configuration)
     execution = execution_of(run=_given(run, configuration.options["run"]))
     if dry_run:
         planned = first_outdated_step(steps, configuration)
@@ -114,6 +118,7 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
             log.info("would make %s: %s%s", *planned[1:], "" if step else "; then everything after it")
         else:
             log.info("all is up to date")
+        _say_what_is_left_out(configuration)
         return 0
     if part:
         made = make_part_of_task(task_in_run(steps[0], configuration), part, execution)
@@ -125,7 +130,16 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
         write_record(configuration)
         if step:  # of one run they may be carried out side by side, on several machines; whole runs may not
             held.close()
-        return _carry_out(configuration, steps, execution)
+        code = _carry_out(configuration, steps, execution)
+        _say_what_is_left_out(configuration)
+        return code
+
+
+def _say_what_is_left_out(configuration):
+    from flyannot.steps.runs.run import steps_left_out
+
+    if sentence := steps_left_out(configuration):
+        log.info("note: %s", sentence)
 
 
 def _carry_out(configuration, steps, execution):
@@ -148,7 +162,8 @@ def _carry_out(configuration, steps, execution):
                 say(format_scores(result, synthetic=result["synthetic"]))
         if step.name == "report" and n_made:
             scores = outcome.path.with_name("scores.json")
-            log.info("done: open %s in a browser; the scores are in %s", outcome.path, scores)
+            where = f"; the scores are in {scores}" if scores.exists() else ""
+            log.info("done: open %s in a browser%s", outcome.path, where)
         elif step.name == "report":
             log.info("all is up to date: the report is %s", outcome.path)
     if nothing:

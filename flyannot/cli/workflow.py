@@ -46,7 +46,7 @@ def command(config, engine, out, parts, data_set, settings, force):
     """
     from flyannot.steps.runs.configuration import read_configuration
     from flyannot.steps.runs.costs import require_data_set
-    from flyannot.steps.runs.run import check_run
+    from flyannot.steps.runs.run import check_run, steps_left_out
     from flyannot.steps.runs.workflow import write_workflow
 
     configuration = read_configuration(config, data_set=data_set, settings=settings)
@@ -66,3 +66,5 @@ def command(config, engine, out, parts, data_set, settings, force):
         )
     for path in paths:
         log.info("wrote %s", path)
+    if left_out := steps_left_out(configuration):
+        log.info("note: %s", left_out)

@@ -177,6 +177,10 @@ class Annotations:
         others = frozenset(terms) - known if known is not None else frozenset()
         return (unsure.intersection(terms) | others) - self.terms_by_gene.get(key, frozenset())
 
+    def is_partly_known(self, gene, stage_range, fbgn=""):
+        """Whether curators have said of some of its terms only."""
+        return (self.gene_id(gene, fbgn), stage_range) in self.known_only
+
     def reviewed_terms(self, gene, stage_range, fbgn=""):
         """The terms of a gene that a curator has looked at since: those of corrections."""
         return self.reviewed.get((self.gene_id(gene, fbgn), stage_range), frozenset())

@@ -5,10 +5,10 @@ or recorded; where none is, they are looked for near the files.
 """
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from flyannot.dataset.folder import Image, read_images
@@ -43,14 +43,10 @@ def images_named(paths, stage_range=None):
             raise InputError(f"{path} is an HDF5 file, not an image", fix=_NAME_IMAGES)
     if len(paths) == 1 and (first.suffix.lower() in TABLE_SUFFIXES or has_table(first, IMAGES)):
         return read_images(first)
-    if stage_range is None:
-        message = f"{first} does not say its stage range"
-        if place := place_of_table(first, IMAGES) if first.is_dir() else None:
-            fix = f"name {place}, or add --stage-range"
-            raise InputError(f"{message}, but {place} has an {IMAGES}", fix=fix)
-        raise InputError(message, fix=f"add --stage-range, or list the images in an {IMAGES}")
     if len(paths) == 1 and first.is_dir():
         return read_folder(first, stage_range)
+    if stage_range is None:
+        raise _unknown_stage_range(first)
     folders = [path for path in paths if Path(path).is_dir()]
     if folders:
         raise InputError(
@@ -63,16 +59,34 @@ def read_folder(folder, stage_range):
     """The pictures in a plain folder (not below it), by name; each is a group of its own.
 
     Pictures are known by their suffix (`SUFFIXES`); names with a leading dot are left out.  InputError if
-    there is no such folder, no picture in it, or no such stage range.
+    there is no such folder, no picture in it, or no such stage range, or none was given.
     """
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"no such folder: {folder}", fix="name a folder of images")
+    place = place_of_table(folder, IMAGES) if stage_range is None else None
+    if place:
+        raise InputError(
+            f"{folder} does not say its stage range, but {place} has an {IMAGES}",
+            fix=f"name {place}, or add --stage-range",
+        )
     names = [n for n in sorted(os.listdir(folder)) if n.lower().endswith(SUFFIXES) and n[0] != "."]
     if not names:
-        raise InputError(f"no picture in {folder}", fix=f"picture files end in {', '.join(SUFFIXES)}")
+        raise InputError(
+            f"there is no {IMAGES} and no picture in {folder}",
+            fix=f"picture files end in {', '.join(SUFFIXES)}",
+        )
+    if stage_range is None:
+        raise _unknown_stage_range(folder)
     stage_range = parse_stage_range(stage_range)
     return [_image_of_unknown_gene(str(folder.absolute() / name), name, stage_range) for name in names]
+
+
+def _unknown_stage_range(path):
+    return InputError(
+        f"{path} does not say its stage range",
+        fix=f"add --stage-range (to a run: --set select.stage-range=4-6), or list the images in an {IMAGES}",
+    )
 
 
 def images_of_files(files, stage_range):
@@ -90,6 +104,17 @@ def _image_of_unknown_gene(file, name, stage_range):
     name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     name = printable_text(name, keep="")
     return Image(file, name, "", stage_range, group=name)
+
+
+def named_as_genes(images):
+    """Images of unknown genes, each as a gene of its own: the stem of its file's name, or where several have
+    that stem the whole name."""
+    stems = [Path(image.name).stem for image in images]
+    count = Counter(stems)
+    names = (stem if count[stem] == 1 else image.name for image, stem in zip(images, stems))
+    return [
+        image if image.gene else replace(image, gene=name, group=name) for image, name in zip(images, names)
+    ]
 
 
 def select_images(images, *, views=(), stage_ranges=(), genes=()):

@@ -31,10 +31,18 @@ _MAYBE_DATE = re.compile(r"\d|[A-Z][a-z]{2}-\d\d$", re.ASCII)  # dec-1 is a gene
 
 
 @cache
+def bdgp_vocabulary():
+    """BDGP's terms: a dict, term -> the stage ranges that it is used in, in a list; [] where that is not
+    known."""
+    lines = (files("flyannot.dataset") / "terms.txt").read_text(encoding="utf-8").splitlines()
+    rows = (line.partition("\t") for line in lines if line and not line.startswith("#"))
+    return {term: stage_ranges.split() for term, _, stage_ranges in rows}
+
+
+@cache
 def bdgp_terms():
     """The names of BDGP's terms: a frozenset."""
-    lines = (files("flyannot.dataset") / "terms.txt").read_text(encoding="utf-8").splitlines()
-    return frozenset(line for line in lines if line and not line.startswith("#"))
+    return frozenset(bdgp_vocabulary())
 
 
 def first_names(names):

@@ -90,6 +90,37 @@ def most_similar(similarity, n, *, without=()):
     return numbers[np.argsort(-left[numbers], kind="stable")][:n]
 
 
+def farthest_first(directions, begun=()):
+    """The order in which every pattern is as unlike those before it as any is left.
+
+    Parameters
+    ----------
+    directions : float array (n_patterns, n_axes) of rows of length 1, as the groups of an `ImageCollection`
+    begun : numbers of patterns that come before all others; without any, the most typical one begins
+
+    Returns
+    -------
+    order : list of (number, distance) of the others: 1 - cosine to the nearest of those before, from 0 to 2,
+        which never rises; of the one that nothing comes before 2
+
+    Source
+    ------
+    Gonzalez, Theoretical Computer Science 1985, doi:10.1016/0304-3975(85)90224-5.
+    """
+    distance, waits, order = np.full(len(directions), 2.0), np.ones(len(directions), bool), []
+    waits[list(begun)] = False
+    for number in begun:
+        distance = np.minimum(distance, 1 - directions @ directions[number])
+    while waits.any():
+        number = int(np.where(waits, distance, -1).argmax())
+        if waits.all():
+            number = int((directions @ directions.sum(axis=0)).argmax())
+        order.append((number, max(0.0, float(distance[number]))))
+        waits[number] = False
+        distance = np.minimum(distance, 1 - directions @ directions[number])
+    return order
+
+
 def _directions(features, mean):
     return _scaled(_scaled(features) - mean)
 

@@ -25,7 +25,7 @@ from flyannot.report.term_ids import ids_of_run
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.inputs import extract_options
+from flyannot.steps.engine.inputs import extract_options, is_synthetic
 from flyannot.steps.engine.task import Outcome, ProgressCount, Task
 
 _SYNTHETIC = (
@@ -67,11 +67,10 @@ def report_task(folder, out, data_set, options):
     def make(execution):
         with ExitStack() as stack:
             run, ids, wanted = opened(stack)
-            ranges = run.files["predictions"].stage_ranges if "predictions" in run.files else ()
-            page = _page(run, ids, ranges, wanted)
-            n_groups = sum(len(run.files["predictions"].group(s)["group_name"]) for s in ranges)
-            count = ProgressCount(execution.progress, n_groups, "group")
-            entries = _counted(group_entries(run, ranges, Queue(run.scores)), count)
+            parts = [part for s in run.stage_ranges for part in run.shown_groups(s)]
+            page = _page(run, ids, parts, wanted)
+            count = ProgressCount(execution.progress, sum(len(groups) for _, groups, _ in parts), "group")
+            entries = _counted(group_entries(run, run.stage_ranges, Queue(run.scores)), count)
             beside = write_page(out, page, entries, jpeg_of=_jpeg_of(run))
         said = [f"its images lie in {beside}, which goes where it goes"] if beside else []
         return Outcome(out, True, "\n".join([*pictures_in_words(run), *said]))
@@ -114,8 +113,10 @@ def _jpeg_of(run):
     return jpeg_or_none
 
 
-def _page(run, ids, ranges, wanted):
-    files, scores = list(run.files.values()), run.scores or {}
+def _page(run, ids, parts, wanted):
+    """`parts` are those of `Run.shown_groups` of all stage ranges."""
+    files, scores, ranges = list(run.files.values()), run.scores or {}, run.stage_ranges
+    predicted = [s for s in ranges if run.stored("predictions", s)]
     sheets = {s: sheet for s in STAGE_RANGES if (sheet := atom_sheet(run, s)) is not None}
     dictionary = run.files.get("dictionary")
     traces = {
@@ -124,16 +125,16 @@ def _page(run, ids, ranges, wanted):
     }
     failures = [(file.path.name, *failure) for file in files for failure in file.failures]
     notes = [*run.notes, *ids.notes]
-    drawn = any("synthetic" in run.files["predictions"].array(s, "source") for s in ranges)
+    drawn = is_synthetic(columns for columns, _, _ in parts)
     banners = [_SYNTHETIC] if drawn or scores.get("synthetic") else []
-    learned = {s: learned_terms(run.files["predictions"], s) for s in ranges}
+    learned = {s: learned_terms(run.files["predictions"], s) for s in predicted}
     banners += evidence_in_words(learned, scores.get("terms", ()))
     banners += pictures_in_words(run) if len(run.pictures.paths) < run.pictures.n_wanted else []
     return Page(
         f"Run {run.folder.absolute().name}",
-        tiles=[*_counts(run, ranges), *(_averages(scores) if scores else ())],
+        tiles=[*_counts(ranges, [groups for _, groups, _ in parts]), *(_averages(scores) if scores else ())],
         sections=[
-            ("groups", "Genes and their terms", _groups(run, ranges)),
+            ("groups", "Genes and their terms", _groups(run, ranges, predicted)),
             (PATTERNS, "Map of patterns", render("patterns.html") if ranges else ""),
             ("scores", "How good the terms are", scores_section(run.scores, ids)),
             ("dictionary", "The dictionary", dictionary_section(traces, sheets)),
@@ -175,29 +176,27 @@ def evidence_in_words(learned, rows):
     return [" ".join([*sentences, guess if n_untested == n else evidence])]
 
 
-def _groups(run, ranges):
+def _groups(run, ranges, predicted):
     if not ranges:
         return ""
     evaluated = (run.scores or {}).get("evaluated") or {}
     held_out = any(map(is_cross_validated, evaluated.values()))
-    reasons = {MapMaker(run, s).why_not for s in ranges}
+    reasons = {MapMaker(run, s).why_not for s in predicted or ranges}
     return groups_section(
         [(STAGE_RANGES.index(s), s) for s in ranges],
         held_out=held_out,
         why_no_maps="" if "" in reasons else reasons.pop(),
+        is_predicted=bool(predicted),
     )
 
 
-def _counts(run, ranges):
+def _counts(ranges, shown):
     if not ranges:
         return
-    stored = run.files["predictions"]
-    columns = [[stored.array(s, f"group_{name}") for s in ranges] for name in ("fbgn", "gene", "name")]
-    genes = {f or g or n for of_range in zip(*columns) for f, g, n in zip(*of_range)}
-    yield "Genes", f"{len(genes):,}", ""
-    yield "Images", f"{sum(len(stored.array(s, 'image')) for s in ranges):,}", ""
+    yield "Genes", f"{len({gene for groups in shown for gene in groups.gene_ids}):,}", ""
+    yield "Images", f"{sum(len(rows) for groups in shown for rows in groups.rows):,}", ""
     names = Markup(", ").join(Markup('<span class="together">{}</span>').format(s) for s in ranges)
-    yield "Groups", f"{sum(map(len, columns[0])):,}", Markup("a gene in a stage range: {}").format(names)
+    yield "Groups", f"{sum(map(len, shown)):,}", Markup("a gene in a stage range: {}").format(names)
 
 
 def _averages(scores):

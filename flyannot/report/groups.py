@@ -12,13 +12,11 @@ from flyannot.classifiers.answers import (
     YES,
     HeldOutAnswers,
     predictions_of_group,
-    read_predicted,
     shown_answer,
 )
 from flyannot.report.maps import MapMaker, TermMap
 from flyannot.report.nearest import Nearest
 from flyannot.report.templates import render
-from flyannot.store.reading import read_image_columns
 
 AGREED, MISSED, NEW, PREDICTED = "agreed", "missed", "new", "predicted"
 UNLEARNED, ABSENT = "unlearned", "absent"
@@ -38,6 +36,7 @@ _KEYS = (  # of the page
     ("u", "mark it unsure"),
     ("z", "undo"),
     ("n", "write a note on it"),
+    ("t", "type another term"),
     ("m", "its map, or none"),
     ("j→", "next gene"),
     ("k←", "previous gene"),
@@ -131,7 +130,10 @@ class ImageEntry:
 class GroupEntry:
     """All images of one gene in one stage range, its terms, the most probable first, and what looks alike.
 
+    annotated : whether curators said of its terms; is_partly : of some only, and of others nothing is known
     place : where it lies on the map of its stage range, two numbers from 0 to 1; None without a map
+    unlike : where nothing is predicted, how far it is from those to look at before it (`Nearest.unlike`), 0
+    if it is annotated; None where something is predicted
     """
 
     stage_range: str
@@ -143,6 +145,8 @@ class GroupEntry:
     terms: list = field(default_factory=list)
     nearest: list = field(default_factory=list)
     place: tuple | None = None
+    is_partly: bool = False
+    unlike: float | None = None
 
     def with_status(self, *statuses):
         """The names of the terms with one of these statuses."""
@@ -150,13 +154,13 @@ class GroupEntry:
 
 
 def group_entries(run, stage_ranges, queue):
-    """Yield the GroupEntry of every group of the predictions, stage range by stage range, by name.
+    """Yield the GroupEntry of every group of the page, stage range by stage range, by name.
 
     `run` is a `flyannot.report.run_folder.Run`, `queue` a `flyannot.report.queue.Queue`.
     """
     for stage_range in stage_ranges:
         maps, nearest = MapMaker(run, stage_range), Nearest(run, stage_range)
-        places = nearest.places()
+        places, unlike = nearest.places(), nearest.unlike()
         for entry, values in entries_of_terms(run, stage_range, queue):
             shown = entry.with_status(AGREED, MISSED, NEW, PREDICTED)
             drawn = maps.maps_of(entry, {term: values[term] for term in shown})
@@ -164,24 +168,26 @@ def group_entries(run, stage_ranges, queue):
                 term.map = drawn.get(term.term)
             entry.nearest = nearest.of_group(entry)
             entry.place = places.get(entry.name)
+            if entry.unlike is not None:
+                entry.unlike = unlike.get(entry.name, 0.0)
             yield entry
 
 
 def entries_of_terms(run, stage_range, queue):
-    """Yield every group of one stage range, with neither maps nor what looks alike, as a GroupEntry and a
-    dict, term -> decision value."""
-    stored = run.stored("predictions", stage_range)
-    groups, predicted = read_predicted(stored, stage_range)
-    columns, features = read_image_columns(stored, stage_range), run.stored("features", stage_range)
+    """Yield every group of one stage range, by name, with neither maps nor what looks alike, as a GroupEntry
+    and a dict, term -> decision value."""
+    features = run.stored("features", stage_range)
     evaluated = None if features is None else set(features.array(stage_range, "image"))
     held_out = HeldOutAnswers(run.scores, stage_range, evaluated)
-    for g in range(len(groups)):
+    shown = [(part, g) for part in run.shown_groups(stage_range) for g in range(len(part[1]))]
+    for (columns, groups, predicted), g in sorted(shown, key=lambda one: one[0][1].name[one[1]]):
         entry = GroupEntry(stage_range, groups.name[g], groups.gene[g], groups.fbgn[g])
+        entry.unlike = None if predicted else 0.0
         for i in groups.rows[g]:
             name = columns["image"][i]
             path, warnings = run.pictures.paths.get(name), columns["quality_warnings"][i]
             entry.images.append(ImageEntry(name, columns["view"][i], path, warnings))
-        rows = list(predictions_of_group(stage_range, groups, predicted, g))
+        rows = list(predictions_of_group(stage_range, groups, predicted, g)) if predicted else []
         answers = held_out.of_group(entry.name, [image.name for image in entry.images])
         _add_terms(entry, rows, answers, run.annotations)
         queue.mark(entry.terms)
@@ -198,6 +204,7 @@ def _add_terms(entry, rows, held_out, annotations):
         reviewed = annotations.reviewed_terms(*gene, entry.fbgn)
         if curated is not None:
             unknown = annotations.unknown_terms(*gene, [row.term for row in rows], entry.fbgn)
+        entry.is_partly = annotations.is_partly_known(*gene, entry.fbgn)
     entry.annotated = curated is not None
     for row in rows:
         known = None if row.term in unknown else curated
@@ -225,9 +232,11 @@ def _add_terms(entry, rows, held_out, annotations):
         term.reviewed = term.term in reviewed
 
 
-def groups_section(stages, *, held_out, why_no_maps):
+def groups_section(stages, *, held_out, why_no_maps, is_predicted=True):
     """The section of the groups without its list, which the page's script fills.
 
-    `stages` is a list of (number, stage range); `held_out` says whether there are values of cross-validation.
+    `stages` is a list of (number, stage range); `held_out` says whether there are values of cross-validation,
+    `is_predicted` whether there are predictions.
     """
-    return render("groups.html", stages=stages, held_out=held_out, why_no_maps=why_no_maps, keys=_KEYS)
+    about = {"held_out": held_out, "why_no_maps": why_no_maps, "is_predicted": is_predicted}
+    return render("groups.html", stages=stages, keys=_KEYS, **about)

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.features.groups import groups_of
-from flyannot.features.similarity import N_LEAST, collection_of, map_of_patterns, most_similar
+from flyannot.features.similarity import (
+    N_LEAST,
+    collection_of,
+    farthest_first,
+    map_of_patterns,
+    most_similar,
+)
 from flyannot.report.drawing import jpeg
 from flyannot.store.reading import read_image_columns
 
@@ -42,7 +48,7 @@ class Nearest:
     """What is nearest to the groups of one stage range, by the features of a run; nothing without these."""
 
     def __init__(self, run, stage_range):
-        stored = run.stored("features", stage_range)
+        stored, self._is_predicted = (run.stored(k, stage_range) for k in ("features", "predictions"))
         self._annotations, self._stage_range, self._numbers = run.annotations, stage_range, {}
         if stored is None:
             return
@@ -67,12 +73,25 @@ class Nearest:
         near = []
         for h in most_similar(similarity, N_SHOWN, without=[g]).tolist():
             if similarity[h] > 0:
-                gene, fbgn, name = self._groups.gene[h], self._groups.fbgn[h], self._groups.name[h]
-                terms = self._annotations and self._annotations.terms_of(gene, self._stage_range, fbgn)
+                gene, name = self._groups.gene[h], self._groups.name[h]
+                terms = self._curated_terms(h)
                 shared, other = (None, None) if terms is None else (sorted(terms & own), sorted(terms - own))
                 key = f"{self._stage_range}.{name}"
                 near.append(NearGroup(key, gene or name, float(similarity[h]), shared, other))
         return near
+
+    def _curated_terms(self, g):
+        """Those of a group, by its number; None where it is not annotated."""
+        gene, fbgn = self._groups.gene[g], self._groups.fbgn[g]
+        return self._annotations and self._annotations.terms_of(gene, self._stage_range, fbgn)
+
+    def unlike(self):
+        """Of a stage range of which nothing is predicted, how far each group that is not annotated is from
+        those to look at before it (`farthest_first`), by name."""
+        if self._is_predicted or not self._numbers:
+            return {}
+        begun = [g for g in range(len(self._groups)) if self._curated_terms(g) is not None]
+        return {self._groups.name[g]: far for g, far in farthest_first(self._patterns, begun)}
 
     def places(self):
         """The place of every group on the map, by name: dict of pairs; empty if there are too few."""

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from glob import escape
 from urllib.parse import urlencode
@@ -16,7 +17,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from flyannot import __version__
-from flyannot.dataset.table_warnings import bdgp_terms
+from flyannot.dataset.table_warnings import bdgp_terms, bdgp_vocabulary
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.report.drawing import CELL_PX, picture_as_data_url
 from flyannot.report.groups import ABSENT, STATUSES
@@ -36,6 +37,7 @@ _SCRIPTS = """
 """  # in the order that they run in
 PATTERNS = "patterns"  # the section that is left out where no group has a place on a map
 PER_CHUNK = 10
+PARTLY = 2  # in the index, of a group of which curators have said something but not all
 PAGE_BYTES = 20_000_000
 _MADE_FROM = re.compile(r'<meta name="flyannot-made-from" content="([0-9a-f]*)">')
 _SOURCE = re.compile(r'src="(image-\d{6}\.jpg)"')  # in text from a table a quote is escaped
@@ -48,12 +50,13 @@ class Review:
 
     data_set : the name that the browser keeps verdicts under, for every page on that data set
     model_digest : of the model whose probabilities the page shows
-    vocabulary : the terms that a curator may add, sorted
+    vocabulary : the terms that a curator may add -> numbers of the stage ranges that have them, none where
+    that is not known
     """
 
     data_set: str = ""
     model_digest: str = ""
-    vocabulary: tuple = ()
+    vocabulary: Mapping[str, list] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -121,13 +124,16 @@ def digest_in_page(path):
 def review_of(run):
     """The Review of a `flyannot.report.run_folder.Run`."""
     predictions = run.files.get("predictions")
-    terms = set(bdgp_terms())
+    used = [(term, s) for term, stage_ranges in bdgp_vocabulary().items() for s in stage_ranges]
     if run.annotations:
-        terms.update(*run.annotations.terms_by_gene.values())
+        used += [(term, s) for (_, s), terms in run.annotations.terms_by_gene.items() for term in terms]
     if predictions is not None:
-        terms.update(term for s in predictions.stage_ranges for term in predictions.array(s, "term"))
+        used += [(term, s) for s in predictions.stage_ranges for term in predictions.array(s, "term")]
+    vocabulary: dict = {term: set() for term in sorted({*bdgp_terms(), *(term for term, _ in used)})}
+    for term, s in used:
+        vocabulary[term].add(STAGE_RANGES.index(s))
     digests = predictions.inputs.get("model", []) if predictions is not None else []
-    return Review(run.data_set_name, "".join(digests[:1]), tuple(sorted(terms)))
+    return Review(run.data_set_name, "".join(digests[:1]), {t: sorted(n) for t, n in vocabulary.items()})
 
 
 def _html(page, chunks, index):
@@ -228,10 +234,11 @@ class _Chunks:
             entry.fbgn,
             entry.name,
             len(entry.images),
-            int(entry.annotated),
+            PARTLY if entry.is_partly else int(entry.annotated),
             sum(bool(image.quality_warnings) for image in entry.images),
             [self._term(term) for term in shown],
             [self._term(term) for term in asked],
+            None if entry.unlike is None else round(entry.unlike, 4),
         ]
 
     def _term(self, term):

@@ -1,7 +1,8 @@
 """Two lists for a curator: what to look at first, and curated terms to check.
 
 What to look at first are terms of which no curator has said anything, three of a group: those that are
-expected to teach the model most.  To check are terms that the curators gave or left out, and that models
+expected to teach the model most.  Where nothing is predicted yet they are groups, each as unlike those before
+it as any is left.  To check are terms that the curators gave or left out, and that models
 which had not seen the gene contradict most: the first 5 %.  A term with a correction is on neither list.
 The page marks them, and `flyannot queue` writes them as a table.
 """
@@ -10,7 +11,8 @@ import numpy as np
 
 from flyannot.classifiers.answers import is_cross_validated
 from flyannot.errors import InputError
-from flyannot.report.groups import entries_of_terms
+from flyannot.report.groups import PREDICTED, TermEntry, entries_of_terms
+from flyannot.report.nearest import Nearest
 from flyannot.runtime.tables import table_as_text
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.curation import PART_TO_CHECK, TERMS_PER_REVIEW, doubt_of_answer, information_of_verdict
@@ -20,7 +22,7 @@ from flyannot.steps.engine.task import is_table_of, write_output
 LISTS = LOOK, CHECK = "look", "check"
 QUEUE_COLUMNS = ("queue", "gene", "fbgn", "stage_range", "term", "curated")
 QUEUE_COLUMNS += ("probability", "threshold", "worth")
-_NEVER_EMPTY = ("queue", "stage_range", "term", "probability", "worth")  # by which a queue is known
+_NEVER_EMPTY = ("queue", "stage_range", "worth")  # by which a queue is known
 
 
 class Queue:
@@ -58,17 +60,22 @@ def _least_doubt(scores):
 def queue_rows(run):
     """The rows of both lists: groups by the sum of what their terms are worth, then terms to check by doubt.
 
-    They are tuples of text, as QUEUE_COLUMNS.  InputError if the `flyannot.report.run_folder.Run` has no
-    predictions.
+    Of a stage range of which nothing is predicted, a row is a group without a term, worth `Nearest.unlike`.
+    They are tuples of text, as QUEUE_COLUMNS.  InputError if the `flyannot.report.run_folder.Run` has neither
+    predictions nor features.
     """
-    if "predictions" not in run.files:
+    if not run.stage_ranges:
         raise InputError(
-            f"{run.folder} has no predictions.h5, and the queue is made of predictions",
+            f"{run.folder} has no predictions.h5 and no features.h5, and the queue is made of these",
             fix="name the output folder of: flyannot run CONFIG",
         )
     queue, looks, checks = Queue(run.scores), [], []
-    for stage_range in run.files["predictions"].stage_ranges:
+    for stage_range in run.stage_ranges:
+        unlike = Nearest(run, stage_range).unlike()
         for entry, _ in entries_of_terms(run, stage_range, queue):
+            if entry.name in unlike:
+                worth = unlike[entry.name]
+                looks.append((worth, [_row(entry, TermEntry("", PREDICTED, queue=LOOK, worth=worth))]))
             asked = sorted((t for t in entry.terms if t.queue == LOOK), key=lambda t: -t.worth)
             looks.append((sum(term.worth for term in asked), [_row(entry, term) for term in asked]))
             doubted = (term for term in entry.terms if term.queue == CHECK)
@@ -88,7 +95,11 @@ def queue_in_words(rows):
     """How many there are of each, as a sentence."""
     n_looks, n_checks = (sum(row[0] == name for row in rows) for name in (LOOK, CHECK))
     n_groups = len({row[1:4] for row in rows if row[0] == LOOK})
-    looks = f"{pluralise(n_looks, 'term')} of {pluralise(n_groups, 'group')} to look at first"
+    n_bare = sum(row[0] == LOOK and not row[4] for row in rows)
+    looks = (
+        f"{pluralise(n_looks - n_bare, 'term')} of {pluralise(n_groups - n_bare, 'group')} to look at first"
+    )
+    looks += f", {pluralise(n_bare, 'group')} without predictions" if n_bare else ""
     return f"{looks}, {pluralise(n_checks, 'curated term')} to check"
 
 
@@ -100,7 +111,7 @@ def _row(entry, term):
         entry.stage_range,
         term.term,
         ("yes" if term.curated else "no") if term.known else "",
-        f"{term.probability:.4f}",
+        "" if term.probability is None else f"{term.probability:.4f}",
         "" if term.threshold is None else f"{term.threshold:.4f}",
         f"{term.worth:.6f}",
     )

@@ -8,22 +8,28 @@ from pathlib import Path
 from markupsafe import Markup
 
 from flyannot import __version__
+from flyannot.classifiers.answers import read_predicted
 from flyannot.dataset.folder import Annotations
 from flyannot.dataset.images import PicturesOfFile, find_pictures, likely_places, pictures_of_file
 from flyannot.dataset.paths import ANNOTATIONS, IMAGES, has_table, path_from, relative_path, table_of_data_set
 from flyannot.errors import DataError, FlyannotError, InputError
+from flyannot.features.groups import groups_of
 from flyannot.report.templates import render
 from flyannot.runtime.digest import digest_of_file, digest_of_json, digest_of_rows
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import read_scores
+from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.chain import STEPS
 from flyannot.steps.engine.inputs import curated_annotations_of
 from flyannot.steps.runs.configuration import RECORD, read_record
-from flyannot.store.reading import Stored, open_stored
+from flyannot.store.reading import Stored, open_stored, read_image_columns
 from flyannot.store.schema import MADE_BY
 
 SCORES = STEPS["evaluate"].makes
 _PAGE_MAKER = "report"  # the step that has the page itself
+
+
+_SHOWN = ("predictions", "features")  # what has the groups of the page
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,8 @@ class Run:
     files : dict from kind to `Stored`, those of the steps that are there; scores : dict or None
     others : dict from the name of another output of a step to its digest
     annotations : Annotations or None
-    pictures : PicturesOfFile of the predictions; learned_pictures : of what the dictionary was learned from
+    pictures : PicturesOfFile of predictions and features; learned_pictures : of what the dictionary was
+    learned from
     notes : sentences on what is missing
     data_set_name : of its folder as recorded; where that is not known, of the folder named, or of the run
     """
@@ -54,6 +61,26 @@ class Run:
         return stored if stored is not None and stage_range in stored.stage_ranges else None
 
     @property
+    def stage_ranges(self):
+        """Those of the page, in order."""
+        return [s for s in STAGE_RANGES if any(self.stored(kind, s) for kind in _SHOWN)]
+
+    def shown_groups(self, stage_range):
+        """The groups of the page: those of the predictions, and of the features those that the predictions
+        lack.  A list of (image columns, `flyannot.features.groups.Groups`, Predicted or None)."""
+        parts, names = [], set()
+        if stored := self.stored("predictions", stage_range):
+            groups, predicted = read_predicted(stored, stage_range)
+            parts.append((read_image_columns(stored, stage_range), groups, predicted))
+            names.update(groups.name)
+        if stored := self.stored("features", stage_range):
+            columns = read_image_columns(stored, stage_range)
+            groups = groups_of(columns)
+            others = groups.subset([g for g, name in enumerate(groups.name) if name not in names])
+            parts += [(columns, others, None)] if len(others) else []
+        return parts
+
+    @property
     def inputs(self):
         """The paths of what was read, but for the pictures."""
         place = self.pictures.place or self.folder
@@ -62,7 +89,7 @@ class Run:
         return [*(stored.path for stored in self.files.values()), *files, *tables]
 
     def made_from(self):
-        """A digest of all that a page on this run depends on; the images count through the predictions."""
+        """A digest of all that a page on this run depends on; the images count through these files."""
         curated = self.annotations
         tables = (curated.terms_by_gene, curated.unsure, curated.known_only) if curated else ()
         annotations = [sorted((list(k), sorted(v)) for k, v in table.items()) for table in tables]
@@ -104,6 +131,8 @@ def open_run(stack: ExitStack, folder, data_set=None):
     pictures, learned = _all_pictures(folder, files, data_set, recorded, notes)
     annotations = None
     table = next(_annotation_tables(folder, pictures.place, files.get("model")), None)
+    if table is None and record.get("train", {}).get("corrections"):
+        table = pictures.place  # terms came from corrections alone
     if table is None:
         notes.append(f"There is no {ANNOTATIONS} beside the pictures: curated terms are left out.")
     else:
@@ -118,8 +147,11 @@ def open_run(stack: ExitStack, folder, data_set=None):
 
 
 def _all_pictures(folder, files, data_set, recorded, notes):
-    """The PicturesOfFile of the predictions, and those that the dictionary was learned from."""
-    wanted = [pictures_of_file(files.get(kind)) for kind in ("predictions", "descriptors")]
+    """The PicturesOfFile of what the page shows, and those that the dictionary was learned from."""
+    shown, learned = set(), pictures_of_file(files.get("descriptors"))
+    for kind in _SHOWN:
+        shown |= pictures_of_file(files.get(kind))
+    wanted = [shown, learned]
     try:
         pictures = [find_pictures(of_file, folder, data_set or recorded) for of_file in wanted]
     except FlyannotError as error:

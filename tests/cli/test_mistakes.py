@@ -73,7 +73,7 @@ files in the wrong order, or of another kind
     train TERMS features.h5 -o m.h5 -> 65 TERMS is not an HDF5 | flyannot pool
     pool dictionary.h5 descriptors.h5 -o f.h5 -> 65 dictionary.h5 holds a dictionary, not descriptors
     pool dictionary.h5 embryos -o f.h5 -> 65 dictionary.h5 holds a dictionary, not descriptors
-    pool no-table no-table -o f.h5 -> 2 no such table | no-table/images.csv
+    pool no-table no-table -o f.h5 -> 2 there is no images.csv and no picture in no-table
     annotate embryos model.h5 -o p.h5 -> 2 model.h5 is an HDF5 file, not an image
     annotate model.h5 descriptors.h5 -o p.h5 -> 2 is an HDF5 file, not an image | data set folder
     annotate predictions.h5 embryos -o p.h5 -> 65 holds predictions, not a model | flyannot train
@@ -169,7 +169,7 @@ too little to learn from
     learn-dict descriptors.h5 -o d.h5 --data-parallel 4 --learner ol
         -> 2 ol cannot learn data-parallel | --learner scc
 tables of images
-    extract no-table -o d.h5 -> 2 no such table | no-table/images.csv
+    extract no-table -o d.h5 -> 2 there is no images.csv and no picture in no-table
     extract embryos/images -o d.h5 -> 2 has no images.csv, but | name the folder
     extract empty -o d.h5 -> 2 is empty | image,gene,stage_range
     extract header-alone -o d.h5 -> 2 names no image
@@ -191,7 +191,7 @@ tables of images
     extract another-suffix -o d.h5 -> 1 did you mean
     extract windows-path -o d.h5 -> 0
 pictures
-    annotate model.h5 no-table --stage-range 4-6 -o p.h5 -> 2 no picture in no-table
+    annotate model.h5 no-table --stage-range 4-6 -o p.h5 -> 2 and no picture in no-table
     annotate model.h5 text.png --stage-range 4-6 -o p.h5 -> 1 not one image of 1 could be used
     annotate model.h5 blank.png --stage-range 4-6 -o p.h5 -> 0 check: blank | blank.png
     annotate model.h5 dark-background.png --stage-range 4-6 -o p.h5 -> 0 dark background, 1 image: dark-b
@@ -243,7 +243,12 @@ what a late step would refuse, said before the first
     run c.toml --set extract.patch-px=400 -> 2 does not fit into an image of 128 x 320 px
     run c.toml --set select.view=latral -> 2 Did you mean "lateral"
     run c.toml --set select.stage-range=7-8 -> 2 stage range 7-8
-    run c.toml --data-set semicolons -> 2 no such table | semicolons/annotations.csv
+    run c.toml --data-set semicolons -> 0 semicolons has no annotations.csv: train, annotate, evaluate are
+    run c.toml --data-set no-table -> 2 there is no images.csv and no picture in no-table
+    run --data-set . -o results -> 2 . has no images.csv, but embryos has
+    run --data-set pictures -o results -> 2 pictures does not say its stage range | select.stage-range=4-6
+    run c.toml --data-set pictures --set select.stage-range=4-6 --step train
+        -> 2 no step "train" | pictures has no annotations.csv | --corrections corrections.csv
     run c.toml --data-set capital-header -> 2 no gene of | is annotated in | capital-header/annotations.csv
 parts and workflows
     run c.toml --part 1/2 -> 2 --part is of one step
@@ -289,6 +294,7 @@ FILES = {
     "text.png": "text",
     "text.h5": "text",
     "no-table/a.txt": "",
+    "pictures/a.png": np.full((128, 320), 255, np.uint8),
     "fbbt.obo": "[Term]\n",
     "capital-header/annotations.csv": "gene,stage_range,term\nDL,4-6,gut\n",
     "few.csv": "gene,stage_range,term\n" + "".join(f"syn00{i},4-6,pole cell\n" for i in (1, 2, 3)),

@@ -69,6 +69,12 @@ def genes(view):
     return [title.split(",")[0] for title in view.locator("details.group h3").all_inner_texts()]
 
 
+def next_gene(view):
+    """Press j, and wait until a term of a gene has the focus."""
+    view.keyboard.press("j")
+    view.wait_for_function("document.activeElement.closest('tr[data-term]')")
+
+
 def review_as(view, curator):
     """Write the curator's name, and leave its field."""
     view.fill("#curator", curator)

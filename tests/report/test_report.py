@@ -224,7 +224,7 @@ def test_what_is_there_of_a_run_is_shown(run, tmp_path, kept):
     without_scripts(text)
     assert "There is no" in text
     assert ('id="scores-table"' in text) == ("scores" in kept)
-    assert ('id="groups-list"' in text) == ("predictions" in kept)
+    assert ('id="groups-list"' in text) == ("predictions" in kept or "features" in kept)
 
 
 def test_without_scores_the_answers_are_those_of_the_table(run, tmp_path):

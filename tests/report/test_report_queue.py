@@ -15,7 +15,7 @@ from flyannot.report.queue import CHECK, LOOK, Queue
 from flyannot.report.run_folder import open_run
 from flyannot.runtime.tables import write_table
 from flyannot.scores.curation import information_of_verdict
-from tests.report.browser import genes, review_as, shown, violations
+from tests.report.browser import genes, next_gene, review_as, shown, violations
 from tests.report.pages_read import index_of, make_report
 from tests.report.small_pages import make_run, term, write_groups, write_record_with
 from tests.small_embryos import rows_of_csv
@@ -146,13 +146,21 @@ def test_scores_that_were_edited_are_on_no_page_and_in_no_queue(run, flyannot, t
             open_run(stack, folder)
 
 
-def test_without_predictions_there_is_no_queue_and_without_scores_nothing_to_check(
+def test_without_predictions_the_queue_is_of_unlike_groups_and_without_scores_nothing_is_to_check(
     flyannot, half_curated, tmp_path
 ):
     run, _ = half_curated
+    (tmp_path / "dictionary.h5").write_bytes(run.dictionary.read_bytes())
+    said = flyannot("queue R -o Q", R=tmp_path, Q=tmp_path / "q.csv", code=2)
+    assert "no predictions.h5 and no features.h5" in said.err and not (tmp_path / "q.csv").exists()
     (tmp_path / "features.h5").write_bytes(run.features.read_bytes())
-    said = flyannot("queue R -o Q", R=tmp_path, Q=tmp_path / "q.csv")
-    assert said.code == 2 and "no predictions.h5" in said.err and not (tmp_path / "q.csv").exists()
+    said = flyannot("queue R -o Q", R=tmp_path, Q=tmp_path / "q.csv", code=0)
+    assert "48 groups without predictions" in said.out
+    rows = rows_of_csv(tmp_path / "q.csv")
+    assert len({(row["stage_range"], row["gene"]) for row in rows}) == len(rows) == 48
+    assert {row["term"] + row["probability"] for row in rows} == {""}
+    worth = [float(row["worth"]) for row in rows]
+    assert worth == sorted(worth, reverse=True) and worth[:2] == [2, 2], "the first of each stage range"
     copy = run.copied_to(tmp_path / "results")
     (copy.folder / "scores.json").unlink()
     said = flyannot("queue R -o Q", R=copy.folder, Q=tmp_path / "q.csv")
@@ -181,12 +189,6 @@ def view(browser, tmp_path):
     with shown(browser, tmp_path / "queue.html") as opened:
         review_as(opened, "anna")
         yield opened
-
-
-def next_gene(view):
-    """Press j, and wait until a term of a gene has the focus."""
-    view.keyboard.press("j")
-    view.wait_for_function("document.activeElement.closest('tr[data-term]')")
 
 
 def focused(view):

@@ -7,14 +7,18 @@ import pytest
 
 from flyannot.dataset.corrections import read_corrections
 from flyannot.errors import InputError
-from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry
-from flyannot.report.page import Review
-from tests.report.browser import downloaded, review_as, shown, violations
-from tests.report.small_pages import term, write_groups
+from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry, groups_section
+from flyannot.report.page import Page, Review, write_page
+from tests.report.browser import downloaded, genes, next_gene, review_as, shown, violations
+from tests.report.small_pages import picture, term, write_groups
 from tests.small_embryos import rows_of_csv
 
 NEEDED = ("gene", "stage_range", "term", "verdict", "date")
-REVIEW = Review("embryos", "digest-of-the-model", ("brain primordium", "midgut", "pole cell", "=odd, term"))
+REVIEW = Review(
+    "embryos",
+    "digest-of-the-model",
+    {t: [1] for t in ("brain primordium", "midgut", "pole cell", "=odd, term")},
+)
 
 
 def entry(gene, stage_range="4-6", fbgn=""):
@@ -199,6 +203,61 @@ def test_terms_that_were_not_predicted_are_added(view):
     view.reload()
     assert verdict(view, "brain primordium") == "accept" and verdict(view, "gap") == "accept"
     assert cell(view, "gap").locator("button").first.is_visible(), "what was reviewed is not folded away"
+
+
+@pytest.fixture
+def bare(browser, tmp_path):
+    """A page of three genes of which nothing is predicted."""
+    vocabulary = {"pole cell": [1], "midgut": [1, 5], "gonad": [5], "our own": []}
+    groups = [
+        GroupEntry("4-6", gene, gene, images=[ImageEntry(gene, path=f"{gene}.png")], unlike=unlike)
+        for gene, unlike in (("a", 0.5), ("b", 2.0), ("c", 0.7))
+    ]
+    html = groups_section([(1, "4-6")], held_out=False, why_no_maps="", is_predicted=False)
+    page = Page("bare", sections=[("groups", "Genes", html)], review=Review("bare", "", vocabulary))
+    write_page(tmp_path / "bare.html", page, groups, jpeg_of=picture)
+    with shown(browser, tmp_path / "bare.html", accept_downloads=True) as opened:
+        review_as(opened, "anna")
+        yield opened
+
+
+def test_where_nothing_is_predicted_a_term_of_one_gene_is_asked_of_the_others(bare, tmp_path):
+    assert genes(bare) == ["b", "c", "a"] and progress(bare) == "No term yet"
+    field = bare.locator("details.group[open] .another")
+    listed = bare.locator(f"#{field.get_attribute('list')} option")
+    assert [one.get_attribute("value") for one in listed.all()] == ["pole cell", "midgut", "our own"]
+    bare.locator("h2").first.click()
+    bare.keyboard.press("j")
+    for text in ("pole cell", "gonad"):  # what others stage ranges have is no mistake, perhaps
+        bare.keyboard.type(text)
+        bare.keyboard.press("Enter")
+    assert verdict(bare, "pole cell", "4-6.b") == "accept" == verdict(bare, "gonad", "4-6.b")
+    assert progress(bare) == "2 of 6 terms reviewed"
+    assert "2 accepted" in bare.locator("details.group summary").first.inner_text()
+    bare.keyboard.press("Escape")
+    next_gene(bare)
+    assert verdict(bare, "pole cell", "4-6.c") is None, "asked, not answered"
+    bare.keyboard.press("t")
+    bare.keyboard.type("midgut")
+    bare.keyboard.press("Enter")
+    bare.locator("details.group[open] .others").click()
+    said = {term: verdict(bare, term, "4-6.c") for term in ("pole cell", "gonad", "midgut")}
+    assert said == {"pole cell": "reject", "gonad": "reject", "midgut": "accept"}
+    bare.click("#undo")
+    assert verdict(bare, "gonad", "4-6.c") is None and verdict(bare, "midgut", "4-6.c") == "accept"
+    bare.locator("details.group[open] .others").click()
+    rows = read_corrections([downloaded(bare, tmp_path / "c.csv")])
+    assert [(one.gene, one.term, one.verdict) for one in rows if one.gene == "c"] == [
+        ("c", "gonad", "reject"),
+        ("c", "midgut", "accept"),
+        ("c", "pole cell", "reject"),
+    ]
+    bare.fill("#groups-search", "GON")
+    assert genes(bare) == ["b"]
+    bare.fill("#groups-search", "")
+    assert genes(bare) == ["a", "b", "c"], "those that have verdicts are looked at"
+    bare.reload()
+    assert progress(bare) == "5 of 9 terms reviewed" and not violations(bare)
 
 
 def test_a_review_by_keyboard(view):

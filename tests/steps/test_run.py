@@ -1,17 +1,22 @@
 """`flyannot run`: configurations, what is skipped and what is redone, and the configurations we ship."""
 
+import json
 import tomllib
 from pathlib import Path
+from shutil import copy, copytree, ignore_patterns
 
 import pytest
 
 from flyannot.errors import DataError
+from flyannot.runtime.tables import write_table
 from flyannot.runtime.text_files import read_toml
 from flyannot.steps.runs.ablation import read_ablation
 from flyannot.steps.runs.configuration import read_configuration, read_record, write_record
 from flyannot.steps.runs.run import steps_of, task_in_run
+from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
 from tests.conftest import ROOT
+from tests.report.pages_read import index_of
 from tests.small_embryos import KINDS, make, write_configuration
 from tests.store.test_hostile_files import flipped
 
@@ -156,6 +161,57 @@ def test_embryos_are_drawn_again_if_others_are_asked_for_and_stay_as_they_are_el
     assert other.why() == "these embryos were drawn with other options"
     make(other, force=True)
     assert other.why() == "" and "syn013" in table.read_text() and "of my own" not in table.read_text()
+
+
+@pytest.mark.parametrize("has_table", [True, False])
+def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(flyannot, chain, tmp_path, has_table):
+    """With a table of images or without; all who say which steps a run has agree."""
+    pictures = tmp_path / "embryos"
+    copytree(chain.embryos, pictures, ignore=ignore_patterns("*.csv" if not has_table else "annotations.csv"))
+    for path in (pictures / "images").glob("*_1.png"):
+        path.rename(path if has_table else pictures / path.name)
+    select = '[extract]\nstride-px = 32\n[select]\nstage-range = "4-6"\n'
+    config, out = write_configuration(tmp_path, images=select), tmp_path / "results"
+    left_out = f"{pictures} has no annotations.csv: train, annotate, evaluate are left out."
+    assert left_out in flyannot("run C --dry-run", C=config, code=0).err and not out.exists()
+    said = flyannot("run C", C=config, code=0)
+    next_command = f"flyannot run {out / 'run.toml'} --corrections corrections.csv"
+    assert said.err.splitlines()[-1].startswith(f"note: {left_out}") and said.err.endswith(
+        f"{next_command}\n"
+    )
+    assert "all is up to date" in flyannot("run C --dry-run", C=config, code=0).err
+
+    def states():
+        status = json.loads(flyannot("status O --json", O=out, code=0).out)
+        return status["state"], [step["step"] for step in status["steps"]]
+
+    steps = ["extract", "learn-dict", "pool", "train", "annotate", "evaluate", "report"]
+    assert states() == ("done", ["extract", "learn-dict", "pool", "report"])
+    flyannot("workflow C --engine slurm -o W", C=config, W=tmp_path / "jobs.sh", code=0)
+    assert "--step pool" in (tmp_path / "jobs.sh").read_text()
+    assert "--step train" not in (tmp_path / "jobs.sh").read_text()
+
+    def genes_of_page():
+        return [group[1] for group in index_of((out / "report.html").read_text())["groups"]]
+
+    genes = genes_of_page()
+    assert len(genes) == len(set(genes)) == (24 if has_table else 48)
+    verdicts = ["accept"] * 5 + ["reject"] * 4
+    rows = [[gene, "4-6", "pole cell", v, "2026-01-02"] for gene, v in zip(genes, verdicts)]
+    table, names = tmp_path / "corrections.csv", ["gene", "stage_range", "term", "verdict", "date"]
+    for wrong, why in ((rows[:5], "none is known to be absent"), (rows[1:], "at most 4 groups")):
+        write_table(table, names, wrong)
+        more = " --set train.min-groups=5"
+        assert why in flyannot(f"run C --corrections T{more}", C=config, T=table, code=2).err
+    write_table(table, names, rows)
+    flyannot("run R --corrections T", R=out / "run.toml", T=table, code=0)
+    with open_stored(out / "predictions.h5") as stored:
+        assert list(stored.array("4-6", "term")) == ["pole cell"] and genes_of_page() == genes
+    assert states() == ("done", steps), "the record has the corrections"
+    if not has_table:  # a picture of which nothing is predicted is on the page, too
+        copy(pictures / "syn001_4-6_1.png", pictures / "another.png")
+        flyannot("run C", C=config, code=0)
+        assert sorted(genes_of_page()) == sorted([*genes, "another"])
 
 
 def test_the_demo_lies_in_the_working_folder_or_where_it_is_asked_for(flyannot, tmp_path, monkeypatch):

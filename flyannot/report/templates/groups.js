@@ -1,6 +1,6 @@
 // --- the groups: found, ordered, and shown some at a time ---
 const index = JSON.parse(byId("index").textContent);
-const [STAGE, GENE, FBGN, NAME, IMAGES, ANNOTATED, CHECK, TERMS, ANSWERED_NO] = Array(9).keys(); // of a group
+const [STAGE, GENE, FBGN, NAME, IMAGES, ANNOTATED, CHECK, TERMS, ANSWERED_NO, UNLIKE] = Array(10).keys(); // of a group
 const [TERM, STATUS, PROBABILITY, MARGIN, CURATED, LIST, WORTH] = Array(7).keys(); // of one of its terms
 const NAMED = 3; // terms of each status that the line of a group names
 const numberOf = Object.fromEntries(index.statuses.map((name, number) => [name, number]));
@@ -49,6 +49,11 @@ const OF_GROUP = {
 function termsFound(g, text, which) { // the terms that fit both the search and the filter; null if the group does not
   const group = index.groups[g];
   let terms = group[TERMS];
+  if (isBare(group)) {
+    const keys = keysOfGroup(group), done = keys.filter((key) => verdicts.has(key)).length;
+    if (which === "open") return done && done === keys.length ? null : terms;
+    if (namesOf[g].every((name) => !name.includes(text)) && acceptedOf(group).some((term) => term.toLowerCase().includes(text))) return terms;
+  }
   if (text && !namesOf[g].some((name) => name.includes(text))) {
     terms = terms.filter((one) => termNames[one[TERM]].includes(text));
     if (!terms.length) return null;
@@ -77,7 +82,7 @@ const ORDERS = { // a group comes before another by the smaller number, or text
   new: ({ g }) => -numberWith(index.groups[g], "new"),
   missed: ({ g }) => -numberWith(index.groups[g], "missed"),
   agreed: ({ g }) => -numberWith(index.groups[g], "agreed"),
-  look: ({ g, terms }) => -(byId("groups-which").value === "doubted" ? worthOf(terms) : worthOf(toLookAt(index.groups[g]))),
+  look: ({ g, terms }) => -(byId("groups-which").value === "doubted" ? worthOf(terms) : worthOfLook(index.groups[g])),
 };
 function choose() {
   const text = byId("groups-search").value.trim().toLowerCase();
@@ -134,7 +139,7 @@ function termsInLine({ g, terms, isPart }) {
     const more = named.length > NAMED ? " and " + (named.length - NAMED) + " more" : "";
     line.append(make("span", {}, make("span", { class: "badge " + status }, mine.length + " " + (words[status] || status)), ...names, more), " ");
   });
-  if (!line.children.length) line.append(make("span", { class: "quiet" }, "no term predicted"));
+  if (!line.children.length && !isBare(index.groups[g])) line.append(make("span", { class: "quiet" }, "no term predicted"));
   return line;
 }
 const LONG = 50; // in a longer list a picture is fetched when it comes near
@@ -143,7 +148,7 @@ const coming = new IntersectionObserver((seen) => { for (const one of seen) if (
 function summaryOf(one) {
   const g = one.g, group = index.groups[g], key = keyOf(group);
   const thumb = make("img", { class: "thumb", alt: "", width: 110, height: 44, loading: "lazy" });
-  const facts = counted(group[IMAGES], "image") + (group[ANNOTATED] ? "" : ", not annotated");
+  const facts = counted(group[IMAGES], "image") + (group[ANNOTATED] || isBare(group) ? "" : ", not annotated");
   const check = group[CHECK] ? make("span", { class: "badge check" }, "check " + counted(group[CHECK], "picture")) : null;
   const section = make("details", { class: "group", "data-key": key, "data-number": g, open: opened.has(key) },
     make("summary", {}, thumb, make("span", { class: "what" },

@@ -14,7 +14,7 @@ async function openGroup(section) {
   await filled(section);
   const rows = rowsOf(section), row = rows.find(isNext) || rows.find(isOpenTo) || rows[0];
   heading.scrollIntoView({ block: "start" });
-  if (row) focusRow(row); else heading.focus({ preventScroll: true });
+  if (row) focusRow(row); else (isBare(groupOf(section)) ? section.querySelector(".another") : heading).focus({ preventScroll: true });
 }
 async function goToGroup(step) {
   const all = lines(), here = document.activeElement.closest?.("details.group"), at = all.indexOf(here);
@@ -51,6 +51,7 @@ const KEYS = {
   a: () => giveByKey("accept"), r: () => giveByKey("reject"), u: () => giveByKey("unsure"), z: undoByKey,
   j: () => goToGroup(1), k: () => goToGroup(-1),
   n: () => { const note = rowInFocus()?.querySelector(".note:not([hidden])"); if (note) note.focus(); },
+  t: () => document.activeElement.closest("details.group")?.querySelector(".another")?.focus(),
   m: () => rowInFocus()?.querySelector("button.map")?.click(),
   "?": () => byId("keys").showModal(),
 };
@@ -60,6 +61,7 @@ if (list) {
   addEventListener("keydown", (event) => {
     const at = document.activeElement, isField = at.matches("input:not([type=checkbox]), select, textarea");
     if (isField && event.key === "Escape" && at.closest("tr[data-term]")) return focusRow(at.closest("tr[data-term]"));
+    if (event.key === "Escape" && at.matches(".another")) return at.closest("details.group").querySelector("summary").focus();
     if (event.ctrlKey || event.metaKey || event.altKey || isField || !byId("by-key").checked || document.querySelector("dialog[open]")) return undefined;
     if (at !== document.body && !at.closest("#groups")) return undefined;
     const act = KEYS[event.key] || (rowInFocus() ? ARROWS[event.key] : undefined);

@@ -1,17 +1,29 @@
 // --- the review: a verdict for every term of every group, by mouse ---
 const genesOfSymbol = new Map(); // symbol -> identifiers of its genes on this page
 const toReview = new Set(); // keys of the terms that are predicted or curated
-const named = new Map(index.review.vocabulary.map((term) => [term.toLowerCase(), term]));
+const vocabulary = Object.entries(index.review.vocabulary); // of a term the stage ranges that have it, by number
+const named = new Map(vocabulary.map(([term]) => [term.toLowerCase(), term]));
+let given = index.stages.map(() => new Set()); // the terms that verdicts are of, by stage range
 const idOfGene = (group) => group[FBGN] || group[GENE] || group[NAME];
 const keyOfTerm = (group, term) => verdictKey(idOfGene(group), index.stages[group[STAGE]], term);
 const isForReview = (one) => index.statuses[one[STATUS]] !== "undetermined" || one[MARGIN] !== 0 || one[CURATED] === 1;
-const keysOfGroup = (group) => group[TERMS].filter(isForReview).map((one) => keyOfTerm(group, index.terms[one[TERM]]));
+const isBare = (group) => group[UNLIKE] !== null && group[ANNOTATED] !== 1; // nothing is predicted of it, nor known in full
+const askedOf = (group) => isBare(group) ? Array.from(given[group[STAGE]]) : []; // it is known of these once somebody says so
+const acceptedOf = (group) => askedOf(group).filter((term) => verdicts.get(keyOfTerm(group, term))?.verdict === "accept");
+const keysOfGroup = (group) => Array.from(new Set([...group[TERMS].filter(isForReview).map((one) => index.terms[one[TERM]]), ...askedOf(group)]),
+  (term) => keyOfTerm(group, term));
 const say = (text) => { byId("review-said").textContent = (text + keptInWords()).trim(); };
 
 for (const group of index.groups) {
   const symbol = group[GENE] || group[NAME];
   genesOfSymbol.set(symbol, (genesOfSymbol.get(symbol) || new Set()).add(idOfGene(group)));
-  if (list) for (const key of keysOfGroup(group)) toReview.add(key);
+}
+const hasBare = index.groups.some(isBare);
+function readGiven() { // what is asked of genes of which nothing is predicted follows what was said of others
+  given = index.stages.map(() => new Set());
+  if (hasBare) toReview.clear();
+  for (const key of hasBare ? verdicts.keys() : []) given[index.stages.indexOf(partsOf(key)[1])].add(partsOf(key)[2]);
+  if (hasBare || !toReview.size) for (const group of index.groups) for (const key of keysOfGroup(group)) toReview.add(key);
 }
 function idOfNamed(gene, fbgn) { // a row without FlyBase number means the gene of that symbol, if there is one
   const known = genesOfSymbol.get(gene);
@@ -42,16 +54,28 @@ function showVerdict(row) {
 }
 function give(row, verdict) { // the same again takes it back
   const group = groupOf(row), term = row.dataset.term, key = keyOfTerm(group, term), before = verdicts.get(key);
-  const given = before && before.verdict === verdict ? undefined : {
+  const isTakenBack = before && before.verdict === verdict;
+  change([[key, isTakenBack ? undefined : rowOfVerdict(group, term, verdict, before, row.dataset.probability)]]);
+  tell(term + " " + (isTakenBack ? "not reviewed any more" : IN_WORDS[verdict]), !isTakenBack);
+}
+function rowOfVerdict(group, term, verdict, before, probability) {
+  return {
     gene: group[GENE] || group[NAME], fbgn: group[FBGN], stage_range: index.stages[group[STAGE]], term, verdict,
     curator: byId("curator").value.trim(), date: today(), note: before ? before.note : "",
-    probability: row.dataset.probability || "", model_digest: index.review.model_digest,
+    probability: probability || "", model_digest: index.review.model_digest,
   };
-  change([[key, given]]);
+}
+function tell(what, isGiven) { // once verdicts have changed
   showAll();
-  const name = given && !given.curator ? " Write your name in the field Curator." : "";
+  const name = isGiven && !byId("curator").value.trim() ? " Write your name in the field Curator." : "";
   byId("curator").classList.toggle("wanted", name !== "");
-  say(term + " " + (given ? IN_WORDS[verdict] : "not reviewed any more") + ". " + byId("review-progress").textContent + "." + name);
+  say(what + ". " + byId("review-progress").textContent + "." + name);
+}
+function rejectOthers(section) { // all that is asked of a gene and has no verdict, in one go
+  const group = groupOf(section), open = askedOf(group).filter((term) => !verdicts.has(keyOfTerm(group, term)));
+  if (!open.length) return say("There is no other term to reject.");
+  change(open.map((term) => [keyOfTerm(group, term), rowOfVerdict(group, term, "reject")]));
+  return tell(counted(open.length, "term") + " rejected", true);
 }
 function undo() {
   const last = changes.pop();
@@ -68,17 +92,24 @@ function undo() {
 function rowOfTerm(section, term) {
   return Array.from(section.querySelectorAll("tr[data-term]")).find((row) => row.dataset.term === term);
 }
-function addRow(section, term) {
-  const row = make("tr", { "data-term": term, "data-status": "added" }, make("th", { scope: "row" }, term),
-    make("td", {}, make("span", { class: "badge added" }, "added")), make("td", { class: "probability" }, make("span", { class: "quiet" }, "not predicted")),
+function addRow(section, term, isAsked) {
+  const why = isAsked ? make("span", { class: "quiet" }, "given to another gene") : make("span", { class: "badge added" }, "added");
+  const row = make("tr", { "data-term": term, "data-status": "added", "data-queue": isAsked ? "look" : null }, make("th", { scope: "row" }, term),
+    make("td", {}, why), make("td", { class: "probability" }, make("span", { class: "quiet" }, "not predicted")),
     make("td", { class: "support" }), make("td", { class: "why" }), make("td", { class: "verdict" }));
   section.querySelector("table.terms tbody").append(row);
   verdictButtons(row);
   return row;
 }
 function addForm(section) {
-  const field = make("input", { type: "search", list: "vocabulary", autocomplete: "off", class: "another" });
-  const form = make("form", { class: "add" }, make("label", {}, "Another term that it shows", field), make("button", { type: "submit" }, "Accept it"));
+  const group = groupOf(section), field = make("input", { type: "search", list: listOfTerms(group[STAGE]), autocomplete: "off", class: "another" });
+  const form = make("form", { class: "add" }, make("label", {}, isBare(group) ? "Term that it shows" : "Another term that it shows", field),
+    make("button", { type: "submit" }, "Accept it"));
+  if (isBare(group)) {
+    const others = make("button", { type: "button", class: "others" }, "Reject the others");
+    others.addEventListener("click", () => rejectOthers(section));
+    form.append(others);
+  }
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const term = named.get(field.value.trim().toLowerCase());
@@ -87,9 +118,17 @@ function addForm(section) {
     row.hidden = false;
     field.value = "";
     if (!row.classList.contains("reviewed") || verdicts.get(keyOfTerm(groupOf(row), term)).verdict !== "accept") give(row, "accept");
-    row.querySelector("[data-verdict=accept]").focus();
+    field.focus(); // for the next one
   });
   return form;
+}
+function listOfTerms(stage) { // the id of the list that completes what is typed
+  const id = "vocabulary-" + stage, fits = ([, stages]) => !stages.length || stages.includes(stage);
+  if (!byId(id)) byId("review").append(make("datalist", { id }, ...vocabulary.filter(fits).map(([term]) => make("option", { value: term }))));
+  return id;
+}
+function addAsked(section) {
+  for (const term of askedOf(groupOf(section))) if (!rowOfTerm(section, term)) addRow(section, term, !verdicts.has(keyOfTerm(groupOf(section), term)));
 }
 function startReview(section) { // once its details are there
   const group = index.groups[Number(section.dataset.number)], inside = section.querySelector(".inside");
@@ -98,24 +137,33 @@ function startReview(section) { // once its details are there
     const isHere = kept.stage_range === index.stages[group[STAGE]] && idOfNamed(kept.gene, kept.fbgn) === idOfGene(group);
     if (isHere && section.querySelector("table.terms") && !rowOfTerm(section, kept.term)) addRow(section, kept.term);
   }
-  if (section.querySelector("table.terms")) inside.querySelector(".links").before(addForm(section));
+  addAsked(section);
+  if (section.querySelector("table.terms")) inside.querySelector(".nearest, .links").before(addForm(section));
 }
 
 // --- how far it is ---
 function showCount(section) {
   const keys = keysOfGroup(index.groups[Number(section.dataset.number)]), done = keys.filter((key) => verdicts.has(key)).length;
   section.querySelector(".count").textContent = done ? done + " of " + keys.length + " reviewed" : "";
+  const group = groupOf(section), accepted = acceptedOf(group);
+  if (isBare(group) && !group[TERMS].length) section.querySelector("summary .terms").replaceChildren(
+    make("span", { class: accepted.length ? "badge added" : "quiet" }, accepted.length ? accepted.length + " accepted" : "no term yet"), " " + accepted.join(", "));
 }
 function showAll() {
-  for (const section of list.querySelectorAll("details.group")) showCount(section);
+  readGiven();
+  for (const section of list.querySelectorAll("details.group")) {
+    showCount(section);
+    if (section.querySelector("form.add")) addAsked(section);
+  }
   for (const row of list.querySelectorAll("tr[data-term]")) {
-    const isGone = row.dataset.status === "added" && !verdicts.has(keyOfTerm(groupOf(row), row.dataset.term));
+    const group = groupOf(row), isAdded = row.dataset.status === "added" && !askedOf(group).includes(row.dataset.term);
+    const isGone = isAdded && !verdicts.has(keyOfTerm(group, row.dataset.term));
     if (isGone) row.remove(); else if (cellOf(row).dataset.term) showVerdict(row);
   }
   let done = 0;
   for (const key of verdicts.keys()) done += toReview.has(key);
   const many = (number) => number.toLocaleString("en"), others = verdicts.size - done;
-  byId("review-progress").textContent = many(done) + " of " + counted(toReview.size, "term") + " reviewed" + (others ? ", and " + many(others) + " more" : "");
+  byId("review-progress").textContent = (toReview.size ? many(done) + " of " + counted(toReview.size, "term") + " reviewed" : "No term yet") + (others ? ", and " + many(others) + " more" : "");
   Object.assign(byId("review-bar"), { max: Math.max(1, toReview.size), value: done });
   byId("download-corrections").disabled = verdicts.size === 0;
   byId("undo").disabled = changes.length === 0;
@@ -139,7 +187,6 @@ function startAgain(section) {
 
 if (list) {
   readShelf();
-  byId("vocabulary").append(...index.review.vocabulary.map((term) => make("option", { value: term })));
   byId("curator").value = (shelf && shelf.getItem(CURATOR)) || "";
   byId("curator").addEventListener("input", () => {
     try { shelf.setItem(CURATOR, byId("curator").value.trim()); } catch { say(""); } // every verdict has the name itself

@@ -4,8 +4,8 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain, groupby
 
-from flyannot.dataset.folder import read_images
-from flyannot.dataset.images import select_images
+from flyannot.dataset.images import images_named, named_as_genes, select_images
+from flyannot.dataset.paths import IMAGES, table_of_data_set
 from flyannot.descriptors.images.address import photograph_of_embryo
 from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
 from flyannot.runtime.wording import pluralise
@@ -16,8 +16,12 @@ from flyannot.store.schema import IMAGE_COLUMNS
 
 
 def selected_images(data_set, selection):
-    """The images of a data set folder that a `flyannot.steps.options.Selection` chooses."""
-    return select_images(read_images(data_set), views=selection.view, stage_ranges=selection.stage_range)
+    """The images of a data set folder that a `flyannot.steps.options.Selection` chooses; of a folder of
+    pictures without a table every picture, each a gene of its own, of the only stage range that is chosen."""
+    table_of_data_set(data_set, IMAGES)  # refuses a folder whose table has another name or place
+    only = selection.stage_range[0] if len(selection.stage_range) == 1 else None
+    images = named_as_genes(images_named([data_set], only))
+    return select_images(images, views=selection.view, stage_ranges=selection.stage_range)
 
 
 def images_in_order(images):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from flyannot.classifiers.options import TrainOptions
 from flyannot.dataset.corrections import apply_corrections, read_corrections
-from flyannot.dataset.folder import read_annotations
+from flyannot.dataset.folder import Annotations, read_annotations
 from flyannot.dataset.ontology import read_ontology, with_parent_terms
-from flyannot.dataset.paths import annotations_table
+from flyannot.dataset.paths import ANNOTATIONS, annotations_table
 from flyannot.descriptors.extract import DescribedPatches
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError, did_you_mean, message_of
@@ -148,11 +148,11 @@ def _options_of_header(stored, table, read):
 
 
 def curated_annotations_of(annotations_csv, *, corrections=(), roll_up=()):
-    """The curated terms of a table, as corrections change them.
+    """The curated terms of a table, as corrections change them; or of these alone, where there is no table.
 
     Parameters
     ----------
-    annotations_csv : Path, of the table or of its data set folder
+    annotations_csv : Path, of the table or of its data set folder, which may lack it if there are corrections
     corrections : paths of tables of corrections
     roll_up : paths as `read_ontology` takes: a gene that has a term has its parent terms too
 
@@ -163,17 +163,26 @@ def curated_annotations_of(annotations_csv, *, corrections=(), roll_up=()):
     """
     ontology = read_ontology(*roll_up) if roll_up else None
     names = ontology.names() if ontology else ()
-    annotations, sentences = read_annotations(annotations_csv, known=names), []
+    table, sentences = annotations_table(annotations_csv), []
+    if corrections and _is_absent(table):
+        annotations = Annotations({}, {})
+    else:
+        annotations = read_annotations(table, known=names)
     if corrections:
-        table = annotations_table(annotations_csv)
         annotations, changes = apply_corrections(annotations, read_corrections(corrections), table, names)
         sentences = [f"{', '.join(path.name for path in corrections)}: {s}" for s in changes.sentences()]
     return (with_parent_terms(annotations, ontology) if ontology else annotations), sentences
 
 
+def _is_absent(table):
+    """Whether it is the table of a data set folder that has none: any other name is a mistake."""
+    return table.name == ANNOTATIONS and table.parent.is_dir() and not table.exists()
+
+
 def digests_of_curated(annotations_csv, corrections):
     """The digests of both, by role, as a header's inputs have them; without corrections, no such role."""
-    digests = {"annotations": [digest_of_rows(annotations_csv)]}
+    has_none = corrections and _is_absent(annotations_csv)
+    digests = {"annotations": [] if has_none else [digest_of_rows(annotations_csv)]}
     return digests | ({"corrections": [digest_of_file(path) for path in corrections]} if corrections else {})
 
 

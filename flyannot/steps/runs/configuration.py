@@ -70,7 +70,7 @@ def read_configuration(path, *, data_set=None, output=None, settings=()):
 
     Parameters
     ----------
-    path : Path of the TOML file
+    path : Path of the TOML file; None for the defaults
     data_set, output : Path, override the file's
     settings : texts "table.option=value" that override the file's tables
 
@@ -81,7 +81,8 @@ def read_configuration(path, *, data_set=None, output=None, settings=()):
         take.
     """
     overrides = [_setting(text) for text in settings]
-    return configuration_of(read_toml(path), path, overrides, data_set=data_set, output=output)
+    tables = read_toml(path) if path else {}
+    return configuration_of(tables, path or "", overrides, data_set=data_set, output=output)
 
 
 def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
@@ -187,7 +188,7 @@ def recorded_configuration(folder):
     if record is None:
         return None
     options = {
-        name: kind.of_table(record.get(name, {}), f"[{name}]")
+        name: kind.of_table(_from_folder(kind, record.get(name, {}), folder), f"[{name}]")
         for name, kind in option_tables().items()
         if name in record or not _makes_data_set(name)
     }

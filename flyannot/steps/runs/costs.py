@@ -10,16 +10,18 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from flyannot.classifiers import CLASSIFIERS
-from flyannot.dataset.folder import read_annotations
-from flyannot.dataset.paths import IMAGES, annotations_table, table_of_data_set
+from flyannot.dataset.folder import Annotations
+from flyannot.dataset.paths import table_of_data_set
 from flyannot.dataset.synthetic.generate import draw_group
 from flyannot.dataset.synthetic.render import TERMS
 from flyannot.descriptors.extract import n_candidate_patches
 from flyannot.errors import InputError
 from flyannot.features.options import PoolOptions, n_cells
 from flyannot.steps.engine.images import genes_of_groups, selected_images
+from flyannot.steps.engine.inputs import curated_annotations_of
 from flyannot.steps.engine.parts import IMAGES_PER_PART
 from flyannot.steps.options import BYTES_OF_WORKER, LearnOptions
+from flyannot.steps.runs.run import has_terms
 
 START_S, START_MB = 5, 300  # measured: 1.5 to 2 s, 130 to 300 MB; more where the kernels are compiled
 # Measured, in seconds: an image read 0.003 to 0.01; of BDGP's pictures of 1,520 x 1,080 px more.
@@ -168,7 +170,7 @@ class RunSize:
     n_images, n_groups, n_terms : Counter, by stage range; of terms those that enough groups carry
     n_patches : of an image, as `flyannot.descriptors.extract.n_candidate_patches`
     n_features : of an image
-    tables : Paths of the tables of the data set by name; {} where the run itself makes them
+    tables : Paths of the tables of the data set by name, of those that are there before the run
     """
 
     n_images: Counter
@@ -212,7 +214,10 @@ def size_of_run(configuration):
 def _counts_of_data_set(configuration):
     folder, options = configuration.data_set, configuration.options
     images = selected_images(folder, options["select"])
-    annotations = read_annotations(folder)
+    annotations = Annotations({}, {})
+    if has_terms(configuration):
+        annotations, _ = curated_annotations_of(folder, corrections=options["train"].corrections)
+    tables = {name: table_of_data_set(folder, f"{name}.csv") for name in ("images", "annotations")}
     groups = genes_of_groups(images, annotations)
     carried = Counter(
         (key[1], term) for key in groups.values() for term in annotations.terms_by_gene.get(key, ())
@@ -221,7 +226,7 @@ def _counts_of_data_set(configuration):
         Counter(image.stage_range for image in images),
         Counter(stage_range for stage_range, _ in groups),
         Counter(s for (s, _), n in carried.items() if n >= options["train"].min_groups),
-        {"images": table_of_data_set(folder, IMAGES), "annotations": annotations_table(folder)},
+        {name: table for name, table in tables.items() if table.is_file()},
     )
 
 

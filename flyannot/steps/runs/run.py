@@ -8,6 +8,8 @@ import numpy as np
 
 from flyannot.classifiers.folds import folds_of_genes
 from flyannot.dataset.ontology import read_ontology
+from flyannot.dataset.paths import ANNOTATIONS as TABLE_OF_TERMS
+from flyannot.dataset.paths import annotations_table, has_table
 from flyannot.descriptors.extract import n_candidate_patches
 from flyannot.errors import InputError, did_you_mean
 from flyannot.runtime.digest import remembered_digests
@@ -18,15 +20,47 @@ from flyannot.steps.engine.inputs import (
     curated_annotations_of,
     refuse_unknown_excluded_terms,
 )
-from flyannot.steps.engine.step import Asked
+from flyannot.steps.engine.step import ANNOTATIONS, Asked
 from flyannot.steps.engine.task import run_task, why_not_up_to_date
+from flyannot.steps.runs.configuration import RECORD
 
 log = logging.getLogger("flyannot")
+_LEAST_WITHOUT = 2  # genes that lack a term, to learn it from: `flyannot.classifiers.model.untrainable`
+
+
+def has_terms(configuration):
+    """Whether a run has, or will have, curated terms to learn from; true too of a data set that is not here,
+    of which nothing can be said."""
+    folder = configuration.data_set
+    is_given = configuration.makes_data_set or bool(configuration.options["train"].corrections)
+    return is_given or not folder.is_dir() or has_table(folder, TABLE_OF_TERMS)
 
 
 def steps_of(configuration):
-    """The steps of a run, in order: a list of `flyannot.steps.engine.step.Step`."""
-    return [step for step in STEPS.values() if step.name in configuration.options]
+    """The steps of a run, in order: a list of `flyannot.steps.engine.step.Step`.
+
+    Where there are no curated terms, those that need them, or what is made of them, are left out.
+    """
+    steps, absent = [], set() if has_terms(configuration) else {ANNOTATIONS}
+    for step in STEPS.values():
+        if absent.intersection(given.holds for given in step.reads):
+            absent.add(step.kind)
+        elif step.name in configuration.options:
+            steps.append(step)
+    return steps
+
+
+def steps_left_out(configuration):
+    """Which steps a run lacks for want of terms, and how it comes by them, in words; "" if it lacks none."""
+    if has_terms(configuration):
+        return ""
+    present = [step.name for step in steps_of(configuration)]
+    absent = [name for name in configuration.options if name in STEPS and name not in present]
+    record = configuration.output / RECORD
+    return (
+        f"{configuration.data_set} has no {TABLE_OF_TERMS}: {', '.join(absent)} are left out. Give terms on "
+        f"the page, download corrections.csv, then: flyannot run {record} --corrections corrections.csv"
+    )
 
 
 def path_in_run(step, configuration):
@@ -61,20 +95,21 @@ def run_all_steps(steps, configuration, execution):
             yield step, task, run_task(task, replace(execution, force=True))
 
 
-def step_named(steps, name):
-    """The step of that name.
+def step_named(configuration, name):
+    """The step of that name of a run.
 
     Raises
     ------
     InputError
         If the run has none.
     """
-    names = [step.name for step in steps]
-    if name not in names:
+    steps = {step.name: step for step in steps_of(configuration)}
+    if name not in steps:
+        why = steps_left_out(configuration) if name in STEPS else did_you_mean(name, steps).strip()
         raise InputError(
-            f'this run has no step "{name}".{did_you_mean(name, names)}', fix=f"use one of {', '.join(names)}"
+            f'this run has no step "{name}". {why}'.strip(), fix=f"use one of {', '.join(steps)}"
         )
-    return steps[names.index(name)]
+    return steps[name]
 
 
 def first_outdated_step(steps, configuration):
@@ -108,27 +143,30 @@ def check_run(configuration):
     for paths in (options["annotate"].ontology, options["evaluate"].roll_up, options["report"].ontology):
         read_ontology(*paths)
     if not configuration.makes_data_set or (configuration.data_set / "images.csv").exists():
-        _check_data_set(configuration.data_set, options)
+        _check_data_set(configuration)
 
 
-def _check_data_set(folder, options):
-    train = options["train"]
-    images = selected_images(folder, options["select"])
+def _check_data_set(configuration):
+    folder, options = configuration.data_set, configuration.options
+    images, train = selected_images(folder, options["select"]), options["train"]
     if not options["extract"].multiple_embryos:  # how many embryos there are is not known
         n_images = Counter(image.stage_range for image in images)
         _check_atoms(n_images, n_candidate_patches(options["extract"]), options["learn-dict"])
+    table = annotations_table(folder)  # refused if it has nearly that name
+    if not has_terms(configuration):
+        return
     annotations, _ = curated_annotations_of(folder, corrections=train.corrections)
-    table = folder / "annotations.csv"
-    refuse_unknown_excluded_terms(train.exclude_terms, annotations, table)
+    given = table if table.exists() else " and ".join(path.name for path in train.corrections)
+    refuse_unknown_excluded_terms(train.exclude_terms, annotations, given)
     groups = genes_of_groups(images, annotations)
     annotated = [key for key in groups.values() if key in annotations.terms_by_gene]
     if not annotated:
         raise InputError(
-            f"no gene of {folder / 'images.csv'} is annotated in {table}",
+            f"no gene of {folder} is annotated in {given}",
             fix="check that genes and stage ranges are spelled alike in both",
         )
     folds_of_genes([gene for gene, _ in annotated], options["evaluate"].folds, np.random.default_rng(0))
-    _check_terms(annotated, annotations, table, train)
+    _check_terms(annotated, annotations, given, train)
 
 
 def _check_atoms(n_images, n_per_image, learn):
@@ -145,7 +183,7 @@ def _check_atoms(n_images, n_per_image, learn):
             )
 
 
-def _check_terms(annotated, annotations, table, train):
+def _check_terms(annotated, annotations, given, train):
     counts = defaultdict(Counter)
     for gene, stage_range in annotated:
         counts[stage_range].update(annotations.terms_by_gene[gene, stage_range])
@@ -157,7 +195,23 @@ def _check_terms(annotated, annotations, table, train):
         best = max(most, key=lambda s: most[s])
         groups = pluralise(most[best], "group with images has", "groups with images have")
         raise InputError(
-            f"no term of {table} can be learned: at most {groups} the same term "
+            f"no term of {given} can be learned: at most {groups} the same term "
             f"(in stage range {best}), and min-groups is {train.min_groups}",
             fix="lower min-groups in [train], or add images of genes with terms",
         )
+    frequent = [(term, s) for s in counts for term, n in counts[s].items() if n >= train.min_groups]
+    if not any(_n_without(term, s, annotated, annotations) >= _LEAST_WITHOUT for term, s in frequent):
+        raise InputError(
+            f"no term of {given} can be learned: of those with enough genes ({frequent[0][0]} and others) "
+            f"none is known to be absent from {_LEAST_WITHOUT} genes",
+            fix="reject it for genes that do not show it: without a verdict it does not count as absent",
+        )
+
+
+def _n_without(term, stage_range, annotated, annotations):
+    """Of how many genes it is known that they lack a term."""
+    return sum(
+        term not in annotations.terms_by_gene[key] and term in annotations.known_only.get(key, (term,))
+        for key in set(annotated)
+        if key[1] == stage_range
+    )

@@ -20,7 +20,7 @@ from flyannot.steps.engine.images import selected_images
 from flyannot.steps.engine.parts import folder_of_parts
 from flyannot.steps.engine.step import IMAGES
 from flyannot.steps.runs.configuration import RECORD, recorded_configuration
-from flyannot.steps.runs.run import path_in_run, task_in_run
+from flyannot.steps.runs.run import path_in_run, steps_of, task_in_run
 from flyannot.store.description import Peek, peek
 from flyannot.store.writing import changes_in_header
 
@@ -100,9 +100,8 @@ def status_of_run(folder):
         )
     run = _Run(folder, configuration, on_disk)
     steps = []
-    for step in STEPS.values():
-        if step.makes_data_set and step.name not in run.options:
-            continue
+    of_any_run = [step for step in STEPS.values() if not step.makes_data_set]
+    for step in steps_of(configuration) if configuration else of_any_run:
         steps.append(run.status_of_file(step) if step.kind else run.status_of_other(step, steps))
     states = {step.state for step in steps}
     if holder_of(folder / RECORD) is not None or "running" in states:
