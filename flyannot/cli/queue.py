@@ -22,7 +22,8 @@ def command(run, out, data_set, force):
     RUN is the output folder of `flyannot run`. The rows "look" are terms of which no curator has said
     anything, three of each gene: those whose verdicts are expected to teach the model most, the best genes
     first. The rows "check" are terms that curators gave or left out and that models which had not seen the
-    gene contradict most. The report has the same: order by "look at first", show "curated terms to check".
+    gene contradict most. Where nothing is predicted yet, a row is a gene, each as unlike those before it as
+    any that is left. The report has the same: order by "look at first", show "curated terms to check".
 
     \b
     Example:

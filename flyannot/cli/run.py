@@ -162,7 +162,7 @@ def _carry_out(configuration, steps, execution):
                 say(format_scores(result, synthetic=result["synthetic"]))
         if step.name == "report" and n_made:
             scores = outcome.path.with_name("scores.json")
-            where = f"; the scores are in {scores}" if scores.exists() else ""
+            where = f"; the scores are in {scores}" if any(s.name == "evaluate" for s in steps) else ""
             log.info("done: open %s in a browser%s", outcome.path, where)
         elif step.name == "report":
             log.info("all is up to date: the report is %s", outcome.path)

@@ -58,6 +58,8 @@ class MapMaker:
         if is_imported(model):
             self.why_not = "the features were made by another program, and have no patches"
             return
+        if self._features and self._features.digest not in model.inputs.get("features", []):
+            self._features = None  # made anew since
         self._rows = [
             {} if file is None else {name: i for i, name in enumerate(file.array(stage_range, "image"))}
             for file in (self._features, self._descriptors)
@@ -119,6 +121,8 @@ class MapMaker:
         drawn, model, terms = {}, self._model.model, self._model.terms
         scheme = self._model.classify.scheme
         for term, value in values.items():
+            if term not in terms:  # the predictions are of another model
+                continue
             split = explain_group(model, terms.index(term), X, features, winner, scheme=scheme)
             if abs(split.total - value) <= _TOLERANCE * max(abs(value), _TOLERANCE):
                 drawn[term] = self._drawn(split, patches)

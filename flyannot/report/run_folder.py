@@ -66,17 +66,26 @@ class Run:
         return [s for s in STAGE_RANGES if any(self.stored(kind, s) for kind in _SHOWN)]
 
     def shown_groups(self, stage_range):
-        """The groups of the page: those of the predictions, and of the features those that the predictions
-        lack.  A list of (image columns, `flyannot.features.groups.Groups`, Predicted or None)."""
-        parts, names = [], set()
+        """The groups of the page: those of the predictions, of whatever model, and of the features those
+        that these lack.  A list of (image columns, `flyannot.features.groups.Groups`, Predicted or None).
+
+        A picture that was annotated by itself has the gene and the group of the features: so has its verdict.
+        """
+        parts, names, group_of, features = [], set(), {}, self.stored("features", stage_range)
+        if features:
+            columns = read_image_columns(features, stage_range)
+            described = groups_of(columns)
+            group_of = {columns["image"][i]: g for g, rows in enumerate(described.rows) for i in rows}
         if stored := self.stored("predictions", stage_range):
             groups, predicted = read_predicted(stored, stage_range)
+            for g, name in enumerate(groups.name):
+                if not groups.gene[g] and name in group_of:
+                    same = group_of[name]
+                    groups.name[g], groups.gene[g] = described.name[same], described.gene[same]
             parts.append((read_image_columns(stored, stage_range), groups, predicted))
             names.update(groups.name)
-        if stored := self.stored("features", stage_range):
-            columns = read_image_columns(stored, stage_range)
-            groups = groups_of(columns)
-            others = groups.subset([g for g, name in enumerate(groups.name) if name not in names])
+        if features:
+            others = described.subset([g for g, name in enumerate(described.name) if name not in names])
             parts += [(columns, others, None)] if len(others) else []
         return parts
 

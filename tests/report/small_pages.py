@@ -70,8 +70,9 @@ def entries(n, n_images=1, maps=False):
         yield GroupEntry(STAGE_RANGES[g % 6], gene, gene, f"FBgn{g:07d}", True, images, terms)
 
 
-def groups_page(**more):
-    html = groups_section(list(enumerate(STAGE_RANGES)), held_out=True, why_no_maps="")
+def groups_page(is_predicted=True, **more):
+    about = {"held_out": is_predicted, "why_no_maps": "", "is_predicted": is_predicted}
+    html = groups_section(list(enumerate(STAGE_RANGES)), **about)
     return Page("sizes", sections=[("groups", "Genes", html)], **more)
 
 

@@ -61,9 +61,8 @@ def head_of(text, term):
     return re.search(f'<th scope="row" data-sort="{re.escape(term)}">(.*?)</th>', text, re.S)[1]
 
 
-def test_terms_link_to_their_ids_and_others_stay_plain(linked, page, terms):
+def test_terms_link_to_their_ids_and_nothing_else_names_the_network(linked, page, terms):
     text = linked.read_text()
-    without_scripts(text)
     found, gone, older, plain = (head_of(text, term) for term in terms)
     assert f'href="{ADDRESS}FBbt:00000001"' in found and "obsolete" not in found
     assert ">obsolete</span>" in gone and "consider FBbt:00000001" in gone
@@ -75,13 +74,10 @@ def test_terms_link_to_their_ids_and_others_stay_plain(linked, page, terms):
     assert "obsolete" in links[terms[1]] and not links[terms[3]]
     assert "from tiny.obo: 3 of" in text and "FBdv:00005306" in text
     assert ADDRESS not in page.read_text()
-
-
-def test_links_are_all_that_names_the_network_and_tell_nobody_whence(linked):
-    text = without_scripts(linked.read_text())
-    links = re.findall(r'<a class="id"[^>]*>', text)
-    assert links and all('target="_blank" rel="noopener noreferrer"' in one for one in links)
-    assert "https:" not in re.sub(r'<a class="id"[^>]*>', "", text)
+    links = re.findall(r'<a class="id"[^>]*>', without_scripts(text))
+    assert links and all('target="_blank" rel="noopener noreferrer"' in one for one in links), "none is told"
+    rest = re.sub(r'<a class="id"[^>]*>', "", without_scripts(text))
+    assert "https:" not in rest, "nothing else names the network"
 
 
 def test_ids_that_the_predictions_carry_are_taken(run, linked, obo, terms, tmp_path, flyannot):

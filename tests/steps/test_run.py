@@ -208,9 +208,12 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(flyannot, c
     with open_stored(out / "predictions.h5") as stored:
         assert list(stored.array("4-6", "term")) == ["pole cell"] and genes_of_page() == genes
     assert states() == ("done", steps), "the record has the corrections"
-    if not has_table:  # a picture of which nothing is predicted is on the page, too
+    if not has_table:  # predictions of another model are taken, and a picture that these lack is on the page
+        words = {"M": chain.model, "P": pictures, "O": out / "predictions.h5"}
+        flyannot("annotate M P --stage-range 4-6 -o O --force", **words, code=0)
         copy(pictures / "syn001_4-6_1.png", pictures / "another.png")
         flyannot("run C", C=config, code=0)
+        assert "brain primordium" in index_of((out / "report.html").read_text())["review"]["vocabulary"]
         assert sorted(genes_of_page()) == sorted([*genes, "another"])
 
 
