@@ -15,6 +15,7 @@ log = logging.getLogger("flyannot")
 
 IMAGES, ANNOTATIONS = "images.csv", "annotations.csv"
 TABLE_SUFFIXES = (".csv", ".tsv", ".xlsx")
+_LIKE_TABLES = (*TABLE_SUFFIXES, ".txt", ".xls", ".ods")
 _MOST_FOLDERS = 1000  # below a folder, that are looked into
 _MOST_SOUGHT = 3  # missing images for which a suggestion is sought
 
@@ -45,9 +46,11 @@ def table_of_data_set(folder_or_table, name):
         return table
     if place := place_of_table(path, name):
         raise InputError(f"{path} has no {name}, but {place} has", fix=f"name the folder {place}")
-    names = {entry.name for entry in _entries(path) if entry.is_file()} - {IMAGES, ANNOTATIONS}
-    if near := did_you_mean(name, sorted(names)):
-        raise InputError(f"no such table: {path / name}.{near}", fix=f"rename the table to {name}")
+    for other in sorted(e.name for e in _entries(path) if e.suffix.lower() in _LIKE_TABLES and e.is_file()):
+        if other not in (IMAGES, ANNOTATIONS) and did_you_mean(_stem(name), [_stem(other)]):
+            raise InputError(
+                f'no such table: {path / name}. Did you mean "{other}"?', fix=f"rename the table to {name}"
+            )
     return path / name
 
 

@@ -82,7 +82,7 @@ files in the wrong order, or of another kind
     explain PICTURE model.h5 --stage-range 4-6 -> 2 model.h5 is an HDF5 file, not an image
     ontology fbbt.obo TERMS -> 2 TERMS gives no term an id | OBO file
     extract TERMS -o d.h5 -> 2 has no column "image"
-    extract descriptors.h5 -o d.h5 -> 2 descriptors.h5 is an HDF5 file, not a table
+    extract descriptors.h5 -o d.h5 -> 2 descriptors.h5 is an HDF5 file, not an image
     train features.h5 dictionary.h5 -o m.h5 -> 2 dictionary.h5 is an HDF5 file, not a table
     train features.h5 embryos/images.csv -o m.h5 -> 2 has no column "term"
     train descriptors.h5 TERMS -o m.h5 -> 65 holds descriptors, not features | flyannot pool
@@ -245,7 +245,6 @@ what a late step would refuse, said before the first
     run c.toml --set select.stage-range=7-8 -> 2 stage range 7-8
     run c.toml --data-set semicolons -> 0 semicolons has no annotations.csv: train, annotate, evaluate are
     run c.toml --data-set no-table -> 2 there is no images.csv and no picture in no-table
-    run --data-set . -o results -> 2 . has no images.csv, but embryos has
     run --data-set pictures -o results -> 2 pictures does not say its stage range | select.stage-range=4-6
     run c.toml --data-set pictures --set select.stage-range=4-6 --step train
         -> 2 no step "train" | pictures has no annotations.csv | --corrections corrections.csv
