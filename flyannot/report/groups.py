@@ -182,7 +182,7 @@ def entries_of_terms(run, stage_range, queue):
     shown = [(part, g) for part in run.shown_groups(stage_range) for g in range(len(part[1]))]
     for (columns, groups, predicted), g in sorted(shown, key=lambda one: one[0][1].name[one[1]]):
         entry = GroupEntry(stage_range, groups.name[g], groups.gene[g], groups.fbgn[g])
-        entry.unlike = None if predicted else 0.0
+        entry.unlike = 0.0 if predicted is None else None
         for i in groups.rows[g]:
             name = columns["image"][i]
             path, warnings = run.pictures.paths.get(name), columns["quality_warnings"][i]

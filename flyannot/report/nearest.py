@@ -12,13 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.features.groups import groups_of
-from flyannot.features.similarity import (
-    N_LEAST,
-    collection_of,
-    farthest_first,
-    map_of_patterns,
-    most_similar,
-)
+from flyannot.features.similarity import N_LEAST, collection_of, farthest_first, map_of_patterns, most_similar
 from flyannot.report.drawing import jpeg
 from flyannot.store.reading import read_image_columns
 

@@ -6,13 +6,7 @@ from threadpoolctl import threadpool_limits
 
 from flyannot.features import similarity
 from flyannot.features.groups import groups_of
-from flyannot.features.similarity import (
-    N_LEAST,
-    collection_of,
-    farthest_first,
-    map_of_patterns,
-    most_similar,
-)
+from flyannot.features.similarity import N_LEAST, collection_of, map_of_patterns, most_similar
 from tests.planted_samples import unit_rows
 
 
@@ -115,13 +109,13 @@ def test_the_fewest_patterns_have_a_map_also_where_all_are_alike(rng, n_axes):
 def test_the_farthest_comes_first_by_the_slow_twin(rng):
     X = unit_rows(rng.normal(size=(30, 6)))
     X[7] = X[3]  # one that is there twice comes last
-    order = farthest_first(X)
+    order = similarity.farthest_first(X)
     numbers, far = zip(*order)
     assert sorted(numbers) == list(range(30)) and numbers[-1] in (3, 7) and far[-1] == pytest.approx(0)
     assert numbers[0] == (X @ X.T).sum(axis=1).argmax() and far[0] == 2
     for i in range(1, 30):
         nearest = 1 - (X @ X[list(numbers[:i])].T).max(axis=1)
         assert far[i] == pytest.approx(nearest.max()) == pytest.approx(nearest[numbers[i]])
-    after, _ = zip(*farthest_first(X, begun=numbers[:4]))
+    after, _ = zip(*similarity.farthest_first(X, begun=numbers[:4]))
     assert after == numbers[4:]
-    assert farthest_first(X, begun=range(30)) == []
+    assert similarity.farthest_first(X, begun=range(30)) == []
