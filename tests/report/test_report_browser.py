@@ -125,8 +125,11 @@ def test_thousands_of_groups_are_paged_and_their_images_come_from_beside(browser
     with shown(browser, out) as view:
         assert view.inner_text("#groups-count") == "1 to 10 of 5,000"
         assert view.locator("details.group").count() == 10
+        view.locator("#groups-next").scroll_into_view_if_needed()
         view.click("#groups-next")
         assert view.inner_text("#groups-count") == "11 to 20 of 5,000"
+        assert view.evaluate("document.activeElement.id") == "groups-count", "a screen reader follows"
+        until(view, "document.getElementById('groups-count').getBoundingClientRect().top < 60")
         view.fill("#groups-search", "gene04321")
         assert view.inner_text("#groups-count") == "1 to 1 of 1"
         view.locator("details.group summary").click()

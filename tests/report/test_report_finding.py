@@ -78,11 +78,6 @@ def test_the_gene_of_that_very_name_comes_first(browser, tmp_path):
         assert genes(view) == ["en", "Hen1", "ben"]
 
 
-def test_the_line_of_a_group_names_its_terms_even_where_none_was_learned(view):
-    assert "1 not learned gap" in line(view, "rare")
-    assert "1 new pole cell 0.70" in line(view, "high") and "1 missed midgut 0.39" in line(view, "high")
-
-
 def test_a_bar_has_a_tick_at_its_threshold_and_says_it(view):
     row = view.locator("details.group[open] tr[data-status=agreed]").first
     assert "yes above 0.40" in row.inner_text() and "AUC\xa00.80 (0.70 to 0.90)" in row.inner_text()
@@ -91,7 +86,9 @@ def test_a_bar_has_a_tick_at_its_threshold_and_says_it(view):
     assert middle == pytest.approx(0.4, abs=0.02)
 
 
-def test_pictures_to_check_are_marked_and_found(view):
+def test_the_line_of_a_group_names_its_terms_and_pictures_to_check(view):
+    assert "1 not learned gap" in line(view, "rare")
+    assert "1 new pole cell 0.70" in line(view, "high") and "1 missed midgut 0.39" in line(view, "high")
     assert "check 1 picture" in line(view, "low") and "check" not in line(view, "both")
     view.select_option("#groups-which", "check")
     assert genes(view) == ["low"]
@@ -106,15 +103,6 @@ def test_a_gene_links_to_its_report_at_flybase_and_what_does_not_occur_is_not_of
     offered = view.locator("#groups-which option").evaluate_all("all => all.map((one) => one.value)")
     assert {"new", "missed", "agreed", "unlearned", "check"} < set(offered)
     assert not {"predicted", "undetermined", "unannotated"} & set(offered)
-
-
-def test_next_goes_to_the_top_of_the_list(browser, many):
-    with shown(browser, many) as view:
-        view.locator("#groups-next").scroll_into_view_if_needed()
-        view.click("#groups-next")
-        assert view.inner_text("#groups-count") == "11 to 20 of 36"
-        assert view.evaluate("document.activeElement.id") == "groups-count", "a screen reader follows"
-        until(view, "document.getElementById('groups-count').getBoundingClientRect().top < 60")
 
 
 def test_reload_and_back_keep_what_was_chosen(browser, many):

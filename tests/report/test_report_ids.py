@@ -6,10 +6,7 @@ import shutil
 
 import pytest
 
-from flyannot.report.run_folder import Run
-from flyannot.report.term_ids import NO_IDS, ids_of_run
 from flyannot.runtime.tables import read_table
-from tests.cli.test_cli import faulty
 from tests.report.browser import shown
 from tests.report.pages_read import make_report, without_scripts
 
@@ -96,20 +93,6 @@ def test_ids_that_the_predictions_carry_are_taken(run, linked, obo, terms, tmp_p
     assert make_report(folder, out).made and "Ids of terms are left out" in out.read_text()
 
 
-def test_what_is_no_ontology_is_told(run, tmp_path, flyannot):
-    (tmp_path / "no.obo").write_text("nothing\n")
-    said = flyannot("report R -o O --ontology B", R=run.folder, O=tmp_path / "r", B=tmp_path / "no.obo")
-    faulty(said, 2, "no [Term]")
-    assert ids_of_run(Run(tmp_path)) == NO_IDS
-
-
-_HEIGHT = """text => {
-  const cell = document.querySelector("#scores-table button.link");
-  cell.textContent = text;
-  return cell.offsetHeight;
-}"""
-
-
 @pytest.mark.parametrize("width", [400, 1280, 2000])
 def test_a_browser_shows_the_ids_and_gives_terms_room(browser, linked, terms, width):
     with shown(browser, linked, viewport={"width": width, "height": 900}) as view:
@@ -120,8 +103,6 @@ def test_a_browser_shows_the_ids_and_gives_terms_room(browser, linked, terms, wi
         if width >= 1280:
             table = view.locator("#scores-table")
             assert table.evaluate("t => t.offsetWidth <= t.parentElement.clientWidth")
-            short, long = (view.evaluate(_HEIGHT, text) for text in ("n", "n" * 15 + "i" * 15))
-            assert short == long, "a term of 30 letters stands on one line"
         view.fill("#groups-search", terms[0])
         group = view.locator("details.group").first
         group.evaluate("d => d.open = true")

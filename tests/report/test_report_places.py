@@ -1,6 +1,5 @@
 """Where the report finds pictures, and what it says when it does not."""
 
-import json
 import shutil
 
 import numpy as np
@@ -119,10 +118,13 @@ def test_what_cross_validation_said_of_other_images_is_not_said_of_new_ones(run,
 
 
 def test_every_term_says_its_genes_and_its_auc_or_that_it_is_untested(run, page):
-    rows = json.loads((run.folder / "scores.json").read_text())["terms"]
+    rows = read_scores(run.folder / "scores.json")["terms"]
     scores = {(row["stage_range"], row["term"]): row["auc"] for row in rows}
     with open_stored(run.predictions) as stored:
-        known = {(s, one.term): one for s in stored.stage_ranges for one in learned_terms(stored, s)}
+        learned_of = {s: learned_terms(stored, s) for s in stored.stage_ranges}
+    (sentence,) = evidence_in_words(learned_of, rows)
+    assert f'<p class="banner">{sentence}</p>' in page.read_text()
+    known = {(s, one.term): one for s, terms in learned_of.items() for one in terms}
     n_seen = 0
     for shown in groups_of(page.read_text()):
         s = shown["name"].rpartition(" ")[2]
@@ -163,10 +165,3 @@ def test_what_is_untested_or_learned_from_few_genes_stands_on_top(auc, n_genes, 
     ]
     sentences = evidence_in_words({"4-6": learned}, [])
     assert said in "".join(sentences) and bool(said) == bool(sentences)
-
-
-def test_the_page_has_that_sentence_on_top(page, run):
-    with open_stored(run.predictions) as stored:
-        learned = {s: learned_terms(stored, s) for s in stored.stage_ranges}
-    (sentence,) = evidence_in_words(learned, read_scores(run.folder / "scores.json")["terms"])
-    assert f'<p class="banner">{sentence}</p>' in page.read_text()

