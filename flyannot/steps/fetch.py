@@ -136,7 +136,7 @@ class _Fetch:
         except (DownloadFailed, ServerBusy) as error:
             raise FlyannotError(
                 f"cannot fetch {self._url(FILES[kind])}: {error}",
-                fix="try again later, or name the site's address with --base-url",
+                fix="try again later, or name the site's address with --base-url (in a run, fetch.base-url)",
             ) from None
 
     def _get_image(self, name):
