@@ -107,8 +107,7 @@ def test_a_data_set_folder_one_level_up_or_down_is_named(tmp_path, flyannot):
     (data_set / "images").mkdir(parents=True)
     (data_set / "images.csv").write_text("image,gene,stage_range\na.png,x,4-6\n")
     for folder in (data_set / "images", tmp_path / "project"):
-        said = flyannot("extract F -o O", F=folder, O=tmp_path / "d.h5")
-        assert said.code == 2
+        said = flyannot("extract F -o O", F=folder, O=tmp_path / "d.h5", code=2)
         assert said.err == (
             f"Error: {folder} has no images.csv, but {data_set} has\nFix: name the folder {data_set}\n"
         )

@@ -212,8 +212,7 @@ def test_similar_and_annotate_take_the_embryos_of_a_new_photograph(made, flyanno
     photo.write_bytes((made.chain.embryos / f"{made.gene_of_two}.png").read_bytes())
     said = flyannot("similar F Q -o O", F=made.chain.features, Q=str(photo), O=out)
     assert said.code == 2 and "shows 2 embryos" in said.err and f"name one: {photo}#1" in said.err
-    said = flyannot("similar F Q -o O", F=made.chain.features, Q=f"{photo}#2", O=out)
-    assert said.code == 0, said.err
+    said = flyannot("similar F Q -o O", F=made.chain.features, Q=f"{photo}#2", O=out, code=0)
     best = max(rows_of_csv(out), key=lambda row: float(row["similarity"]))
     assert best["gene"] == made.gene_of_two
     line = "annotate M I --stage-range 4-6 -o O"

@@ -79,18 +79,17 @@ def score_module(copy, module, row, known, asked):
     mutants = mutants_of(text)
     n_wanted = min(asked.per_module, row.get("sample", asked.per_module), len(mutants))
     sample = random.Random(f"{asked.seed} {module}").sample(mutants, n_wanted)
-    again = Path(asked.again).read_text() if asked.again else None
+    lines = Path(asked.again).read_text().splitlines() if asked.again else []
+    again = {line.removeprefix("survived  ") for line in lines if line.startswith(f"survived  {module}:")}
     counts = {"killed": 0, "survived": 0, "equivalent": 0}
     labels = {m: f"{module}:{m.line} in {m.function}: {m.change}" for m in sample}
-    if again is not None and again.count(f"survived  {module}:") != sum(
-        f"survived  {label}\n" in again for label in labels.values()
-    ):
+    if not again <= set(labels.values()):
         raise SystemExit(f"{module} or its sample is another one than in {asked.again}: run it whole")
     for mutant, label in sorted(labels.items()):
         if is_equivalent(mutant, text.splitlines(), known):
             counts["equivalent"] += 1
             continue
-        if again is not None and f"survived  {label}\n" not in again:
+        if asked.again and label not in again:
             counts["killed"] += 1
             continue
         path.write_text(mutant.text)

@@ -198,13 +198,13 @@ def test_a_text_is_known_by_its_bytes(tmp_path):
     assert holds_text(tmp_path / "a", "β\r\n") and not holds_text(tmp_path / "b", "")
 
 
-FILLED = ("images.csv", "annotations.csv", "images/a.png", "zebra.csv")
+FILLED = ("images.csv", "annotations.csv", "images/deep/a.png", "zebra.csv")
 
 
 def filled(folder, *given, error=None, **how):
     """Fill a new folder with what a data set has, a link too; or fail on the way."""
     with new_folder(folder, *given, **how) as staged:
-        (staged / "images").mkdir()
+        (staged / "images" / "deep").mkdir(parents=True)
         for name in FILLED:
             (staged / name).write_text("new")
         (staged / "link").symlink_to("/nowhere")
@@ -243,7 +243,13 @@ def test_a_folder_takes_its_place_as_a_whole_or_not_at_all(tmp_path, monkeypatch
     assert (
         contents(target) == (before or {}) | dict.fromkeys(FILLED, "new") and (target / "link").is_symlink()
     )
-    assert before is None or moved == ["images/a.png", "link", "zebra.csv", "annotations.csv", "images.csv"]
+    assert before is None or moved == [
+        "images/deep/a.png",
+        "link",
+        "zebra.csv",
+        "annotations.csv",
+        "images.csv",
+    ]
     files = [path for path in target.rglob("*") if path.is_file() and path.read_text() == "new"]
     assert {p.stat().st_ino for p in (*files, target, tmp_path)} <= synchronised
 

@@ -263,8 +263,7 @@ def test_every_option_reaches_the_learner_from_the_command_line(name, flyannot, 
         f"--learner-option {option.replace('_', '-')}={value}" for option, value in others.items()
     )
     command = f"learn-dict DESCRIPTORS -o OUT --learner {name} --n-atoms 12 --n-epochs 1 --max-patches 300"
-    said = flyannot(f"{command} {words}", DESCRIPTORS=chain.descriptors, OUT=tmp_path / "d.h5")
-    assert said.code == 0, said.err
+    flyannot(f"{command} {words}", DESCRIPTORS=chain.descriptors, OUT=tmp_path / "d.h5", code=0)
     with open_stored(tmp_path / "d.h5", "dictionary") as dictionary:
         recorded = dictionary.options["learn-dict"]["learner_option"]
     assert recorded == {option: value for option, value in others.items() if option != "n_threads"}
@@ -274,8 +273,7 @@ def test_every_option_reaches_the_learner_from_the_command_line(name, flyannot, 
 def test_an_option_of_another_learner_is_refused(name, flyannot, chain, tmp_path):
     other = next(option for option in OTHERS if option not in names_of(name))
     command = f"learn-dict DESCRIPTORS -o OUT --learner {name} --learner-option {other}={OTHERS[other]}"
-    said = flyannot(command, DESCRIPTORS=chain.descriptors, OUT=tmp_path / "d.h5")
-    assert said.code == 2
+    said = flyannot(command, DESCRIPTORS=chain.descriptors, OUT=tmp_path / "d.h5", code=2)
     assert f'learner {name} has no option "{other}"' in said.err
     assert all(option.replace("_", "-") in said.err for option in names_of(name))
 

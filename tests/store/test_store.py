@@ -195,6 +195,10 @@ def test_headers_come_back_as_they_were(tmp_path):
         assert stored.inputs == {"descriptors": ["ab" * 32]}
         assert stored.failures == (("x.png", "cut short"),)
         assert stored.stage_ranges == ("4-6", "11-12")  # in the order of development, not of the alphabet
+    with open_stored(tmp_path / "f.h5", digest=stored.digest):
+        pass
+    with pytest.raises(DataError, match="was replaced"), open_stored(tmp_path / "f.h5", digest="0" * 64):
+        pass
 
 
 @pytest.mark.parametrize("kind", SCHEMAS)
