@@ -14,6 +14,7 @@ from scipy.io import loadmat, savemat
 from flyannot.classifiers.answers import ANSWERS, Predicted, read_predicted, write_predicted
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.importers.vectors import (
+    AtomsOptions,
     atoms_as_rows,
     atoms_by_stage_range,
     read_matrices,
@@ -314,13 +315,15 @@ def test_atoms_that_are_too_long_are_refused_or_scaled(chain, tmp_path, flyannot
     named = {"A": tmp_path / "long.npy", "X": chain.descriptors, "O": tmp_path / "d.h5"}
     line = "import dictionary A --descriptors X -o O --stage-range 4-6"
     assert "add --scale" in flyannot(f"{line} --lam 0.5", code=65, **named).err
-    assert "a number above 0" in flyannot(f"{line} --lam 0", code=2, **named).err
     flyannot(f"{line} --lam 0.5 --scale", code=0, **named)
     with open_stored(tmp_path / "d.h5", "dictionary") as stored:
         np.testing.assert_allclose(read_dictionary(stored, "4-6"), expected, rtol=1e-6, atol=1e-7)
 
 
 def test_the_shape_says_where_the_atoms_are_unless_both_fit(rng):
+    assert AtomsOptions(lam=0.5).lam == 0.5
+    with pytest.raises(InputError, match="a number above 0"):
+        AtomsOptions(lam=0)
     D = rng.normal(size=(5, 8)).astype("f4")
     for matrix, layout in ((D, "rows"), (D.T, "columns")):
         atoms, found = atoms_as_rows(matrix, 8)
