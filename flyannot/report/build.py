@@ -3,6 +3,7 @@
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 from markupsafe import Markup
@@ -27,6 +28,7 @@ from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.inputs import extract_options, is_synthetic
 from flyannot.steps.engine.task import Outcome, ProgressCount, Task
+from flyannot.steps.runs.configuration import RECORD
 
 _SYNTHETIC = (
     "SYNTHETIC embryos: these images were drawn by a program, not photographed, and their terms are known. "
@@ -182,11 +184,13 @@ def _groups(run, ranges, predicted):
     evaluated = (run.scores or {}).get("evaluated") or {}
     held_out = any(map(is_cross_validated, evaluated.values()))
     reasons = {MapMaker(run, s).why_not for s in predicted or ranges}
+    record = f"{run.folder.absolute().name}/{RECORD}"
     return groups_section(
         [(STAGE_RANGES.index(s), s) for s in ranges],
         held_out=held_out,
         why_no_maps="" if "" in reasons else reasons.pop(),
         is_predicted=bool(predicted),
+        config=quote(record) if (run.folder / RECORD).is_file() else "CONFIG",
     )
 
 

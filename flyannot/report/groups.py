@@ -232,11 +232,11 @@ def _add_terms(entry, rows, held_out, annotations):
         term.reviewed = term.term in reviewed
 
 
-def groups_section(stages, *, held_out, why_no_maps, is_predicted=True):
+def groups_section(stages, *, held_out, why_no_maps, is_predicted=True, config="CONFIG"):
     """The section of the groups without its list, which the page's script fills.
 
     `stages` is a list of (number, stage range); `held_out` says whether there are values of cross-validation,
-    `is_predicted` whether there are predictions.
+    `is_predicted` whether there are predictions, `config` what is to be run again.
     """
-    about = {"held_out": held_out, "why_no_maps": why_no_maps, "is_predicted": is_predicted}
+    about = {"held_out": held_out, "why_no_maps": why_no_maps, "is_predicted": is_predicted, "config": config}
     return render("groups.html", stages=stages, keys=_KEYS, **about)

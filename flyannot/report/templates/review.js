@@ -209,7 +209,7 @@ if (list) {
   byId("download-corrections").addEventListener("click", () => {
     giveFile("corrections.csv", correctionsText(index.stages));
     isDownloaded = true;
-    say("corrections.csv has " + counted(verdicts.size, "verdict") + ". Next: flyannot run CONFIG --corrections corrections.csv");
+    say("corrections.csv has " + counted(verdicts.size, "verdict") + ". Next: " + byId("next-command").textContent);
   });
   byId("import-corrections").addEventListener("change", async (event) => {
     const [file] = event.target.files;

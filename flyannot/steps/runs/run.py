@@ -3,6 +3,7 @@
 import logging
 from collections import Counter, defaultdict
 from dataclasses import replace
+from shlex import quote
 
 import numpy as np
 
@@ -31,9 +32,8 @@ _LEAST_WITHOUT = 2  # genes that lack a term, to learn it from: `flyannot.classi
 def has_terms(configuration):
     """Whether a run has, or will have, curated terms to learn from; true too of a data set that is not here,
     of which nothing can be said."""
-    folder = configuration.data_set
-    is_given = configuration.makes_data_set or bool(configuration.options["train"].corrections)
-    return is_given or not folder.is_dir() or has_table(folder, TABLE_OF_TERMS)
+    given = configuration.makes_data_set or bool(configuration.options["train"].corrections)
+    return given or not configuration.data_set.is_dir() or has_table(configuration.data_set, TABLE_OF_TERMS)
 
 
 def steps_of(configuration):
@@ -56,7 +56,7 @@ def steps_left_out(configuration):
         return ""
     present = [step.name for step in steps_of(configuration)]
     absent = [name for name in configuration.options if name in STEPS and name not in present]
-    record = configuration.output / RECORD
+    record = quote(str(configuration.output / RECORD))
     return (
         f"{configuration.data_set} has no {TABLE_OF_TERMS}: {', '.join(absent)} are left out. Give terms on "
         f"the page, download corrections.csv, then: flyannot run {record} --corrections corrections.csv"
@@ -179,7 +179,8 @@ def _check_atoms(n_images, n_per_image, learn):
                 f"stage range {', '.join(n_of_stage_range)} has at most "
                 f"{pluralise(n_patches, 'patch', 'patches')} ({pluralise(n_together, 'image')}), "
                 f"too few for {pluralise(learn.n_atoms, 'atom')}",
-                fix="lower n-atoms in [learn-dict] or stride-px in [extract], or add images",
+                fix=f"lower n-atoms in [learn-dict] (--set learn-dict.n-atoms={max(1, n_patches // 10)}) or "
+                "stride-px in [extract], or add images",
             )
 
 
