@@ -26,9 +26,10 @@ class ExtractOptions(Options):
     )
     channel: str = option(
         "grey",
-        Choice(("grey", "stain")),
-        "What is described: the grey levels, or only the blue-purple stain (NBT/BCIP) of a colour image on "
-        "white; of an image without colour the grey levels either way.",
+        Choice(("grey", "stain", "pattern")),
+        "What is described: the grey levels; or only the blue-purple stain (NBT/BCIP) of a colour image on "
+        "white, of an image without colour its grey levels; or the stain drawn as a blastoderm pattern, which "
+        "photographs and drawn patterns share (stage range 4-6).",
     )
     register: str = option(
         "none",

@@ -32,6 +32,7 @@ from flyannot.dataset.importers.source_tables import (
     read_source_rows,
 )
 from flyannot.dataset.importers.vectors import read_arrays
+from flyannot.descriptors.images.pattern import GRID, ellipse_mask, render_patterns
 from flyannot.errors import DataError, InputError
 from flyannot.options import FilePath, Options, option
 from flyannot.runtime.atomic_file import new_folder
@@ -39,9 +40,6 @@ from flyannot.runtime.tables import read_table
 from flyannot.runtime.wording import pluralise
 
 STAGE_RANGE = "4-6"
-GRID = (16, 32)
-BLOCK_PX = (8, 10)  # of the picture, for each pixel of a pattern
-BODY_GREY = 180  # of unstained body, as in many real pictures: the outline tells a patch where it lies
 NAME_IN_ARCHIVE = "WuExampleExpression.csv"
 UNKNOWN_GENE = "no gene of this name is known"
 
@@ -52,9 +50,6 @@ _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _REPEATED = re.compile(r"(.+)\.[1-9]\d*", re.ASCII)
 _OTHER_SIGNS = re.compile(r"[^A-Za-z0-9._]")  # than R allows in a name: it writes a dot
 _X_OF_R = re.compile(r"^X(?=[^A-Za-z])")  # before what no name begins with
-# First and last column of the mask in each of its 16 rows, counted from 1.
-_FIRST_COLUMNS = (11, 7, 5, 3, 2, 2, 1, 1, 1, 1, 2, 3, 4, 5, 8, 12)
-_LAST_COLUMNS = (22, 26, 28, 29, 30, 31, 32, 32, 32, 32, 31, 30, 29, 27, 25, 21)
 _FIX_NPZ = "use the patterns.npz of the data set, or make it again"
 _FIX_ARCHIVE = "name the archive staNMF-1.1.tar.gz, or the CSV in it"
 
@@ -183,12 +178,6 @@ def _faults(arrays):
         yield 'the array "gene" has an empty entry'
 
 
-def ellipse_mask():
-    """Where the embryo is in staNMF's table: bool array (16, 32); a pattern fills it column by column."""
-    spans = zip(_FIRST_COLUMNS, _LAST_COLUMNS)
-    return np.array([[first <= at <= last for at in range(1, GRID[1] + 1)] for first, last in spans])
-
-
 def read_archive(path, genes_table):
     """The arrays as `read_patterns` returns them, and the ImportLog of the columns.
 
@@ -267,53 +256,6 @@ def genes_of_columns(genes, columns):
         return Gene(genes.symbols[fbgn] or fbgn, fbgn)
 
     return gene_of
-
-
-def render_patterns(patterns, mask):
-    """Each pattern as a picture.
-
-    A pattern is continued outside the mask before it is interpolated, so that it does not fade towards
-    the outline; an interpolated mask then cuts the body out.  By cubic splines: scores were measured so.
-
-    Parameters
-    ----------
-    patterns : float array (n_images, n_pixels) in [0, 1]
-        0 unstained, 1 black; a row fills the True places of `mask`, column by column.
-    mask : bool array (16, 32)
-
-    Yields
-    ------
-    picture : uint8 array (128, 320)
-        The mean over a block of 8 x 10 px inside the body is BODY_GREY (1 - value), nearly.
-    """
-    from scipy import ndimage
-
-    body = body_of_embryo(mask)
-    nearest = tuple(ndimage.distance_transform_edt(~mask, return_distances=False, return_indices=True))
-    grid = np.zeros(mask.shape)
-    for pattern in patterns:
-        grid.T[mask.T] = pattern
-        smoothed = ndimage.uniform_filter(grid[nearest], 3, mode="nearest")
-        continued = np.where(mask, grid, smoothed)  # no steps where two rim pixels meet outside
-        light = 1 - np.clip(_enlarged(continued), 0, 1)
-        yield np.rint(255 + body * (BODY_GREY * light - 255)).astype("u1")
-
-
-def body_of_embryo(mask):
-    """How much of each pixel of a picture is body, in [0, 1]: the staircase of the mask made smooth."""
-    from scipy import ndimage
-
-    padded = np.pad(mask.astype(float), 2)  # the body touches the edge of the grid: it ends there
-    enlarged = ndimage.gaussian_filter(_enlarged(padded), (5.0, 6.25))
-    rows, columns = (2 * px for px in BLOCK_PX)
-    return np.clip((enlarged[rows:-rows, columns:-columns] - 0.36) / 0.2, 0, 1)
-
-
-def _enlarged(grid):
-    """Cubic interpolation between the middles of the blocks, to the size of the picture."""
-    from scipy import ndimage
-
-    return ndimage.zoom(grid, BLOCK_PX, order=3, mode="nearest", grid_mode=True)
 
 
 WU2016 = Importer(

@@ -12,12 +12,13 @@ from flyannot.descriptors.images.address import split_address, turn_and_planes
 from flyannot.descriptors.images.geometry import STANDARD_PX, fitted_to_standard
 from flyannot.descriptors.images.grey_levels import luma_of_colours, stain_as_grey
 from flyannot.descriptors.images.image_file import decode_image
+from flyannot.descriptors.images.pattern import drawn_as_pattern
 from flyannot.descriptors.images.photograph import cut_out_embryo, find_embryos
 from flyannot.descriptors.images.quality import PORTRAIT, picture_warnings, standard_warnings
 from flyannot.descriptors.images.registration import NoEmbryo, frame_embryo, pose_in_picture
 from flyannot.descriptors.images.unreadable import unreadable_image
 
-_MODES = {"grey": "L", "stain": "RGB"}  # in which Pillow gives what a channel is made of
+_MODES = {"grey": "L", "stain": "RGB", "pattern": "RGB"}  # in which Pillow gives what a channel is made of
 
 
 def picture_at(address, mode, planes=()):
@@ -116,7 +117,8 @@ def read_embryo(path, options):
     pose, why_not = _pose(picture, options)
     grey = _at_standard_size(picture, pose)
     grey = grey if grey.ndim == 2 else stain_as_grey(grey)
-    return grey, ", ".join([*standard_warnings(grey), *warnings, *why_not])
+    warnings = [*standard_warnings(grey), *warnings, *why_not]
+    return drawn_as_pattern(grey) if options.channel == "pattern" else grey, ", ".join(warnings)
 
 
 def read_embryo_in_colour(path, options):
