@@ -40,6 +40,7 @@ class Predicted:
     auc: np.ndarray  # cross-validated, with its 95 % interval; nan is untested
     auc_low: np.ndarray
     auc_high: np.ndarray
+    unlikeness: np.ndarray  # (n_groups,), as `unlikeness_of_groups`
     quality_warnings: list  # (n_groups,) texts, as `quality_warnings_of_groups`
 
     def answer(self, g, j):
@@ -58,11 +59,18 @@ def quality_warnings_of_groups(columns, groups):
     ]
 
 
+def unlikeness_of_groups(of_images, groups):
+    """The largest of each group's images, as `flyannot.classifiers.unlikeness.KnownImages` ranks them; nan,
+    which is unknown, if it is of one."""
+    return np.array([of_images[rows].max() for rows in groups.rows], float)
+
+
 def write_predicted(file, stage_range, columns, groups, predicted):
-    """Add one stage range to an open file: image columns, which have the quality warnings, Groups and
+    """Add one stage range to an open file: image columns, with quality warnings and unlikeness, Groups and
     Predicted."""
     named = {name: getattr(groups, name) for name in ("name", "gene", "fbgn")}
     arrays = vars(predicted) | {"term": predicted.terms, "threshold": predicted.probability_threshold}
+    arrays["unlikeness"] = columns["unlikeness"]
     store.write_predictions(file, stage_range, columns, groups.of_image, named, arrays)
 
 
@@ -73,6 +81,7 @@ def read_predicted(stored, stage_range):
     groups = Groups(**named, rows=np.split(np.argsort(of_image, kind="stable"), ends[:-1]))
     warnings = quality_warnings_of_groups(read_image_columns(stored, stage_range), groups)
     renamed = {"terms": arrays.pop("term"), "probability_threshold": arrays.pop("threshold")}
+    arrays["unlikeness"] = unlikeness_of_groups(arrays["unlikeness"], groups)
     return groups, Predicted(**renamed, **arrays, quality_warnings=warnings)
 
 
@@ -85,6 +94,7 @@ class Prediction(NamedTuple):
     n_genes : genes with the term that it was learned from
     auc, auc_low, auc_high : of the term, cross-validated, with its 95 % interval; None is untested
     in_training : yes if the model learned from this gene, else no
+    unlikeness : the largest of the group's images; None is unknown
     quality_warnings : of the group's images, each named where there are several
     """
 
@@ -103,12 +113,14 @@ class Prediction(NamedTuple):
     auc_low: float | None
     auc_high: float | None
     in_training: str
+    unlikeness: float | None
     quality_warnings: str
 
     def texts(self):
-        """The cells of a table of text: numbers to nine digits, an AUC to four decimals, untested empty."""
+        """The cells of a table of text: numbers to nine digits, an AUC or a rank to four decimals, unknown empty."""
         texts: Any = {name: f"{getattr(self, name):.9g}" for name in _NUMBERS}
-        texts |= {name: "" if (x := getattr(self, name)) is None else f"{x:.4f}" for name in _AREAS}
+        parts = (*_AREAS, "unlikeness")
+        texts |= {name: "" if (x := getattr(self, name)) is None else f"{x:.4f}" for name in parts}
         return self._replace(**texts)
 
 
@@ -126,6 +138,7 @@ def prediction_rows(stored, stage_ranges):
 def predictions_of_group(stage_range, groups, predicted, g):
     """The `Prediction`s of one group, the most probable first."""
     image = "" if groups.gene[g] else groups.name[g]
+    unlikeness = None if np.isnan(predicted.unlikeness[g]) else float(predicted.unlikeness[g])
     for j in np.argsort(-predicted.probability[g], kind="stable").tolist():
         yield Prediction(
             groups.gene[g],
@@ -140,6 +153,7 @@ def predictions_of_group(stage_range, groups, predicted, g):
             predicted.answer(g, j),
             **evidence_of_term(predicted, j),
             in_training="yes" if predicted.in_training[g] else "no",
+            unlikeness=unlikeness,
             quality_warnings=predicted.quality_warnings[g],
         )
 

@@ -59,8 +59,14 @@ class Model:
         return self.scorer.decision_values(X, n_threads=n_threads)
 
     def probabilities(self, values):
-        """Calibrated probabilities of decision values, of one shape with them."""
-        return sigmoid(self.slope * values + self.offset)
+        """Calibrated probabilities of decision values, of one shape with them.
+
+        A few genes with a term are told apart by chance, and Platt's fit believes it: where n genes have it, and
+        these are fewer than LEAST_GENES, probabilities shrink by (n + 1) / (n + 2), Laplace's rule of succession.
+        """
+        few = self.n_genes < LEAST_GENES
+        most = np.where(few, (self.n_genes + 1) / (self.n_genes + 2), 1.0)
+        return most * sigmoid(self.slope * values + self.offset)
 
     def answers(self, values):
         """Yes or no, bool, for decision values, of one shape with them."""

@@ -39,8 +39,8 @@ def _write_parquet(stored, columns, path):
 def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
     """X is the probability of every term (columns) for every group in a stage range (rows).
 
-    `obs` has gene, fbgn, stage_range, group, in_training, quality_warnings and n_images; the layers are
-    decision_value and answer, a number of `uns["flyannot"]["answers"]`; `var` has for every stage range, such
+    `obs` has gene, fbgn, stage_range, group, in_training, unlikeness, quality_warnings and n_images; the layers
+    are decision_value and answer, a number of `uns["flyannot"]["answers"]`; `var` has for every stage range, such
     as "auc 4-6", threshold, n_genes, auc, auc_low and auc_high.  A term that no model knows in a stage range
     is NaN, as is an AUC that is untested.
     """
@@ -68,6 +68,7 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
             "fbgn": groups.fbgn,
             "group": groups.name,
             "in_training": predicted.in_training.tolist(),
+            "unlikeness": predicted.unlikeness.tolist(),
             "quality_warnings": predicted.quality_warnings,
             "n_images": [len(images) for images in images_of_groups(stored, s, groups)],
         }

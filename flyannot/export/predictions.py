@@ -76,6 +76,7 @@ def _stage_range_as_json(stored, stage_range, ids):
                 "gene": groups.gene[g],
                 "fbgn": groups.fbgn[g],
                 "in_training": bool(predicted.in_training[g]),
+                "unlikeness": None if np.isnan(predicted.unlikeness[g]) else float(predicted.unlikeness[g]),
                 "quality_warnings": predicted.quality_warnings[g],
                 "images": images[g],
                 "predictions": [

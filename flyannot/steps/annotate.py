@@ -13,9 +13,11 @@ from flyannot.classifiers.answers import (
     predictions_table,
     quality_warnings_of_groups,
     read_predicted,
+    unlikeness_of_groups,
     write_predicted,
 )
 from flyannot.classifiers.training_set import training_rows
+from flyannot.classifiers.unlikeness import warnings_of_images
 from flyannot.dataset.images import images_named, select_images
 from flyannot.dataset.ontology import IdColumns, read_ontology
 from flyannot.descriptors.extract import describe_patches
@@ -199,6 +201,12 @@ def _make_part(part):
 def _predict_groups(file, stage_range, loaded, columns, features, header):
     """Write the predictions of one stage range: those of all groups of some images with their features."""
     groups = groups_of(columns)
+    columns = columns | {"unlikeness": np.full(len(features), np.nan)}
+    if loaded.known:
+        genes = np.array(groups.gene_ids)[groups.of_image].tolist()
+        columns["unlikeness"], said = warnings_of_images(loaded.known, features, genes, columns["view"])
+        both = zip(columns["quality_warnings"], said)
+        columns["quality_warnings"] = [", ".join(filter(None, texts)) for texts in both]
     X = training_rows(features, groups, loaded.classify)
     model, values = loaded.model, loaded.model.decision_values(X)
     predicted = Predicted(
@@ -213,6 +221,7 @@ def _predict_groups(file, stage_range, loaded, columns, features, header):
         model.auc,
         model.auc_low,
         model.auc_high,
+        unlikeness_of_groups(columns["unlikeness"], groups),
         quality_warnings_of_groups(columns, groups),
     )
     write_predicted(file, stage_range, columns, groups, predicted)

@@ -6,6 +6,7 @@ from typing import Any
 
 from flyannot.classifiers.model import Model, model_from_arrays, schema_of
 from flyannot.classifiers.options import TrainOptions
+from flyannot.classifiers.unlikeness import ARRAYS, KnownImages
 from flyannot.errors import InputError
 from flyannot.features.image_features import atoms_of_features
 from flyannot.features.options import n_cells
@@ -19,19 +20,30 @@ from flyannot.steps.engine.inputs import (
     width_of_imported,
 )
 from flyannot.store.file_cache import cached_file
-from flyannot.store.model import read_atoms, read_classifier, read_method, read_terms, read_train_genes
+from flyannot.store.model import (
+    read_atoms,
+    read_classifier,
+    read_known_images,
+    read_method,
+    read_terms,
+    read_train_genes,
+)
 from flyannot.store.reading import damaged_file
 
 
 @dataclass(frozen=True)
 class LoadedModel:
     """All that leads from an image of one stage range to decision values; of a model that learned from
-    imported features, from these: atoms, extract and pool are None."""
+    imported features, from these: atoms, extract and pool are None.
+
+    known : flyannot.classifiers.unlikeness.KnownImages; None of a model that keeps none
+    """
 
     atoms: Any
     terms: list
     model: Model
     train_genes: frozenset
+    known: KnownImages | None
     extract: Any
     pool: Any
     classify: TrainOptions
@@ -59,6 +71,7 @@ def load_model(path, digest, stage_range):
         read_terms(stored, stage_range),
         _classifier(stored, stage_range, n_features),
         read_train_genes(stored, stage_range),
+        KnownImages(**known) if (known := read_known_images(stored, stage_range, ARRAYS)) else None,
         extract,
         pool,
         train_options(stored),

@@ -9,6 +9,7 @@ from flyannot.classifiers.answers import terms_of_model
 from flyannot.classifiers.model import Model, fit_model, model_of_no_terms, untrainable
 from flyannot.classifiers.scorer import observed_rows, part_of_observed
 from flyannot.classifiers.training_set import curated_groups
+from flyannot.classifiers.unlikeness import KnownImages
 from flyannot.dataset.folder import notes_on_columns
 from flyannot.dataset.paths import annotations_table
 from flyannot.errors import InputError
@@ -42,6 +43,7 @@ class _Trained:
     terms: list
     model: Model
     genes: frozenset
+    known: KnownImages
 
 
 def task_of_step(asked):
@@ -99,7 +101,8 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
                 for s, learned in trained.items():
                     D = read_dictionary(next(f for f in files if s in f.stage_ranges), s)
                     model = learned.model
-                    write_model(file, s, D, learned.terms, model.method, model.arrays(), learned.genes)
+                    known = learned.known.arrays()
+                    write_model(file, s, D, learned.terms, model.method, model.arrays(), learned.genes, known)
         for s, learned in trained.items():
             if weak := weak_terms(terms_of_model(learned.terms, learned.model)):
                 log.warning("warning: %s: %s. Which: flyannot show %s", s, weak, out)
@@ -133,14 +136,15 @@ def _train(files, annotations, stage_ranges, options, seed, execution, out):
 
 def _train_stage_range(curated, features, options, fit_options, rng):
     genes = np.asarray(curated.groups.gene_ids)
-    known = observed_rows(curated.observed, len(curated.terms))
+    known = _known_images(features, curated.groups, rng.spawn(1)[0])
+    observed = observed_rows(curated.observed, len(curated.terms))
     kept = [
         j
         for j, why in enumerate(curated.reasons)
-        if not why and not untrainable(curated.Y[known[j], j], genes[known[j]])
+        if not why and not untrainable(curated.Y[observed[j], j], genes[observed[j]])
     ]
     if not kept:
-        return _Trained([], model_of_no_terms(features.shape[1]), frozenset(genes))
+        return _Trained([], model_of_no_terms(features.shape[1]), frozenset(genes), known)
     fit_options.on_terms(len(curated.terms) - len(kept))
     rows = curated.training_set(features, options, fit_options.n_threads)
     observed = part_of_observed(rows.observed, slice(None), kept)
@@ -148,4 +152,14 @@ def _train_stage_range(curated, features, options, fit_options, rng):
         options.method, rows.X, rows.Y[:, kept], rows.genes, rng=rng, options=fit_options, observed=observed
     )
     model = replace(model, scorer=rows.in_features(model.scorer))
-    return _Trained([curated.terms[j] for j in kept], model, frozenset(genes))
+    return _Trained([curated.terms[j] for j in kept], model, frozenset(genes), known)
+
+
+def _known_images(features, groups, rng):
+    """The `KnownImages` of those of the groups."""
+    genes = [""] * len(features)
+    for gene, images in zip(groups.gene_ids, groups.rows):
+        for i in images:
+            genes[i] = gene
+    learned_from = np.flatnonzero(genes)
+    return KnownImages.of_images(features, learned_from, genes, features.columns["view"], rng)

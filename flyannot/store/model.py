@@ -3,11 +3,12 @@
 from flyannot.store.writing import write_array
 
 _ARRAYS = "model/"  # what follows is the classifier's
+_KNOWN = "known/"  # and that of the images it learned from
 
 
-def write_model(file, stage_range, D, terms, method, arrays, train_genes):
+def write_model(file, stage_range, D, terms, method, arrays, train_genes, known):
     """Add one stage range: its atoms, terms, the name and the arrays (a flat dict) of the classifier of them,
-    and the genes it learned from."""
+    the genes it learned from, and what it keeps of their images (a flat dict)."""
     group = file.create_group(stage_range)
     write_array(group, "D", D)
     write_array(group, "train_gene", sorted(train_genes))
@@ -15,6 +16,8 @@ def write_model(file, stage_range, D, terms, method, arrays, train_genes):
     write_array(group, "method", [method])
     for name, values in arrays.items():
         write_array(group, _ARRAYS + name, values)
+    for name, values in known.items():
+        write_array(group, _KNOWN + name, values)
 
 
 def read_method(stored, stage_range):
@@ -29,6 +32,14 @@ def read_classifier(stored, stage_range, datasets, n_features):
     """
     sizes = {"n_terms": len(stored.group(stage_range)["term"]), "n_features": n_features}
     return stored.arrays(stage_range, _ARRAYS.rstrip("/"), datasets, sizes)
+
+
+def read_known_images(stored, stage_range, datasets):
+    """What it keeps of the images that it learned from, by name, as `read_classifier` the classifier's arrays;
+    None of a model that keeps nothing of them."""
+    if _KNOWN.rstrip("/") not in stored.group(stage_range):
+        return None
+    return stored.arrays(stage_range, _KNOWN.rstrip("/"), datasets, {})
 
 
 def read_atoms(stored, stage_range):

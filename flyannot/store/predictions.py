@@ -1,5 +1,7 @@
 """predictions.h5: decision values, probabilities and answers of every group and term."""
 
+import numpy as np
+
 from flyannot.store.writing import write_array, write_image_columns
 
 _GROUPS = ("name", "gene", "fbgn")
@@ -18,11 +20,12 @@ def write_predictions(file, stage_range, columns, group_of_image, groups, predic
     predicted : dict with the terms (term), by term the probability above which the answer is yes (threshold),
         the number of genes it was learned from (n_genes) and its auc, auc_low, auc_high (nan: untested);
         whether the model learned from a group's gene (in_training); and matrices (n_groups, n_terms):
-        decision_value, probability, yes, undetermined
+        decision_value, probability, yes, undetermined; of images, their unlikeness (nan: unknown)
     """
     group = file.create_group(stage_range)
     write_image_columns(group, columns)
     write_array(group, "group_of_image", group_of_image, dtype="i4")
+    write_array(group, "unlikeness", predicted["unlikeness"], dtype="f8")
     for name in _GROUPS:
         write_array(group, f"group_{name}", groups[name])
     write_array(group, "term", predicted["term"])
@@ -39,4 +42,9 @@ def read_predictions(stored, stage_range):
     }
     for name in ("in_training", "yes", "undetermined"):
         predicted[name] = predicted[name].astype(bool)
-    return stored.array(stage_range, "group_of_image"), groups, predicted
+    of_image = stored.array(stage_range, "group_of_image")
+    is_there = "unlikeness" in stored.group(stage_range)
+    predicted["unlikeness"] = (
+        stored.array(stage_range, "unlikeness") if is_there else np.full(len(of_image), np.nan)
+    )
+    return of_image, groups, predicted

@@ -10,7 +10,7 @@ import numpy as np
 FORMAT_VERSION = 1
 
 # The only types that are read: anything else in a file is refused.
-DTYPES = {"u1", "u2", "u4", "i4", "i8", "f4", "f8"}
+DTYPES = {"i1", "u1", "u2", "u4", "i4", "i8", "f4", "f8"}
 
 # What each image is: the same columns in descriptors, features and predictions.
 IMAGE_COLUMNS = ("image", "gene", "fbgn", "view", "group", "source", "place", "quality_warnings")
@@ -45,7 +45,7 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
         "winner": ("i", ("n_images", "n_winners")),  # n_features; 0 if another program made the features
         "D": ("f", ("n_atoms", "n_descriptor")),
     },
-    "model": {  # and the arrays of its classifier, under model/
+    "model": {  # and the arrays of its classifier, under model/, and of the images it knows, under known/
         "term": ("S", ("n_terms",)),
         "method": ("S", (1,)),
         "train_gene": ("S", ("n_train_genes",)),
@@ -54,6 +54,7 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
     "predictions": {
         **_IMAGES,
         "group_of_image": ("i", ("n_images",)),
+        "unlikeness": ("f", ("n_images",)),
         "group_name": ("S", ("n_groups",)),
         "group_gene": ("S", ("n_groups",)),
         "group_fbgn": ("S", ("n_groups",)),
@@ -72,7 +73,8 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
 }
 
 # What may be nan, which is untested, or a code that was not kept; every other number of a file is finite.
-MAY_BE_NAN = {"auc", "auc_low", "auc_high", "objective_stored"}
+MAY_BE_NAN = {"auc", "auc_low", "auc_high", "objective_stored", "unlikeness"}
+MAY_BE_ABSENT = {"unlikeness"}  # of files of version 0.9 and before
 
 # The datasets that are too large to be read whenever a file is opened: they are digested image by image.
 BULK = {
@@ -103,6 +105,8 @@ def shape_violation(datasets, group, place, sizes):
     for name, (kinds, dimensions) in datasets.items():
         dataset = group.get(name)
         where = f"{place}/{name}"
+        if dataset is None and name in MAY_BE_ABSENT:
+            continue
         if dataset is None or not hasattr(dataset, "shape"):
             return f"the dataset {where} is missing"
         if dataset.dtype.kind not in kinds:
