@@ -117,7 +117,7 @@ class Prediction(NamedTuple):
     quality_warnings: str
 
     def texts(self):
-        """The cells of a table of text: numbers to nine digits, an AUC or a rank to four decimals, unknown empty."""
+        """The cells of a table of text: numbers to nine digits, an AUC to four decimals, unknown empty."""
         texts: Any = {name: f"{getattr(self, name):.9g}" for name in _NUMBERS}
         parts = (*_AREAS, "unlikeness")
         texts |= {name: "" if (x := getattr(self, name)) is None else f"{x:.4f}" for name in parts}

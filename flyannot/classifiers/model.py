@@ -61,8 +61,8 @@ class Model:
     def probabilities(self, values):
         """Calibrated probabilities of decision values, of one shape with them.
 
-        A few genes with a term are told apart by chance, and Platt's fit believes it: where n genes have it, and
-        these are fewer than LEAST_GENES, probabilities shrink by (n + 1) / (n + 2), Laplace's rule of succession.
+        A few genes with a term are told apart by chance, and Platt's fit believes it: where n genes have it,
+        fewer than LEAST_GENES, probabilities shrink by (n + 1) / (n + 2), Laplace's rule of succession.
         """
         few = self.n_genes < LEAST_GENES
         most = np.where(few, (self.n_genes + 1) / (self.n_genes + 2), 1.0)

@@ -2,8 +2,8 @@
 
 The features of an image, each as its square root, are written as a sketch: numbers that are sums of features
 with random signs, which nearly keep the angle between two images.  The distance of an image is one minus the
-largest cosine to an image of another gene.  Its unlikeness is a rank: the part of the training images that are
-less far from those of other genes.  Of images like these one in twenty is above UNLIKE.
+largest cosine to an image of another gene.  Its unlikeness is a rank: the part of the training images that
+are nearer to one of another gene.  Of images like these one in twenty is above UNLIKE.
 """
 
 from dataclasses import dataclass

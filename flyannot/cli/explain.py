@@ -4,7 +4,16 @@ import json
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, ParsedBy, json_option, log, say
+from flyannot.cli.shared.options import (
+    IN_FILE,
+    OUT_FOLDER,
+    Command,
+    ModelFile,
+    ParsedBy,
+    json_option,
+    log,
+    say,
+)
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import StageRange
 
@@ -12,7 +21,7 @@ _MOST_SHOWN = 3  # patches of an image that are printed
 
 
 @click.command("explain", cls=Command)
-@click.argument("model", type=IN_FILE)
+@click.argument("model", type=ModelFile())
 @click.argument("images", type=IN_FILE, nargs=-1, required=True)
 @click.option(
     "--term",

@@ -22,7 +22,10 @@ from flyannot.cli.shared.options import Command, json_option, say
     is_flag=True,
     help="Print the registry of public data sets instead, and which lie below FLYANNOT_DATA.",
 )
-def command(as_json, only_options, only_data_sets):
+@click.option(
+    "--models", "only_models", is_flag=True, help="Print the models that come with flyannot instead."
+)
+def command(as_json, only_options, only_data_sets, only_models):
     """Print what is installed here, and on what.
 
     Versions, processor, threads, the folder of compiled kernels, settings in the environment, and
@@ -41,6 +44,9 @@ def command(as_json, only_options, only_data_sets):
     if only_data_sets:
         from flyannot.dataset.public import data_set_facts as facts
         from flyannot.dataset.public import data_sets_in_words as in_words
+    elif only_models:
+        from flyannot.store.supplied import model_facts as facts
+        from flyannot.store.supplied import models_in_words as in_words
     else:
         from flyannot.runtime.environment import environment_in_words as in_words
         from flyannot.runtime.environment import installed_environment as facts

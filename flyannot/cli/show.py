@@ -4,11 +4,11 @@ import json
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, Command, json_option, say
+from flyannot.cli.shared.options import Command, ModelFile, json_option, say
 
 
 @click.command("show", cls=Command)
-@click.argument("file", type=IN_FILE)
+@click.argument("file", type=ModelFile())
 @click.option("--header", is_flag=True, help="Of models and predictions too, what they were made from.")
 @json_option
 def command(file, header, as_json):

@@ -8,6 +8,7 @@ import click
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
+    ModelFile,
     execution_of,
     finish,
     force_option,
@@ -54,8 +55,8 @@ def command_of_step(step):
     function = takes(options=step.options, selection=(Selection, step.selects), run=RunOptions)(function)
     function = out_option(step.kind or step.makes)(function)
     for read in reversed([read for read in step.reads if read.is_argument]):
-        n = -1 if read.several else 1
-        function = click.argument(read.name, type=IN_FILE, nargs=n, required=True)(function)
+        n, kind = -1 if read.several else 1, ModelFile() if read.holds == "model" else IN_FILE
+        function = click.argument(read.name, type=kind, nargs=n, required=True)(function)
     return click.command(step.name, cls=Command, help=step.help or f"{step.about}\n\n\b\nExample:\n")(
         function
     )

@@ -28,8 +28,8 @@ class ExtractOptions(Options):
         "grey",
         Choice(("grey", "stain", "pattern")),
         "What is described: the grey levels; or only the blue-purple stain (NBT/BCIP) of a colour image on "
-        "white, of an image without colour its grey levels; or the stain drawn as a blastoderm pattern, which "
-        "photographs and drawn patterns share (stage range 4-6).",
+        "white, of an image without colour its grey levels; or that stain drawn as a blastoderm pattern, as "
+        "photographs and drawn patterns alike are.",
     )
     register: str = option(
         "none",

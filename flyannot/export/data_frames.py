@@ -39,10 +39,10 @@ def _write_parquet(stored, columns, path):
 def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
     """X is the probability of every term (columns) for every group in a stage range (rows).
 
-    `obs` has gene, fbgn, stage_range, group, in_training, unlikeness, quality_warnings and n_images; the layers
-    are decision_value and answer, a number of `uns["flyannot"]["answers"]`; `var` has for every stage range, such
-    as "auc 4-6", threshold, n_genes, auc, auc_low and auc_high.  A term that no model knows in a stage range
-    is NaN, as is an AUC that is untested.
+    `obs` has gene, fbgn, stage_range, group, in_training, unlikeness, quality_warnings and n_images; the
+    layers are decision_value and answer, a number of `uns["flyannot"]["answers"]`; `var` has for every stage
+    range, such as "auc 4-6", threshold, n_genes, auc, auc_low and auc_high.  A term that no model knows in a
+    stage range is NaN, as is an AUC that is untested.
     """
     read = [(s, *read_predicted(stored, s)) for s in stage_ranges]
     terms = sorted({term for _, _, predicted in read for term in predicted.terms})

@@ -65,9 +65,16 @@ def task_of_step(asked):
         stage_ranges = chosen.stage_range
         return _annotate_features_task(model, sources[0], asked.out, asked.options, stage_ranges=stage_ranges)
     only = chosen.stage_range[0] if len(chosen.stage_range) == 1 else None  # of pictures that do not say it
-    images = images_named(sources, only)
+    images = images_named(sources, only or _only_stage_range(model))
     images = select_images(images, views=chosen.view, stage_ranges=chosen.stage_range)
     return annotate_task(model, images, asked.out, asked.options)
+
+
+def _only_stage_range(model):
+    """The stage range of a model that knows terms of no other, or None."""
+    with open_stored(model, "model") as stored:
+        known = [s for s in stored.stage_ranges if read_terms(stored, s)]
+    return known[0] if len(known) == 1 else None
 
 
 def annotate_task(model, images, out, options, *, made=None):

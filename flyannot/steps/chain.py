@@ -170,9 +170,10 @@ ANNOTATE = Step(
     has_workers=True,
     help="""Predict the terms of new images.
 
-    MODEL comes from `flyannot train`. IMAGES is a data set folder (with images.csv; images of one gene
-    in one stage range are taken together), or, with --stage-range, a plain folder or single image
-    files (each taken separately); or a features file. Beside the output NAME.h5, NAME.csv lists every
+    MODEL comes from `flyannot train`, or is the name of one that comes with flyannot (`flyannot info
+    --models`). IMAGES is a data set folder (with images.csv; images of one gene in one stage range are taken
+    together), or a plain folder or single image files (each taken separately; --stage-range says theirs, if
+    MODEL knows several); or a features file. Beside the output NAME.h5, NAME.csv lists every
     term with its probability.
 
     The answer is yes where the probability is above the threshold of the term, which stands beside it and is
@@ -181,7 +182,8 @@ ANNOTATE = Step(
 
     \b
     Example:
-        flyannot annotate model.h5 my-images --stage-range 4-6 -o predictions.h5
+        flyannot annotate blastoderm my-images -o predictions.h5
+        flyannot annotate model.h5 my-images --stage-range 11-12 -o predictions.h5
     """,
 )
 

@@ -40,6 +40,18 @@ class Command(HelpPage, click.Command):
         return super().invoke(ctx)
 
 
+class ModelFile(click.Path):
+    """A file, or the name of a model that comes with flyannot."""
+
+    def __init__(self):
+        super().__init__(path_type=Path)
+
+    def convert(self, value, param, ctx):
+        from flyannot.store.supplied import path_of_model
+
+        return path_of_model(super().convert(value, param, ctx))
+
+
 class ParsedBy(click.ParamType):
     """What a kind of `flyannot.options` parses."""
 
