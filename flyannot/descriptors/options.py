@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from flyannot.descriptors.images.address import PlaneChoice
 from flyannot.errors import InputError
-from flyannot.options import Choice, Count, Flag, Options, Real, Several, option
+from flyannot.options import UNLESS_DEFAULT, Choice, Count, Flag, Options, Real, Several, option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +37,13 @@ class ExtractOptions(Options):
         "Find the embryo first, and turn (by at most 90 degrees: left stays left), cut out and scale it, so "
         "that all lie alike. An image in which no embryo is found is taken as it is, and named.",
     )
+    orient: bool = option(
+        False,
+        Flag(),
+        "Mirror every embryo whose posterior end is left: the anterior end is the more pointed one (with "
+        "--register axis). Where the two are alike, the image is taken as it is, and named.",
+        in_header=UNLESS_DEFAULT,
+    )
     multiple_embryos: bool = option(
         False,
         Flag(),
@@ -65,6 +72,11 @@ class ExtractOptions(Options):
             raise InputError(
                 "multiple embryos of one image need --register axis, which turns each alike",
                 fix="add --register axis, or leave out --multiple-embryos",
+            )
+        if self.orient and self.register == "none":
+            raise InputError(
+                "which end is anterior is told by the outline, which --register axis finds",
+                fix="add --register axis, or leave out --orient",
             )
         axes = [plane.partition("=")[0] for plane in self.plane]
         twice = next((axis for axis in axes if axes.count(axis) > 1), None)

@@ -2,6 +2,7 @@
 
 from flyannot.options.kinds import Choice, Count, FilePath, Flag, Kind, Memory, OrAuto, Real, Several, Text
 from flyannot.options.options import (
+    UNLESS_DEFAULT,
     Options,
     environment_names,
     kebab,
@@ -11,6 +12,7 @@ from flyannot.options.options import (
 )
 
 __all__ = [
+    "UNLESS_DEFAULT",
     "Choice",
     "Count",
     "FilePath",

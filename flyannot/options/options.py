@@ -18,6 +18,7 @@ from typing import ClassVar
 from flyannot.errors import InputError, did_you_mean
 from flyannot.options.kinds import Flag
 
+UNLESS_DEFAULT = "unless default"
 _FIX = "see what options there are: flyannot info --options"
 
 
@@ -33,7 +34,8 @@ def option(
     help : one sentence or two
     stands_for : what an open option means, in help
     more : whether help shows it under "More options"
-    in_header : whether a file's header has it; a path has no place there, the digest of its file does
+    in_header : whether a file's header has it; a path has no place there, the digest of its file does.
+        UNLESS_DEFAULT for one that older files do not know: theirs were made by its default
     in_files : whether a configuration may give it; what lets others run code has no place there
     variable : the variable of the environment that gives it, where it is not named by table and option
     was : its former name, which headers keep and configurations may still have
@@ -103,12 +105,21 @@ class Options:
     @classmethod
     def of_header(cls, header):
         """The options that a file's header holds among others; KeyError or ValueError if it does not."""
-        return cls(**{entry.name: header[_name_in_header(entry)] for entry in _in_header(cls)})
+        return cls(
+            **{
+                entry.name: header[name]
+                for entry in _in_header(cls)
+                if (name := _name_in_header(entry)) in header or entry.metadata["in_header"] != UNLESS_DEFAULT
+            }
+        )
 
     def as_header(self):
         """The options by name, as JSON."""
         return {
-            _name_in_header(entry): _as_json(entry, getattr(self, entry.name)) for entry in _in_header(self)
+            _name_in_header(entry): _as_json(entry, value)
+            for entry in _in_header(self)
+            if (value := getattr(self, entry.name)) != entry.default
+            or entry.metadata["in_header"] != UNLESS_DEFAULT
         }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from flyannot.descriptors.images.geometry import STANDARD_PX, border_of_image, opencv
 from flyannot.descriptors.images.grey_levels import WHITE
-from flyannot.descriptors.images.registration import shape_of_mask
+from flyannot.descriptors.images.registration import pose_and_shape_of_mask
 
 _ROUNDING = 0.01  # of scaling, in grey levels
 _LEAST_RANGE = 10.0  # grey levels between the 1st and 99th percentile of a picture worth coding
@@ -25,7 +25,8 @@ _LEAST_AREA, _LEAST_DEPTH_PX = 0.02, 2.5  # of what stands out: of the picture, 
 _CORES = (0.5, 0.65)  # of the greatest depth: what is deeper is one piece in one embryo, not in several
 _CLUMP_CORE = 0.8  # where what stands out has not the shape of one embryo
 PORTRAIT, SEVERAL_EMBRYOS = "portrait", "several embryos"  # warnings
-_POINTED = 0.045  # skewness along the embryo; of 165 embryos of FlyExpress -0.14 to 0.04, mean -0.05
+POSTERIOR_LEFT = "posterior left?"
+_LEANS_LEFT = -0.03  # as `EmbryoPose.lean`; of 165 embryos of FlyExpress -0.017 to 0.080, mean 0.025
 
 
 def standard_warnings(grey):
@@ -137,17 +138,9 @@ def _warnings_of_shape(mask):
     n_parts, part_of = cv2.connectedComponents(mask, ltype=cv2.CV_16U)
     if n_parts > 2:  # the background, the largest, and others
         mask = (part_of == part_of.flat[depth.argmax()]).astype(np.uint8)
-    shape = shape_of_mask(mask)
-    for core in _CORES if shape.is_embryo else (*_CORES, _CLUMP_CORE):
+    pose, is_embryo = pose_and_shape_of_mask(mask > 0)
+    for core in _CORES if is_embryo else (*_CORES, _CLUMP_CORE):
         if cv2.connectedComponents((depth > core * deepest).astype(np.uint8))[0] > 2:
             return [SEVERAL_EMBRYOS]
-    is_level = abs(shape.direction[0]) > abs(shape.direction[1])
-    return ["posterior left?"] if shape.is_embryo and is_level and _skewness(shape) > _POINTED else []
-
-
-def _skewness(shape):
-    """Of a mask along its long axis, from left to right: positive if the right end is the pointed one."""
-    x, y = shape.direction
-    weights = {"mu30": x**3, "mu21": 3 * x**2 * y, "mu12": 3 * x * y**2, "mu03": y**3}
-    third = sum(shape.moments[name] * weight for name, weight in weights.items()) / shape.moments["m00"]
-    return third / shape.deviations[0] ** 3
+    is_level = abs(pose.direction[0]) > abs(pose.direction[1])
+    return [POSTERIOR_LEFT] if is_embryo and is_level and pose.lean < _LEANS_LEFT else []

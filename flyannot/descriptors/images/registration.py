@@ -37,24 +37,14 @@ class EmbryoPose(NamedTuple):
 
     centre : (x, y) of the box around it, along its axes; half_sides : (long, short) of that box
     direction : (x, y) of the long axis, of length 1, x >= 0
+    lean : how far the centroid lies to the right of the centre, as a part of half the length: the anterior
+        end of an embryo is the more pointed one, so it is positive where anterior is left
     """
 
     centre: np.ndarray
     half_sides: np.ndarray
     direction: np.ndarray
-
-
-class EmbryoShape(NamedTuple):
-    """What the moments of a mask tell.
-
-    is_embryo : whether it has the shape of one; deviations : along and across its long axis, in pixels
-    direction : (x, y) of the long axis, of length 1, x >= 0; moments : as OpenCV names them
-    """
-
-    is_embryo: bool
-    deviations: np.ndarray
-    direction: np.ndarray
-    moments: dict
+    lean: float
 
 
 def pose_in_picture(picture):
@@ -73,7 +63,7 @@ def pose_in_picture(picture):
     small = scaled_image(picture, tuple((-(-size // -(-size.max() // _WORK_PX))).tolist()))
     pose = pose_of_mask(embryo_mask(small if small.ndim == 2 else small @ LUMA))
     zoom = size / small.shape[1::-1]
-    return EmbryoPose(pose.centre * zoom, pose.half_sides * zoom.mean(), pose.direction)
+    return EmbryoPose(pose.centre * zoom, pose.half_sides * zoom.mean(), pose.direction, pose.lean)
 
 
 def embryo_mask(grey):
@@ -168,15 +158,17 @@ def pose_and_shape_of_mask(mask):
     pose : EmbryoPose
     has_shape : bool
     """
-    shape = shape_of_mask(mask)
-    along = (np.argwhere(mask)[:, ::-1] + 0.5) @ _turn(*shape.direction)
+    direction, is_embryo = _axis_and_shape(mask)
+    along = (np.argwhere(mask)[:, ::-1] + 0.5) @ _turn(*direction)
     first, last = along.min(axis=0), along.max(axis=0)
-    middle = _turn(*shape.direction) @ (first + last) / 2
-    return EmbryoPose(middle, (last - first + 1) / 2, shape.direction), shape.is_embryo
+    middle = _turn(*direction) @ (first + last) / 2
+    half_sides = (last - first + 1) / 2
+    lean = (along[:, 0].mean() - (first[0] + last[0]) / 2) / half_sides[0]
+    return EmbryoPose(middle, half_sides, direction, float(lean)), is_embryo
 
 
-def shape_of_mask(mask):
-    """The `EmbryoShape` of a mask, bool or uint8 array (height, width), by its second moments."""
+def _axis_and_shape(mask):
+    """The direction of the long axis of a mask, and whether it is an embryo's, by its second moments."""
     moments = opencv().moments(mask.astype(np.uint8), binaryImage=True)
     area = moments["m00"]
     covariance = np.array([[moments["mu20"], moments["mu11"]], [moments["mu11"], moments["mu02"]]]) / area
@@ -184,8 +176,7 @@ def shape_of_mask(mask):
     deviations = np.sqrt(np.maximum(variances[::-1], 1e-9))
     filled = area / (np.pi * (2 * deviations).prod())
     is_embryo = _ASPECTS[0] <= deviations[0] / deviations[1] <= _ASPECTS[1] and filled >= _LEAST_ELLIPSE
-    direction = axes[:, 1] if axes[0, 1] >= 0 else -axes[:, 1]
-    return EmbryoShape(bool(is_embryo), deviations, direction, moments)
+    return axes[:, 1] if axes[0, 1] >= 0 else -axes[:, 1], bool(is_embryo)
 
 
 def _turn(x, y):
