@@ -7,9 +7,10 @@ from PIL import Image
 
 from benchmarks.findings import Source
 from flyannot.dataset.folder import read_annotations, read_images, write_annotations_csv, write_images_csv
-from flyannot.dataset.importers.wu2016 import read_patterns, render_patterns
+from flyannot.dataset.importers.wu2016 import read_patterns
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
+from flyannot.descriptors.images.pattern import render_patterns
 from flyannot.descriptors.images.picture import read_grey
 from flyannot.errors import DataError
 from flyannot.runtime.atomic_file import write_text

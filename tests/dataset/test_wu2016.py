@@ -14,17 +14,19 @@ from PIL import Image
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers.resolve import Genes, UnclearGene
 from flyannot.dataset.importers.wu2016 import (
-    BLOCK_PX,
-    BODY_GREY,
     NAME_IN_ARCHIVE,
     UNKNOWN_GENE,
     Wu2016Options,
-    body_of_embryo,
-    ellipse_mask,
     genes_of_columns,
     import_wu2016,
     read_archive,
     read_patterns,
+)
+from flyannot.descriptors.images.pattern import (
+    BLOCK_PX,
+    BODY_GREY,
+    body_of_embryo,
+    ellipse_mask,
     render_patterns,
 )
 from flyannot.errors import DataError, InputError

@@ -150,12 +150,12 @@ def hostile(tmp_path):
     """Predictions whose names and terms are formulas and mark-up."""
     columns = {name: [""] for name in IMAGE_COLUMNS}
     columns |= {"image": [HOSTILE[0]], "gene": [HOSTILE[1]], "group": [HOSTILE[4]]}
-    columns["quality_warnings"] = [HOSTILE[3]]
+    columns |= {"quality_warnings": [HOSTILE[3]], "unlikeness": np.zeros(1)}
     one = np.full((1, len(HOSTILE)), -0.25)
     evidence = np.full((4, len(HOSTILE)), 0.5)
     n_genes, no_group = np.full(len(HOSTILE), 9), np.zeros(1, bool)
     learned = (no_group, evidence[0], n_genes, *evidence[1:])
-    predicted = Predicted(HOSTILE, one, 1 + one, one < 0, one > 0, *learned, [HOSTILE[3]])
+    predicted = Predicted(HOSTILE, one, 1 + one, one < 0, one > 0, *learned, np.zeros(1), [HOSTILE[3]])
     groups = Groups([HOSTILE[4]], [HOSTILE[1]], [""], [np.arange(1)])
     with create_stored(tmp_path / "hostile.h5", Header("predictions", {}, {})) as file:
         write_predicted(file, "4-6", columns, groups, predicted)

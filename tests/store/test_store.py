@@ -63,6 +63,7 @@ CLASSIFIER = {
     "threshold": ("f", ("n_terms",)),
     "n_groups": ("i", ("n_terms",)),
 }
+KNOWN = {"sketch": np.array([[3, -4]], np.int8), "gene": ["Dl"]}
 GROUPS = {"name": ["Dl", "β-Tub"], "gene": ["Dl", "β-Tub"], "fbgn": ["", "FBgn1"]}
 
 
@@ -77,6 +78,7 @@ def predicted(rng):
         "yes": values > 0,
         "undetermined": abs(values) < 0.1,
         "in_training": np.array([True, False]),
+        "unlikeness": np.array([0.5, 1, np.nan]),
         **{name: np.array(numbers) for name, numbers in of_terms.items()},
     }
 
@@ -99,7 +101,7 @@ def fill(file, kind, rng, stage_range="4-6"):
             write_features(file, stage_range, columns(), pooled(rng), D)
         case "model":
             arrays = classifier(rng)
-            model.write_model(file, stage_range, D, ["gap", "pole cell"], "svm", arrays, {"Dl", "dl"})
+            model.write_model(file, stage_range, D, ["gap", "pole cell"], "svm", arrays, {"Dl", "dl"}, KNOWN)
         case "predictions":
             write_predictions(file, stage_range, columns(), [0, 1, 0], GROUPS, predicted(rng))
 
@@ -163,12 +165,14 @@ def test_features_of_several_files_come_back_in_a_row(tmp_path, rng):
 def test_models_come_back_to_the_last_bit(tmp_path, rng, n_terms):
     arrays, D = classifier(rng, n_terms), rng.normal(size=(4, 128)).astype("f4")
     with create_stored(tmp_path / "m.h5", header("model")) as file:
-        model.write_model(file, "4-6", D, ["gap", "pole cell"][:n_terms], "svm", arrays, {"Dl", "β"})
+        model.write_model(file, "4-6", D, ["gap", "pole cell"][:n_terms], "svm", arrays, {"Dl", "β"}, KNOWN)
     with open_stored(tmp_path / "m.h5", "model") as stored:
         same(model.read_atoms(stored, "4-6"), D)
         assert model.read_terms(stored, "4-6") == ["gap", "pole cell"][:n_terms]
         assert model.read_train_genes(stored, "4-6") == {"Dl", "β"}
         assert model.read_method(stored, "4-6") == "svm"
+        of_known = {"sketch": ("i", ("n", 2)), "gene": ("S", ("n",))}
+        same(model.read_known_images(stored, "4-6", of_known), KNOWN)
         same(model.read_classifier(stored, "4-6", CLASSIFIER, 8), arrays)
         for wrong, width, why in (
             ({"C": ("f", ("n_terms",))}, 8, "4-6/model/C"),
