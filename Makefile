@@ -9,7 +9,7 @@ HIDDEN := tests/runtime tests/store tests/steps tests/cli
 FOR_TESTS := $(VENV)/.installed-for-tests
 SNAKEMAKE := $(VENV)/snakemake/.installed
 
-.PHONY: demo test bounds platforms lint mutants campaign pictures bench reproduce-tables record clean
+.PHONY: demo test bounds platforms lint mutants campaign pictures models bench reproduce-tables record clean
 
 demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "The whole chain on synthetic embryos, step by step: about a minute."
@@ -46,6 +46,9 @@ campaign: $(FOR_TESTS)  ## faults tried at length, and the table of docs/reliabi
 pictures: demo $(FOR_TESTS)  ## the pictures of README and docs, from synthetic embryos; needs chromium
 	$(VENV)/bin/python docs/pictures/make_sheets.py
 	$(VENV)/bin/python docs/pictures/make_pictures.py
+
+models: $(FOR_TESTS)  ## the model that comes with flyannot and the tables of docs/models.md, from the data that tests use
+	$(VENV)/bin/python docs/pictures/make_models.py
 
 bench: $(FOR_TESTS)  ## how fast all this is beside other programs; BENCH=--full for all of it
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench]'

@@ -37,8 +37,8 @@ def sizes():
 
 
 def _by_hand(text):
-    """A page without the table that `make campaign` writes."""
-    return re.sub(r"<!-- campaign -->.*?<!-- end of campaign -->", "", text, flags=re.DOTALL)
+    """A page without the tables that `make campaign` and `make models` write."""
+    return re.sub(r"<!-- ([a-z ]+) -->.*?<!-- end of \1 -->", "", text, flags=re.DOTALL)
 
 
 def _size_of(modules):

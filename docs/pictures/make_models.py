@@ -1,0 +1,257 @@
+"""`make models`: the model that comes with flyannot, and what docs/models.md says of it, from the real data.
+
+The patterns of Wu et al. lie in FLYANNOT_DATA/wu2016, FlyExpress's photographs in FLYANNOT_DATA/flyexpress.
+"""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from flyannot.classifiers.model import fit_model
+from flyannot.classifiers.unlikeness import UNLIKE
+from flyannot.dataset.folder import read_annotations, read_images, write_images_csv
+from flyannot.descriptors.images.picture import EITHER_WAY, read_embryo
+from flyannot.descriptors.options import ExtractOptions
+from flyannot.features.groups import group_features, groups_of, normalise_features
+from flyannot.scores.metrics import pair_counts_by_fold
+from flyannot.store.features import read_features
+from flyannot.store.reading import open_stored
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = Path(os.environ.get("FLYANNOT_DATA", ROOT.parent / "shared" / "data"))
+WORK = ROOT / "results" / "models"
+PAGE = ROOT / "docs" / "models.md"
+STAGE_RANGE = "4-6"
+N_OWN, N_TESTED, N_DRAWS = (0, 10, 30, 100), 150, 3  # genes of the learning curve
+
+
+def flyannot(*words):
+    """Run a command."""
+    subprocess.run([sys.executable, "-m", "flyannot", *map(str, words)], check=True, cwd=ROOT)
+
+
+def build():
+    """The model itself, from all patterns."""
+    embryos, out = WORK / "embryos", WORK / "blastoderm"
+    flyannot("import", "wu2016", DATA / "wu2016" / "patterns.npz", "-o", embryos, "--force", "-q")
+    flyannot("run", "configs/blastoderm.toml", "--data-set", embryos, "-o", out, "-q")
+    shutil.copyfile(out / "model.h5", ROOT / "flyannot" / "models" / "blastoderm.h5")
+    return out
+
+
+def terms_table(out):
+    """Of every term the genes, and the AUC by five folds of genes with its interval."""
+    terms = json.loads((out / "scores.json").read_text())["terms"]
+    yield "| term | genes | AUC | 95 % interval |\n|---|---|---|---|"
+    evaluated = [row for row in terms if row["auc"] is not None]
+    for row in sorted(evaluated, key=lambda row: -row["auc"]):
+        low, high = row["auc_interval"]
+        yield f"| {row['term']} | {row['n_positive']} | {row['auc']:.2f} | {low:.2f} to {high:.2f} |"
+    yield f"\nMean AUC of the {len(evaluated)} terms: {np.mean([row['auc'] for row in evaluated]):.3f}."
+
+
+def photographs(folder, chosen):
+    """A data set folder of some FlyExpress photographs, all given as stage range 4-6; returns it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [{"image": i.file, "gene": i.gene, "stage_range": STAGE_RANGE} for i in chosen]
+    write_images_csv(folder / "images.csv", rows)
+    return folder
+
+
+def transfer_table(embryos, images):
+    """The ranks of the curated terms of FlyExpress genes that the models have not seen, by channel."""
+    truth, genes = read_annotations(DATA / "flyexpress"), {i.gene for i in images}
+    seen = WORK / "without-flyexpress"
+    seen.mkdir(parents=True, exist_ok=True)
+    rows = [vars_of(i) for i in read_images(embryos) if i.gene not in genes]
+    write_images_csv(seen / "images.csv", rows)
+    shutil.copyfile(embryos / "annotations.csv", seen / "annotations.csv")
+    here = photographs(WORK / "photographs", [i for i in images if i.stage_range == STAGE_RANGE])
+    yield "| gene | curated terms | ranks | AUC: pattern | stain | grey |\n|---|---|---|---|---|---|"
+    ranked, areas = {}, defaultdict(dict)
+    for channel in ("pattern", "stain", "grey"):
+        out = WORK / f"seen-{channel}"
+        set_channel = ("--set", f"extract.channel={channel}", "-q")
+        flyannot("run", "configs/blastoderm.toml", "--data-set", seen, "-o", out, *set_channel)
+        flyannot("annotate", out / "model.h5", here, "-o", out / "photographs.h5", "--force", "-q")
+        by_gene = defaultdict(list)
+        with open(out / "photographs.csv", newline="") as file:
+            for row in csv.DictReader(file):
+                margin = float(row["probability"]) / float(row["threshold"])
+                by_gene[row["gene"]].append((margin, row["term"]))
+        for gene, terms in by_gene.items():
+            order = [term for _, term in sorted(terms, reverse=True)]
+            ranks = [1 + order.index(t) for t in truth.terms_of(gene, STAGE_RANGE) or () if t in order]
+            if ranks:
+                n, n_others = len(ranks), len(order) - len(ranks)
+                areas[gene][channel] = 1 - (sum(ranks) - n * (n + 1) / 2) / (n * n_others)
+                if channel == "pattern":
+                    ranked[gene] = sorted(
+                        (order.index(t) + 1, t) for t in truth.terms_of(gene, STAGE_RANGE) if t in order
+                    )
+    for gene, of_channels in sorted(areas.items()):
+        names, ranks = ", ".join(t for _, t in ranked[gene]), ", ".join(str(r) for r, _ in ranked[gene])
+        yield (
+            f"| *{gene}* | {names} | {ranks} | " + " | ".join(f"{a:.2f}" for a in of_channels.values()) + " |"
+        )
+    means = [np.mean([areas[gene][channel] for gene in areas]) for channel in ("pattern", "stain", "grey")]
+    yield f"| mean of {len(areas)} genes | | | " + " | ".join(f"{mean:.2f}" for mean in means) + " |"
+
+
+def unlike_table(images):
+    """How many photographs of every stage range are named as unlike, if all are given as 4-6."""
+    out = WORK / "seen-pattern"
+    here = photographs(WORK / "all-photographs", images)
+    flyannot("annotate", out / "model.h5", here, "-o", out / "all.h5", "--force", "-q")
+    of_file = {i.file: i.stage_range for i in images}
+    named, total = Counter(), Counter(i.stage_range for i in images)
+    with open_stored(out / "all.h5", "predictions") as stored:
+        for name, rank in zip(*(stored.array(STAGE_RANGE, n) for n in ("image", "unlikeness"))):
+            named[of_file[name]] += rank > UNLIKE
+    yield "| true stage range | photographs | named as unlike |\n|---|---|---|"
+    yield from (
+        f"| {s} | {total[s]} | {named[s]} |" for s in sorted(total, key=lambda s: int(s.split("-")[0]))
+    )
+
+
+def orientation(images):
+    """How often --orient is right, on photographs that are mirrored, or upside down, at random."""
+    rng, folder, counts = np.random.default_rng(0), WORK / "turned", Counter()
+    folder.mkdir(parents=True, exist_ok=True)
+    asked, plain = ExtractOptions(register="axis", orient=True), ExtractOptions(register="axis")
+    for image in images:
+        picture, (is_mirrored, is_upside_down) = Image.open(image.file).convert("RGB"), rng.random(2) < 0.5
+        picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if is_mirrored else picture
+        picture = picture.transpose(Image.Transpose.FLIP_TOP_BOTTOM) if is_upside_down else picture
+        picture.save(folder / "turned.png")
+        grey, warnings = read_embryo(folder / "turned.png", asked)
+        wanted = read_embryo(image.file, plain)[0][:: -1 if is_upside_down else 1]
+        is_right = np.abs(grey - wanted).mean() < np.abs(grey[:, ::-1] - wanted).mean()
+        counts["cannot tell" if EITHER_WAY in warnings else "right" if is_right else "wrong"] += 1
+    yield f"Of {len(images)} photographs turned at random: " + ", ".join(
+        f"{counts[word]} {word}" for word in ("right", "wrong", "cannot tell")
+    )
+
+
+def vars_of(image):
+    """The row of images.csv of an image, with its absolute path."""
+    names = ("gene", "stage_range", "view", "fbgn", "group")
+    return {"image": image.file} | {name: getattr(image, name) for name in names}
+
+
+def photographed(grey, rng):
+    """A drawn pattern as another laboratory might photograph it: simulated, in colour."""
+    import cv2
+
+    stain = np.clip((180 - grey) / 180, 0, 1) ** rng.uniform(0.6, 1.6) * rng.uniform(0.4, 1.2)
+    body, (y, x) = np.clip((255 - grey) / 75, 0, 1), np.mgrid[-1:1:128j, -1:1:320j]
+    yolk = rng.uniform(0, 0.25) * np.exp(
+        -((x - rng.normal(0, 0.2)) ** 2 * 2 + (y - rng.normal(0, 0.2)) ** 2 * 4)
+    )
+    light = rng.uniform(0, 0.08) * (x * rng.choice([-1, 1]) + y)
+    density = [
+        stain * s + body * t * (0.15 + yolk) + light for s, t in zip((0.7, 0.67, 0.23), (0.57, 0.54, 0.61))
+    ]
+    rgb = 245 * 10 ** -np.stack(density, axis=2) + rng.normal(0, 3, (128, 320, 1))
+    turn = cv2.getRotationMatrix2D((200, 110), rng.uniform(-20, 20), rng.uniform(0.8, 1.0))
+    turn[:, 2] += rng.uniform(-10, 10, 2)
+    padded = np.pad(rgb, ((46, 46), (40, 40), (0, 0)), constant_values=245)
+    turned = cv2.warpAffine(padded, turn, (400, 220), flags=cv2.INTER_CUBIC, borderValue=(245, 245, 245))
+    return np.clip(cv2.GaussianBlur(turned, (0, 0), rng.uniform(0.5, 2.5)), 0, 255).astype(np.uint8)
+
+
+def learning_curve(out):
+    """What own genes add to the patterns: the mean AUC on the photographs (simulated) of other genes."""
+    rng, folder = np.random.default_rng(0), WORK / "simulated"
+    folder.mkdir(parents=True, exist_ok=True)
+    images, rows = read_images(WORK / "embryos"), []
+    for number, image in enumerate(images):
+        file = folder / f"{number}.png"
+        Image.fromarray(photographed(np.asarray(Image.open(image.file), float), rng)).save(file)
+        rows.append(vars_of(image) | {"image": str(file)})
+    write_images_csv(folder / "images.csv", rows)
+    flyannot(
+        "pool", folder, out / "dictionary.h5", "-o", WORK / "simulated.h5", "--grid", "2x4", "--force", "-q"
+    )
+    drawn, terms, Y, genes = _rows_of(out / "features.h5")
+    simulated, _, Y_simulated, genes_simulated = _rows_of(WORK / "simulated.h5")
+    yield "| own genes, photographed | own alone | with the patterns |\n|---|---|---|"
+    areas = defaultdict(list)
+    for _ in range(N_DRAWS):
+        order = rng.permutation(np.unique(genes))
+        tested, own, base = (
+            order[:N_TESTED],
+            order[N_TESTED : N_TESTED + max(N_OWN)],
+            order[N_TESTED + max(N_OWN) :],
+        )
+        is_tested = np.isin(genes_simulated, tested)
+        for n in N_OWN:
+            mine = np.isin(genes_simulated, own[:n])
+            first = (simulated[mine], Y_simulated[mine], genes_simulated[mine])
+            both = tuple(
+                np.concatenate([of_drawn[np.isin(genes, base)], of_own])
+                for of_drawn, of_own in zip((drawn, Y, genes), first)
+            )
+            for name, (X, truth, of_genes) in (("own", first), ("both", both)):
+                if len(X):
+                    tested_rows = simulated[is_tested], Y_simulated[is_tested]
+                    areas[n, name].append(_mean_auc(X, truth, of_genes, *tested_rows))
+    for n in N_OWN:
+        cells = [f"{np.mean(areas[n, name]):.3f}" if areas[n, name] else "" for name in ("own", "both")]
+        yield f"| {n} | {cells[0]} | {cells[1]} |"
+
+
+def _rows_of(features):
+    """Features, terms, truth and genes of the annotated groups of a features file."""
+    annotations = read_annotations(WORK / "embryos")
+    with open_stored(features, "features") as stored:
+        columns, X = read_features([stored], STAGE_RANGE)
+    groups = groups_of(columns)
+    carried = [annotations.terms_of(g, STAGE_RANGE, f) for g, f in zip(groups.gene, groups.fbgn)]
+    kept = [k for k, terms in enumerate(carried) if terms is not None]
+    groups, carried = groups.subset(kept), [carried[k] for k in kept]
+    terms = [t for t, n in sorted(annotations.counts(STAGE_RANGE).items()) if n >= 20]
+    Y = np.array([[t in of_gene for t in terms] for of_gene in carried])
+    return normalise_features(group_features(X, groups), "l2"), terms, Y, np.array(groups.gene_ids)
+
+
+def _mean_auc(X, Y, genes, X_tested, Y_tested):
+    """Of all terms; of a term that cannot be learned it is .5."""
+    areas = np.full(Y.shape[1], 0.5)
+    able = [j for j in range(Y.shape[1]) if 2 <= Y[:, j].sum() <= len(Y) - 2]
+    if able:
+        fitted = fit_model("ridge", X, Y[:, able], genes, rng=np.random.default_rng(0))
+        values, one_fold = fitted.decision_values(X_tested), np.zeros(len(X_tested), int)
+        for k, j in enumerate(able):
+            won, pairs = pair_counts_by_fold(values[:, k], Y_tested[:, j], one_fold)
+            areas[j] = np.sum(won) / np.sum(pairs)
+    return areas[Y_tested.any(axis=0)].mean()
+
+
+def write_between(page, mark, lines):
+    """Put lines between two marks of a page."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(f"<!-- {mark} -->")
+    after = rest.partition(f"<!-- end of {mark} -->")[2]
+    text = "\n".join(lines)
+    page.write_text(f"{before}<!-- {mark} -->\n{text}\n<!-- end of {mark} -->{after}", encoding="utf-8")
+
+
+def main():
+    out, images = build(), read_images(DATA / "flyexpress")
+    write_between(PAGE, "terms", terms_table(out))
+    write_between(PAGE, "transfer", transfer_table(WORK / "embryos", images))
+    write_between(PAGE, "unlike", unlike_table(images))
+    write_between(PAGE, "orientation", orientation(images))
+    write_between(PAGE, "learning curve", learning_curve(out))
+
+
+if __name__ == "__main__":
+    main()
