@@ -4,14 +4,18 @@ from pathlib import Path
 
 import click
 
-from flyannot.cli.shared.options import OUT_FILE, OUT_FOLDER, Command, execution_of, finish, takes
+from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, execution_of, finish, takes
 from flyannot.steps.options import ReportOptions
 
 
 @click.command("report", cls=Command)
-@click.argument("run", type=OUT_FOLDER)
+@click.argument("run", type=IN_FILE)
 @click.option(
-    "-o", "--output", "out", type=OUT_FILE, help="The page to write; by default report.html within RUN."
+    "-o",
+    "--output",
+    "out",
+    type=OUT_FILE,
+    help="The page to write; by default report.html within RUN, or NAME.html beside NAME.h5.",
 )
 @click.option(
     "--data-set",
@@ -24,7 +28,8 @@ def command(run, out, data_set, options):
     """Write a page with all that a run found: open it in any browser.
 
     RUN is the output folder of `flyannot run`, or the folder with the files of the steps, under the names
-    that `run` gives them (predictions.h5, of whatever model, features.h5 and so on). The page shows every
+    that `run` gives them (predictions.h5, of whatever model, features.h5 and so on), or one file of
+    predictions. The page shows every
     gene's images, predicted and curated terms, and what in the images supports each; the scores with their
     curves; a map of all patterns of a stage range, where genes that look alike lie side by side; the
     dictionary; and how all of it was made. It needs no network. When it would pass 20 MB, its images lie in a
@@ -37,5 +42,6 @@ def command(run, out, data_set, options):
     from flyannot.report.build import report_task
     from flyannot.steps.engine.task import run_task
 
-    task = report_task(run, out or run / "report.html", data_set, options)
+    page = run.with_suffix(".html") if run.is_file() else run / "report.html"
+    task = report_task(run, out or page, data_set, options)
     return finish(run_task(task, execution_of()))

@@ -40,16 +40,22 @@ class StepCommands(Mapping):
 def command_of_step(step):
     """The click command of a Step: its inputs as arguments, and its options."""
 
-    def carried_out(out, options, selection, run, force, seed=0, **inputs):
+    def carried_out(out, options, selection, run, force, seed=0, page=False, **inputs):
         from flyannot.steps.engine.step import Asked
         from flyannot.steps.engine.task import run_task
 
         paths = {name: path if isinstance(path, tuple) else (path,) for name, path in inputs.items()}
         asked = Asked(inputs=paths, out=out, options=options, selection=selection, seed=seed)
-        task = step.task_of(asked)
-        return finish(run_task(task, execution_of(force, run)), images=task.images)
+        task, execution = step.task_of(asked), execution_of(force, run)
+        outcome = run_task(task, execution)
+        if page:
+            finish(run_task(step.page_of(asked), execution))
+        return finish(outcome, images=task.images)
 
     function = force_option(carried_out)
+    if step.page:
+        page = "Also write NAME.html: every picture with its terms, for a browser."
+        function = click.option("--page", is_flag=True, help=page)(function)
     if step.is_seeded:
         function = seed_option(function)
     function = takes(options=step.options, selection=(Selection, step.selects), run=RunOptions)(function)

@@ -28,6 +28,7 @@ from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.inputs import extract_options, is_synthetic
 from flyannot.steps.engine.task import Outcome, ProgressCount, Task
+from flyannot.steps.options import ReportOptions
 from flyannot.steps.runs.configuration import RECORD
 
 _SYNTHETIC = (
@@ -46,8 +47,17 @@ def task_of_step(asked):
     return report_task(asked.out.parent, asked.out, asked.inputs["data_set"][0], asked.options)
 
 
+def page_of_predictions(asked):
+    """The Task of the page NAME.html on the predictions NAME.h5 that an `Asked` has made."""
+    (first, *others), out = asked.inputs["images"], asked.out
+    data_set = None if others or not first.is_dir() else first
+    return report_task(
+        out, out.with_suffix(".html"), data_set, ReportOptions(ontology=asked.options.ontology)
+    )
+
+
 def report_task(folder, out, data_set, options):
-    """The `flyannot.steps.engine.task.Task` of the page `out` on the run in a folder.
+    """The `flyannot.steps.engine.task.Task` of the page `out` on the run in a folder, or on predictions.
 
     `data_set` is the Path of the folder of images and curated terms; None for the one in the run's record.
     InputError if there is nothing of a run in the folder, or `out` exists and is no report.

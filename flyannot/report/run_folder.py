@@ -109,12 +109,18 @@ class Run:
 
 
 def open_run(stack: ExitStack, folder, data_set=None):
-    """Open what is in the output folder of `flyannot run`; the stack closes it.
+    """Open what is in the output folder of `flyannot run`, or a predictions file; the stack closes it.
 
     `data_set` is the Path of the data set folder; None for the one that the run's record names.  InputError
     if there is nothing of a run in the folder, or the data set named cannot be read.  DataError if a file is
     damaged.
     """
+    if folder.is_file():  # what lies beside it may be of another run
+        predictions = stack.enter_context(open_stored(folder, "predictions"))
+        files, folder = {"predictions": predictions}, folder.parent
+        pictures, learned = _all_pictures(folder, files, data_set, None, [])
+        name = (data_set or predictions.path).name
+        return Run(folder, files, pictures=pictures, learned_pictures=learned, data_set_name=name)
     paths = {step.kind: folder / step.makes for step in STEPS.values() if step.kind}
     files = {k: stack.enter_context(open_stored(p, k)) for k, p in paths.items() if p.is_file()}
     steps = (step for step in STEPS.values() if step.makes and not step.kind and step.name != _PAGE_MAKER)

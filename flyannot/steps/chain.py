@@ -168,6 +168,7 @@ ANNOTATE = Step(
     parts_of="group",
     progress_unit="image",
     has_workers=True,
+    page="flyannot.report.build:page_of_predictions",
     help="""Predict the terms of new images.
 
     MODEL comes from `flyannot train`, or is the name of one that comes with flyannot (`flyannot info
@@ -182,7 +183,7 @@ ANNOTATE = Step(
 
     \b
     Example:
-        flyannot annotate blastoderm my-images -o predictions.h5
+        flyannot annotate blastoderm my-images -o terms.h5 --page
         flyannot annotate model.h5 my-images --stage-range 11-12 -o predictions.h5
     """,
 )

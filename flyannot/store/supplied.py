@@ -25,6 +25,11 @@ class SuppliedModel:
     def path(self):
         return _FOLDER / f"{self.name}.h5"
 
+    @property
+    def stage_ranges(self):
+        with open_stored(self.path, "model") as stored:
+            return stored.stage_ranges
+
 
 def supplied_models():
     """Every `SuppliedModel`, by its name."""

@@ -49,6 +49,8 @@ class Step:
         it was made from; "" where its task alone can tell whether it is up to date
     progress_unit : "image" or "epoch", by which it is told how far it is; "" of a step that counts neither
     has_workers : whether a job of it can use several processors
+    page : "module:function" from an `Asked` that was done to the Task of a page on it: its command then takes
+        --page
     command : "module:attribute" of its command, where that is not made from all this
     """
 
@@ -67,6 +69,7 @@ class Step:
     made_from: str = ""
     progress_unit: str = ""
     has_workers: bool = False
+    page: str = ""
     command: str = ""
 
     @property
@@ -88,6 +91,10 @@ class Step:
     def task_of(self, asked):
         """The Task of an `Asked`."""
         return thing_at(self.task)(asked)
+
+    def page_of(self, asked):
+        """The Task of the page on what an `Asked` has made."""
+        return thing_at(self.page)(asked)
 
     def cost_of(self, configuration, size):
         """The `flyannot.steps.runs.costs.Need` of a job."""

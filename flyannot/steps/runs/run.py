@@ -24,8 +24,10 @@ from flyannot.steps.engine.inputs import (
 from flyannot.steps.engine.step import ANNOTATIONS, Asked
 from flyannot.steps.engine.task import run_task, why_not_up_to_date
 from flyannot.steps.runs.configuration import RECORD
+from flyannot.store.supplied import supplied_models
 
 log = logging.getLogger("flyannot")
+_SUGGESTS = "annotate"  # the step that a supplied model takes part in
 _LEAST_WITHOUT = 2  # genes that lack a term, to learn it from: `flyannot.classifiers.model.untrainable`
 
 
@@ -36,14 +38,25 @@ def has_terms(configuration):
     return given or not configuration.data_set.is_dir() or has_table(configuration.data_set, TABLE_OF_TERMS)
 
 
+def supplied_model(configuration):
+    """The model that comes with flyannot and suggests terms where a run has none to learn from: its path, or
+    None where none knows a stage range of the images."""
+    if has_terms(configuration):
+        return None
+    images = selected_images(configuration.data_set, configuration.options["select"])
+    asked = {image.stage_range for image in images}
+    return next((m.path for m in supplied_models().values() if asked.intersection(m.stage_ranges)), None)
+
+
 def steps_of(configuration):
     """The steps of a run, in order: a list of `flyannot.steps.engine.step.Step`.
 
     Where there are no curated terms, those that need them, or what is made of them, are left out.
     """
     steps, absent = [], set() if has_terms(configuration) else {ANNOTATIONS}
+    suggested = {_SUGGESTS} if absent and supplied_model(configuration) else set()
     for step in STEPS.values():
-        if absent.intersection(given.holds for given in step.reads):
+        if absent.intersection(given.holds for given in step.reads) and step.name not in suggested:
             absent.add(step.kind)
         elif step.name in configuration.options:
             steps.append(step)
@@ -70,8 +83,13 @@ def path_in_run(step, configuration):
 
 def task_in_run(step, configuration):
     """The `flyannot.steps.engine.task.Task` of a step of a run, once all steps before it are done."""
+
+    def path_of_kind(kind):
+        supplied = supplied_model(configuration) if kind == "model" else None
+        return supplied or configuration.output / f"{kind}.h5"
+
     asked = Asked(
-        inputs=step.paths_read(configuration.data_set, lambda kind: configuration.output / f"{kind}.h5"),
+        inputs=step.paths_read(configuration.data_set, path_of_kind),
         out=path_in_run(step, configuration),
         options=configuration.options[step.name],
         selection=configuration.options["select"],
