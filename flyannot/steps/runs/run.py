@@ -48,15 +48,20 @@ def supplied_model(configuration):
     return next((m.path for m in supplied_models().values() if asked.intersection(m.stage_ranges)), None)
 
 
+def model_is_supplied(step, configuration):
+    """Whether a step of a run takes a supplied model, which was made with options of its own."""
+    return step.name == _SUGGESTS and supplied_model(configuration) is not None
+
+
 def steps_of(configuration):
     """The steps of a run, in order: a list of `flyannot.steps.engine.step.Step`.
 
     Where there are no curated terms, those that need them, or what is made of them, are left out.
     """
     steps, absent = [], set() if has_terms(configuration) else {ANNOTATIONS}
-    suggested = {_SUGGESTS} if absent and supplied_model(configuration) else set()
     for step in STEPS.values():
-        if absent.intersection(given.holds for given in step.reads) and step.name not in suggested:
+        lacks = absent.intersection(given.holds for given in step.reads)
+        if lacks and not model_is_supplied(step, configuration):
             absent.add(step.kind)
         elif step.name in configuration.options:
             steps.append(step)

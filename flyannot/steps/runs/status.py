@@ -20,7 +20,7 @@ from flyannot.steps.engine.images import selected_images
 from flyannot.steps.engine.parts import folder_of_parts
 from flyannot.steps.engine.step import IMAGES
 from flyannot.steps.runs.configuration import RECORD, recorded_configuration
-from flyannot.steps.runs.run import path_in_run, steps_of, task_in_run
+from flyannot.steps.runs.run import model_is_supplied, path_in_run, steps_of, task_in_run
 from flyannot.store.description import Peek, peek
 from flyannot.store.writing import changes_in_header
 
@@ -213,9 +213,9 @@ class _Run:
 
     def _difference(self, step, header):
         """Why a file with that header would be made anew, in words; "" if it would not."""
-        changes = []
+        changes, is_ours = [], not (self.configuration and model_is_supplied(step, self.configuration))
         for name, options in self.options.items():
-            if name in header.options:
+            if name in header.options and (is_ours or name == step.name):
                 wanted = options.as_header()
                 made = {key: header.options[name].get(key) for key in wanted}
                 changes += changes_in_header(made, wanted, f"{name}.")
