@@ -42,6 +42,7 @@ class ExtractOptions(Options):
         Flag(),
         "Mirror every embryo whose posterior end is left: the anterior end is the more pointed one (with "
         "--register axis). Where the two are alike, the image is taken as it is, and named.",
+        more=True,
         in_header=UNLESS_DEFAULT,
     )
     multiple_embryos: bool = option(

@@ -33,7 +33,7 @@ class SuppliedModel:
 
 def supplied_models():
     """Every `SuppliedModel`, by its name."""
-    tables = tomllib.loads((_FOLDER / "models.toml").read_text(encoding="utf-8"))
+    tables = tomllib.loads((files("flyannot") / "models" / "models.toml").read_text(encoding="utf-8"))
     return {name: SuppliedModel(name, **table) for name, table in tables.items()}
 
 
