@@ -136,7 +136,6 @@ def _train(files, annotations, stage_ranges, options, seed, execution, out):
 
 def _train_stage_range(curated, features, options, fit_options, rng):
     genes = np.asarray(curated.groups.gene_ids)
-    known = _known_images(features, curated.groups, rng.spawn(1)[0])
     observed = observed_rows(curated.observed, len(curated.terms))
     kept = [
         j
@@ -144,6 +143,7 @@ def _train_stage_range(curated, features, options, fit_options, rng):
         if not why and not untrainable(curated.Y[observed[j], j], genes[observed[j]])
     ]
     if not kept:
+        known = _known_images(features, curated.groups, rng)
         return _Trained([], model_of_no_terms(features.shape[1]), frozenset(genes), known)
     fit_options.on_terms(len(curated.terms) - len(kept))
     rows = curated.training_set(features, options, fit_options.n_threads)
@@ -152,6 +152,7 @@ def _train_stage_range(curated, features, options, fit_options, rng):
         options.method, rows.X, rows.Y[:, kept], rows.genes, rng=rng, options=fit_options, observed=observed
     )
     model = replace(model, scorer=rows.in_features(model.scorer))
+    known = _known_images(features, curated.groups, rng)  # after the fit, which draws what it always drew
     return _Trained([curated.terms[j] for j in kept], model, frozenset(genes), known)
 
 
