@@ -10,7 +10,7 @@ from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.coupled_ridge import _dual_of
 from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.feature_rows import inner_products
-from flyannot.classifiers.model import fit_model, model_from_arrays, schema_of
+from flyannot.classifiers.model import LEAST_GENES, fit_model, model_from_arrays, schema_of
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.classifiers.training_set import LabelledRows
 from flyannot.scores.bootstrap import add_confidence
@@ -71,6 +71,18 @@ def test_probabilities_rise_with_values_and_answers_follow_thresholds(method, rn
     assert (np.diff(probabilities, axis=0) >= 0).all()
     assert (np.diff(fitted.answers(values).astype(int), axis=0) >= 0).all()
     assert fitted.n_positive.tolist() == Y.sum(axis=0).tolist()
+
+
+def test_probabilities_of_terms_of_few_genes_shrink_and_no_answer_changes(rng):
+    fitted = fit_model("svm", *labelled(rng), rng=rng)
+    values, n_terms = np.linspace(-9, 9, 50)[:, None], len(fitted.n_genes)
+    few, many = (replace(fitted, n_genes=np.full(n_terms, n)) for n in (LEAST_GENES - 1, LEAST_GENES))
+    shrunk, whole = few.probabilities(values), many.probabilities(values)
+    np.testing.assert_allclose(shrunk, whole * LEAST_GENES / (LEAST_GENES + 1))
+    assert (np.argsort(shrunk, axis=0) == np.argsort(whole, axis=0)).all()
+    answers = few.answers(values)
+    assert (answers == many.answers(values)).all() and 0 < answers.sum() < answers.size
+    assert (answers == (shrunk > few.probability_threshold)).all()
 
 
 @pytest.mark.parametrize("method", CLASSIFIERS)

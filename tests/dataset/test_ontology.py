@@ -105,6 +105,17 @@ def test_a_term_is_found_by_exact_name_or_synonym(write, packed):
     assert considered == {"anlage": ("FBbt:1",)}
 
 
+def test_its_own_name_comes_first_then_a_synonym_then_a_respelling_and_last_the_nearest_stage(write):
+    related, exact = (f'synonym: "eye anlage" {scope} []' for scope in ("RELATED", "EXACT"))
+    ranks = {"nearest": "name: eye primordium", "respelt": "name: eye specific anlage", "synonym": related}
+    ranks |= {"exact synonym": exact, "name": "name: eye anlage"}
+    known = ""
+    for n, (how, line) in enumerate(ranks.items(), start=1):
+        known += f"[Term]\nid: FBbt:{n}\n{line}\n"
+        match = read_ontology(write(known)).match("eye anlage")
+        assert (match.how, match.id) == (how, f"FBbt:{n}"), "a better one comes before all that were there"
+
+
 def test_ancestors_follow_is_a_and_part_of_and_survive_a_ring(write):
     ontology = read_ontology(write(OBO))
     assert ontology.ancestors("FBbt:4") == {"FBbt:1", "FBbt:2", "FBbt:5"}

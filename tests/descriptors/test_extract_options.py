@@ -30,11 +30,13 @@ from tests.small_embryos import POOL, Chain, make, make_files, rows_of_csv
 AXIS = ExtractOptions(register="axis")
 LINES = {
     "stain": "--channel stain",
+    "pattern": "--channel pattern",
     "axis": "--register axis",
     "photographs": "--register axis --multiple-embryos",
 }
 OPTIONS = {
     "stain": ExtractOptions(channel="stain"),
+    "pattern": ExtractOptions(channel="pattern"),
     "axis": AXIS,
     "photographs": ExtractOptions(register="axis", multiple_embryos=True),
 }
@@ -135,7 +137,7 @@ def test_an_explanation_adds_up_to_the_prediction_and_draws_what_was_described(m
 def test_they_do_not_mix_with_other_images(made, chain, tmp_path):
     with pytest.raises(DataError, match="learned from other descriptors"):
         make(pool_task([made.chain.descriptors], chain.dictionary, tmp_path / "f.h5", POOL))
-    with pytest.raises(InputError, match="channel" if made.name == "stain" else "register"):
+    with pytest.raises(InputError, match="channel" if made.name in ("stain", "pattern") else "register"):
         make(made.chain.task("descriptors", images=made.images, options=ExtractOptions()))
 
 

@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 
 from flyannot.descriptors.images.geometry import STANDARD_PX, depths_of_mask
+from flyannot.descriptors.images.picture import EITHER_WAY, read_embryo
 from flyannot.descriptors.images.registration import (
     NoEmbryo,
     embryo_mask,
@@ -15,6 +16,7 @@ from flyannot.descriptors.images.registration import (
 from flyannot.descriptors.options import ExtractOptions
 
 AXIS = ExtractOptions(register="axis")
+ORIENT = ExtractOptions(register="axis", orient=True)
 FRAME = 160, 64, 160, 64  # centre and half sides of every registered embryo
 
 
@@ -100,6 +102,60 @@ def test_along_the_axis_left_stays_left_and_up_stays_up():
         found = framed(scene((640, 480), (320, 240), (200, 78), 25, flip=flip))
         expected = framed(STANDARD)[:: flip[1], :: flip[0]]
         assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.97
+
+
+def test_the_lean_of_an_embryo_changes_its_sign_in_a_mirror_and_not_upside_down():
+    levels = np.asarray(scene((440, 360), (220, 180), (160, 62), 30))
+    lean = pose_in_picture(levels).lean
+    assert 0.02 < lean < 0.06, "the pointed end is left"
+    assert pose_in_picture(levels[:, ::-1]).lean == pytest.approx(-lean, rel=1e-6)
+    assert pose_in_picture(levels[::-1]).lean == pytest.approx(lean, rel=1e-6)
+
+
+@pytest.mark.parametrize("degrees", [0, -35])
+def test_oriented_an_embryo_and_its_mirror_image_are_alike_and_the_pointed_end_is_left(picture, degrees):
+    right_way = scene((440, 360), (220, 180), (160, 62), degrees)
+    mirrored = right_way.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    grey, warnings = read_embryo(picture(right_way, format="PNG"), ORIENT)
+    plain, _ = read_embryo(picture(right_way, format="PNG"), AXIS)
+    np.testing.assert_array_equal(grey, plain)
+    of_mirrored, said = read_embryo(picture(mirrored, format="PNG"), ORIENT)
+    np.testing.assert_allclose(of_mirrored, grey, atol=0.5)
+    assert (warnings, said) == ("", "")
+    as_it_lies, said = read_embryo(picture(mirrored, format="PNG"), AXIS)
+    np.testing.assert_array_equal(as_it_lies[:, ::-1], of_mirrored)
+    assert said == "posterior left?"
+
+
+def test_an_ellipse_is_taken_as_it_lies_and_named(picture):
+    x, y = places_on_egg((200, 440), (225, 100), (170, 65), 0)
+    path = picture(
+        Image.fromarray(np.where(x**2 + y**2 < 1, 150 - 40 * x, 255).astype(np.uint8)), format="PNG"
+    )
+    (grey, warnings), (plain, said) = read_embryo(path, ORIENT), read_embryo(path, AXIS)
+    assert (warnings, said) == (EITHER_WAY, "")
+    np.testing.assert_array_equal(grey, plain)
+
+
+def test_which_end_is_anterior_is_asked_of_registered_embryos_and_older_files_did_not_ask(flyannot, tmp_path):
+    said = flyannot("extract E -o X --orient", E=tmp_path, X=tmp_path / "x.h5", code=2)
+    assert said.err.startswith("Error: which end is anterior") and "Fix: add --register axis" in said.err
+    for options in (AXIS, ORIENT):
+        assert ("orient" in options.as_header()) == options.orient
+        assert ExtractOptions.of_header(options.as_header()) == options
+
+
+def test_of_the_photographs_of_flyexpress_nearly_all_that_are_told_are_told_right(shared_data, picture):
+    is_right = []
+    for path in sorted((shared_data / "flyexpress" / "images").iterdir())[::2]:
+        with Image.open(path) as published:
+            mirrored = published.convert("RGB").transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        grey, warnings = read_embryo(picture(mirrored, format="BMP"), ORIENT)
+        if EITHER_WAY not in warnings:
+            wanted = read_embryo(path, AXIS)[0]
+            away, mirrored_away = (np.abs(one - wanted).mean() for one in (grey, grey[:, ::-1]))
+            is_right.append(away < mirrored_away)
+    assert len(is_right) > 70 and np.mean(is_right) >= 0.95
 
 
 def no_embryos():

@@ -3,9 +3,17 @@
 import numpy as np
 import pytest
 from PIL import Image
+from scipy import ndimage
 
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.images.grey_levels import STAIN, TISSUE, stain_as_grey
+from flyannot.descriptors.images.pattern import (
+    body_of_embryo,
+    drawn_as_pattern,
+    ellipse_mask,
+    pattern_of_picture,
+    render_patterns,
+)
 from flyannot.descriptors.images.picture import read_embryo, read_grey
 from flyannot.descriptors.options import ExtractOptions
 from tests.descriptors.picture_files import luma
@@ -72,3 +80,61 @@ def test_every_kind_of_colour_file_gives_the_same_stain(picture, tiff):
     ):
         path = write(content, **options)
         assert np.abs(read_stain(path) - expected).max() < 0.01
+
+
+# --- drawn as a pattern ---
+
+
+def smooth_patterns(rng, n):
+    """Patterns of three spots each, from 0 to 1."""
+    y, x = np.mgrid[:16, :32]
+    places, widths = rng.uniform((3, 4), (13, 28), (n, 3, 2)), rng.uniform(2, 6, (n, 3))
+    grids = np.zeros((n, 16, 32))
+    for k in range(3):
+        (down, across), wide = places[:, k].T[..., None, None], widths[:, k, None, None]
+        grids += np.exp(-((y - down) ** 2 + (x - across) ** 2) / (2 * wide**2))
+    return np.array([(grid / grid.max()).T[ellipse_mask().T] for grid in grids])
+
+
+def in_colour(pattern, stained=0.8, body=0.2, light=1.0, noise=0.0, rng=None):
+    """A photograph of a pattern: stain over a body of so much tissue, in such light."""
+    stain, tissue = (np.array(one) / np.linalg.norm(one) for one in (STAIN, TISSUE))
+    grid, whole = np.zeros((16, 32)), body_of_embryo(ellipse_mask())
+    grid.T[ellipse_mask().T] = pattern
+    amount = stained * whole * ndimage.zoom(grid, (8, 10), order=1, mode="nearest", grid_mode=True)
+    rgb = 255 * light * 10.0 ** -(amount[..., None] * stain + body * whole[..., None] * tissue)
+    rgb = rgb + rng.normal(0, noise, rgb.shape) if noise else rgb
+    return Image.fromarray(np.rint(np.clip(rgb, 0, 255)).astype(np.uint8))
+
+
+def test_a_drawn_pattern_read_back_is_the_pattern_but_for_its_stretch(rng):
+    patterns = smooth_patterns(rng, 20)
+    for stretch, offset in ((1, 0), (0.5, 0.3)):
+        for pattern, drawn in zip(patterns, render_patterns(stretch * patterns + offset, ellipse_mask())):
+            found = pattern_of_picture(drawn)
+            assert found.shape == (405,) and (found.min(), found.max()) == (0, 1)
+            assert np.corrcoef(found, pattern)[0, 1] > (0.98 if not offset else 0.9)
+            assert np.corrcoef(found, pattern_of_picture(drawn_as_pattern(drawn)))[0, 1] > 0.98
+
+
+LOOKS = {"paler": {"stained": 0.4}, "darker": {"stained": 1.2}, "dense": {"body": 0.5}}
+LOOKS |= {"clear": {"body": 0.0}, "dim": {"light": 0.85}}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_body_light_and_strength_of_the_stain_hardly_change_what_is_drawn(picture, rng, look):
+    options = ExtractOptions(channel="pattern")
+    for pattern in smooth_patterns(rng, 4):
+        usual, other = (
+            read_embryo(picture(in_colour(pattern, **how), format="PNG"), options)[0]
+            for how in ({}, LOOKS[look])
+        )
+        assert usual.shape == STANDARD_PX and usual.dtype == np.float32
+        assert np.corrcoef(usual.ravel(), other.ravel())[0, 1] > 0.98
+        assert np.abs(usual - other).mean() < 9
+
+
+@pytest.mark.parametrize("body", [0, 0.2, 0.5])
+def test_where_nothing_is_stained_noise_is_not_stretched_to_a_pattern(picture, rng, body):
+    path = picture(in_colour(np.zeros(405), body=body, noise=8, rng=rng), format="PNG")
+    assert pattern_of_picture(read_stain(path)).max() < 0.25
