@@ -99,8 +99,8 @@ def pictures_in_words(run):
     if found:
         line += f", in {Path(relative_path(run.pictures.place, run.folder)).as_posix()}"
     if found < wanted:
-        name = run.folder.absolute().name
-        line += f"; name the folder that has them: flyannot report {name} --data-set FOLDER"
+        asked = run.files["predictions"].path if [*run.files] == ["predictions"] else run.folder.absolute()
+        line += f"; name the folder that has them: flyannot report {asked.name} --data-set FOLDER"
     return [line]
 
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +17,7 @@ import pytest
 from flyannot import DictionaryLearning
 from flyannot.dataset.folder import read_images
 from flyannot.errors import InputError
+from tests.conftest import ROOT
 from tests.processes import CLI, LIMIT_S, start_process, wait_for
 from tests.small_embryos import KINDS, rows_of_csv
 
@@ -73,6 +76,60 @@ def test_the_whole_chain_from_the_command_line(flyannot, tmp_path, monkeypatch):
     assert "made by flyannot train" in said.out and said.err == ""
     assert flyannot("extract embryos -o descriptors.h5") == (0, "", "up to date: descriptors.h5\n")
     assert flyannot("-h").out == flyannot("--help").out == flyannot("").err
+
+
+# --- the model that comes with it ---
+
+
+def test_what_is_supplied_is_what_its_page_says(flyannot, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = json.loads(flyannot("info --models --json", code=0).out)["blastoderm"]
+    (known,), path = model["stage_ranges"].values(), Path(model["file"])
+    assert list(model["stage_ranges"]) == ["4-6"] and path.stat().st_size < 4e6
+    assert flyannot("verify M", M=path, code=0).out.startswith("whole ")
+    page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ") for line in page.partition("<!-- end of terms -->")[0].splitlines()]
+    assert sorted(row[0].strip("| ") for row in rows if len(row) == 4 and row[1].isdigit()) == known["terms"]
+    assert len(known["terms"]) == 31 and known["n_genes"] == 553
+    assert "gave 553 of them" in page and "Mean AUC of the 31 terms" in page
+    patterns = re.search(r"[\d,]+ patterns of 555 genes", model["source"])[0]
+    assert patterns in page, "models.toml and the page agree"
+    in_words, shown = flyannot("info --models", code=0).out, flyannot("show blastoderm", code=0).out
+    for words in (
+        model["licence"],
+        model["cite"],
+        model["digest"],
+        "31 terms from 553 genes",
+        *known["terms"],
+    ):
+        assert words in in_words
+    assert "31 terms, learned from 553 genes" in shown and all(term in shown for term in known["terms"])
+
+
+def test_the_supplied_model_annotates_pictures_alone_and_its_page_shows_every_one(
+    flyannot, chain, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("pictures").mkdir()
+    for path in sorted((chain.embryos / "images").glob("*_4-6_1.png"))[:4]:
+        shutil.copy(path, "pictures")
+    faulty(flyannot("annotate blastoderm pictures --stage-range 11-12 -o a.h5"), 2, "4-6", "11-12")
+    assert [path.name for path in tmp_path.iterdir()] == ["pictures"]
+    said = flyannot("annotate blastoderm pictures -o terms.h5 --page", code=0)
+    assert "4 of 4 pictures found, in pictures" in said.err and "4-6: 4 groups, 31 terms" in said.err
+    rows = rows_of_csv("terms.csv")
+    assert len(rows) == 4 * 31 and {row["in_training"] for row in rows} == {"no"}
+    assert all(0 <= float(row["unlikeness"]) <= 1 for row in rows)
+    page = Path("terms.html").read_bytes()
+    assert "up to date" in flyannot("annotate blastoderm pictures -o terms.h5 --page", code=0).err
+    flyannot("report terms.h5 --data-set pictures -o again.html", code=0)
+    assert Path("again.html").read_bytes() == page
+    assert "up to date" in flyannot("report terms.h5", code=0).err and Path("terms.html").read_bytes() == page
+    shutil.rmtree("pictures")
+    said = flyannot("report terms.h5", code=0).err
+    assert "0 of 4 pictures found" in said and "flyannot report terms.h5 --data-set FOLDER" in said
+    Path("blastoderm").write_bytes(chain.model.read_bytes())
+    assert "learned from 24 genes" in flyannot("show blastoderm", code=0).out, "a file of that name is meant"
 
 
 # --- faults ---

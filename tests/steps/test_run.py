@@ -164,16 +164,21 @@ def test_embryos_are_drawn_again_if_others_are_asked_for_and_stay_as_they_are_el
     assert other.why() == "" and "syn013" in table.read_text() and "of my own" not in table.read_text()
 
 
-@pytest.mark.parametrize("has_table", [True, False])
-def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(flyannot, chain, tmp_path, has_table):
-    """With a table of images or without; all who say which steps a run has agree."""
+@pytest.mark.parametrize(("has_table", "stages"), [(True, "11-12"), (True, "4-6"), (False, "4-6")])
+def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(
+    flyannot, chain, tmp_path, has_table, stages
+):
+    """With a table of images or without, and with a supplied model's suggestions or without; all who say
+    which steps a run has agree."""
     pictures = tmp_path / "embryos"
     copytree(chain.embryos, pictures, ignore=ignore_patterns("*.csv" if not has_table else "annotations.csv"))
     for path in [] if has_table else (pictures / "images").glob("*_1.png"):
         path.rename(pictures / path.name)
-    select = '[extract]\nstride-px = 32\n[select]\nstage-range = "4-6"\n'
+    select = f'[extract]\nstride-px = 32\n[select]\nstage-range = "{stages}"\n'
     config, out = write_configuration(tmp_path, images=select), tmp_path / "results"
-    left_out = f"{pictures} has no annotations.csv: train, annotate, evaluate are left out."
+    suggests = ["annotate"] if stages == "4-6" else []  # of which a supplied model knows terms
+    lacks = ", ".join(step for step in ("train", "annotate", "evaluate") if step not in suggests)
+    left_out = f"{pictures} has no annotations.csv: {lacks} are left out."
     assert left_out in flyannot("run C --dry-run", C=config, code=0).err and not out.exists()
     note = flyannot("run C", C=config, code=0).err.splitlines()[-1]
     assert left_out in note and note.endswith(f"run {out / 'run.toml'} --corrections corrections.csv")
@@ -184,9 +189,13 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(flyannot, c
         return status["state"], [step["step"] for step in status["steps"]]
 
     before, after = ["extract", "learn-dict", "pool"], ["train", "annotate", "evaluate", "report"]
-    assert states() == ("done", [*before, "report"])
+    assert states() == ("done", [*before, *suggests, "report"])
+    assert (out / "predictions.h5").exists() == bool(suggests)
+    if suggests:
+        with open_stored(out / "predictions.h5") as stored:
+            assert len(stored.array("4-6", "term")) == 31, "suggestions of the supplied model"
     flyannot("workflow C --engine slurm -o W", C=config, W=tmp_path / "jobs.sh", code=0)
-    assert re.findall(r"--step (\S+)", (tmp_path / "jobs.sh").read_text()) == before
+    assert re.findall(r"--step (\S+)", (tmp_path / "jobs.sh").read_text()) == [*before, *suggests]
 
     def genes_of_page():
         return [group[1] for group in index_of((out / "report.html").read_text())["groups"]]
@@ -194,7 +203,7 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(flyannot, c
     genes = genes_of_page()
     assert len(genes) == len(set(genes)) == (24 if has_table else 48)
     verdicts = ["accept"] * 5 + ["reject"] * 4
-    rows = [[gene, "4-6", "pole cell", v, "2026-01-02"] for gene, v in zip(genes, verdicts)]
+    rows = [[gene, stages, "pole cell", v, "2026-01-02"] for gene, v in zip(genes, verdicts)]
     table, names = tmp_path / "corrections.csv", ["gene", "stage_range", "term", "verdict", "date"]
     for wrong, why in ((rows[:5], "none is known to be absent"), (rows[1:], "at most 4 groups")):
         write_table(table, names, wrong)
@@ -203,7 +212,7 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(flyannot, c
     write_table(table, names, rows)
     flyannot("run R --corrections T", R=out / "run.toml", T=table, code=0)
     with open_stored(out / "predictions.h5") as stored:
-        assert list(stored.array("4-6", "term")) == ["pole cell"] and genes_of_page() == genes
+        assert list(stored.array(stages, "term")) == ["pole cell"] and genes_of_page() == genes
     assert states() == ("done", before + after), "the record has the corrections"
     if not has_table:  # predictions of another model are taken, and a picture that these lack is on the page
         words = {"M": chain.model, "P": pictures, "O": out / "predictions.h5"}
