@@ -90,7 +90,7 @@ def cost_of_step(way, data_set, output, step, jobs, epochs):
     configuration = _configuration(way, data_set, output, epochs)
     start, wall, before = time.process_time(), time.perf_counter(), bytes_moved()
     with processor_shares() as parts, _TimedWorkers(jobs) as workers, Stopwatch() as working:
-        task = task_in_run(step_named(steps_of(configuration), step), configuration)
+        task = task_in_run(step_named(configuration, step), configuration)
         task.path.unlink(missing_ok=True)
         run_task(task, Execution(workers=workers, force=True))
     wall, after = time.perf_counter() - wall, bytes_moved()

@@ -72,6 +72,8 @@ def task_of_step(asked):
 
 def _only_stage_range(model):
     """The stage range of a model that knows terms of no other, or None."""
+    if kind_claimed(model) != "model":
+        return None  # it will be refused, after the images
     with open_stored(model, "model") as stored:
         known = [s for s in stored.stage_ranges if read_terms(stored, s)]
     return known[0] if len(known) == 1 else None

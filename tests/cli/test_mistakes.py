@@ -243,7 +243,7 @@ what a late step would refuse, said before the first
     run c.toml --set extract.patch-px=400 -> 2 does not fit into an image of 128 x 320 px
     run c.toml --set select.view=latral -> 2 Did you mean "lateral"
     run c.toml --set select.stage-range=7-8 -> 2 stage range 7-8
-    run c.toml --data-set semicolons -> 0 semicolons has no annotations.csv: train, annotate, evaluate are
+    run c.toml --data-set semicolons -> 0 semicolons has no annotations.csv: train, evaluate are
     run --data-set pictures -o results -> 2 pictures does not say its stage range | select.stage-range=4-6
     run c.toml --data-set pictures --set select.stage-range=4-6 --step train
         -> 2 no step "train" | pictures has no annotations.csv | --corrections corrections.csv
