@@ -150,6 +150,8 @@ def test_without_predictions_the_queue_is_of_unlike_groups_and_without_scores_no
     flyannot, half_curated, tmp_path
 ):
     run, _ = half_curated
+    tmp_path = tmp_path / "alone" / "run"  # what lies near a run is looked at
+    tmp_path.mkdir(parents=True)
     (tmp_path / "dictionary.h5").write_bytes(run.dictionary.read_bytes())
     said = flyannot("queue R -o Q", R=tmp_path, Q=tmp_path / "q.csv", code=2)
     assert "no predictions.h5 and no features.h5" in said.err and not (tmp_path / "q.csv").exists()
