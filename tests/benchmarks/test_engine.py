@@ -22,7 +22,6 @@ from benchmarks.rows import Rows, exponent
 from benchmarks.runner import measure_items
 from benchmarks.tables import as_text, report_tables, tables_of
 from benchmarks.workers import WorkerFailed, peak_mb, run_in_worker
-from flyannot.dataset.public import data_folder
 from flyannot.errors import InputError, LockedError
 from tests.benchmarks.made_up import FOUND, MadeUp, fails, holds_memory, measured
 
@@ -143,9 +142,7 @@ def test_without_its_data_an_item_says_so_and_is_not_run(setup):
         assert "FLYANNOT_DATA" in finding.why_not
 
 
-def test_data_lie_where_the_environment_says(monkeypatch, tmp_path, setup):
-    monkeypatch.setenv("FLYANNOT_DATA", str(tmp_path))
-    assert data_folder() == tmp_path
+def test_a_file_of_the_data_is_found_or_known_to_be_absent(tmp_path, setup):
     (tmp_path / "bow").mkdir()
     (tmp_path / "bow" / "bdgp_bow.npz").touch()
     found = replace(setup, data=tmp_path)

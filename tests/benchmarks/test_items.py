@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from benchmarks import compare_methods as compared
 from benchmarks.compare_methods import compare_methods, methods_at
 from benchmarks.findings import Source
 from benchmarks.inputs.ratings import Ratings
@@ -32,19 +31,6 @@ from flyannot.sparse.coders import CODERS
 from tests.benchmarks.made_up import measured
 
 KEYS = {"who", "variant", "n", "threads", "us_per_sample", "times_as_long", "objective", "gap", "peak_mb"}
-
-
-@pytest.fixture
-def no_references(monkeypatch):
-    """Nothing of others is installed."""
-    monkeypatch.setattr(compared, "why_reference_is_absent", lambda name: name and f"absent: {name}")
-
-
-@pytest.fixture
-def no_workers(monkeypatch):
-    """Whatever is measured takes a microsecond, and ends at one objective."""
-    result = {"us_per_sample": 1.0, "objective": 0.2, "n": 400, "seconds": 1.0, "trace": [[1, 0.2]]}
-    monkeypatch.setattr("benchmarks.workers.run_in_worker", lambda *a, **k: dict(result))
 
 
 def test_a_row_of_learning_has_every_key_and_is_evaluated_after_every_epoch_only_if_asked(setup, patches):
@@ -213,10 +199,8 @@ def test_all_that_solve_for_sisos_codes_answer_the_same(rng):
 
     for method in (annotators.HASH_EXACT, annotators.LASSO, annotators.PUBLISHED, annotators.CD):
         np.testing.assert_allclose(answers(method, 20), answers(annotators.SISO, 20), atol=0.02)
-    assert (
-        np.corrcoef(answers(annotators.P_STABLE, 40).ravel(), answers(annotators.SISO, 40).ravel())[0, 1]
-        > 0.5
-    )
+    hashed, exact = (answers(method, 40).ravel() for method in (annotators.P_STABLE, annotators.SISO))
+    assert np.corrcoef(hashed, exact)[0, 1] > 0.5
 
 
 def test_queries_are_answered_one_at_a_time_and_at_once(tmp_path, rng):

@@ -27,13 +27,13 @@ def annotations_csv(tmp_path):
 
 
 def refusal(read, path):
-    """The message and the remedy of a refused table; one line each."""
+    """What is said of a refused table: the message and the remedy, one line each."""
     with pytest.raises(InputError) as caught:
         read(path)
     message = caught.value.message
     assert "\n" not in message and str(path) in message and caught.value.fix
     assert caught.value.exit_code == 2
-    return message
+    return f"{message}. {caught.value.fix}"
 
 
 def test_a_table_is_read_as_it_stands(images_csv, tmp_path):

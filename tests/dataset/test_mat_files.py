@@ -32,9 +32,8 @@ def test_a_type_that_crashes_the_reader_is_damage(mat, flyannot, chain, tmp_path
     with pytest.raises(DataError, match="D.mat is damaged") as caught:
         read_matrices(mat)
     assert "\n" not in caught.value.message and caught.value.fix and caught.value.exit_code == 65
-    said = flyannot(
-        "import dictionary M --descriptors D -o O", M=mat, D=chain.descriptors, O=tmp_path / "o.h5"
-    )
+    named = {"M": mat, "D": chain.descriptors, "O": tmp_path / "o.h5"}
+    said = flyannot("import dictionary M --descriptors D -o O", **named)
     assert said.code == 65 and said.err.count("Error:") == 1 and not (tmp_path / "o.h5").exists()
 
 

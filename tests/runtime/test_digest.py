@@ -10,16 +10,23 @@ from flyannot.runtime import digest
 from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
 from flyannot.store import header
 from flyannot.store.reading import verify_stored
+from tests.small_embryos import write_configuration
 
 
 @pytest.fixture
-def reads(monkeypatch):
-    """How many files were read whole so far; all files count as settled."""
+def watched(monkeypatch):
+    """The names of the files that were read whole so far; all files count as settled."""
     names, read = [], hashlib.file_digest
     monkeypatch.setattr(hashlib, "file_digest", lambda f, kind: names.append(f.name) or read(f, kind))
     monkeypatch.setattr(digest, "_SETTLED_S", -3600.0)
+    return names
+
+
+@pytest.fixture
+def reads(watched):
+    """The same, within a command."""
     with digest.remembered_digests():
-        yield names
+        yield watched
 
 
 def test_a_file_is_read_once_and_again_when_it_changed(tmp_path, reads):
@@ -50,17 +57,10 @@ def test_a_command_of_its_own_remembers_nothing(tmp_path, monkeypatch):
     assert digest._known is None
 
 
-def test_a_run_reads_every_image_once(chain, flyannot, tmp_path, monkeypatch):
-    names, read = [], hashlib.file_digest
-    monkeypatch.setattr(hashlib, "file_digest", lambda f, kind: names.append(str(f.name)) or read(f, kind))
-    monkeypatch.setattr(digest, "_SETTLED_S", -3600.0)
-    (tmp_path / "c.toml").write_text(
-        f"data-set = '{chain.embryos}'\noutput = '{tmp_path / 'out'}'\n[extract]\nstride-px = 32\n"
-        "[learn-dict]\nn-atoms = 12\nn-epochs = 1\n[train]\nmin-groups = 4\ninner-folds = 2\n"
-        "[run]\njobs = 1\n[evaluate]\nfolds = 3\n"
-    )
-    flyannot("run C", C=tmp_path / "c.toml", code=0)
-    images = [name for name in names if name.endswith(".png")]
+def test_a_run_reads_every_image_once(chain, flyannot, tmp_path, watched):
+    config = write_configuration(tmp_path, images="[extract]\nstride-px = 32\n")
+    flyannot("run C --data-set E", C=config, E=chain.embryos, code=0)
+    images = [str(name) for name in watched if str(name).endswith(".png")]
     assert len(images) == len(set(images)) == len(read_images(chain.embryos))
 
 

@@ -1,5 +1,6 @@
 """Laws that every learner of the table obeys, with its own options and from the command line."""
 
+import json
 from dataclasses import fields
 
 import numpy as np
@@ -216,10 +217,7 @@ def cases_out_of_range():
     for name, *cases in (line.split() for line in OUT_OF_RANGE.strip().splitlines()):
         for case in cases:
             pairs = (pair.split("=") for pair in case.split(","))
-            yield (
-                name,
-                {option: v if v[0].isalpha() else float(v) if "." in v else int(v) for option, v in pairs},
-            )
+            yield name, {option: v if v[0].isalpha() else json.loads(v) for option, v in pairs}
 
 
 @pytest.mark.parametrize(("name", "options"), [*cases_out_of_range()], ids=str)
@@ -259,9 +257,7 @@ def others_of(name):
 @EVERY_LEARNER
 def test_every_option_reaches_the_learner_from_the_command_line(name, flyannot, chain, tmp_path):
     others = others_of(name)
-    words = " ".join(
-        f"--learner-option {option.replace('_', '-')}={value}" for option, value in others.items()
-    )
+    words = " ".join(f"--learner-option {name.replace('_', '-')}={v}" for name, v in others.items())
     command = f"learn-dict DESCRIPTORS -o OUT --learner {name} --n-atoms 12 --n-epochs 1 --max-patches 300"
     flyannot(f"{command} {words}", DESCRIPTORS=chain.descriptors, OUT=tmp_path / "d.h5", code=0)
     with open_stored(tmp_path / "d.h5", "dictionary") as dictionary:

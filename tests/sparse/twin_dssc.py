@@ -5,9 +5,7 @@ Koppel et al., ICASSP 2018, Eqs. 2 to 5, in the project's scale and with one cod
 
 import numpy as np
 
-
-def soft(B, threshold):
-    return np.sign(B) * np.maximum(np.abs(B) - threshold, 0.0)
+from tests.sparse.twins import soft
 
 
 def into_ball(D):

@@ -6,9 +6,7 @@ differences between the paper and the authors' program, and `quick` is what ours
 
 import numpy as np
 
-
-def soft(b, lam):
-    return np.sign(b) * max(abs(b) - lam, 0.0)
+from tests.sparse.twins import soft
 
 
 class TwinSCC:

@@ -10,6 +10,11 @@ from fractions import Fraction
 import numpy as np
 
 
+def soft(b, lam):
+    """Soft thresholding, of a number or an array."""
+    return np.sign(b) * np.maximum(np.abs(b) - lam, 0.0)
+
+
 def slow_lasso(x, D, lam, n_sweeps=20_000):
     """The code of one sample by cyclic coordinate descent, run until no code moves beyond rounding."""
     z = np.zeros(len(D))
@@ -20,8 +25,7 @@ def slow_lasso(x, D, lam, n_sweeps=20_000):
             if square == 0:
                 continue
             z[k] = 0.0
-            wanted = atom @ (x - z @ D)
-            z[k] = np.sign(wanted) * max(abs(wanted) - lam, 0.0) / square
+            z[k] = soft(atom @ (x - z @ D), lam) / square
         if np.abs(z - before).max() <= 1e-15 * np.abs(z).max():
             break
     return z

@@ -8,21 +8,8 @@ from PIL import Image
 
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.features.image_features import pixel_features
+from tests.small_embryos import write_configuration
 
-BASE = """
-data-set = "embryos"
-output = "out"
-[extract]
-stride-px = 16
-[learn-dict]
-n-atoms = 24
-n-epochs = 1
-[train]
-min-groups = 4
-inner-folds = 2
-[evaluate]
-folds = 3
-"""
 ROWS = """
 [[row]]
 name = "pixels"
@@ -31,17 +18,17 @@ classify = { scheme = "mean", min-groups = 4, inner-folds = 2 }
 evaluate = { folds = 3 }
 [[row]]
 name = "plain"
-base = "base.toml"
+base = "c.toml"
 [[row]]
 name = "grid"
-base = "base.toml"
+base = "c.toml"
 pool = { grid = "1x1+1x2" }
 """
 
 
 @pytest.fixture
 def ablation(tmp_path):
-    (tmp_path / "base.toml").write_text(BASE)
+    write_configuration(tmp_path, images="[extract]\nstride-px = 16\n")
     (tmp_path / "ablation.toml").write_text(ROWS)
     return tmp_path / "ablation.toml"
 

@@ -16,26 +16,9 @@ from flyannot.steps.runs.workflow import jobs_of_run
 from tests.cli.test_cli import faulty
 from tests.command_lines import contexts_of
 from tests.conftest import ROOT
-from tests.small_embryos import KINDS
+from tests.small_embryos import KINDS, write_configuration
 
-CONFIG = """
-data-set = "embryos"
-output = "results"
-seed = 3
-[extract]
-stride-px = 16
-[learn-dict]
-n-atoms = 24
-n-epochs = 1
-[pool]
-grid = "1x2"
-[train]
-min-groups = 4
-[evaluate]
-folds = 2
-[run]
-jobs = 1
-"""
+SETTINGS = '[extract]\nstride-px = 16\n[pool]\ngrid = "1x2"\n'
 FILES = [f"{kind}.h5" for kind in KINDS] + ["predictions.csv", "scores.json", "report.html", "run.toml"]
 LAST = "evaluate-and-report"
 JOBS = ["extract-part", "extract", "learn-dict", "pool-part", "pool", "train", "annotate", LAST]
@@ -53,7 +36,7 @@ def place(chain, tmp_path, monkeypatch):
 def make_place(chain, folder):
     folder.mkdir()
     shutil.copytree(chain.embryos, folder / "embryos")
-    (folder / "c.toml").write_text(CONFIG)
+    write_configuration(folder, images=SETTINGS, seed=3)
     return folder
 
 
@@ -113,7 +96,7 @@ def test_the_profile_beside_a_workflow_is_replaced_only_by_force(flyannot, place
 def test_a_data_set_that_the_run_draws_is_counted_as_it_will_be_drawn(flyannot, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     drawn = '[synthesize]\nn-genes = 40\nmax-images = 3\nstage-range = ["4-6", "7-8"]\n'
-    Path("c.toml").write_text(CONFIG + drawn)
+    write_configuration(tmp_path, images=SETTINGS + drawn, seed=3)
     size = size_of_run(read_configuration(Path("c.toml")))
     flyannot(
         "synthesize -o embryos --n-genes 40 --max-images 3 --stage-range 4-6 --stage-range 7-8 --seed 3",
