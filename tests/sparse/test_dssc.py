@@ -1,5 +1,7 @@
 """Laws of doubly stochastic successive convex approximation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -122,6 +124,26 @@ def test_schedules_meet_the_conditions_of_the_theorems(epsilon, delay):
 
 
 @each_surrogate
+def test_all_samples_without_averaging_give_the_whole_gradient(surrogate, rng):
+    X, _ = planted(30, 20, 12, 3, rng)
+    D = unit_rows(X[:9])
+    learner = DSSC(
+        D, len(X), lam=LAM, surrogate=surrogate, n_blocks=1, batch_size=30, n_code_steps=2, **CONSTANT
+    )
+    run(learner, X, 2)
+    D, Z = learner.D.copy(), learner.codes()
+    if surrogate == "proximal":  # the first of the two proximal steps, whose codes the gradient is taken at
+        learner.options = replace(learner.options, n_code_steps=1, **FROZEN)
+        Z = run(learner, X, 3, first_epoch=2).codes()
+        learner.restore({**learner.state(), "D": D})
+        run(learner, X, 4, first_epoch=3)
+    else:
+        run(learner, X, 3, first_epoch=2)
+        Z = learner.codes()
+    assert_allclose(learner.state()["d"], mean_gradient(X, Z, D), atol=1e-8)
+
+
+@each_surrogate
 def test_gradients_of_mini_batches_average_to_the_whole_gradient(surrogate, rng):
     X, _ = planted(60, 20, 12, 3, rng)
     D = unit_rows(X[:9])
@@ -184,6 +206,12 @@ def test_what_is_counted_is_what_was_worked_on(rng):
         run(learner, X, 1)
         assert learner.n_iterations == 6
         assert learner.n_features_processed == 6 * 2 * (5 * 16 + 4 * entries)
+
+
+@each_surrogate
+def test_nothing_is_learned_from_nothing(surrogate):
+    nothing = run(DSSC(np.zeros((5, 20)), 100, lam=LAM, surrogate=surrogate), np.zeros((100, 20)), 2)
+    assert nothing.codes().nnz == 0 and not nothing.D.any()
 
 
 @each_surrogate
