@@ -6,7 +6,7 @@ look alike: the colour of body, background and stain, yolk, focus and light are 
 from the ones and annotate the others.
 """
 
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -73,8 +73,7 @@ def render_patterns(patterns, mask):
     """
     from scipy import ndimage
 
-    body = body_of_embryo(mask)
-    nearest = tuple(ndimage.distance_transform_edt(~mask, return_distances=False, return_indices=True))
+    body, nearest = _body_and_nearest(mask.tobytes())
     grid = np.zeros(mask.shape)
     for pattern in patterns:
         grid.T[mask.T] = pattern
@@ -82,6 +81,16 @@ def render_patterns(patterns, mask):
         continued = np.where(mask, grid, smoothed)  # no steps where two rim pixels meet outside
         light = 1 - np.clip(_enlarged(continued), 0, 1)
         yield np.rint(255 + body * (BODY_GREY * light - 255)).astype("u1")
+
+
+@lru_cache(maxsize=1)  # photographs are drawn one by one, all with one mask
+def _body_and_nearest(mask):
+    """Of the bytes of a mask its `body_of_embryo`, and the indices of the nearest pixel within it."""
+    from scipy import ndimage
+
+    mask = np.frombuffer(mask, bool).reshape(GRID)
+    indices = ndimage.distance_transform_edt(~mask, return_distances=False, return_indices=True)
+    return body_of_embryo(mask), tuple(indices)
 
 
 def body_of_embryo(mask):
