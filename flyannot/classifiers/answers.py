@@ -43,6 +43,10 @@ class Predicted:
     unlikeness: np.ndarray  # (n_groups,), as `unlikeness_of_groups`
     quality_warnings: list  # (n_groups,) texts, as `quality_warnings_of_groups`
 
+    def known_unlikeness(self, g):
+        """That of one group; None is unknown."""
+        return None if np.isnan(self.unlikeness[g]) else float(self.unlikeness[g])
+
     def answer(self, g, j):
         """One of ANSWERS, for one group and one term."""
         return ANSWERS[2 if self.undetermined[g, j] else int(self.yes[g, j])]
@@ -138,7 +142,6 @@ def prediction_rows(stored, stage_ranges):
 def predictions_of_group(stage_range, groups, predicted, g):
     """The `Prediction`s of one group, the most probable first."""
     image = "" if groups.gene[g] else groups.name[g]
-    unlikeness = None if np.isnan(predicted.unlikeness[g]) else float(predicted.unlikeness[g])
     for j in np.argsort(-predicted.probability[g], kind="stable").tolist():
         yield Prediction(
             groups.gene[g],
@@ -153,7 +156,7 @@ def predictions_of_group(stage_range, groups, predicted, g):
             predicted.answer(g, j),
             **evidence_of_term(predicted, j),
             in_training="yes" if predicted.in_training[g] else "no",
-            unlikeness=unlikeness,
+            unlikeness=predicted.known_unlikeness(g),
             quality_warnings=predicted.quality_warnings[g],
         )
 

@@ -7,7 +7,6 @@ decimal comma is used, 0.36 becomes text.  In a workbook text is text, and a num
 import json
 from datetime import datetime
 from io import BytesIO
-from math import isnan
 
 from flyannot.classifiers.answers import (
     PREDICTION_COLUMNS,
@@ -77,7 +76,7 @@ def _stage_range_as_json(stored, stage_range, ids):
                 "gene": groups.gene[g],
                 "fbgn": groups.fbgn[g],
                 "in_training": bool(predicted.in_training[g]),
-                "unlikeness": None if isnan(predicted.unlikeness[g]) else float(predicted.unlikeness[g]),
+                "unlikeness": predicted.known_unlikeness(g),
                 "quality_warnings": predicted.quality_warnings[g],
                 "images": images[g],
                 "predictions": [

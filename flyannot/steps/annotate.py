@@ -43,11 +43,11 @@ from flyannot.steps.extract import (
     table_of_places,
     write_places,
 )
-from flyannot.steps.loaded_model import known_stage_ranges, load_model
+from flyannot.steps.loaded_model import known_stage_ranges, load_model, stage_ranges_with_terms
 from flyannot.store.features import read_features
 from flyannot.store.file_cache import cached_file
 from flyannot.store.header import Header
-from flyannot.store.model import read_atoms, read_terms
+from flyannot.store.model import read_atoms
 from flyannot.store.reading import kind_claimed, open_stored
 from flyannot.store.writing import changes_in_header, create_stored
 
@@ -75,7 +75,7 @@ def _only_stage_range(model):
     if kind_claimed(model) != "model":
         return None  # it will be refused, after the images
     with open_stored(model, "model") as stored:
-        known = [s for s in stored.stage_ranges if read_terms(stored, s)]
+        known = stage_ranges_with_terms(stored)
     return known[0] if len(known) == 1 else None
 
 
@@ -130,7 +130,8 @@ def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
     with open_stored(model, "model") as known, open_stored(features, "features") as stored:
         _check_fit(known, stored)
         wanted = chosen_stage_ranges([stored], stage_ranges)
-        chosen = [s for s in wanted if s in known.stage_ranges and read_terms(known, s)]
+        with_terms = stage_ranges_with_terms(known)
+        chosen = [s for s in wanted if s in with_terms]
         inputs = {"model": [known.digest], "features": [stored.digest]}
         header = _header(known.options, inputs, known.seed, options)
 

@@ -78,8 +78,13 @@ def load_model(path, digest, stage_range):
     )
 
 
+def stage_ranges_with_terms(stored):
+    """Those of an open model of which it knows a term, in order."""
+    return [s for s in stored.stage_ranges if read_terms(stored, s)]
+
+
 def known_stage_ranges(stored, images):
-    """The stage ranges of which an open model knows terms.
+    """`stage_ranges_with_terms` of a model that is to annotate images.
 
     Raises
     ------
@@ -91,7 +96,7 @@ def known_stage_ranges(stored, images):
             f"{stored.path} learned from imported features, which flyannot cannot make of pictures",
             fix="annotate features: flyannot annotate MODEL FEATURES; they have no patches to explain",
         )
-    known = [s for s in stored.stage_ranges if read_terms(stored, s)]
+    known = stage_ranges_with_terms(stored)
     asked = [s for s in STAGE_RANGES if any(image.stage_range == s for image in images)]
     if not set(known) & set(asked):
         raise InputError(
