@@ -75,9 +75,10 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
     FLYANNOT_TABLE_OPTION in the environment, and these before the file. Without CONFIG, name --data-set and
     --output: all else is the default.
 
-    Without annotations.csv, train, annotate and evaluate are left out: give terms on the page, and add
-    --corrections. Without images.csv every picture is a gene of its own, of the stage range that
-    --set select.stage-range=4-6 says.
+    Without annotations.csv, train and evaluate are left out: give terms on the page, and add --corrections.
+    Of stage range 4-6 the supplied model suggests terms (flyannot info --models), of the others annotate is
+    left out. Without images.csv every picture is a gene of its own, of the stage range that --set
+    select.stage-range=4-6 says.
 
     \b
     Example:

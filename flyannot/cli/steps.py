@@ -47,10 +47,10 @@ def command_of_step(step):
         paths = {name: path if isinstance(path, tuple) else (path,) for name, path in inputs.items()}
         asked = Asked(inputs=paths, out=out, options=options, selection=selection, seed=seed)
         task, execution = step.task_of(asked), execution_of(force, run)
-        outcome = run_task(task, execution)
+        code = finish(run_task(task, execution), images=task.images)
         if page:
             finish(run_task(step.page_of(asked), execution))
-        return finish(outcome, images=task.images)
+        return code
 
     function = force_option(carried_out)
     if step.page:
