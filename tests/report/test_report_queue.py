@@ -206,7 +206,7 @@ def test_the_page_orders_by_what_to_look_at_first_and_the_keys_follow(view):
     view.keyboard.press("a")
     assert focused(view) == "gap"
     view.keyboard.press("r")
-    assert "j opens the next gene" in view.inner_text("#review-said")
+    assert "j for the next gene" in view.inner_text("#review-said")
     view.keyboard.press("j")
     view.wait_for_function("document.activeElement.closest('tr[data-term]')?.dataset.term === 'pole cell'")
     row = view.locator("details.group[open] tr[data-term='pole cell']")

@@ -92,7 +92,7 @@ def test_a_verdict_is_given_changed_taken_back_and_undone(view):
     view.click("#undo")
     view.click("#undo")
     assert verdict(view, "midgut") is None and verdict(view, "pole cell") == "accept"
-    assert "Undone: midgut in stage range 4-6 is not reviewed." in view.inner_text("#review-said")
+    assert "Undone: Dl, 4-6: midgut is not reviewed." in view.inner_text("#review-said")
 
 
 def test_verdicts_survive_a_reload_and_a_page_made_anew(browser, tmp_path):
@@ -255,9 +255,16 @@ def test_a_review_by_keyboard(view):
     assert view.evaluate(row) == "pole cell"
     for key in ("a", "r", "u"):
         view.keyboard.press(key)
-    assert [verdict(view, t) for t in ("pole cell", "midgut", "=odd, term")] == ["accept", "reject", "unsure"]
+    given = {"pole cell": "accept", "midgut": "reject", "=odd, term": "unsure"}
+    for key in ("u", "r", "a"):  # after the last term a key more changes nothing
+        assert view.evaluate(row) is None and {term: verdict(view, term) for term in given} == given
+        view.keyboard.press(key)
+        assert "j " in view.inner_text("#review-said")
+    next_gene(view)
     view.keyboard.press("z")
-    assert verdict(view, "=odd, term") is None and view.evaluate(row) == "=odd, term"
+    assert "Undone: Dl, 4-6: =odd, term is not reviewed." in view.inner_text("#review-said")
+    view.wait_for_function(f"{row} === '=odd, term'")
+    assert verdict(view, "=odd, term") is None
     view.keyboard.press("ArrowUp")
     view.keyboard.press("n")
     view.keyboard.type("jar")

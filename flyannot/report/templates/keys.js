@@ -1,5 +1,6 @@
 // --- the review by keyboard: one key for each thing; where the focus is, is the term that a key is about ---
 const lines = () => Array.from(list.querySelectorAll("details.group"));
+const sectionOf = (g) => lines().find((section) => Number(section.dataset.number) === g);
 const rowsOf = (section) => Array.from(section.querySelectorAll("tr[data-term]:not([hidden])"));
 const isOpenTo = (row) => !row.classList.contains("reviewed");
 const rowInFocus = () => document.activeElement.closest?.("#groups-list tr[data-term]") || null;
@@ -37,18 +38,31 @@ function giveByKey(verdict) {
   const row = rowInFocus();
   if (!row) return say("Choose a term first: j goes to the next gene.");
   give(row, verdict);
-  const rows = rowsOf(row.closest("details.group")), at = rows.indexOf(row);
-  const others = [...rows.slice(at + 1), ...rows.slice(0, at)], next = others.find(listInUse() ? isNext : isOpenTo);
-  if (listInUse() && !next) say(byId("review-said").textContent + " Nothing more here is on the list: j opens the next gene.");
-  return focusRow(next && row.classList.contains("reviewed") ? next : row);
+  if (!row.classList.contains("reviewed")) return focusRow(row); // it was taken back
+  const section = row.closest("details.group"), rows = rowsOf(section), at = rows.indexOf(row);
+  const next = [...rows.slice(at + 1), ...rows.slice(0, at)].find(listInUse() ? isNext : isOpenTo);
+  if (next) return focusRow(next);
+  section.querySelector("summary").focus({ preventScroll: true }); // no term: a key more must not change a verdict
+  return say(byId("review-said").textContent + (listInUse() ? " Nothing more here is on the list: j for the next gene." : " All reviewed: j for the next gene."));
 }
-function undoByKey() {
-  const key = undo();
-  const row = key && Array.from(list.querySelectorAll("tr[data-term]")).find((one) => keyOfTerm(groupOf(one), one.dataset.term) === key);
-  if (row) focusRow(row);
+async function undoAndGoThere() {
+  const key = undo(), g = key ? index.groups.findIndex((group) => idOfGene(group) === partsOf(key)[0] && index.stages[group[STAGE]] === partsOf(key)[1]) : -1;
+  if (g < 0) return;
+  if (!sectionOf(g)) {
+    if (!chosen.some((one) => one.g === g)) { // the filters leave it out
+      for (const control of controls) if (control.closest("#groups")) control.value = atFirst.get(control);
+      choose();
+    }
+    showPage(Math.floor(chosen.findIndex((one) => one.g === g) / perPage()));
+  }
+  const section = sectionOf(g);
+  section.open = true;
+  await filled(section);
+  const row = rowOfTerm(section, partsOf(key)[2]);
+  if (row) focusRow(row); else section.querySelector("summary").focus();
 }
 const KEYS = {
-  a: () => giveByKey("accept"), r: () => giveByKey("reject"), u: () => giveByKey("unsure"), z: undoByKey,
+  a: () => giveByKey("accept"), r: () => giveByKey("reject"), u: () => giveByKey("unsure"), z: undoAndGoThere,
   j: () => goToGroup(1), k: () => goToGroup(-1),
   n: () => { const note = rowInFocus()?.querySelector(".note:not([hidden])"); if (note) note.focus(); },
   t: () => document.activeElement.closest("details.group")?.querySelector(".another")?.focus(),
@@ -69,6 +83,7 @@ if (list) {
     event.preventDefault();
     return act();
   });
+  byId("undo").addEventListener("click", undoAndGoThere);
   byId("show-keys").addEventListener("click", () => byId("keys").showModal());
   byId("by-key").checked = !shelf || shelf.getItem("flyannot-keys") !== "off";
   byId("by-key").addEventListener("change", () => { if (shelf) shelf.setItem("flyannot-keys", byId("by-key").checked ? "on" : "off"); });

@@ -82,9 +82,9 @@ function undo() {
   if (!last) { say("There is nothing to undo."); return null; }
   for (const [key, before] of last) put(key, before);
   showAll();
-  const [, stageRange, term] = partsOf(last[0][0]), before = last[0][1];
+  const [geneId, stageRange, term] = partsOf(last[0][0]), before = last[0][1], group = index.groups.find((one) => idOfGene(one) === geneId);
   say(last.length > 1 ? "Undone: " + counted(last.length, "verdict") + "." :
-    "Undone: " + term + " in stage range " + stageRange + " is " + (before ? IN_WORDS[before.verdict] : "not reviewed") + ".");
+    "Undone: " + (group ? group[GENE] || group[NAME] : geneId) + ", " + stageRange + ": " + term + " is " + (before ? IN_WORDS[before.verdict] : "not reviewed") + ".");
   return last[0][0];
 }
 
@@ -216,7 +216,6 @@ if (list) {
     if (file) takeIn(await file.text(), file.name);
     event.target.value = "";
   });
-  byId("undo").addEventListener("click", undo);
   addEventListener("beforeunload", (event) => { if (unkept.size && !isDownloaded) event.preventDefault(); });
   addEventListener("storage", (event) => { if (event.key === null || event.key.startsWith(KEPT)) { readShelf(); showAll(); } }); // another tab
   showAll();
