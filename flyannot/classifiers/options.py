@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.scorer import FitOptions
-from flyannot.options import Choice, Count, FilePath, Kind, Options, Real, Several, option
+from flyannot.options import UNLESS_DEFAULT, Choice, Count, FilePath, Kind, Options, Real, Several, option
 from flyannot.scores.metrics import NOT_ANATOMY
 
 SCHEMES = ("group", "mean")
@@ -72,7 +72,13 @@ class TrainOptions(Options):
     method: str = option(
         "svm", Choice(CLASSIFIERS), "The classifier: a linear SVM for each term, or another method."
     )
-    min_groups: int = option(5, Count(), "Leave out terms that fewer groups carry.")
+    min_groups: int | None = option(
+        None,
+        Count(),
+        "Leave out terms that fewer groups carry.",
+        stands_for="5; fewer where no stage range has 20 annotated genes, or no term 5 groups",
+        in_header=UNLESS_DEFAULT,
+    )
     exclude_terms: tuple = option(
         (),
         Terms(),

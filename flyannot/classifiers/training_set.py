@@ -1,7 +1,9 @@
 """What a classifier is trained or evaluated on: feature vectors and terms of the annotated groups."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from flyannot.runtime.wording import pluralise, short_repr
 
 _BLOCK_BYTES = 1 << 29  # of columns of all groups, held at once
 _ROWS = 256  # normalised at once
+ENOUGH_GROUPS = 5  # with a term, to learn it, where there are such
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,6 +183,30 @@ def curated_groups(columns, annotations, stage_range, options):
     return CuratedGroups(Y=truth, terms=terms, reasons=reasons, groups=groups, observed=observed)
 
 
+def enough_groups(carried_of, excluded=()):
+    """How many groups must carry a term that is learned, and how many folds genes are cut into, where no
+    number is given: 5; of few groups a quarter of them, no more than carry the most frequent term that not
+    all carry, and 2 at least.
+
+    Parameters
+    ----------
+    carried_of : of every stage range, the set of terms of each annotated group
+    excluded : terms that do not count
+    """
+    n_groups, most = 0, 0
+    for carried in carried_of:
+        counts = Counter(chain.from_iterable(carried))
+        learnable = (n for t, n in counts.items() if t not in excluded and n <= len(carried) - 2)
+        n_groups, most = max(n_groups, len(carried)), max(most, *learnable, 0)
+    return max(2, min(ENOUGH_GROUPS, n_groups // 4, most))
+
+
+def enough_groups_of_columns(columns_of, annotations, excluded=()):
+    """`enough_groups` by the image columns of every stage range, a dict."""
+    parts = (annotated_groups(groups_of(columns), annotations, s) for s, columns in columns_of.items())
+    return enough_groups([carried for _, carried in parts], excluded)
+
+
 def annotated_groups(groups, annotations, stage_range):
     """The groups whose gene is annotated in this stage range, and the set of terms of each."""
     terms = [annotations.terms_of(gene, stage_range, fbgn) for gene, fbgn in zip(groups.gene, groups.fbgn)]
@@ -203,6 +230,7 @@ def observed_terms(groups, annotations, stage_range, terms):
 def _left_out(term, count, options):
     if term in options.exclude_terms:
         return "excluded by request"
-    if count < options.min_groups:
-        return f"not evaluable: {pluralise(count, 'positive group')}, {options.min_groups} needed"
+    least = options.min_groups or ENOUGH_GROUPS
+    if count < least:
+        return f"not evaluable: {pluralise(count, 'positive group')}, {least} needed"
     return ""

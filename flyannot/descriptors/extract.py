@@ -5,16 +5,18 @@ numbers from 0 to 1, written as angles up to a quarter turn: by the cosine and t
 numbers, of one length whatever the patch, join the descriptor.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.images.grey_levels import WHITE
-from flyannot.descriptors.options import patch_sides
+from flyannot.descriptors.options import STRIDE_PX, patch_sides
 from flyannot.descriptors.patches import patch_centres, patch_corners, patch_mean, patch_std
 from flyannot.descriptors.sift import dense_sift
 from flyannot.runtime.wording import short_repr
+
+_ENOUGH_PATCHES = 10_000  # for a dictionary of 1,000 atoms: `flyannot.steps.options.LearnOptions.n_atoms_for`
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def describe_patches(grey, options):
     """
     sides, n_candidates, descriptors, centres_px = patch_sides(options.patch_px), 0, [], []
     for side in sides:
-        corners = patch_corners(grey.shape, side, options.stride_px)
+        corners = patch_corners(grey.shape, side, options.stride_in_use)
         n_candidates += len(corners)
         std = patch_std(grey, corners, side)
         kept = std >= options.min_std
@@ -62,7 +64,16 @@ def describe_patches(grey, options):
 def n_candidate_patches(options):
     """How many patches an image of the standard size has, with those of little contrast."""
     sides = patch_sides(options.patch_px)
-    return sum(len(patch_corners(STANDARD_PX, side, options.stride_px)) for side in sides)
+    return sum(len(patch_corners(STANDARD_PX, side, options.stride_in_use)) for side in sides)
+
+
+def options_for_images(options, n_images):
+    """The options with a stride that is fitted to how many images there are, where it was left open: half as
+    wide where the stage range with most images, so many, has fewer patches than are worth learning from."""
+    if options.stride_px is not None:
+        return options
+    is_few = n_images * n_candidate_patches(options) < _ENOUGH_PATCHES
+    return replace(options, stride_px=STRIDE_PX // 2 if is_few else STRIDE_PX)
 
 
 def _descriptors(grey, corners, side, weight, std):

@@ -7,6 +7,8 @@ from flyannot.descriptors.images.address import PlaneChoice
 from flyannot.errors import InputError
 from flyannot.options import UNLESS_DEFAULT, Choice, Count, Flag, Options, Real, Several, option
 
+STRIDE_PX = 16
+
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractOptions(Options):
@@ -20,7 +22,13 @@ class ExtractOptions(Options):
         "Side of a patch, a multiple of 4 (repeatable: patches of several sizes, one dictionary, pooled "
         "separately).",
     )
-    stride_px: int = option(16, Count(), "From one patch to the next.")
+    stride_px: int | None = option(
+        None,
+        Count(),
+        "From one patch to the next.",
+        stands_for="16; 8 where no stage range has images enough for 10,000 patches",
+        in_header=UNLESS_DEFAULT,
+    )
     min_std: float = option(
         6.0, Real(least=0), "Drop patches whose grey levels (0 to 255) have a smaller standard deviation."
     )
@@ -83,6 +91,11 @@ class ExtractOptions(Options):
         twice = next((axis for axis in axes if axes.count(axis) > 1), None)
         if twice:
             raise InputError(f"--plane names two of the axis {twice}", fix="name one")
+
+    @property
+    def stride_in_use(self):
+        """`stride_px`, or where that is open that of many images."""
+        return self.stride_px or STRIDE_PX
 
 
 def patch_sides(patch_px):

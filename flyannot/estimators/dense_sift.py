@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from flyannot.descriptors.extract import describe_patches
 from flyannot.descriptors.images.grey_levels import WHITE
 from flyannot.descriptors.images.picture import read_grey
-from flyannot.descriptors.options import ExtractOptions
+from flyannot.descriptors.options import STRIDE_PX, ExtractOptions
 from flyannot.descriptors.sift import N_FEATURES, normalise_descriptors
 from flyannot.errors import InputError
 from flyannot.estimators.image_patches import ImagePatches
@@ -44,7 +44,7 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         self,
         *,
         patch_px=ExtractOptions.patch_px[0],
-        stride_px=ExtractOptions.stride_px,
+        stride_px=STRIDE_PX,
         min_std=ExtractOptions.min_std,
     ):
         self.patch_px, self.stride_px, self.min_std = patch_px, stride_px, min_std

@@ -35,7 +35,8 @@ def option(
     stands_for : what an open option means, in help
     more : whether help shows it under "More options"
     in_header : whether a file's header has it; a path has no place there, the digest of its file does.
-        UNLESS_DEFAULT for one that older files do not know: theirs were made by its default
+        UNLESS_DEFAULT for one that older files do not know: theirs were made by its default; and for one that
+        a step fits to the data where it is open
     in_files : whether a configuration may give it; what lets others run code has no place there
     variable : the variable of the environment that gives it, where it is not named by table and option
     was : its former name, which headers keep and configurations may still have

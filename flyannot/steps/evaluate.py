@@ -4,13 +4,22 @@ import logging
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 
 import numpy as np
 
 from flyannot.classifiers.answers import read_predicted
 from flyannot.classifiers.cross_validation import cross_validate, joined_outcomes
 from flyannot.classifiers.folds import folds_of_genes
-from flyannot.classifiers.training_set import annotated_groups, curated_groups, observed_terms, truth_of
+from flyannot.classifiers.training_set import (
+    ENOUGH_GROUPS,
+    annotated_groups,
+    curated_groups,
+    enough_groups_of_columns,
+    observed_terms,
+    truth_of,
+)
 from flyannot.dataset.folder import notes_on_columns, read_images
 from flyannot.dataset.images import select_images
 from flyannot.dataset.paths import annotations_table
@@ -24,7 +33,7 @@ from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import NOT_ANATOMY, TermOutcomes, score_terms
 from flyannot.scores.retrieval import N_NEAREST, aucs_of_images, same_gene_score, shared_terms_score
-from flyannot.stage_ranges import STAGE_RANGES, rng_for
+from flyannot.stage_ranges import rng_for
 from flyannot.steps.engine.images import digest_of_images, image_columns, images_in_order
 from flyannot.steps.engine.inputs import (
     chosen_stage_ranges,
@@ -108,6 +117,21 @@ class CrossValidation(Evaluation):
         features = {s: StoredFeatures(files, s) for s in chosen}
         return {s: (stored.columns, stored) for s, stored in features.items()}
 
+    def columns(self):
+        """Stage range -> image columns."""
+        with open_all(self.paths, "features") as files:
+            chosen = chosen_stage_ranges(files, self.stage_ranges)
+            return {s: StoredFeatures(files, s).columns for s in chosen}
+
+    def fitted(self, annotations=None):
+        train, options = self.train, self.options
+        if train.min_groups is None or options.folds is None:
+            annotations = annotations or self.curated()[0]
+            enough = enough_groups_of_columns(self.columns(), annotations, train.exclude_terms)
+            train = replace(train, min_groups=train.min_groups or enough)
+            options = replace(options, folds=options.folds or enough)
+        return replace(self, train=train, options=options)
+
     def score(self, annotations, execution, out):
         with ExitStack() as stack:
             stack.enter_context(one_blas_thread())
@@ -120,6 +144,7 @@ class CrossValidation(Evaluation):
     def _cross_validated(self, loaded, annotations, execution, out):
         """The result, split by gene over all stage ranges at once; None if no gene is annotated."""
         train, options = self.train, self.options
+        n_folds = options.folds or ENOUGH_GROUPS
         curated = {s: curated_groups(columns, annotations, s, train) for s, (columns, _) in loaded.items()}
         curated = {s: groups for s, groups in curated.items() if len(groups)}
         covered = notes_on_columns({s: columns for s, (columns, _) in loaded.items()}, annotations)
@@ -128,16 +153,17 @@ class CrossValidation(Evaluation):
                 log.info("note: %s", note)
             return None
         genes = sorted({gene for groups in curated.values() for gene in groups.groups.gene_ids})
-        if len(genes) < options.folds:
-            too_few = f"not evaluable: fewer genes than {options.folds} folds"
+        if len(genes) < n_folds:
+            too_few = f"not evaluable: fewer genes than {n_folds} folds"
             for s, groups in curated.items():
                 curated[s] = replace(groups, reasons=[why or too_few for why in groups.reasons])
             folds, validate = dict.fromkeys(genes, 0), _plain
         else:
-            folds = folds_of_genes(genes, options.folds, np.random.default_rng(self.seed))
+            folds = folds_of_genes(genes, n_folds, np.random.default_rng(self.seed))
             validate = _nested if options.nested else _plain
-        n_terms = sum(len(groups.terms) for groups in curated.values()) * options.folds
-        count = ProgressCount(execution.progress, n_terms * (options.folds if options.nested else 1), "term")
+        n_terms = sum(len(groups.terms) for groups in curated.values())
+        n_fits = n_folds ** (2 if options.nested else 1)
+        count = ProgressCount(execution.progress, n_terms * n_fits, "term")
         remote = cluster_runner(execution.workers, out)
         fit_options = train.fit_options(execution.jobs, on_terms=count.add, elsewhere=remote)
         outcomes, evaluated = {}, {}
@@ -148,7 +174,7 @@ class CrossValidation(Evaluation):
             evaluated[s] = group_outcomes(outcomes[s], *names)
         count.finish()
         how = "nested: within the training genes of each fold of a" if options.nested else "a"
-        split = f"{options.folds}-fold cross-validation, split by gene over all stage ranges"
+        split = f"{n_folds}-fold cross-validation, split by gene over all stage ranges"
         is_drawn = is_synthetic(columns for columns, _ in loaded.values())
         notes = [f"{how} {split}: {len(genes)} genes", *covered]
         return score_terms(outcomes) | {"notes": notes, "synthetic": is_drawn, "evaluated": evaluated}
@@ -158,14 +184,21 @@ class CrossValidation(Evaluation):
 class PixelBaseline(CrossValidation):
     """Of the grey levels of the images of a data set folder: what SIFT and sparse coding are held against."""
 
-    def loaded(self, stack):
+    def images(self):
+        """Stage range -> its images."""
         images = select_images(images_in_order(read_images(self.paths[0])), stage_ranges=self.stage_ranges)
+        return {
+            s: list(of_stage_range) for s, of_stage_range in groupby(images, key=attrgetter("stage_range"))
+        }
+
+    def columns(self):
+        return {s: image_columns(images) for s, images in self.images().items()}
+
+    def loaded(self, stack):
         loaded = {}
-        for s in STAGE_RANGES:
-            of_stage_range = [image for image in images if image.stage_range == s]
-            if of_stage_range:
-                X = pixel_features([image.address for image in of_stage_range], self.options.pixels)
-                loaded[s] = image_columns(of_stage_range), HeldFeatures(X)
+        for s, images in self.images().items():
+            X = pixel_features([image.address for image in images], self.options.pixels)
+            loaded[s] = image_columns(images), HeldFeatures(X)
         return loaded
 
     def scored(self):

@@ -52,6 +52,10 @@ class Evaluation:
         """The digests of what is scored."""
         return digests_of_files(self.paths)
 
+    def fitted(self, annotations=None):
+        """The same, with numbers of the groups where options were left open."""
+        return self
+
     def score(self, annotations, execution, out):
         """The result but for what all evaluations add; None if no gene is annotated."""
         raise NotImplementedError
@@ -77,18 +81,24 @@ class Evaluation:
         InputError
             If no gene is annotated.
         """
-        annotations, changes = curated_annotations_of(
-            self.annotations_csv, corrections=self.train.corrections, roll_up=self.options.roll_up
-        )
+        annotations, changes = self.curated()
         refuse_unknown_excluded_terms(self.train.exclude_terms, annotations, self.annotations_csv)
-        result = self.score(annotations, execution or Execution(), out)
+        fitted = self.fitted(annotations)
+        result = fitted.score(annotations, execution or Execution(), out)
         if result is None:
             raise InputError(
                 f"no gene of {self.paths[0]} is annotated in {self.annotations_csv}",
                 fix="check that genes and stage ranges are spelled alike in both",
             )
         result["notes"] += changes
-        return add_confidence(result) | {"model": self.model, "made_from": self.made_from()}
+        return add_confidence(result) | {"model": self.model, "made_from": fitted.made_from()}
+
+    def curated(self):
+        """The Annotations, and sentences on what corrections changed."""
+        train, options = self.train, self.options
+        return curated_annotations_of(
+            self.annotations_csv, corrections=train.corrections, roll_up=options.roll_up
+        )
 
     def made_from(self):
         """What the scores follow from: digests of the inputs, and options."""
@@ -121,7 +131,7 @@ def evaluate_task(evaluation, json_file):
         return Outcome(json_file, True)
 
     def why():
-        return _difference(json_file, evaluation.made_from())
+        return _difference(json_file, evaluation.fitted().made_from())
 
     inputs = (*evaluation.paths, evaluation.annotations_csv, *evaluation.train.corrections)
     return Task(json_file, why, make, inputs, is_replaced=True)

@@ -1,9 +1,10 @@
 """Images to descriptors.h5."""
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 
-from flyannot.descriptors.extract import describe_patches
+from flyannot.descriptors.extract import describe_patches, options_for_images
 from flyannot.descriptors.images.address import name_of_embryo, photograph_of_embryo, split_address
 from flyannot.descriptors.images.photograph import EmbryoPlace
 from flyannot.descriptors.images.picture import embryos_at, read_embryo
@@ -40,6 +41,8 @@ def extract_task(images, out, options):
     -------
     task : flyannot.steps.engine.task.Task; it raises a FlyannotError if not one image can be read
     """
+    of_stage_range = Counter(image.stage_range for image in images)
+    options = options_for_images(options, max(of_stage_range.values(), default=0))
     header = Header("descriptors", {"extract": options.as_header()}, {})
     in_parts = ImagesInParts(images, out, header)
     return in_parts.task(

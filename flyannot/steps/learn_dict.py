@@ -30,7 +30,7 @@ from flyannot.stage_ranges import rng_for
 from flyannot.steps.engine.inputs import chosen_stage_ranges, digests_of, open_all
 from flyannot.steps.engine.parts import drop_parts, part_path
 from flyannot.steps.engine.task import Outcome, ProgressCount, file_task
-from flyannot.steps.options import BYTES_OF_WORKER
+from flyannot.steps.options import BYTES_OF_WORKER, PATCHES_PER_ATOM
 from flyannot.steps.patch_blocks import NormalisedPatches, patch_blocks_of
 from flyannot.store.descriptors import n_patches, read_patches
 from flyannot.store.dictionary import read_checkpoint, write_checkpoint, write_dictionary, write_trace
@@ -40,7 +40,6 @@ from flyannot.store.reading import open_stored
 from flyannot.store.writing import create_stored, difference_of_headers
 
 log = logging.getLogger("flyannot")
-PATCHES_PER_ATOM = 10  # at least, or the dictionary is remarked on
 _VERBOSE = logging.DEBUG + 5  # what -v shows
 _BYTES_OF_PATCH = 330  # its descriptor, and its codes of this epoch and the last
 _WORTH_SENDING = 20_000  # patches of a round that are more work than sending them to workers
@@ -71,19 +70,22 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
     Raises
     ------
     DataError
-        If there are fewer patches than the dictionary has atoms.
+        If no stage range has enough patches; one of several that has not is left out, with a warning.
     """
     with open_all(paths, "descriptors") as files:
         chosen = chosen_stage_ranges(files, stage_ranges)
-        learned = files[0].options | {"learn-dict": options.as_header() | {"stage_ranges": chosen}}
+        together = _with_enough_patches(files, [chosen] if options.shared else [[s] for s in chosen], options)
+        chosen = [s for some in together for s in some]
+        n_atoms = {_name(some): each.n_atoms for some, each in together.items()}
+        same = n_atoms if len(set(n_atoms.values())) > 1 else next(iter(n_atoms.values()))
+        learned = options.as_header() | {"n_atoms": same, "stage_ranges": chosen}
         digests = digests_of(files)
-        header = Header("dictionary", learned, {"descriptors": list(digests.values())}, seed)
-        together = [chosen] if options.shared else [[s] for s in chosen]
-        _check_counts(files, together, options)
+        made_of = {"descriptors": list(digests.values())}
+        header = Header("dictionary", files[0].options | {"learn-dict": learned}, made_of, seed)
 
     def make(execution):
         with open_all(paths, "descriptors", digests=digests) as files, one_blas_thread():
-            learned = [_learn(files, some, out, header, options, execution) for some in together]
+            learned = [_learn(files, some, out, header, each, execution) for some, each in together.items()]
         runs = {s: run for some, run in zip(together, learned) for s in some}
         # The trace first: it is there whenever the dictionary is, even if the run is killed between.
         write_trace(trace, {s: records for s, (_, records, _) in runs.items()})
@@ -103,15 +105,29 @@ def _name(stage_ranges):
     return stage_ranges[0] if len(stage_ranges) == 1 else "all"
 
 
-def _check_counts(files, together, options):
-    for stage_ranges in together:
-        count = sum(_counts(files, stage_ranges))
-        if options.n_most(count) < options.n_atoms:
-            raise DataError(
-                f"stage range {', '.join(stage_ranges)} has {pluralise(count, 'patch', 'patches')}, "
-                f"too few for {pluralise(options.n_atoms, 'atom')}",
-                fix="lower --n-atoms, lower --stride-px at extraction, or leave out this --stage-range",
-            )
+def _with_enough_patches(files, together, options):
+    """Stage ranges of one dictionary, a tuple -> the options with its atoms; of those with enough patches."""
+    counts = {tuple(some): sum(_counts(files, some)) for some in together}
+    few = [
+        pluralise(n, f"patch of {', '.join(some)}", f"patches of {', '.join(some)}")
+        for some, n in counts.items()
+        if not options.n_atoms_for(n)
+    ]
+    atoms = pluralise(options.n_atoms or 1, "atom")
+    most = max(map(options.n_most, counts.values()))
+    if len(few) == len(counts):
+        raise DataError(
+            f"{' and '.join(few)}: too few for {atoms}",
+            fix=f"lower n-atoms to {max(1, most // PATCHES_PER_ATOM)} or leave it out, lower stride-px at "
+            "extraction, or add images",
+        )
+    for of_stage_range in few:
+        log.warning("warning: left out, too few for %s: %s", atoms, of_stage_range)
+    return {
+        some: replace(options, n_atoms=n)
+        for some, count in counts.items()
+        if (n := options.n_atoms_for(count))
+    }
 
 
 def _learn(files, stage_ranges, out, header, options, execution):

@@ -6,6 +6,7 @@ from typing import ClassVar
 from flyannot.errors import InputError
 from flyannot.features.options import Grid
 from flyannot.options import (
+    UNLESS_DEFAULT,
     Choice,
     Count,
     FilePath,
@@ -22,6 +23,8 @@ from flyannot.options import (
 from flyannot.sparse.learners import LEARNERS
 from flyannot.stage_ranges import StageRange
 
+N_ATOMS = 1000  # where patches are enough
+PATCHES_PER_ATOM = 10  # at least: an atom that few patches share is a copy of one of them, not a pattern
 N_PARTS = 16  # of --max-patches auto
 BYTES_OF_WORKER = 300 * 2**20  # data-parallel; measured: 237 to 252 MB, in rounds of 150,000 patches a part
 WORTH_MORE = 0.005  # of the objective, which twice as many patches must gain there
@@ -94,7 +97,13 @@ class LearnOptions(Options):
 
     table: ClassVar[str] = "learn-dict"
 
-    n_atoms: int = option(1000, Count(), "Atoms of each dictionary.")
+    n_atoms: int | None = option(
+        None,
+        Count(),
+        "Atoms of each dictionary.",
+        stands_for="1,000; of fewer than 10,000 patches a tenth of their number",
+        in_header=UNLESS_DEFAULT,
+    )
     n_epochs: int | None = option(
         None,
         Count(),
@@ -188,6 +197,14 @@ class LearnOptions(Options):
         """Of `count` patches, how many are learned from at most."""
         return min(count, self.max_patches) if isinstance(self.max_patches, int) else count
 
+    def n_atoms_for(self, count):
+        """Atoms of a dictionary that is learned from `count` patches: those that were asked for, or as many
+        as have enough patches; 0 where these are too few."""
+        n_patches = self.n_most(count)
+        if self.n_atoms is None:
+            return min(N_ATOMS, n_patches // PATCHES_PER_ATOM)
+        return self.n_atoms if self.n_atoms <= n_patches else 0
+
     def settings(self, where=""):
         """The learner's own options: an object of its options class.  Messages begin with `where`.
 
@@ -225,7 +242,13 @@ class EvaluateOptions(Options):
 
     table: ClassVar[str] = "evaluate"
 
-    folds: int = option(5, Count(least=2), "Folds of the cross-validation; no gene is in two of them.")
+    folds: int | None = option(
+        None,
+        Count(least=2),
+        "Folds of the cross-validation; no gene is in two of them.",
+        stands_for="as --min-groups: 5, fewer of few genes",
+        in_header=UNLESS_DEFAULT,
+    )
     nested: bool = option(
         False,
         Flag(),

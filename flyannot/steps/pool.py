@@ -81,14 +81,12 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None):
     Raises
     ------
     DataError
-        If the dictionary was learned from descriptors that were extracted with other options, or
-        lacks a stage range.
+        If the dictionary was learned from descriptors that were extracted with other options.
     """
     with open_all(paths, "descriptors") as files, open_stored(dictionary, "dictionary") as atoms:
         chosen = chosen_stage_ranges(files, stage_ranges)
         _check_fit(files, atoms)
-        for stage_range in chosen:
-            atoms.group(stage_range)
+        chosen = chosen_stage_ranges([atoms], chosen)
         digests = digests_of(files)
         cut = cut_into_parts(_images_of_files(files, chosen))
         made_of = {"descriptors": list(digests.values()), "dictionary": [atoms.digest]}
@@ -117,17 +115,11 @@ def pool_images_task(images, dictionary, out, options):
     Returns
     -------
     task : flyannot.steps.engine.task.Task; it raises a FlyannotError if not one image can be read
-
-    Raises
-    ------
-    DataError
-        If the dictionary lacks a stage range.
     """
     n_images = Counter(image.stage_range for image in images)
-    chosen = [s for s in STAGE_RANGES if s in n_images]
     with open_stored(dictionary, "dictionary") as atoms:
-        for stage_range in chosen:
-            atoms.group(stage_range)
+        chosen = chosen_stage_ranges([atoms], [s for s in STAGE_RANGES if s in n_images])
+        images = [image for image in images if image.stage_range in chosen]
         made_with = dictionary, extract_options(atoms), options
         made_of = {"dictionary": [atoms.digest]}
         header = Header("features", options_of_features(atoms, options, chosen), made_of)

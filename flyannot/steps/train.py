@@ -8,7 +8,7 @@ import numpy as np
 from flyannot.classifiers.answers import terms_of_model
 from flyannot.classifiers.model import Model, fit_model, model_of_no_terms, untrainable
 from flyannot.classifiers.scorer import observed_rows, part_of_observed
-from flyannot.classifiers.training_set import curated_groups
+from flyannot.classifiers.training_set import curated_groups, enough_groups_of_columns
 from flyannot.classifiers.unlikeness import KnownImages
 from flyannot.dataset.folder import notes_on_columns
 from flyannot.dataset.paths import annotations_table
@@ -81,6 +81,10 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
         annotations, changes = curated_annotations_of(annotations_csv, corrections=options.corrections)
         refuse_unknown_excluded_terms(options.exclude_terms, annotations, annotations_csv)
         chosen = chosen_stage_ranges(files, stage_ranges)
+        if options.min_groups is None:
+            columns = {s: StoredFeatures(files, s).columns for s in chosen}
+            enough = enough_groups_of_columns(columns, annotations, options.exclude_terms)
+            options = replace(options, min_groups=enough)
         digests = digests_of(files)
         made_with = files[0].options | {"train": options.as_header() | {"stage_ranges": chosen}}
         made_of = {"features": list(digests.values())}
@@ -95,7 +99,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
             if not any(learned.terms for learned in trained.values()):
                 raise InputError(
                     f"no term can be trained from {annotations_csv} and {paths[0]}",
-                    fix="lower --min-groups, or check that genes are spelled alike in both",
+                    fix="lower min-groups, annotate more genes, or spell genes alike in both",
                 )
             with create_stored(out, header) as file:
                 for s, learned in trained.items():

@@ -5,8 +5,8 @@ import pytest
 
 from flyannot.classifiers.model import LEAST_GENES, genes_of_terms, held_out_aucs
 from flyannot.classifiers.scorer import HeldOut, choose_held_out
+from flyannot.classifiers.training_set import ENOUGH_GROUPS
 from flyannot.scores.metrics import auc_within_folds
-from flyannot.steps.options import EvaluateOptions
 
 
 def held_out(values, folds):
@@ -21,7 +21,7 @@ def test_genes_are_counted_once_however_many_groups_they_have():
 
 @pytest.mark.parametrize("n_positive", [LEAST_GENES - 1, LEAST_GENES, 25, 26])
 def test_a_term_of_too_few_genes_is_untested_and_any_other_has_its_auc_within_folds(n_positive, rng):
-    assert EvaluateOptions().folds == LEAST_GENES, "as many as evaluate wants by default"
+    assert ENOUGH_GROUPS == LEAST_GENES, "as many as evaluate wants where no number is given"
     genes, folds = np.array([f"g{i}" for i in range(30)]), np.arange(30) % 3
     Y = (np.arange(30) < n_positive)[:, None]
     values = rng.normal(size=(30, 1)) + Y + 5 * folds[:, None]  # folds have no common scale

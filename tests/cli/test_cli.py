@@ -25,15 +25,17 @@ TERMS = "embryos/annotations.csv"
 
 
 def faulty(said, code, *words):
-    """The answer is one `Error:` line with the words, then one `Fix:` line, and nothing on stdout."""
-    lines = said.err.splitlines()
-    assert said.code == code, said.err
-    assert [line.split(":")[0] for line in lines[-2:]] == ["Error", "Fix"], said.err
-    assert sum(line.startswith(("Error:", "Fix:")) for line in lines) == 2
+    """The answer is one `Error:` with the words, then one `Fix:`, and nothing on stdout.  Each is a line, or
+    where several things are wrong a line for each; a fix that ends in a colon has lines to paste below it."""
+    before, _, last = f"\n{said.err.strip()}".rpartition("\nError: ")
+    error, sign, fix = last.partition("\nFix: ")
+    assert said.code == code and sign, said.err
+    assert "\nError:" not in before and "\nFix:" not in before + fix, said.err
+    assert fix.partition("\n")[0][-1] == ":" or "\n" not in fix, said.err
     assert said.out == ""
     for word in words:
         assert word in said.err, said.err
-    return lines[-2].removeprefix("Error: "), lines[-1].removeprefix("Fix: ")
+    return error, fix
 
 
 def in_shell(line, cwd, **environment):

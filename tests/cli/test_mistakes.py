@@ -140,10 +140,10 @@ terms and genes
     train features.h5 capitals.csv -o m.h5 -> 0 SYN001: did you mean "syn001"?
     {train features.h5 embryos -o m.h5,evaluate features.h5 embryos --model model.h5 --folds 2} -> 0
 too little to learn from
-    train features.h5 TERMS -o m.h5 --min-groups 99 -> 2 no term can be trained | --min-groups
+    train features.h5 TERMS -o m.h5 --min-groups 99 -> 2 no term can be trained | lower min-groups
     evaluate features.h5 TERMS --folds 99 -> 1 24 genes are annotated | at least 99 genes with | --folds
     evaluate features.h5 few.csv --folds 2 -> 1 nothing could be evaluated: 3 genes are annotated
-    learn-dict descriptors.h5 -o d.h5 --n-atoms 90000 -> 65 too few for 90,000 atoms | --n-atoms
+    learn-dict descriptors.h5 -o d.h5 --n-atoms 90000 -> 65 too few for 90,000 atoms | lower n-atoms to
     learn-dict descriptors.h5 -o d.h5 --n-atoms 600 -> 0 patches an atom | use --n-atoms
     learn-dict descriptors.h5 -o d.h5 --max-patches auto --learner ol
         -> 2 ol cannot learn data-parallel | --max-patches auto, or
@@ -199,11 +199,13 @@ configurations
 what a late step would refuse, said before the first
     run c.toml --set classify.exclude-terms='pole cel'
         -> 2 the term "pole cel", which is to be left out. Did you mean "pole cell"?
-    run c.toml --set train.min-groups=500 -> 2 and min-groups is 500
+    run c.toml --set train.min-groups=500 --set evaluate.folds=99
+        -> 2 and min-groups is 500 | into 99 folds | [train]\nmin-groups = 5\n[evaluate]\nfolds = 24
     run c.toml --set evaluate.folds=99 -> 2 genes cannot be split into 99 folds
     run c.toml --set evaluate.pixels=4x4 -> 2 [evaluate] pixels is for
     run c.toml --set {evaluate.roll-up,annotate.ontology,report.ontology}=none.obo -> 2 none.obo
-    run c.toml --set learn-dict.n-atoms=100000 -> 2 too few for 100,000 atoms
+    run c.toml --set learn-dict.n-atoms=100000
+        -> 2 stage range 4-6 has | stage range 11-12 has | for 100,000 atoms | [learn-dict]\nn-atoms = 
     run c.toml --set learn-dict.max-patches=5 -> 2 stage range 4-6 has at most 5 patches
     run c.toml --set extract.patch-px=400 -> 2 does not fit into an image of 128 x 320 px
     run c.toml --set select.view=latral -> 2 Did you mean "lateral"
@@ -296,7 +298,7 @@ def rows():
     for row in re.findall(r"^    (\S.*(?:\n {8}.*)?)", text, re.MULTILINE):
         command, code, words = re.fullmatch(r"(.*?)\s+-> (\d+) ?(.*)", row, re.DOTALL).groups()
         for one in each_of(command):
-            yield one, int(code), [word for word in words.split(" | ") if word]
+            yield one, int(code), [word.replace(r"\n", "\n") for word in words.split(" | ") if word]
 
 
 def each_of(command):

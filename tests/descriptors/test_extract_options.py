@@ -27,7 +27,7 @@ from flyannot.store.reading import open_stored, verify_stored
 from tests.descriptors.picture_files import luma
 from tests.small_embryos import POOL, Chain, make, make_files, rows_of_csv
 
-AXIS = ExtractOptions(register="axis")
+AXIS = ExtractOptions(register="axis", stride_px=16)
 LINES = {
     "stain": "--channel stain",
     "pattern": "--channel pattern",
@@ -35,10 +35,10 @@ LINES = {
     "photographs": "--register axis --multiple-embryos",
 }
 OPTIONS = {
-    "stain": ExtractOptions(channel="stain"),
-    "pattern": ExtractOptions(channel="pattern"),
+    "stain": ExtractOptions(channel="stain", stride_px=16),
+    "pattern": ExtractOptions(channel="pattern", stride_px=16),
     "axis": AXIS,
-    "photographs": ExtractOptions(register="axis", multiple_embryos=True),
+    "photographs": ExtractOptions(register="axis", multiple_embryos=True, stride_px=16),
 }
 
 
@@ -142,7 +142,9 @@ def test_they_do_not_mix_with_other_images(made, chain, tmp_path):
 
 
 def test_the_command_makes_the_same_bytes(made, flyannot, tmp_path):
-    said = flyannot(f"extract DATA -o F {LINES[made.name]}", DATA=made.chain.embryos, F=tmp_path / "d.h5")
+    said = flyannot(
+        f"extract DATA -o F --stride-px 16 {LINES[made.name]}", DATA=made.chain.embryos, F=tmp_path / "d.h5"
+    )
     assert said.code == 0, said.err
     assert (tmp_path / "d.h5").read_bytes() == made.chain.descriptors.read_bytes()
 

@@ -170,7 +170,7 @@ def test_new_images_get_the_features_that_the_model_learned_from(made):
 
 
 def test_other_options_make_other_files_and_too_few_patches_none(made, tmp_path):
-    with pytest.raises(DataError, match="4-6, 11-12 has .* patches, too few"):
+    with pytest.raises(DataError, match="patches of 4-6, 11-12: too few"):
         make(made.task("dictionary", tmp_path / "d.h5", options=replace(SHARED, n_atoms=10**6)))
     with pytest.raises(InputError, match="mirror"):
         make(made.task("features", options=replace(OPTIONS, mirror=())))

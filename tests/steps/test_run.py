@@ -18,7 +18,7 @@ from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
 from tests.conftest import ROOT
 from tests.report.pages_read import index_of
-from tests.small_embryos import KINDS, make, write_configuration
+from tests.small_embryos import KINDS, make, rows_of_csv, write_configuration
 from tests.store.test_hostile_files import flipped
 
 BOTH = 'data-set = "x"\noutput = "y"\n'
@@ -77,6 +77,39 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
     said = flyannot("run C --set pool.grid=1x2", C=config)
     assert said.code == 0 and "it was made from other annotations" in said.err
     assert remade(third, stamps(results)) == {"model", "predictions"}
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_the_configuration_of_the_docs_succeeds_at_first_on_few_images(
+    flyannot, shared_data, tmp_path, few
+):
+    """60 images of all stage ranges; and 12, of three genes at one, of which no term can be learned."""
+    data = shared_data / "flyexpress"
+    rows = rows_of_csv(data / "images.csv")
+    few_genes = [r for r in rows if r["stage_range"] == "4-6" and r["gene"] in ("Dl", "DNaseII", "Dip-C")]
+    rows = few_genes[-12:] if few else rows[::2][:60]
+    kept = {(row["gene"], row["stage_range"]) for row in rows}
+    terms = [
+        row for row in rows_of_csv(data / "annotations.csv") if (row["gene"], row["stage_range"]) in kept
+    ]
+    pictures = [str(data / "images" / row["image"]) for row in rows]
+    images = ([picture, row["gene"], row["stage_range"]] for picture, row in zip(pictures, rows))
+    (tmp_path / "my-embryos").mkdir()
+    write_table(tmp_path / "my-embryos/images.csv", ("image", "gene", "stage_range"), images)
+    write_table(tmp_path / "my-embryos/annotations.csv", tuple(terms[0]), (row.values() for row in terms))
+    given = re.search(r"```toml\n(.*?)```", (ROOT / "docs/tutorial.md").read_text(), re.DOTALL)[1]
+    (tmp_path / "c.toml").write_text(given)
+    said = flyannot("run C", C=tmp_path / "c.toml", code=0).err
+    assert (tmp_path / "results/report.html").is_file()
+    assert ("no term can be learned" if few else "nothing could be evaluated") in said
+    with open_stored(tmp_path / "results/dictionary.h5") as stored:
+        n_atoms, chosen = stored.options["learn-dict"]["n_atoms"], stored.options["extract"]["stride_px"]
+        learned = {s: len(stored.array(s, "D")) for s in stored.stage_ranges}
+    assert chosen == 8 and n_atoms == (learned["4-6"] if few else learned) and max(learned.values()) <= 1000
+    said = flyannot("run C", C=tmp_path / "c.toml", code=0).err
+    assert "all is up to date" in said, "the same data give the same numbers"
+    status = flyannot("status RESULTS", RESULTS=tmp_path / "results", code=0).out
+    assert status.splitlines()[0].endswith(": done"), status
 
 
 def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkeypatch, tmp_path):

@@ -126,8 +126,8 @@ DEMO = {
 @pytest.mark.parametrize("name", MEASURED)
 def test_an_estimate_covers_what_was_measured_and_asks_for_less_than_ten_times_as_much(name):
     configuration = read_configuration(ROOT / "configs" / f"{name}.toml")
-    patches, features = {"demo": (297, 256 * 8), "best": (2280, 2000 * 9 * 5)}[name]
-    size = RunSize(**DEMO, n_patches=patches, n_features=features)
+    patches, atoms, cells = {"demo": (297, 256, 8), "best": (2280, 2000, 9 * 5)}[name]
+    size = RunSize(**DEMO, n_patches=patches, n_atoms=atoms, n_features=atoms * cells)
     needs = {step.name: step.cost_of(configuration, size) for step in steps_of(configuration)}
     for step, (seconds, memory) in zip(MEASURED_STEPS, MEASURED[name]):
         need = needs[step]
@@ -140,10 +140,10 @@ def test_an_estimate_covers_what_was_measured_and_asks_for_less_than_ten_times_a
 @pytest.mark.parametrize("name", ["wu2016", "best"])
 def test_jobs_for_parts_take_a_quarter_of_an_hour_to_an_hour(name, n_images):
     configuration = read_configuration(ROOT / "configs" / f"{name}.toml")
-    patches, features = {"wu2016": (297, 8000), "best": (2280, 90_000)}[name]
+    patches, atoms, features = {"wu2016": (297, 1000, 8000), "best": (2280, 2000, 90_000)}[name]
     images = Counter(dict.fromkeys(("1-3", "4-6", "7-8", "9-10", "11-12", "13-16"), n_images // 6))
     terms = Counter(dict.fromkeys(images, 50))
-    size = RunSize(images, Counter({s: n // 4 for s, n in images.items()}), terms, patches, features)
+    size = RunSize(images, Counter({s: n // 4 for s, n in images.items()}), terms, patches, atoms, features)
     for job in jobs_of_run(configuration, size):
         assert job.memory_mb > 300 + 0.0029 * n_images or "learn" in job.name  # docs/reliability.md
         assert job.minutes >= 3 * job.expected_minutes

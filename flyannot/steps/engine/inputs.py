@@ -69,20 +69,25 @@ def _without_stage_ranges(options):
 
 
 def chosen_stage_ranges(files, wanted):
-    """The stage ranges to work on, in order: those wanted, or all that the files have.
+    """The stage ranges to work on, in order: those wanted, or all that the files have.  Of several that are
+    wanted, one that is in no file is left out, with a warning.
 
     Raises
     ------
     InputError
-        If one that is wanted is in no file.
+        If all that are wanted are in no file.
     """
     present = [s for s in STAGE_RANGES if any(s in file.stage_ranges for file in files)]
     missing = [s for s in wanted or () if s not in present]
-    if missing:
+    chosen = [s for s in present if not wanted or s in wanted]
+    if missing and not chosen:
         raise InputError(
-            f"{files[0].path} holds no stage range {missing[0]}", fix=f"choose from {', '.join(present)}"
+            f"{files[0].path} holds no stage range {' or '.join(missing)}",
+            fix=f"choose from {', '.join(present)}",
         )
-    return [s for s in present if not wanted or s in wanted]
+    if missing:
+        log.warning("warning: %s holds no stage range %s: left out", files[0].path, " or ".join(missing))
+    return chosen
 
 
 def described_image(file, stage_range, index):

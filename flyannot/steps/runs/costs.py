@@ -10,11 +10,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from flyannot.classifiers import CLASSIFIERS
+from flyannot.classifiers.training_set import ENOUGH_GROUPS
 from flyannot.dataset.folder import Annotations
 from flyannot.dataset.paths import table_of_data_set
 from flyannot.dataset.synthetic.generate import draw_group
 from flyannot.dataset.synthetic.render import TERMS
-from flyannot.descriptors.extract import n_candidate_patches
+from flyannot.descriptors.extract import n_candidate_patches, options_for_images
 from flyannot.errors import InputError
 from flyannot.features.options import PoolOptions, n_cells
 from flyannot.steps.engine.images import genes_of_groups, selected_images
@@ -94,17 +95,17 @@ def cost_of_learn_dict(configuration, size):
     learn = configuration.options["learn-dict"]
     together = [size.n_all_images] if learn.shared else list(size.n_images.values())
     n_patches = [learn.n_most(n * size.n_patches) for n in together]
-    visit = S_LEARN + learn.n_atoms * S_LEARN_ATOM
+    visit = S_LEARN + size.n_atoms * S_LEARN_ATOM
     seconds = sum(n_patches) * learn.n_epochs_in_use * visit * _slower(learn.learner, LearnOptions.learner)
     if learn.data_parallel:
         return Need(seconds, START_MB + BYTES_OF_WORKER / MB)
-    held = max(n_patches) * BYTES_LEARN + learn.n_atoms * 8 * (learn.n_atoms + 512)
+    held = max(n_patches) * BYTES_LEARN + size.n_atoms * 8 * (size.n_atoms + 512)
     return Need(seconds, START_MB + held / MB)
 
 
 def cost_of_pool(configuration, size):
     """The Need to code the patches: by patches and atoms; a worker holds a dictionary and one part."""
-    pool, n_atoms = configuration.options["pool"], configuration.options["learn-dict"].n_atoms
+    pool, n_atoms = configuration.options["pool"], size.n_atoms
     n = size.n_all_images
     coded = n * size.n_patches * (2 if pool.mirror else 1)
     held = len(size.n_images) * 8 * n_atoms * (n_atoms + 256) + 4 * size.n_patches * n_atoms
@@ -140,7 +141,7 @@ def cost_of_evaluate(configuration, size):
     """The Need to fit as `cost_of_train`, once for every fold; nested, also for each fold within."""
     evaluate, train = configuration.options["evaluate"], configuration.options["train"]
     fitted = cost_of_train(configuration, size)
-    n_fits = evaluate.folds * (train.inner_folds if evaluate.nested else 1)
+    n_fits = (evaluate.folds or ENOUGH_GROUPS) * (train.inner_folds if evaluate.nested else 1)
     return Need(n_fits * fitted.seconds, fitted.memory_mb)
 
 
@@ -169,6 +170,7 @@ class RunSize:
 
     n_images, n_groups, n_terms : Counter, by stage range; of terms those that enough groups carry
     n_patches : of an image, as `flyannot.descriptors.extract.n_candidate_patches`
+    n_atoms : of the largest dictionary
     n_features : of an image
     tables : Paths of the tables of the data set by name, of those that are there before the run
     """
@@ -177,6 +179,7 @@ class RunSize:
     n_groups: Counter
     n_terms: Counter
     n_patches: int
+    n_atoms: int
     n_features: int
     tables: dict = field(default_factory=dict)
 
@@ -207,8 +210,11 @@ def size_of_run(configuration):
     options = configuration.options
     count = _counts_of_synthesis if "synthesize" in options else _counts_of_data_set
     images, groups, terms, tables = count(configuration)
-    n_features = options["learn-dict"].n_atoms * n_cells(options["pool"].grid, options["extract"].patch_px)
-    return RunSize(images, groups, terms, n_candidate_patches(options["extract"]), n_features, tables)
+    most = max(images.values(), default=0)
+    n_patches = n_candidate_patches(options_for_images(options["extract"], most))
+    n_atoms = options["learn-dict"].n_atoms_for(n_patches * most)
+    n_features = n_atoms * n_cells(options["pool"].grid, options["extract"].patch_px)
+    return RunSize(images, groups, terms, n_patches, n_atoms, n_features, tables)
 
 
 def _counts_of_data_set(configuration):
@@ -225,7 +231,7 @@ def _counts_of_data_set(configuration):
     return (
         Counter(image.stage_range for image in images),
         Counter(stage_range for stage_range, _ in groups),
-        Counter(s for (s, _), n in carried.items() if n >= options["train"].min_groups),
+        Counter(s for (s, _), n in carried.items() if n >= (options["train"].min_groups or ENOUGH_GROUPS)),
         {name: table for name, table in tables.items() if table.is_file()},
     )
 

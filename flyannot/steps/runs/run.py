@@ -2,19 +2,21 @@
 
 import logging
 from collections import Counter, defaultdict
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from operator import itemgetter
 from shlex import quote
 
-import numpy as np
-
-from flyannot.classifiers.folds import folds_of_genes
+from flyannot.classifiers.training_set import enough_groups
 from flyannot.dataset.ontology import read_ontology
 from flyannot.dataset.paths import ANNOTATIONS as TABLE_OF_TERMS
-from flyannot.dataset.paths import annotations_table, has_table
-from flyannot.descriptors.extract import n_candidate_patches
-from flyannot.errors import InputError, did_you_mean
+from flyannot.dataset.paths import IMAGES, annotations_table, has_table, table_of_data_set
+from flyannot.descriptors.extract import n_candidate_patches, options_for_images
+from flyannot.errors import FlyannotError, InputError, did_you_mean
 from flyannot.runtime.digest import remembered_digests
 from flyannot.runtime.wording import pluralise
+from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.chain import STEPS
 from flyannot.steps.engine.images import genes_of_groups, selected_images
 from flyannot.steps.engine.inputs import (
@@ -23,19 +25,62 @@ from flyannot.steps.engine.inputs import (
 )
 from flyannot.steps.engine.step import ANNOTATIONS, Asked
 from flyannot.steps.engine.task import run_task, why_not_up_to_date
+from flyannot.steps.options import PATCHES_PER_ATOM
 from flyannot.steps.runs.configuration import RECORD
 from flyannot.store.supplied import supplied_models
 
 log = logging.getLogger("flyannot")
 _SUGGESTS = "annotate"  # the step that a supplied model takes part in
-_LEAST_WITHOUT = 2  # genes that lack a term, to learn it from: `flyannot.classifiers.model.untrainable`
+_LEAST_GENES = 2  # with a term, and without it, to learn it from: `flyannot.classifiers.model.untrainable`
+
+
+@contextmanager
+def quiet_log():
+    """What is read within is not spoken of: `check_run` says what is odd in the tables."""
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def why_nothing_to_learn(configuration):
+    """Why a run has no curated terms to learn from, nor will have, in words; "" if it has, and of a data set
+    that is not here, of which nothing can be said, or whose tables cannot be read."""
+    folder, train = configuration.data_set, configuration.options["train"]
+    if configuration.makes_data_set or not folder.is_dir():
+        return ""
+    if not train.corrections and not has_table(folder, TABLE_OF_TERMS):
+        return f"{folder} has no {TABLE_OF_TERMS}"
+    if train.min_groups is not None:
+        return ""
+    tables = (table_of_data_set(folder, name) for name in (IMAGES, TABLE_OF_TERMS))
+    changed = tuple(path.stat().st_mtime_ns for path in (*tables, *train.corrections) if path.exists())
+    return _too_few_genes(folder, configuration.options["select"], train, changed)
+
+
+@lru_cache(maxsize=4)
+def _too_few_genes(folder, selection, train, changed):
+    """Why nothing can be learned from the tables of a folder, which were `changed` at these times."""
+    try:
+        with quiet_log():
+            images = selected_images(folder, selection)
+            annotations, _ = curated_annotations_of(folder, corrections=train.corrections)
+    except FlyannotError:
+        return ""
+    curated = _Curated.of(images, annotations, train)
+    if not curated.n_genes or curated.can_learn():
+        return ""
+    genes = pluralise(curated.n_genes, "gene with images has", "genes with images have")
+    return (
+        f"{genes} terms in {folder}: no term can be learned, which takes {_LEAST_GENES} genes with it and "
+        f"{_LEAST_GENES} without, in one stage range"
+    )
 
 
 def has_terms(configuration):
-    """Whether a run has, or will have, curated terms to learn from; true too of a data set that is not here,
-    of which nothing can be said."""
-    given = configuration.makes_data_set or bool(configuration.options["train"].corrections)
-    return given or not configuration.data_set.is_dir() or has_table(configuration.data_set, TABLE_OF_TERMS)
+    """Whether a run has, or may have, curated terms to learn from."""
+    return not why_nothing_to_learn(configuration)
 
 
 def supplied_model(configuration):
@@ -70,13 +115,14 @@ def steps_of(configuration):
 
 def steps_left_out(configuration):
     """Which steps a run lacks for want of terms, and how it comes by them, in words; "" if it lacks none."""
-    if has_terms(configuration):
+    why = why_nothing_to_learn(configuration)
+    if not why:
         return ""
     present = [step.name for step in steps_of(configuration)]
     absent = [name for name in configuration.options if name in STEPS and name not in present]
     record = quote(str(configuration.output / RECORD))
     return (
-        f"{configuration.data_set} has no {TABLE_OF_TERMS}: {', '.join(absent)} are left out. Give terms on "
+        f"{why}: {', '.join(absent)} are left out. Give terms on "
         f"the page, download corrections.csv, then: flyannot run {record} --corrections corrections.csv"
     )
 
@@ -156,6 +202,7 @@ def check_run(configuration):
     Raises
     ------
     InputError
+        All that is wrong of the numbers is in one, with the lines of a configuration that mend it.
     """
     options = configuration.options
     if options["evaluate"].pixels is not None:
@@ -172,70 +219,115 @@ def check_run(configuration):
 def _check_data_set(configuration):
     folder, options = configuration.data_set, configuration.options
     images, train = selected_images(folder, options["select"]), options["train"]
+    n_images = Counter(sorted((image.stage_range for image in images), key=STAGE_RANGES.index))
+    faults = []  # (what is wrong, table of the configuration, what to write there)
+    n_per_image = n_candidate_patches(options_for_images(options["extract"], max(n_images.values())))
     if not options["extract"].multiple_embryos:  # how many embryos there are is not known
-        n_images = Counter(image.stage_range for image in images)
-        _check_atoms(n_images, n_candidate_patches(options["extract"]), options["learn-dict"])
+        faults += _too_few_patches(n_images, n_per_image, options["learn-dict"])
     table = annotations_table(folder)  # refused if it has nearly that name
-    if not has_terms(configuration):
-        return
-    annotations, _ = curated_annotations_of(folder, corrections=train.corrections)
-    given = table if table.exists() else " and ".join(path.name for path in train.corrections)
-    refuse_unknown_excluded_terms(train.exclude_terms, annotations, given)
-    groups = genes_of_groups(images, annotations)
-    annotated = [key for key in groups.values() if key in annotations.terms_by_gene]
-    if not annotated:
-        raise InputError(
-            f"no gene of {folder} is annotated in {given}",
-            fix="check that genes and stage ranges are spelled alike in both",
-        )
-    folds_of_genes([gene for gene, _ in annotated], options["evaluate"].folds, np.random.default_rng(0))
-    _check_terms(annotated, annotations, given, train)
-
-
-def _check_atoms(n_images, n_per_image, learn):
-    together = [n_images] if learn.shared else [{s: n} for s, n in n_images.items()]
-    for n_of_stage_range in together:
-        n_together = sum(n_of_stage_range.values())
-        n_patches = learn.n_most(n_together * n_per_image)
-        if n_patches < learn.n_atoms:
+    if has_table(folder, TABLE_OF_TERMS) or train.corrections:
+        annotations, _ = curated_annotations_of(folder, corrections=train.corrections)
+        given = table if table.exists() else " and ".join(path.name for path in train.corrections)
+        refuse_unknown_excluded_terms(train.exclude_terms, annotations, given)
+        curated = _Curated.of(images, annotations, train)
+        if not curated.n_genes:
             raise InputError(
-                f"stage range {', '.join(n_of_stage_range)} has at most "
-                f"{pluralise(n_patches, 'patch', 'patches')} ({pluralise(n_together, 'image')}), "
-                f"too few for {pluralise(learn.n_atoms, 'atom')}",
-                fix=f"lower n-atoms in [learn-dict] (--set learn-dict.n-atoms={max(1, n_patches // 10)}) or "
-                "stride-px in [extract], or add images",
+                f"no gene of {folder} is annotated in {given}",
+                fix="check that genes and stage ranges are spelled alike in both",
             )
-
-
-def _check_terms(annotated, annotations, given, train):
-    counts = defaultdict(Counter)
-    for gene, stage_range in annotated:
-        counts[stage_range].update(annotations.terms_by_gene[gene, stage_range])
-    most = {
-        s: max((n for term, n in of_terms.items() if term not in train.exclude_terms), default=0)
-        for s, of_terms in counts.items()
-    }
-    if max(most.values()) < train.min_groups:
-        best = max(most, key=lambda s: most[s])
-        groups = pluralise(most[best], "group with images has", "groups with images have")
+        faults += curated.faults(given, train.min_groups, options["evaluate"].folds)
+    if faults:
+        lines = defaultdict(list)
+        for _, name, line in faults:
+            lines[name].append(line)
+        text = "\n".join(f"[{name}]\n" + "\n".join(lines[name]) for name in lines)
         raise InputError(
-            f"no term of {given} can be learned: at most {groups} the same term "
-            f"(in stage range {best}), and min-groups is {train.min_groups}",
-            fix="lower min-groups in [train], or add images of genes with terms",
-        )
-    frequent = [(term, s) for s in counts for term, n in counts[s].items() if n >= train.min_groups]
-    if not any(_n_without(term, s, annotated, annotations) >= _LEAST_WITHOUT for term, s in frequent):
-        raise InputError(
-            f"no term of {given} can be learned: of those with enough genes ({frequent[0][0]} and others) "
-            f"none is known to be absent from {_LEAST_WITHOUT} genes",
-            fix="reject it for genes that do not show it: without a verdict it does not count as absent",
+            "\n".join(what for what, *_ in faults),
+            fix=f"leave these out, and they are fitted to the data; or write in the configuration:\n{text}",
         )
 
 
-def _n_without(term, stage_range, annotated, annotations):
-    """Of how many genes it is known that they lack a term."""
-    return sum(
-        term not in annotations.terms_by_gene[key] and term in annotations.known_only.get(key, (term,))
-        for key in set(annotated)
-        if key[1] == stage_range
-    )
+def _too_few_patches(n_images, n_per_image, learn):
+    """The fault of atoms that no stage range has enough patches for; which others have not is said."""
+    counts = Counter({", ".join(n_images): n_images.total()}) if learn.shared else n_images
+    few, most = [], 0
+    for stage_ranges, n in counts.items():
+        n_patches = learn.n_most(n * n_per_image)
+        most = max(most, n_patches)
+        if learn.n_atoms and n_patches < learn.n_atoms:
+            few.append(
+                f"stage range {stage_ranges} has at most {pluralise(n_patches, 'patch', 'patches')} "
+                f"({pluralise(n, 'image')}), too few for {pluralise(learn.n_atoms, 'atom')}"
+            )
+    if few and len(few) == len(counts):
+        return [("\n".join(few), "learn-dict", f"n-atoms = {max(1, most // PATCHES_PER_ATOM)}")]
+    for sentence in few:
+        log.warning("warning: %s: it is left out", sentence)
+    return []
+
+
+@dataclass(frozen=True)
+class _Curated:
+    """What is known of the annotated genes with images, but for terms that are excluded.
+
+    terms_of : stage range -> list of the terms of each group
+    n_genes : of all stage ranges
+    n_with, n_without : (stage range, term) -> genes with the term, and known to be without it
+    """
+
+    terms_of: dict
+    n_genes: int
+    n_with: Counter
+    n_without: Counter
+
+    @classmethod
+    def of(cls, images, annotations, train):
+        known, excluded = annotations.terms_by_gene, set(train.exclude_terms)
+        keys = [key for key in genes_of_groups(images, annotations).values() if key in known]
+        terms_of, n_with, n_without, n_whole = defaultdict(list), Counter(), Counter(), Counter()
+        for gene, s in keys:
+            terms_of[s].append(known[gene, s] - excluded)
+        for key in set(keys):
+            terms, s = known[key] - excluded, key[1]
+            n_with.update((s, term) for term in terms)
+            if key in annotations.known_only:
+                n_without.update((s, term) for term in annotations.known_only[key] - terms)
+            else:
+                n_whole[s] += 1
+                n_without.subtract((s, term) for term in terms)
+        for s, term in n_with:
+            n_without[s, term] += n_whole[s]
+        return cls(terms_of, len({gene for gene, _ in keys}), n_with, n_without)
+
+    def n_groups(self):
+        """(stage range, term) -> how many groups carry it: a Counter."""
+        return Counter((s, t) for s, groups in self.terms_of.items() for terms in groups for t in terms)
+
+    def can_learn(self, min_groups=None):
+        """Whether there is a term to learn; `min_groups` as of the options."""
+        least = min_groups or enough_groups(self.terms_of.values())
+        return any(
+            n >= least and min(self.n_with[key], self.n_without[key]) >= _LEAST_GENES
+            for key, n in self.n_groups().items()
+        )
+
+    def faults(self, given, min_groups, folds):
+        """What is wrong with numbers that were given, as (what, table of the configuration, line of it)."""
+        faults, (best, most) = [], max(self.n_groups().items(), key=itemgetter(1), default=(("", ""), 0))
+        if min_groups and most < min_groups:
+            groups = pluralise(most, "group with images has", "groups with images have")
+            what = f"no term of {given} can be learned: at most {groups} the same term (in stage range "
+            enough = enough_groups(self.terms_of.values())
+            faults = [
+                (f"{what}{best[0]}), and min-groups is {min_groups}", "train", f"min-groups = {enough}")
+            ]
+        elif min_groups and not self.can_learn(min_groups):
+            raise InputError(
+                f"no term of {given} can be learned: of those with enough genes ({best[1]} and others) "
+                f"none is known to be absent from {_LEAST_GENES} genes",
+                fix="reject it for genes that do not show it: without a verdict it does not count as absent",
+            )
+        if folds and self.n_genes < folds:
+            what = f"{pluralise(self.n_genes, 'gene')} cannot be split into {folds} folds"
+            faults.append((what, "evaluate", f"folds = {max(2, self.n_genes)}"))
+        return faults

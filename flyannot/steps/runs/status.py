@@ -5,7 +5,6 @@ may change meanwhile.  There is no other record that could say otherwise; what c
 without parts is) is not guessed.
 """
 
-import logging
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -14,13 +13,12 @@ from pathlib import Path
 from flyannot.errors import FlyannotError, InputError
 from flyannot.options.registry import thing_at
 from flyannot.runtime.locks import Holder, holder_of
-from flyannot.runtime.wording import pluralise
 from flyannot.steps.chain import STEPS
 from flyannot.steps.engine.images import selected_images
 from flyannot.steps.engine.parts import folder_of_parts
 from flyannot.steps.engine.step import IMAGES
 from flyannot.steps.runs.configuration import RECORD, recorded_configuration
-from flyannot.steps.runs.run import model_is_supplied, path_in_run, steps_of, task_in_run
+from flyannot.steps.runs.run import model_is_supplied, path_in_run, quiet_log, steps_of, task_in_run
 from flyannot.store.description import Peek, peek
 from flyannot.store.writing import changes_in_header
 
@@ -158,8 +156,9 @@ class _Run:
         if is_whole and unit == "epoch":  # a dictionary has been through all
             n_done = total or 0
         if n_done is not None and total is not None:
-            if state == "done" and n_done != total and unit == "image":
-                state, why = "outdated", f"it is of {pluralise(n_done, 'image')}, and there are {total:,}"
+            if state == "done" and n_done != total and unit == "image":  # `run` would say the same
+                why = self._why_outdated(step)
+                state, total = ("outdated", total) if why else ("done", n_done)
             n_done = min(n_done, total)
         since = min((holder.since for holder in disk.holders), default=None)
         rate = _rate(parts, since, unit) if state == "running" else None
@@ -207,7 +206,8 @@ class _Run:
 
     def _why_outdated(self, step):
         try:
-            return task_in_run(step, self.configuration).why()
+            task = task_in_run(step, self.configuration)
+            return task.why_by_header() if step.kind else task.why()
         except FlyannotError as error:
             return error.message
 
@@ -252,13 +252,11 @@ class _Run:
         """Stage range -> how many images the run is to work on; {} where the data set cannot be read."""
         if self.configuration is None:
             return {}
-        logging.disable(logging.WARNING)  # the run itself has said what is odd in the table
         try:
-            images = selected_images(self.configuration.data_set, self.options["select"])
+            with quiet_log():
+                images = selected_images(self.configuration.data_set, self.options["select"])
         except FlyannotError:
             return {}
-        finally:
-            logging.disable(logging.NOTSET)
         return Counter(image.stage_range for image in images)
 
 
