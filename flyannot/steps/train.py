@@ -99,7 +99,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
             if not any(learned.terms for learned in trained.values()):
                 raise InputError(
                     f"no term can be trained from {annotations_csv} and {paths[0]}",
-                    fix="lower min-groups, annotate more genes, or spell genes alike in both",
+                    fix="lower min-groups, or check that genes are spelled alike in both",
                 )
             with create_stored(out, header) as file:
                 for s, learned in trained.items():

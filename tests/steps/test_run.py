@@ -80,9 +80,7 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
 
 
 @pytest.mark.parametrize("few", [False, True])
-def test_the_configuration_of_the_docs_succeeds_at_first_on_few_images(
-    flyannot, shared_data, tmp_path, few
-):
+def test_the_configuration_of_the_docs_succeeds_at_first_on_few_images(flyannot, shared_data, tmp_path, few):
     """60 images of all stage ranges; and 12, of three genes at one, of which no term can be learned."""
     data = shared_data / "flyexpress"
     rows = rows_of_csv(data / "images.csv")

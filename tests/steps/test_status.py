@@ -112,7 +112,7 @@ def test_other_options_outdate_a_step_and_what_follows(status, own_chain):
     header, first, *rows = table.read_text().splitlines()
     table.write_text("\n".join([header, first, *rows, first.replace("images/", "images/new-")]) + "\n")
     _, steps = status(own_chain.folder)
-    assert steps["extract"]["state"] == "outdated" and "109" in steps["extract"]["why"]
+    assert steps["extract"]["state"] == "outdated" and "it lacks 1 image" in steps["extract"]["why"]
 
 
 def test_scores_with_other_options_are_outdated(flyannot, status, of_run):

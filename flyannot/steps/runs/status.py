@@ -206,8 +206,9 @@ class _Run:
 
     def _why_outdated(self, step):
         try:
-            task = task_in_run(step, self.configuration)
-            return task.why_by_header() if step.kind else task.why()
+            with quiet_log():
+                task = task_in_run(step, self.configuration)
+                return task.why_by_header() if step.kind else task.why()
         except FlyannotError as error:
             return error.message
 
