@@ -61,7 +61,7 @@ def command(model, images, terms, genes, stage_range, folder, force, as_json):
     if folder is None:
         pairs = ((explained, [image.name for image in explained.images]) for explained in explanations)
     else:
-        pairs = draw_explanations(explanations, folder, images, force=force)
+        pairs = draw_explanations(explanations, folder, force=force)
     listed = []
     for explained, names in pairs:
         if as_json:

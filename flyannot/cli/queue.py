@@ -1,18 +1,16 @@
 """flyannot queue: what a curator should look at first."""
 
-from pathlib import Path
-
 import click
 
-from flyannot.cli.shared.options import OUT_FILE, OUT_FOLDER, Command, log, say
+from flyannot.cli.shared.options import IN_FILE, IN_FOLDER, OUT_FILE, Command, log, say
 
 
 @click.command("queue", cls=Command)
-@click.argument("run", type=OUT_FOLDER)
+@click.argument("run", type=IN_FOLDER)
 @click.option("-o", "--output", "out", type=OUT_FILE, required=True, help="The table (CSV) to write.")
 @click.option(
     "--data-set",
-    type=click.Path(path_type=Path),
+    type=IN_FILE,
     help="The data set folder, for the curated terms. By default the one that the run used.",
 )
 @click.option("--force", is_flag=True, help="Replace the output if it is there and is no such table.")

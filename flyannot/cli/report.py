@@ -1,7 +1,5 @@
 """flyannot report: a page that shows a run."""
 
-from pathlib import Path
-
 import click
 
 from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, execution_of, finish, takes
@@ -19,7 +17,7 @@ from flyannot.steps.options import ReportOptions
 )
 @click.option(
     "--data-set",
-    type=click.Path(path_type=Path),
+    type=IN_FILE,
     help="The data set folder, for pictures and curated terms, or a folder of pictures. By default the one "
     "that the run used, else the one near RUN that has them.",
 )

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from flyannot.cli.shared.options import OUT_FOLDER, Command, json_option, say
+from flyannot.cli.shared.options import IN_FOLDER, Command, json_option, say
 from flyannot.runtime.wording import pluralise
 
 _N_NAMED = 5  # images that were skipped; --json has them all
@@ -14,7 +14,7 @@ _HOUR, _MINUTE = 3600, 60
 
 
 @click.command("status", cls=Command)
-@click.argument("run", metavar="FOLDER", type=OUT_FOLDER)
+@click.argument("run", metavar="FOLDER", type=IN_FOLDER)
 @json_option
 def command(run, as_json):
     """Print how far a run is: each step, its images, their rate, and the time left.

@@ -52,7 +52,7 @@ def command(config, engine, out, parts, data_set, settings, force):
     configuration = read_configuration(config, data_set=data_set, settings=settings)
     require_data_set(configuration)
     check_run(configuration)
-    jobs, paths = write_workflow(configuration, out, engine, [config], n_jobs=parts, force=force)
+    jobs, paths = write_workflow(configuration, out, engine, n_jobs=parts, force=force)
     log.info("%21s %6s %8s %9s %10s %10s", "job", "jobs", "threads", "memory", "expected", "at most")
     for job in jobs:
         log.info(

@@ -17,15 +17,34 @@ from flyannot.errors import InputError, WriteError
 from flyannot.runtime.locks import exclusive_lock
 from flyannot.runtime.system import replace_file, synchronise_file
 
+_TABLES = ("annotations.csv", "images.csv")  # moved last: a folder with images.csv is whole
+_KEPT_OF_FOLDERS = (*_TABLES, "annotations.xlsx", "images.xlsx")
+_kept: tuple[Path, ...] = ()  # what the command that runs was given to read
 
-def refuse_as_output(out, inputs=()):
+
+@contextmanager
+def keeping_inputs(paths):
+    """Within this no output replaces one of these files, or a table or picture of one of these data sets."""
+    global _kept
+    _kept, before = tuple(map(Path, paths)), _kept
+    try:
+        yield
+    finally:
+        _kept = before
+
+
+def refuse_as_output(out, inputs=(), *, is_own=False):
     """Refuse an output that would replace what it is made from, by whatever name or link, or a device or
-    pipe."""
+    pipe.  What flyannot wrote (`is_own`) may be given to the command that writes it again."""
     state = _state_of(out)
     if state and not stat.S_ISREG(state.st_mode) and not stat.S_ISDIR(state.st_mode):
         raise InputError(f"{out} is no ordinary file: it is not replaced", fix="name another output")
-    states = map(_state_of, inputs if state else ())
-    if any(other and os.path.samestat(state, other) for other in states):
+    kept = () if is_own else _kept
+    tables = (path / table for path in kept for table in _KEPT_OF_FOLDERS)
+    pictures = {Path(os.path.realpath(path)) / "images" for path in kept}
+    states = map(_state_of, (*inputs, *kept, *tables) if state else ())
+    is_input = any(other and os.path.samestat(state, other) for other in states)
+    if is_input or state and pictures.intersection(Path(os.path.realpath(out)).parents):
         raise InputError(f"{out} is both input and output", fix="name another output")
 
 
@@ -60,14 +79,15 @@ def _sweep_leftovers(path):
 
 
 @contextmanager
-def replacing_file(path, *, check=None, keep_same=False):
+def replacing_file(path, *, check=None, keep_same=False, is_own=False):
     """Yield a path beside `path` to write to; on leaving, check it, make it durable and rename it.
 
     If anything fails, `path` is as it was and nothing is left beside it.  `check` is called with
-    the written file before the rename.  With `keep_same` a file of the same bytes stays as it is.
+    the written file before the rename.  With `keep_same` a file of the same bytes stays as it is.  `is_own`
+    is as `refuse_as_output` takes it.
     """
     path = Path(path)
-    refuse_as_output(path)
+    refuse_as_output(path, is_own=is_own)
     beside = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         with explained_write_error(path):
@@ -77,6 +97,7 @@ def replacing_file(path, *, check=None, keep_same=False):
                 check(beside)
             if keep_same and path.is_file() and filecmp.cmp(beside, path, shallow=False):
                 return
+            refuse_as_output(path, is_own=is_own)  # where its folder was made since
             synchronise_file(beside)
             replace_file(beside, path)
             synchronise_file(path.parent)
@@ -85,9 +106,9 @@ def replacing_file(path, *, check=None, keep_same=False):
             beside.unlink()
 
 
-def write_text(path, text, *, keep_same=False):
-    """Replace a text file as a whole; UTF-8, line ends as given."""
-    with replacing_file(path, keep_same=keep_same) as beside:
+def write_text(path, text, **how):
+    """Replace a text file as a whole; UTF-8, line ends as given.  `how` is as `replacing_file` takes it."""
+    with replacing_file(path, **how) as beside:
         beside.write_bytes(text.encode())
 
 
@@ -118,16 +139,13 @@ def explained_write_error(path):
         ) from error
 
 
-_TABLES = ("annotations.csv", "images.csv")  # moved last: a folder with images.csv is whole
-
-
 @contextmanager
 def new_folder(folder, inputs=(), *, force=False):
     """Yield an empty folder to fill; on leaving it takes its place as `folder`.
 
     If anything fails, `folder` is as it was.  An existing folder keeps the files that the new ones do not
     replace; an `images.csv` that they replace goes first and comes last, as a sign of a whole set. InputError
-    if `folder` is a file or one of the inputs (paths), or holds something and `force` is not given.
+    if `folder` is a file or one of the inputs (paths), or holds one, or anything and `force` is not given.
     LockedError if another run is writing it.  WriteError if it cannot be written.
     """
     named, folder = folder, Path(os.path.realpath(folder))  # a link may lead to another disk
@@ -145,17 +163,18 @@ def new_folder(folder, inputs=(), *, force=False):
             with explained_write_error(folder):
                 staged.mkdir()
                 yield staged
-                _publish(staged, folder)
+                _publish(staged, folder, inputs)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
 
 
-def _publish(staged, folder):
+def _publish(staged, folder, inputs):
     files = sorted(
         path.relative_to(staged) for path in staged.rglob("*") if path.is_file() or path.is_symlink()
     )
     for file in files:
         if not (staged / file).is_symlink():
+            refuse_as_output(folder / file, inputs)
             synchronise_file(staged / file)
     if not folder.exists():
         os.rename(staged, folder)

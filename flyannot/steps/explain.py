@@ -152,14 +152,13 @@ def _explain_group(loaded, images, terms):
         )
 
 
-def draw_explanations(explained, folder, inputs=(), *, force=False):
+def draw_explanations(explained, folder, *, force=False):
     """Write a picture of every image and term, and all contributions as a table.
 
     Parameters
     ----------
     explained : iterable of Explained
     folder : Path of a new folder
-    inputs : paths of what is explained, which it must not be
     force : write into a folder that holds something
 
     Yields
@@ -172,7 +171,7 @@ def draw_explanations(explained, folder, inputs=(), *, force=False):
         As `flyannot.runtime.atomic_file.new_folder`.
     """
     rows, used = [], Counter()
-    with new_folder(folder, inputs, force=force) as staged:
+    with new_folder(folder, force=force) as staged:
         for explanation in explained:
             names = [_name_of(explanation, number, used) for number in range(len(explanation.images))]
             for name, picture in zip(names, _pictures(explanation)):

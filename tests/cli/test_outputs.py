@@ -9,23 +9,28 @@ from glob import escape, glob
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
 from flyannot.cli import group
 from flyannot.cli.shared.option_table import commands_below
+from flyannot.cli.shared.options import OutPath
 from tests.cli.test_cli import faulty
+from tests.dataset.test_import import N_IMAGES, tables_of
+from tests.dataset.test_wu2016 import made_up
 from tests.processes import LIMIT_S, start_process
 
-# A line for every command that writes a file by -o: O is the output, and words that name files are inputs.
+# A line for every command that reads, and writes a file: O is the output, words that name files are inputs.
 LINES = {
     "extract": "extract embryos -o O",
     "learn-dict": "learn-dict descriptors.h5 -o O --n-atoms 12",
     "pool": "pool descriptors.h5 dictionary.h5 -o O",
     "train": "train features.h5 embryos/annotations.csv --corrections corrections.csv -o O --min-groups 4",
     "annotate": "annotate model.h5 embryos --ontology fbbt.obo -o O",
-    "workflow": "workflow configs/demo.toml --engine slurm -o O",
+    "workflow": "workflow configs/demo.toml --data-set embryos --engine slurm -o O",
     "report": "report . -o O",
-    "similar": "similar features.h5 embryo.png --stage-range 4-6 -o O",
+    "similar": "similar features.h5 embryo.png --stage-range 4-6 --data-set embryos -o O",
+    "evaluate --json": "evaluate features.h5 embryos/annotations.csv --model model.h5 --json O",
     "export": "export predictions.h5 --to csv --ontology fbbt.obo -o O",
     "queue": "queue . -o O",
     "curate": "curate anna.csv ben.csv -o O",
@@ -33,22 +38,34 @@ LINES = {
     "import dictionary": "import dictionary D.mat --descriptors descriptors.h5 -o O",
     "import features": "import features network.npz -o O",
 }
+# A line for every command that reads, and writes a folder: into that of an input, which it would replace.
+FOLDERS = {
+    "run": "run mine/run.toml --data-set embryos -o mine",
+    "explain": "explain model.h5 embryos --gene syn001 --stage-range 4-6 -o embryos --force",
+    "similar --pictures": f"{LINES['similar']} --pictures embryos --force".replace("O", "s.csv", 1),
+    "import wu2016": "import wu2016 mine/patterns.npz -o mine --force",
+    "import flyexpress": "import flyexpress bmp mine/images.csv --copy -o mine --force",
+    "import bdgp": "import bdgp bmp mine/images.csv --copy -o mine --force",
+}
+NAMED_BY_DIGEST = {"ablate"}  # all files: an input has no such name
 # What a command reads of a folder that it is given.
 READ = {
     "extract": ["embryos/images/syn001_4-6_1.png"],
-    "report": ["predictions.h5"],
+    "report": ["predictions.h5", "embryos/images.csv", "embryos/images/syn001_4-6_1.png"],
+    "similar": ["embryos/images.csv", "embryos/annotations.csv"],
+    "workflow": ["embryos/images.csv"],
     "queue": ["predictions.h5", "scores.json", "run.toml", "embryos/images.csv", "embryos/annotations.csv"],
 }
 MADE_AS_ONE = {"learn-dict", "pool", "train", "annotate", "extract", "import dictionary", "import features"}
 
 
-def test_every_command_that_writes_a_file_has_its_line():
-    writers = {
-        name.removeprefix("flyannot ")
-        for name, command in commands_below(group)
-        if any(isinstance(param, click.Option) and param.name == "out" for param in command.params)
-    }
-    assert writers == set(LINES)
+def test_every_command_that_reads_and_writes_has_its_line():
+    writers = set()
+    for name, command in commands_below(group):
+        written = [param for param in command.params if isinstance(param.type, OutPath)]
+        if any(isinstance(param.type, click.Path) and param not in written for param in command.params):
+            writers |= {f"{name} {param.opts[-1]}".removesuffix(" --output") for param in written}
+    assert {name.removeprefix("flyannot ") for name in writers} == {*LINES, *FOLDERS, *NAMED_BY_DIGEST}
 
 
 @pytest.mark.parametrize("command", LINES)
@@ -56,7 +73,7 @@ def test_no_output_is_one_of_the_inputs(flyannot, workplace, run, command):
     """Also by a link of either kind, and with --force; nor is one a pipe, which nobody fills."""
     for name in ("scores.json", "run.toml"):
         shutil.copy(run.folder / name, name)
-    forced = " --force" if command != "report" else ""
+    forced = " --force" if command not in ("report", "evaluate --json") else ""
     named = [word for word in LINES[command].split() if (workplace / word).is_file()]
     for name in [*named, *READ.get(command, ())]:
         before = (workplace / name).read_bytes()
@@ -69,6 +86,34 @@ def test_no_output_is_one_of_the_inputs(flyannot, workplace, run, command):
             assert (workplace / name).read_bytes() == before
     os.mkfifo("pipe.h5")
     faulty(flyannot(LINES[command] + forced, O="pipe.h5"), 2, "pipe.h5 is no ordinary file")
+
+
+@pytest.mark.parametrize("command", FOLDERS)
+def test_no_output_folder_takes_an_input_away(flyannot, workplace, rng, command):
+    for folder in ("mine", "bmp"):
+        (workplace / folder).mkdir()
+    shutil.copy("configs/demo.toml", "mine/run.toml")
+    np.savez("mine/patterns.npz", **made_up())
+    images, _ = tables_of(command.removeprefix("import "), rng)
+    Path("mine/images.csv").write_bytes(images)
+    shutil.copy("embryos/annotations.csv", "mine")  # wu2016 takes it from beside its file
+    for i in range(N_IMAGES):
+        (workplace / "bmp" / f"insitu{i}_s.bmp").touch()
+    before = {path: path.read_bytes() for path in workplace.glob("*/*.*") if path.is_file()}
+    faulty(flyannot(FOLDERS[command]), 2, "both input and output")
+    assert all(path.read_bytes() == was for path, was in before.items())
+
+
+@pytest.mark.parametrize(
+    ("command", "out"), [("curate", "anna.csv"), ("similar", "embryos/images/syn001_4-6_1.png")]
+)
+def test_an_input_is_known_by_another_spelling_even_if_its_folder_is_yet_to_be_made(
+    flyannot, workplace, command, out
+):
+    before = (workplace / out).read_bytes()
+    said = flyannot(LINES[command] + " --force", O=f"new/../{out}")
+    faulty(said, 2, f"new/../{out} is both input and output")
+    assert (workplace / out).read_bytes() == before
 
 
 @pytest.mark.parametrize("command", LINES)

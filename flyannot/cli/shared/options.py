@@ -1,6 +1,7 @@
 """Options of commands: those of the options classes, and the few that are of the command line alone."""
 
 import functools
+import os
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,14 @@ from flyannot.options import FilePath, Flag, Several, environment_names, kebab, 
 from flyannot.runtime.resources import require_address_space, usable_processors
 from flyannot.runtime.wording import pluralise, printable_text
 
-IN_FILE = click.Path(path_type=Path)
-OUT_FILE = click.Path(path_type=Path, dir_okay=False)
-OUT_FOLDER = click.Path(path_type=Path, file_okay=False)
+
+class OutPath(click.Path):
+    """A path that a command writes; all that it is given besides it reads."""
+
+
+IN_FILE, IN_FOLDER = click.Path(path_type=Path), click.Path(path_type=Path, file_okay=False)
+OUT_FILE = OutPath(path_type=Path, dir_okay=False)
+OUT_FOLDER = OutPath(path_type=Path, file_okay=False)
 COUNT = click.IntRange(min=1)
 _METAVAR_WIDTH = 30  # a longer list of names stands in the help
 
@@ -35,9 +41,17 @@ class Command(HelpPage, click.Command):
         return super().make_context(*args, **extra)
 
     def invoke(self, ctx):
+        from flyannot.runtime.atomic_file import keeping_inputs
+
         set_command_of_messages(ctx.command_path.removeprefix("flyannot "))
         require_address_space()
-        return super().invoke(ctx)
+        with keeping_inputs(self._inputs(ctx.params)):
+            return super().invoke(ctx)
+
+    def _inputs(self, values):
+        read = [values.get(param.name) for param in self.params if not isinstance(param.type, OutPath)]
+        paths = [path for value in read for path in (value if isinstance(value, tuple) else [value])]
+        return [path for path in paths if isinstance(path, (str, Path)) and os.path.exists(path)]
 
 
 class ModelFile(click.Path):
@@ -159,9 +173,7 @@ seed_option = click.option(
 
 
 over_data_set_option = click.option(
-    "--data-set",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The data set folder, over the file's.",
+    "--data-set", type=IN_FOLDER, help="The data set folder, over the file's."
 )
 settings_option = click.option(
     "--set", "settings", multiple=True, metavar="TABLE.OPTION=VALUE", help="Override one value (repeatable)."

@@ -83,7 +83,7 @@ def import_wu2016(sources, folder, options, *, force=False):
         raise InputError(f"no such file: {source}", fix="name the patterns.npz, or the archive of staNMF")
     read = _from_npz if source.suffix.lower() == ".npz" else _from_archive
     arrays, log, terms, table = read(source, options.genes)
-    with new_folder(folder, force=force) as staged:
+    with new_folder(folder, (source, *([table] if table else ())), force=force) as staged:
         (staged / "images").mkdir()
         pictures = render_patterns(arrays["patterns"], arrays["mask"])
         for image_id, picture in zip(arrays["image_id"], pictures):

@@ -135,6 +135,8 @@ def write_record(configuration):
 
     Raises
     ------
+    InputError
+        If the configuration was read from there, and is none that was left.
     WriteError
         If it cannot be written.
     """
@@ -146,8 +148,10 @@ def write_record(configuration):
     }
     chosen = {name: options for name, options in configuration.options.items() if name != RunOptions.table}
     record |= {name: _as_table(options, out) for name, options in chosen.items()}
-    text = tomli_w.dumps(record)
-    write_text(out / RECORD, f"{text}\n{_SEAL}{digest_of_json(text)}\n", keep_same=True)
+    text, path = tomli_w.dumps(record), out / RECORD
+    is_own = path.is_file() and _SEAL in read_text(path, fix="")
+    text += f"\n{_SEAL}{digest_of_json(text)}\n"
+    write_text(path, text, keep_same=True, is_own=is_own)
 
 
 def read_record(folder):

@@ -132,7 +132,7 @@ def _up(value, step):
     return step * math.ceil(value / step)
 
 
-def write_workflow(configuration, out, engine, inputs=(), *, n_jobs=None, force=False):
+def write_workflow(configuration, out, engine, *, n_jobs=None, force=False):
     """Write the workflow that does what `flyannot run` does, and the record of the run, which its jobs read.
 
     Parameters
@@ -140,7 +140,6 @@ def write_workflow(configuration, out, engine, inputs=(), *, n_jobs=None, force=
     configuration : flyannot.steps.runs.configuration.Configuration, checked
     out : Path of the workflow
     engine : one of ENGINES
-    inputs : paths of what the configuration was read from
     n_jobs : as `jobs_of_run` takes it
     force : whether a file that exists is replaced
 
@@ -159,7 +158,7 @@ def write_workflow(configuration, out, engine, inputs=(), *, n_jobs=None, force=
     with ExitStack() as held:
         for path, text in files.items():
             is_own = partial(holds_text, text=text)
-            held.enter_context(output_file(path, inputs, force=force, is_own=is_own))
+            held.enter_context(output_file(path, force=force, is_own=is_own))
         held.enter_context(locked_output(configuration.output / RECORD))
         write_record(configuration)
         for path, text in files.items():
