@@ -14,27 +14,18 @@ from tests.report.browser import open_browser, why_browser_is_absent
 
 HERE = Path(__file__).resolve().parent
 DEMO = HERE.parents[1] / "demo-output"
-_WIDTH, _HEIGHT = 1120, 510
+_WIDTH, _HEIGHT = 1280, 800
 
 
 def report_picture(out):
-    """The first entry whose gene has a term that curators and model agree on, its map open."""
+    """The first screen, on a gene that has a term that curators and model agree on, its map open."""
     with open_browser() as browser:
-        page = browser.new_page(viewport={"width": _WIDTH, "height": 1200})
+        page = browser.new_page(viewport={"width": _WIDTH, "height": _HEIGHT})
         page.goto((DEMO / "report.html").as_uri())
-        entry = page.locator("details.group").filter(has=page.locator(".badge.agreed")).first
-        if entry.get_attribute("open") is None:
-            entry.locator("summary").first.click()
-        entry.locator("button.map").first.click()
+        page.select_option("#groups-which", "agreed")
+        page.locator("#gene button.map").first.click()
         page.wait_for_timeout(500)
-        box, scrolled = entry.bounding_box(), page.evaluate("scrollY")
-        clip = {
-            "x": box["x"] - 8,
-            "y": box["y"] + scrolled - 8,
-            "width": box["width"] + 16,
-            "height": min(box["height"] + 16, _HEIGHT),
-        }
-        page.screenshot(path=out, clip=clip, full_page=True)
+        page.screenshot(path=out)
 
 
 def explanation_picture(out):

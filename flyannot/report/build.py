@@ -32,13 +32,8 @@ from flyannot.steps.options import ReportOptions
 from flyannot.steps.runs.configuration import RECORD
 
 _SYNTHETIC = (
-    "SYNTHETIC embryos: these images were drawn by a program, not photographed, and their terms are known. "
-    "Nothing here says anything about real genes."
-)
-_AVERAGES = (
-    ("auc", "Mean AUC", "over terms; 0.5 is guessing"),
-    ("sensitivity", "Mean sensitivity", "curated terms that are found"),
-    ("specificity", "Mean specificity", "other terms that are left out"),
+    "SYNTHETIC embryos: drawn by a program, not photographed. Their terms are known, and nothing here says "
+    "anything about real genes."
 )
 
 
@@ -143,13 +138,13 @@ def _page(run, ids, parts, wanted):
     banners += evidence_in_words(learned, scores.get("terms", ()))
     banners += pictures_in_words(run) if len(run.pictures.paths) < run.pictures.n_wanted else []
     return Page(
-        f"Run {run.folder.absolute().name}",
-        tiles=[*_counts(ranges, [groups for _, groups, _ in parts]), *(_averages(scores) if scores else ())],
+        run.folder.absolute().name,
+        facts=_facts(ranges, [groups for _, groups, _ in parts], scores),
         sections=[
-            ("groups", "Genes and their terms", _groups(run, ranges, predicted)),
+            ("groups", "Genes", _groups(run, ranges, predicted)),
             (PATTERNS, "Map of patterns", render("patterns.html") if ranges else ""),
-            ("scores", "How good the terms are", scores_section(run.scores, ids)),
-            ("dictionary", "The dictionary", dictionary_section(traces, sheets)),
+            ("scores", "Scores", scores_section(run.scores, ids)),
+            ("dictionary", "Dictionary", dictionary_section(traces, sheets)),
             ("origin", "How it was made", origin_section(run, failures, notes, ids.stage_links())),
         ],
         banners=banners + [sentence_on_scores(n) for n in scores.get("notes", ()) if n.startswith("warning")],
@@ -204,24 +199,17 @@ def _groups(run, ranges, predicted):
     )
 
 
-def _counts(ranges, shown):
-    if not ranges:
-        return
-    yield "Genes", f"{len({gene for groups in shown for gene in groups.gene_ids}):,}", ""
-    yield "Images", f"{sum(len(rows) for groups in shown for rows in groups.rows):,}", ""
-    names = Markup(", ").join(Markup('<span class="together">{}</span>').format(s) for s in ranges)
-    yield "Groups", f"{sum(map(len, shown)):,}", Markup("a gene in a stage range: {}").format(names)
-
-
-def _averages(scores):
-    overall = scores["summary"]["all"]
-    yield "Terms evaluated", f"{overall['n_terms']:,}", f"of {len(scores['terms'])} in use"
-    for metric, name, meaning in _AVERAGES:
-        value, interval = overall["macro"].get(metric), overall.get(f"{metric}_interval")
-        if value is not None and np.isfinite(value):
-            more = (
-                f"95 % interval {interval[0]:.3f} to {interval[1]:.3f}, bootstrap over genes"
-                if interval
-                else meaning
-            )
-            yield name, f"{value:.3f}", more
+def _facts(ranges, shown, scores):
+    """What was run and how well it did, in a line."""
+    facts = []
+    if ranges:
+        facts.append(pluralise(len({gene for groups in shown for gene in groups.gene_ids}), "gene"))
+        facts.append(pluralise(sum(len(rows) for groups in shown for rows in groups.rows), "image"))
+        names = Markup(", ").join(Markup('<span class="together">{}</span>').format(s) for s in ranges)
+        facts.append(Markup("stage {} {}").format("range" if len(ranges) == 1 else "ranges", names))
+    overall = scores["summary"]["all"] if scores else {"macro": {}}
+    auc, interval = overall["macro"].get("auc"), overall.get("auc_interval")
+    if auc is not None and np.isfinite(auc):
+        within = f" ({interval[0]:.2f} to {interval[1]:.2f})" if interval else ""
+        facts.append(f"mean AUC {auc:.2f}{within}")
+    return Markup(", ").join(facts)

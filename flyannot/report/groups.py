@@ -131,6 +131,7 @@ class GroupEntry:
     """All images of one gene in one stage range, its terms, the most probable first, and what looks alike.
 
     annotated : whether curators said of its terms; is_partly : of some only, and of others nothing is known
+    typical : the name of the image that is most like its pattern, or ""
     place : where it lies on the map of its stage range, two numbers from 0 to 1; None without a map
     unlike : where nothing is predicted, how far it is from those to look at before it (`Nearest.unlike`), 0
     if it is annotated; None where something is predicted
@@ -144,6 +145,7 @@ class GroupEntry:
     images: list = field(default_factory=list)
     terms: list = field(default_factory=list)
     nearest: list = field(default_factory=list)
+    typical: str = ""
     place: tuple | None = None
     is_partly: bool = False
     unlike: float | None = None
@@ -166,7 +168,7 @@ def group_entries(run, stage_ranges, queue):
             drawn = maps.maps_of(entry, {term: values[term] for term in shown})
             for term in entry.terms:
                 term.map = drawn.get(term.term)
-            entry.nearest = nearest.of_group(entry)
+            entry.nearest, entry.typical = nearest.of_group(entry), nearest.typical_image(entry)
             entry.place = places.get(entry.name)
             if entry.unlike is not None:
                 entry.unlike = unlike.get(entry.name, 0.0)

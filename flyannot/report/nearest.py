@@ -16,7 +16,7 @@ from flyannot.features.similarity import N_LEAST, collection_of, farthest_first,
 from flyannot.report.drawing import jpeg
 from flyannot.store.reading import read_image_columns
 
-N_SHOWN = 5
+N_SHOWN, N_ALIKE = 5, 20  # beside a gene, and those of which the page lists what lacks its terms
 SMALL_PX = (32, 80)  # height and width of a picture
 N_IN_ROW = 40
 _FINE = 9999  # places are whole numbers from 0 to this
@@ -27,12 +27,14 @@ _NO_PICTURE = 238  # grey
 class NearGroup:
     """A group that looks like another.
 
-    key : what the page calls it; shared, other : its curated terms that the other group has too, and those
-    that it has not; None where it is not annotated
+    key : what the page calls it; image : the name of its image that matched best
+    shared, other : its curated terms that the other group has too, and those that it has not; None where it
+    is not annotated
     """
 
     key: str
     gene: str
+    image: str
     similarity: float
     shared: list | None
     other: list | None
@@ -46,12 +48,13 @@ class Nearest:
         self._annotations, self._stage_range, self._numbers = run.annotations, stage_range, {}
         if stored is None:
             return
-        self._groups = groups_of(read_image_columns(stored, stage_range))
+        columns = read_image_columns(stored, stage_range)
+        self._groups, self._images = groups_of(columns), columns["image"]
         if len(self._groups) > 1:
             self._numbers = {name: g for g, name in enumerate(self._groups.name)}
             blocks = stored.blocks_of_images
             collection = collection_of(lambda: (rows for rows, _ in blocks(stage_range)), self._groups)
-            self._patterns = collection.groups
+            self._patterns, self._of_images = collection.groups, collection.images
 
     def of_group(self, entry):
         """A list of NearGroup, the most similar first; none that has less in common than any two embryos.
@@ -65,14 +68,25 @@ class Nearest:
         own = curated if entry.annotated else set(entry.with_status("predicted"))
         similarity = self._patterns @ self._patterns[g]
         near = []
-        for h in most_similar(similarity, N_SHOWN, without=[g]).tolist():
+        for h in most_similar(similarity, N_ALIKE, without=[g]).tolist():
             if similarity[h] > 0:
                 gene, name = self._groups.gene[h], self._groups.name[h]
                 terms = self._curated_terms(h)
                 shared, other = (None, None) if terms is None else (sorted(terms & own), sorted(terms - own))
                 key = f"{self._stage_range}.{name}"
-                near.append(NearGroup(key, gene or name, float(similarity[h]), shared, other))
+                image = self._most_like(h, self._patterns[g])
+                near.append(NearGroup(key, gene or name, image, float(similarity[h]), shared, other))
         return near
+
+    def typical_image(self, entry):
+        """The name of a group's image that is most like its pattern; "" without features."""
+        g = self._numbers.get(entry.name)
+        return "" if g is None else self._most_like(g, self._patterns[g])
+
+    def _most_like(self, g, pattern):
+        """The name of the image of a group, by its number, that is most like a pattern."""
+        rows = self._groups.rows[g]
+        return self._images[rows[int((self._of_images[rows] @ pattern).argmax())]]
 
     def _curated_terms(self, g):
         """Those of a group, by its number; None where it is not annotated."""
@@ -102,7 +116,7 @@ class PatternMaps:
         self._entries = {}
 
     def add(self, number, entry, jpeg_bytes):
-        """Take a group, by its number on the page, with the JPEG of its first picture, or None."""
+        """Take a group, by its number on the page, with the JPEG of its typical picture, or None."""
         if entry.place is not None:
             place = [round(_FINE * x) for x in entry.place]
             self._entries.setdefault(entry.stage_range, []).append((number, place, _small(jpeg_bytes)))

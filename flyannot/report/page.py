@@ -17,11 +17,12 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from flyannot import __version__
+from flyannot.classifiers.answers import UNDETERMINED
 from flyannot.dataset.table_warnings import bdgp_terms, bdgp_vocabulary
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.report.drawing import CELL_PX, picture_as_data_url
 from flyannot.report.groups import ABSENT, STATUSES
-from flyannot.report.nearest import PatternMaps
+from flyannot.report.nearest import N_SHOWN, PatternMaps
 from flyannot.report.queue import LISTS
 from flyannot.report.templates import raw, render
 from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
@@ -63,14 +64,14 @@ class Review:
 class Page:
     """What the page shows besides the groups.
 
-    tiles : list of (name, value, remark); sections : list of (id, heading, HTML), left out where empty, the
+    facts : what was run, in a line; sections : list of (id, heading, HTML), left out where empty, the
     one with the id "groups" without its list, that with the id PATTERNS where there is no map; banners :
     sentences that stand on top; sheets : JPEGs of the atoms' patches as URLs; ids : the ids of terms;
     review : what verdicts of curators are kept with
     """
 
     title: str
-    tiles: list = field(default_factory=list)
+    facts: str = ""
     sections: list = field(default_factory=list)
     banners: list = field(default_factory=list)
     sheets: list = field(default_factory=list)
@@ -104,7 +105,7 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
                 os.rename(staged, folder)
         if not chunks.maps:
             page = replace(page, sections=[part for part in page.sections if part[0] != PATTERNS])
-        write_text(path, _html(page, within, chunks.index_json(folder.name if folder else "", page.review)))
+        write_text(path, _html(page, within, chunks, folder.name if folder else ""))
     finally:
         shutil.rmtree(staged, ignore_errors=True)
     for beside in path.parent.glob(escape(prefix) + "[0-9a-f]" * 12):
@@ -136,7 +137,7 @@ def review_of(run):
     return Review(run.data_set_name, "".join(digests[:1]), {t: sorted(n) for t, n in vocabulary.items()})
 
 
-def _html(page, chunks, index):
+def _html(page, within, chunks, folder_name):
     return render(
         "page.html",
         page=page,
@@ -144,8 +145,9 @@ def _html(page, chunks, index):
         version=__version__,
         css=raw("page.css"),
         js=Markup("\n").join(raw(f"{name}.js") for name in _SCRIPTS.split()),
-        index=index,
-        chunks=chunks,
+        index=chunks.index_json(folder_name, page.review),
+        genes=chunks.in_words(),
+        chunks=within,
     )
 
 
@@ -157,18 +159,22 @@ class _Chunks:
         self.index, self.n_bytes = [], 0  # of all groups; of the details, if they lay in the page
         self.maps, self._patterns = {}, PatternMaps()  # of a stage range the number of a chunk
         self._terms, self._open, self._n_chunks, self._n_images = {}, [], 0, 0
+        self._numbers = {}  # of a group by its key
 
     def add(self, entry):
         """Take one GroupEntry."""
         jpegs = [self._jpeg_of(image.path) if image.path else None for image in entry.images]
         sources = [self._source(jpeg_bytes) if jpeg_bytes else "" for jpeg_bytes in jpegs]
-        self._patterns.add(len(self.index), entry, next(filter(None, jpegs), None))
+        typical = [j for image, j in zip(entry.images, jpegs) if image.name == entry.typical]
+        self._patterns.add(len(self.index), entry, next(filter(None, typical + jpegs), None))
+        self._numbers[f"{entry.stage_range}.{entry.name}"] = len(self.index)
         self.index.append(self._summary(entry))
         n_minor = sum(term.is_minor for term in entry.terms)
         self._open.append(
             render(
                 "group.html",
                 entry=entry,
+                n_shown=N_SHOWN,
                 images=list(zip(entry.images, sources)),
                 ids={term.term: self._ids.packed(entry.stage_range, term.term) for term in entry.terms},
                 link=f"#{urlencode({'open': f'{entry.stage_range}.{entry.name}'})}",
@@ -207,6 +213,7 @@ class _Chunks:
 
     def index_json(self, folder_name, review):
         """The index as text that may stand inside a script element."""
+        number = self._numbers
         index = {
             "stages": STAGE_RANGES,
             "terms": list(self._terms),
@@ -220,9 +227,16 @@ class _Chunks:
             "ids": {key: link[0] for key, link in self._ids.terms.items()},
             "stageIds": self._ids.stages,
             "review": asdict(review),
-            "groups": self.index,
+            "groups": [[*group, [number[k] for k in near if k in number]] for *group, near in self.index],
         }
         return Markup(report_json(index))
+
+    def in_words(self):
+        """(gene, stage range, terms) of every group: what a page without its script shows."""
+        names = list(self._terms)
+        for stage, gene, _, name, *_, terms, _, _, _ in self.index:
+            said = [f"{names[term]} ({STATUSES[k]})" for term, k, *_ in terms if STATUSES[k] != UNDETERMINED]
+            yield gene or name, STAGE_RANGES[stage], ", ".join(said)
 
     def _summary(self, entry):
         """What the list shows, finds and orders by; of a term what `_term` returns."""
@@ -239,6 +253,7 @@ class _Chunks:
             [self._term(term) for term in shown],
             [self._term(term) for term in asked],
             None if entry.unlike is None else round(entry.unlike, 4),
+            [near.key for near in entry.nearest],
         ]
 
     def _term(self, term):

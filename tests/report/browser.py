@@ -64,9 +64,18 @@ def until(page, expression):
         time.sleep(0.02)
 
 
+LINES = "#groups-list a"
+
+
 def genes(view):
-    """The genes of the groups that a page lists."""
-    return [title.split(",")[0] for title in view.locator("details.group h3").all_inner_texts()]
+    """The genes that a page lists."""
+    return view.locator(f"{LINES} .name > strong").all_text_contents()
+
+
+def open_gene(view, key):
+    """Choose a gene of the list, "4-6.eve", and wait until its details are shown."""
+    view.locator(f'{LINES}[data-key="{key}"]').click()
+    view.locator(f'#gene[data-key="{key}"] .inside').wait_for()
 
 
 def next_gene(view):

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from flyannot.report.groups import AGREED, MISSED, NEW, UNLEARNED, GroupEntry, ImageEntry
-from tests.report.browser import genes, shown, until
+from flyannot.report.page import Review
+from tests.report.browser import LINES, genes, open_gene, shown
 from tests.report.small_pages import entries, term, write_groups
 
 GROUPS = {
@@ -43,7 +44,7 @@ def many(tmp_path_factory):
 
 
 def line(view, gene):
-    return view.locator("details.group summary", has_text=f"{gene}, stage").inner_text().replace("\xa0", " ")
+    return " ".join(view.locator(f'{LINES}[data-key="4-6.{gene}"]').inner_text().split())
 
 
 def test_a_term_that_is_searched_and_what_is_shown_go_together(view):
@@ -51,7 +52,7 @@ def test_a_term_that_is_searched_and_what_is_shown_go_together(view):
     assert genes(view) == ["both", "low", "high"]
     view.select_option("#groups-which", "new")
     assert genes(view) == ["low", "high"], "not the gene whose pole cell is curated and whose midgut is new"
-    strong = view.locator("details.group strong").all_inner_texts()
+    strong = view.locator(f"{LINES} .terms strong").all_inner_texts()
     assert strong == ["pole cell\xa00.50", "pole cell\xa00.70"]
     view.fill("#groups-search", "low")
     assert genes(view) == ["low"]
@@ -79,7 +80,7 @@ def test_the_gene_of_that_very_name_comes_first(browser, tmp_path):
 
 
 def test_a_bar_has_a_tick_at_its_threshold_and_says_it(view):
-    row = view.locator("details.group[open] tr[data-status=agreed]").first
+    row = view.locator("#gene tr[data-status=agreed]").first
     assert "yes above 0.40" in row.inner_text() and "AUC\xa00.80 (0.70 to 0.90)" in row.inner_text()
     bar, tick = (row.locator(name).bounding_box() for name in (".bar", ".bar b"))
     middle = (tick["x"] + tick["width"] / 2 - bar["x"]) / bar["width"]
@@ -92,12 +93,11 @@ def test_the_line_of_a_group_names_its_terms_and_pictures_to_check(view):
     assert "check 1 picture" in line(view, "low") and "check" not in line(view, "both")
     view.select_option("#groups-which", "check")
     assert genes(view) == ["low"]
-    view.locator("details.group summary").click()
-    assert view.locator("details.group .warning").inner_text() == "check blank"
+    assert view.inner_text("#gene .warning") == "check blank"
 
 
 def test_a_gene_links_to_its_report_at_flybase_and_what_does_not_occur_is_not_offered(view):
-    link = view.locator("details.group[open] a.id")
+    link = view.locator("#gene a.id")
     assert link.get_attribute("href") == "https://flybase.org/reports/FBgn0000463"
     assert link.get_attribute("rel") == "noopener noreferrer" and link.get_attribute("target") == "_blank"
     offered = view.locator("#groups-which option").evaluate_all("all => all.map((one) => one.value)")
@@ -109,19 +109,14 @@ def test_reload_and_back_keep_what_was_chosen(browser, many):
     with shown(browser, many) as view:
         view.select_option("#groups-order", "gene")
         view.locator("#groups-search").press_sequentially("gene000")
-        view.click("#groups-next")
-        view.locator("details.group summary").nth(1).click()
-        until(view, "location.hash.includes('open')")
+        open_gene(view, "1-3.gene00012")
         kept = view.url, genes(view)
-        assert re.search("#search=gene000&order=gene&page=2&open=", view.url)
+        assert re.search("#search=gene000&order=gene&open=1-3.gene00012$", view.url)
         view.reload()
         assert (view.url, genes(view)) == kept and view.input_value("#groups-search") == "gene000"
-        assert view.locator("details.group[open] .embryo").count() == 1
+        assert view.inner_text("#gene h3").startswith("gene00012,")
         view.go_back()
-        assert view.locator("details.group[open]").count() == 0
-        assert view.inner_text("#groups-page") == "page 2 of 4"
-        view.go_back()
-        assert view.inner_text("#groups-page") == "page 1 of 4"
+        assert view.inner_text("#gene h3").startswith("gene00000,")
         view.go_back()
         assert view.input_value("#groups-search") == "", "the letters of a word are one step"
         assert view.input_value("#groups-order") == "gene"
@@ -132,15 +127,13 @@ def test_reload_and_back_keep_what_was_chosen(browser, many):
 def test_a_link_leads_to_its_gene(browser, many):
     with shown(browser, many) as view:
         view.fill("#groups-search", "gene00031")
-        view.locator("details.group summary").click()
-        href = view.locator("details.group .links a").first.get_attribute("href")
+        href = view.locator("#gene .links a").first.get_attribute("href")
         assert href.startswith("#open=") and href.endswith(".gene00031")
         view.goto(many.absolute().as_uri() + href)
         view.reload()
-        assert genes(view)[1] == "gene00031" and view.inner_text("#groups-page") == "page 4 of 4"
-        opened = view.locator("details.group[open]")
-        assert opened.count() == 1 and "gene00031" in opened.inner_text()
-        until(view, "document.querySelector('details.group[open]').getBoundingClientRect().top < 700")
+        assert len(genes(view)) == 36 and view.inner_text("#gene h3").startswith("gene00031,")
+        place = view.locator(f"{LINES}[aria-current=true]").bounding_box()
+        assert "gene00031" in view.inner_text(f"{LINES}[aria-current=true]") and 0 < place["y"] < 900
         view.goto(many.absolute().as_uri() + "#open=4-6.elsewhere")
         view.reload()
         assert view.inner_text("#groups-note") == "The gene of this link is not on this page."
@@ -163,7 +156,7 @@ def test_scores_and_curves_are_in_the_address_too_and_atoms_are_folded_away(brow
 def test_the_auc_is_seen_on_a_narrow_screen(browser, page, four):
     for path, place, auc in (
         (page, "#scores-table tbody tr:visible td.number", r"[01]\.\d\d\d"),
-        (four, "details.group[open] .support", r"(?s).*AUC"),
+        (four, "#gene .support", r"(?s).*AUC"),
     ):
         with shown(browser, path, viewport={"width": 400, "height": 900}) as view:
             cell = view.locator(place).first
@@ -183,10 +176,36 @@ def test_on_paper_colours_stay_tables_fit_and_what_is_left_out_is_said(browser, 
         assert view.evaluate("document.documentElement.scrollWidth") <= 700
         tables = view.locator("table:visible").evaluate_all(_RIGHTS)
         assert tables and max(tables) <= 700
+        assert view.locator("button.map:visible, #review:visible").count() == 0
         n = view.evaluate("JSON.parse(document.getElementById('index').textContent).groups.length")
-        assert f"Printed here: 10 of the {n} groups." in view.locator("#groups-printed:visible").inner_text()
-        assert view.locator("button.map:visible, #groups-next:visible").count() == 0
-        view.emulate_media(media="screen")
-        assert view.locator("#groups-printed:visible").count() == 0
-        view.select_option("#groups-many", "all")
-        assert view.locator("details.group").count() == n and view.text_content("#groups-printed") == ""
+        view.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert view.locator(f"{LINES}:visible").count() == n, "every gene"
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_search_and_the_first_gene_are_on_the_first_screen(browser, page, width):
+    with shown(browser, page, viewport={"width": width, "height": 800}) as view:
+        search, first, gene = (
+            view.locator(p).first.bounding_box() for p in ("#groups-search", LINES, "#gene")
+        )
+        assert search["y"] < first["y"] < (320 if width == 1280 else 560)
+        assert (gene["x"] > first["x"] + first["width"]) == (width == 1280) == (gene["y"] < 800)
+
+
+def test_a_time_course_marks_what_changes_of_terms_that_both_stage_ranges_use(browser, tmp_path):
+    early = [term("pole cell", AGREED, 0.9), term("gap", AGREED, 0.9), term("brain", NEW, 0.8)]
+    late = [term("midgut", NEW, 0.8), term("brain", AGREED, 0.8), term("gonad", AGREED, 0.9)]
+    groups = [GroupEntry(s, "en", "en", terms=terms) for s, terms in (("4-6", early), ("7-8", late))]
+    used = {"pole cell": [1, 2], "gap": [1], "brain": [1, 2], "midgut": [1, 2], "gonad": [2]}
+    write_groups(tmp_path / "course.html", groups, review=Review("", "", used))
+    with shown(browser, tmp_path / "course.html") as view:
+        view.click("button.course")
+        marked = [view.locator(f"#beside article {tag}").all_inner_texts() for tag in ("strong", "s")]
+        assert marked == [["midgut"], ["pole cell"]]
+
+
+def test_without_javascript_every_gene_and_its_terms_are_read(browser, four):
+    with shown(browser, four, java_script_enabled=False) as view:
+        rows = view.locator("noscript tr, #groups tbody tr").all_inner_texts()
+        assert [row.split("\t")[0] for row in rows if "\t4-6" in row] == list(GROUPS)
+        assert "pole cell (agreed), midgut (new)" in view.inner_text("#groups")

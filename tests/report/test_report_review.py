@@ -9,7 +9,7 @@ from flyannot.dataset.corrections import read_corrections
 from flyannot.errors import InputError
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry
 from flyannot.report.page import Review
-from tests.report.browser import downloaded, genes, next_gene, review_as, shown, violations
+from tests.report.browser import LINES, downloaded, genes, next_gene, open_gene, review_as, shown, violations
 from tests.report.small_pages import term, write_groups
 from tests.small_embryos import rows_of_csv
 
@@ -82,7 +82,7 @@ def test_a_verdict_is_given_changed_taken_back_and_undone(view):
     assert (verdict(view, "pole cell"), verdict(view, "midgut")) == ("accept", "reject")
     assert progress(view) == "2 of 12 terms reviewed"
     assert view.inner_text("#review-said") == "midgut rejected. 2 of 12 terms reviewed."
-    assert "2 of 3 reviewed" in view.locator("details.group summary").first.inner_text()
+    assert "2 of 3 reviewed" in view.locator(LINES).first.inner_text()
     press(view, "midgut", "unsure")
     assert verdict(view, "midgut") == "unsure"
     view.click("#undo")
@@ -120,7 +120,7 @@ def test_the_browser_keeps_the_verdicts_of_a_group_together_and_goes_past_what_i
     kept = "Object.keys(localStorage).filter((name) => name.startsWith('flyannot-verdict'))"
     press(view, "pole cell", "accept")
     press(view, "midgut", "reject")
-    view.locator("details.group summary").last.click()
+    open_gene(view, "7-8.Dl")
     press(view, "midgut", "accept", "7-8.Dl")
     assert len(view.evaluate(kept)) == 2
     day = '"2026-13-45"'
@@ -132,6 +132,7 @@ def test_the_browser_keeps_the_verdicts_of_a_group_together_and_goes_past_what_i
         assert "Damaged in this browser, and left out: 1 verdict." in view.inner_text("#review-said")
     view.evaluate("localStorage.setItem('flyannot-verdict embryos no list', '[]')")
     view.reload()
+    open_gene(view, "4-6.Dl")
     press(view, "pole cell", "accept")
     view.reload()
     assert verdict(view, "pole cell") == "accept"
@@ -188,7 +189,7 @@ def test_what_is_taken_in_replaces_what_is_older_and_says_what_it_cannot_take(vi
 
 
 def test_terms_that_were_not_predicted_are_added(view):
-    group = view.locator("details.group[open]")
+    group = view.locator("#gene")
     group.locator(".another").fill("Brain Primordium")
     group.locator("form.add button").click()
     assert verdict(view, "brain primordium") == "accept"
@@ -221,11 +222,11 @@ def bare(browser, tmp_path):
 
 def test_where_nothing_is_predicted_a_term_of_one_gene_is_asked_of_the_others(bare, tmp_path):
     assert genes(bare) == ["b", "c", "a"] and progress(bare) == "No term yet"
-    field = bare.locator("details.group[open] .another")
+    field = bare.locator("#gene .another")
     listed = bare.locator(f"#{field.get_attribute('list')} option")
     assert [one.get_attribute("value") for one in listed.all()] == ["pole cell", "midgut", "our own"]
-    bare.locator("h2").first.click()
     bare.keyboard.press("j")
+    bare.locator(".another:focus").wait_for()
     for text in ("pole cell", "gonad"):  # what others stage ranges have is no mistake, perhaps
         bare.keyboard.type(text)
         bare.keyboard.press("Enter")
@@ -236,7 +237,7 @@ def test_where_nothing_is_predicted_a_term_of_one_gene_is_asked_of_the_others(ba
     assert verdict(bare, "pole cell", "4-6.c") is None, "asked, not answered"
     for key in ("t", *"midgut", "Enter"):
         bare.keyboard.press(key)
-    bare.locator("details.group[open] .others").click()
+    bare.locator("#gene .others").click()
     said = {term: verdict(bare, term, "4-6.c") for term in ("pole cell", "gonad", "midgut")}
     assert said == {"pole cell": "reject", "gonad": "reject", "midgut": "accept"}
     rows = read_corrections([downloaded(bare, tmp_path / "c.csv")])
@@ -250,7 +251,7 @@ def test_where_nothing_is_predicted_a_term_of_one_gene_is_asked_of_the_others(ba
 
 
 def test_a_review_by_keyboard(view):
-    view.keyboard.press("j")
+    next_gene(view)
     row = "document.activeElement.closest('tr')?.dataset.term"
     assert view.evaluate(row) == "pole cell"
     for key in ("a", "r", "u"):
@@ -272,16 +273,17 @@ def test_a_review_by_keyboard(view):
     assert cell(view, "midgut").locator(".note").input_value() == "jar", "letters of a note are letters"
     assert view.evaluate(row) == "midgut"
     view.keyboard.press("j")
-    view.locator('details.group[data-key="4-6.en"]:focus-within').wait_for()
+    view.locator('#gene[data-key="4-6.en"]:focus-within').wait_for()
     view.keyboard.press("ArrowRight")
-    view.locator('details.group[data-key="4-6.hb"]:focus-within').wait_for()
+    view.locator('#gene[data-key="4-6.hb"]:focus-within').wait_for()
     view.keyboard.press("k")
-    view.locator('details.group[data-key="4-6.en"]:focus-within').wait_for()
+    view.locator('#gene[data-key="4-6.en"]:focus-within').wait_for()
     view.keyboard.press("?")
     assert view.locator("#keys").is_visible() and "accept the term" in view.inner_text("#keys")
     view.keyboard.press("a")
     view.keyboard.press("Escape")
     assert not view.locator("#keys").is_visible() and verdict(view, "pole cell", "4-6.en") is None
+    view.click(".menu summary")
     view.uncheck("#by-key")
     cell(view, "pole cell", "4-6.en").locator("button").first.focus()
     view.keyboard.press("r")
@@ -293,9 +295,9 @@ def test_what_is_not_reviewed_yet_is_found(view):
     press(view, "midgut", "accept")
     press(view, "=odd, term", "accept")
     view.select_option("#groups-which", "open")
-    assert view.inner_text("#groups-count") == "1 to 3 of 3"
+    assert view.inner_text("#groups-count") == "3 of 4 groups"
     view.select_option("#groups-which", "reviewed")
-    assert view.inner_text("#groups-count") == "1 to 1 of 1"
+    assert view.inner_text("#groups-count") == "1 of 4 groups"
     view.fill("#groups-search", "no such")
     assert view.inner_text("#groups-count") == "no gene fits"
 
@@ -355,7 +357,7 @@ def test_another_tab_follows(view):
 
 def test_a_picture_is_enlarged_and_its_map_faded(browser, page):
     with shown(browser, page) as view:
-        group = view.locator("details.group[open]").first
+        group = view.locator("#gene")
         group.locator("button.map").first.click()
         group.locator("button.enlarge").first.focus()
         view.keyboard.press("Enter")
@@ -374,7 +376,7 @@ def test_a_picture_is_enlarged_and_its_map_faded(browser, page):
 
 
 def test_groups_stand_side_by_side_and_a_gene_in_its_stages(view):
-    view.locator("details.group[open] button.course").click()
+    view.locator("#gene button.course").click()
     titles = view.locator("#beside h4").all_inner_texts()
     assert titles == ["Dl, stage range 4-6", "Dl, stage range 7-8"]
     tops = view.locator("#beside article").evaluate_all("all => all.map((one) => one.offsetTop)")
@@ -383,8 +385,8 @@ def test_groups_stand_side_by_side_and_a_gene_in_its_stages(view):
     view.reload()
     assert view.locator("#beside h4").all_inner_texts() == titles
     view.locator("#beside article button").last.click()
-    view.locator("details.group summary", has_text="en,").click()
-    view.locator('details.group[data-key="4-6.en"] button.beside').click()
+    open_gene(view, "4-6.en")
+    view.locator("#gene button.beside").click()
     assert view.locator("#beside h4").all_inner_texts() == ["Dl, stage range 4-6", "en, stage range 4-6"]
     view.click("#beside-none")
     assert not view.locator("#beside").is_visible()
@@ -404,14 +406,15 @@ def test_axe_finds_no_fault(browser, pages, page, scheme):
     """WCAG A and AA, and axe-core's best practices, on all that a curator opens."""
     with shown(browser, page, color_scheme=scheme) as view:
         view.locator("#dictionary details.fold summary").first.click()
-        view.locator("details.group[open] button.map").first.click()
+        view.locator("#gene button.map").first.click()
         assert violations(view) == []
     with shown(browser, pages, color_scheme=scheme) as view:
         press(view, "pole cell", "accept")
         press(view, "midgut", "reject")
-        view.locator("details.group[open] button.more").click()
-        view.locator("details.group[open] button.course").click()
+        view.locator("#gene button.more").click()
+        view.locator("#gene button.course").click()
         assert violations(view) == []
+        view.click(".menu summary")
         view.click("#show-keys")
         assert violations(view) == []
         view.keyboard.press("Escape")

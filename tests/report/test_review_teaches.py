@@ -7,7 +7,7 @@ from flyannot.classifiers.model import PER_TERM
 from flyannot.dataset.corrections import read_corrections
 from flyannot.store.model import read_classifier, read_terms
 from flyannot.store.reading import open_stored
-from tests.report.browser import downloaded, shown
+from tests.report.browser import LINES, downloaded, shown
 from tests.report.pages_read import index_of
 from tests.report.small_pages import write_record_with
 
@@ -28,10 +28,9 @@ def n_positive(model, stage_range):
 def row_with(view, status, number):
     """A row of a term with a status, in the group of that number among those that have one; opened."""
     view.select_option("#groups-which", status)
-    groups = view.locator("details.group")
-    group = groups.nth(min(number, groups.count() - 1))
-    group.evaluate("one => { one.open = true }")
-    return group.locator(f"tr[data-status={status}]").first
+    groups = view.locator(LINES)
+    groups.nth(min(number, groups.count() - 1)).click()
+    return view.locator(f"#gene tr[data-status={status}]").first
 
 
 def reviewed(browser, page, wanted, folder):
@@ -41,7 +40,6 @@ def reviewed(browser, page, wanted, folder):
     """
     with shown(browser, page) as view:
         view.fill("#curator", "anna")
-        view.select_option("#groups-many", "all")
         chosen = {}
         for number, (what, status) in enumerate(wanted.items()):
             row = row_with(view, status, number)

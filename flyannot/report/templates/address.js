@@ -7,10 +7,10 @@ let typedInto = ""; // letters that follow each other in one field are one entry
 function remember(field) {
   const chosenWords = new URLSearchParams();
   for (const control of controls) if (valueOf(control) !== atFirst.get(control)) chosenWords.set(control.dataset.word, valueOf(control));
-  if (page) chosenWords.set("page", page + 1);
   if (sorted) chosenWords.set("sort", sorted);
   if (curves) chosenWords.set("curves", curves);
-  for (const section of document.querySelectorAll("details.group[open]")) chosenWords.append("open", section.dataset.key);
+  if (alike >= 0) chosenWords.set("like", keyOf(index.groups[alike]));
+  if (listed.length && current !== listed[0].g) chosenWords.set("open", pane.dataset.key);
   for (const key of beside) chosenWords.append("beside", key);
   const isTyping = field !== undefined && byId(field).type === "search";
   const address = "#" + chosenWords;
@@ -28,15 +28,14 @@ function restore(isFirst) {
   if (scores) { sortScores(given.get("sort") || ""); filterScores(); }
   showCurves(given.get("curves") || "", false);
   if (!list) return;
+  const g = numberOfKey.get(given.get("open"));
+  alike = numberOfKey.get(given.get("like")) ?? -1;
   choose();
-  opened = new Set(given.getAll("open"));
+  drawList();
+  if (g !== undefined || listed.length) show(g ?? listed[0].g);
   beside = given.getAll("beside");
   showBeside();
-  if (!given.size && chosen.length) opened.add(keyOf(index.groups[chosen[0].g]));
-  const place = chosen.findIndex((one) => opened.has(keyOf(index.groups[one.g])));
-  showPage(given.has("page") ? (Number(given.get("page")) || 1) - 1 : Math.floor(Math.max(0, place) / perPage()));
-  byId("groups-note").textContent = given.has("open") && place < 0 ? "The gene of this link is not on this page." : "";
-  if (given.has("open") && !given.has("page")) list.querySelector("details[open]")?.scrollIntoView();
+  byId("groups-note").textContent = given.has("open") && g === undefined ? "The gene of this link is not on this page." : "";
   typedInto = "";
 }
 addEventListener("popstate", () => restore(false));

@@ -1,16 +1,22 @@
 // --- groups side by side: two genes, or one gene in all its stage ranges; and the list as a table ---
 let beside = []; // keys of the groups
 
-const numberOfKey = new Map(index.groups.map((group, g) => [keyOf(group), g]));
 const sameGene = (g) => index.groups.flatMap((group, i) => idOfGene(group) === idOfGene(index.groups[g]) ? [i] : []);
-const isYesOrCurated = (one) => one[CURATED] === 1 || ["agreed", "new", "predicted"].includes(index.statuses[one[STATUS]]);
 
-function column(g, others) {
+const isUsedIn = (term, stage) => { // most terms are of a few stage ranges: that they are not in others says nothing
+  const stages = index.review.vocabulary[index.terms[term]] || [];
+  return !stages.length || stages.includes(stage);
+};
+const termsOf = (g) => new Set(index.groups[g][TERMS].filter(isYesOrCurated).map((one) => one[TERM]));
+function column(g, others) { // in bold what those of the others that could have it have not
   const group = index.groups[g], key = keyOf(group), items = group[TERMS].filter(isYesOrCurated).map((one) => {
-    const status = index.statuses[one[STATUS]], name = index.terms[one[TERM]];
-    const number = one[PROBABILITY] === null ? "" : " " + one[PROBABILITY].toFixed(2), isOnly = !others.some((terms) => terms.has(one[TERM]));
+    const status = index.statuses[one[STATUS]], name = index.terms[one[TERM]], compared = others.filter((h) => isUsedIn(one[TERM], index.groups[h][STAGE]));
+    const number = one[PROBABILITY] === null ? "" : " " + one[PROBABILITY].toFixed(2), isOnly = compared.length && !compared.some((h) => termsOf(h).has(one[TERM]));
     return make("li", {}, make("span", { class: "badge " + status }, words[status] || status), " ", isOnly ? make("strong", {}, name) : name, number);
   });
+  if (isCourse()) for (const h of others) for (const term of termsOf(h)) { // of the stage range before
+    if (isUsedIn(term, group[STAGE]) && !termsOf(g).has(term)) items.push(make("li", {}, make("span", { class: "badge absent" }, "no more"), " ", make("s", {}, index.terms[term])));
+  }
   const images = make("div", { class: "images" });
   detailsOf(g).then((details) => {
     for (const picture of details.querySelectorAll(".embryo img")) images.append(make("div", { class: "embryo" }, picture.cloneNode()));
@@ -20,14 +26,16 @@ function column(g, others) {
   remove.addEventListener("click", () => { setBeside(beside.filter((other) => other !== key)); byId("beside-heading").focus(); });
   return make("article", { class: "column" }, make("h4", {}, name), images, items.length ? make("ul", {}, ...items) : make("p", { class: "quiet" }, "no term"), remove);
 }
+const isCourse = () => { // one gene in all its stage ranges
+  const genes = new Set(beside.map((key) => numberOfKey.get(key)).map((g) => g === undefined ? "" : idOfGene(index.groups[g])));
+  return beside.length > 1 && genes.size === 1;
+};
 function showBeside() {
   const numbers = beside.map((key) => numberOfKey.get(key)).filter((g) => g !== undefined);
-  const terms = numbers.map((g) => new Set(index.groups[g][TERMS].filter(isYesOrCurated).map((one) => one[TERM])));
+  byId("beside-how").textContent = isCourse() ? "In bold what begins, struck through what ends, of terms that both stage ranges use." : "In bold what only one of them has.";
   byId("beside").hidden = !numbers.length;
-  byId("beside-columns").replaceChildren(...numbers.map((g, i) => column(g, terms.filter((_, j) => j !== i))));
-  for (const button of list.querySelectorAll("button.beside")) {
-    button.setAttribute("aria-pressed", String(beside.includes(button.closest("details").dataset.key)));
-  }
+  byId("beside-columns").replaceChildren(...numbers.map((g, i) => column(g, isCourse() ? numbers.slice(Math.max(0, i - 1), i) : numbers.filter((other) => other !== g))));
+  pane.querySelector("button.beside")?.setAttribute("aria-pressed", beside.includes(pane.dataset.key));
 }
 function setBeside(keys) {
   beside = keys;
@@ -39,7 +47,7 @@ function startBeside(section) {
   const button = make("button", { type: "button", class: "beside", "aria-pressed": String(beside.includes(key)) }, "Side by side");
   button.addEventListener("click", () => {
     setBeside(beside.includes(key) ? beside.filter((other) => other !== key) : [...beside, key]);
-    say(counted(beside.length, "group is", "groups are") + " side by side, above the list.");
+    say(counted(beside.length, "group is", "groups are") + " side by side, above the gene.");
   });
   links.append(button);
   if (course.length < 2) return;
@@ -55,7 +63,7 @@ function startBeside(section) {
 // --- the list as a table, with the identifiers of FlyBase ---
 const LIST_COLUMNS = ["gene_symbol", "FBgn_ID", "stage_range", "FBdv_ID", "term", "FBbt_ID", "status", "probability", "verdict"];
 function listText() {
-  const rows = chosen.flatMap(({ g, terms, isPart }) => {
+  const rows = listed.flatMap(({ g, terms, isPart }) => {
     const group = index.groups[g], stage = index.stages[group[STAGE]];
     return (isPart ? terms : terms.filter(isYesOrCurated)).map((one) => {
       const term = index.terms[one[TERM]], kept = verdicts.get(keyOfTerm(group, term)), status = index.statuses[one[STATUS]];

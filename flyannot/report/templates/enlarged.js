@@ -23,7 +23,7 @@ function startEnlarging(section) {
   }
 }
 if (list) {
-  list.addEventListener("click", (event) => {
+  pane.addEventListener("click", (event) => {
     const embryo = event.target.closest(".embryo:has(img)");
     if (!embryo) return;
     around = Array.from(embryo.closest(".inside").querySelectorAll(".embryo:has(img)"));

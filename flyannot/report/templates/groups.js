@@ -1,14 +1,16 @@
-// --- the groups: found, ordered, and shown some at a time ---
+// --- the groups: found and ordered on the left, one of them shown on the right ---
 const index = JSON.parse(byId("index").textContent);
-const [STAGE, GENE, FBGN, NAME, IMAGES, ANNOTATED, CHECK, TERMS, ANSWERED_NO, UNLIKE] = Array(10).keys(); // of a group
+const [STAGE, GENE, FBGN, NAME, IMAGES, ANNOTATED, CHECK, TERMS, ANSWERED_NO, UNLIKE, ALIKE] = Array(11).keys(); // of a group
 const [TERM, STATUS, PROBABILITY, MARGIN, CURATED, LIST, WORTH] = Array(7).keys(); // of one of its terms
 const NAMED = 3; // terms of each status that the line of a group names
 const numberOf = Object.fromEntries(index.statuses.map((name, number) => [name, number]));
 const words = { unlearned: "not learned" };
-const list = byId("groups-list");
+const IN_LINE = ["new", "predicted", "missed", "agreed", "unlearned", "undetermined"]; // what is new comes first
+const list = byId("groups-list"), pane = byId("gene");
 const chunks = new Map();
-let chosen = [], page = 0; // groups as { g, terms, isExact }, terms being those that were looked for
-let opened = new Set(); // keys of the groups that are open
+let listed = [], nDrawn = 0; // groups as { g, terms, rank, isPart }, terms being those that were looked for; how many have a line
+let current = -1, filling = Promise.resolve(); // the group on the right; until its details are there
+let alike = -1; // the group whose look-alikes are listed
 
 window.flyannotChunk = (number, html) => {
   const template = make("template", {});
@@ -37,157 +39,199 @@ function detailsOf(g) {
 }
 
 // --- which groups ---
+const symbolOf = (group) => group[GENE] || group[NAME];
 const keyOf = (group) => index.stages[group[STAGE]] + "." + group[NAME];
+const numberOfKey = new Map(index.groups.map((group, g) => [keyOf(group), g]));
 const numberWith = (group, status) => group[TERMS].filter((one) => one[STATUS] === numberOf[status]).length;
+const isYesOrCurated = (one) => one[CURATED] === 1 || ["agreed", "new", "predicted"].includes(index.statuses[one[STATUS]]);
 const namesOf = index.groups.map((group) => [group[GENE], group[FBGN], group[NAME]].map((name) => name.toLowerCase()));
 const termNames = index.terms.map((term) => term.toLowerCase());
-const OF_GROUP = {
-  full: (group) => numberWith(group, "agreed") && !numberWith(group, "new") && !numberWith(group, "missed"),
-  unannotated: (group) => !group[ANNOTATED],
-  check: (group) => group[CHECK],
+const isReviewed = (group, one) => verdicts.has(keyOfTerm(group, index.terms[one[TERM]]));
+function lacked(group) { // terms of the gene whose look-alikes are listed that the curators of this one left out
+  const to = index.groups[alike], own = to && to[ANNOTATED] ? (one) => one[CURATED] === 1 : ofStatus("predicted").bind(null, to);
+  if (!to || !group[ANNOTATED] || !to[ALIKE].includes(numberOfKey.get(keyOf(group)))) return [];
+  const has = new Set(group[TERMS].filter((one) => one[CURATED] === 1).map((one) => one[TERM]));
+  return to[TERMS].filter((one) => own(one) && !has.has(one[TERM])).map((one) => index.terms[one[TERM]]);
+}
+const ofStatus = (status) => (group, one) => one[STATUS] === numberOf[status];
+const FILTERS = { // what it says, and which terms it leaves, or which genes; one that fits no gene is not offered
+  all: { says: "all genes" },
+  new: { says: "new terms", term: ofStatus("new") },
+  predicted: { says: "predicted terms", term: ofStatus("predicted") },
+  missed: { says: "missed terms", term: ofStatus("missed") },
+  agreed: { says: "agreed terms", term: ofStatus("agreed") },
+  unlearned: { says: "terms not learned", term: ofStatus("unlearned") },
+  undetermined: { says: "undetermined terms", term: ofStatus("undetermined") },
+  doubted: { says: "curated terms to check", term: (group, one) => isOnList(one, "check") && !isReviewed(group, one), isOffered: () => index.groups.some((group) => onList(group, "check").length) },
+  full: { says: "genes in full agreement", gene: (group) => numberWith(group, "agreed") && !numberWith(group, "new") && !numberWith(group, "missed") },
+  unannotated: { says: "genes without curated terms", gene: (group) => !group[ANNOTATED] },
+  check: { says: "pictures to check", gene: (group) => group[CHECK] },
+  alike: { says: "look alike, but lack its terms", gene: (group) => lacked(group).length, isOffered: () => index.groups.some((group) => group[ALIKE].length) },
+  open: { says: "terms you have not reviewed", term: (group, one) => one[STATUS] >= 0 && isForReview(one) && !isReviewed(group, one), isOffered: () => true },
+  reviewed: { says: "genes you have begun", gene: (group) => keysOfGroup(group).some((key) => verdicts.has(key)), isOffered: () => true },
 };
-function termsFound(g, text, which) { // the terms that fit both the search and the filter; null if the group does not
-  const group = index.groups[g];
+const isOffered = ({ term, gene }) => index.groups.some((group) => gene ? gene(group) : !term || [...group[TERMS], ...group[ANSWERED_NO]].some((one) => term(group, one)));
+
+// A symbol that is what was typed comes first, then those that begin so, then those that have it within; then terms of
+// which a word begins so: "dl" is no part of "rapidly", unless nothing else is found.
+const WITHIN = 2, BY_TERM = 3;
+const rankOf = ([gene, fbgn, name], text) => [gene, fbgn, name].includes(text) ? 0 : [gene, fbgn, name].some((one) => one.startsWith(text)) ? 1 :
+  gene.includes(text) || name.includes(text) ? WITHIN : BY_TERM;
+const wordsOf = termNames.map((name) => " " + name.replace(/[^\p{L}\p{N}]+/gu, " "));
+function termsNamed(text) { // the numbers of the terms that a text finds
+  const all = Array.from(termNames.keys()), begun = all.filter((t) => termNames[t].startsWith(text) || wordsOf[t].includes(" " + text));
+  return new Set(begun.length ? begun : all.filter((t) => termNames[t].includes(text)));
+}
+function termsFound(group, rank, named, which) { // the terms that fit both the search and the filter; null if the group does not
+  const { term, gene } = FILTERS[which], isByTerm = rank === BY_TERM;
   let terms = group[TERMS];
   if (isBare(group)) {
-    const keys = keysOfGroup(group), done = keys.filter((key) => verdicts.has(key)).length;
-    if (which === "open") return done && done === keys.length ? null : terms;
-    if (namesOf[g].every((name) => !name.includes(text)) && acceptedOf(group).some((term) => term.toLowerCase().includes(text))) return terms;
+    const keys = keysOfGroup(group);
+    if (which === "open") return keys.length && keys.every((key) => verdicts.has(key)) ? null : terms;
+    if (isByTerm && acceptedOf(group).some((name) => name.toLowerCase().includes(textSought()))) return terms;
   }
-  if (text && !namesOf[g].some((name) => name.includes(text))) {
-    terms = terms.filter((one) => termNames[one[TERM]].includes(text));
-    if (!terms.length) return null;
-  }
-  if (which === "open") {
-    terms = terms.filter((one) => isForReview(one) && !verdicts.has(keyOfTerm(group, index.terms[one[TERM]])));
-    if (!terms.length) return null;
-  }
-  if (which === "doubted") {
-    terms = toCheck(group).filter((one) => terms === group[TERMS] || termNames[one[TERM]].includes(text));
-    if (!terms.length) return null;
-  }
-  if (which in numberOf) {
-    terms = terms.filter((one) => one[STATUS] === numberOf[which]);
-    if (!terms.length) return null;
-  }
-  if (which === "reviewed" && !keysOfGroup(group).some((key) => verdicts.has(key))) return null;
-  return which in OF_GROUP && !OF_GROUP[which](group) ? null : terms;
+  if (gene && !gene(group)) return null;
+  if (term) terms = [...terms, ...group[ANSWERED_NO]].filter((one) => term(group, one));
+  if (isByTerm) terms = terms.filter((one) => named.has(one[TERM]));
+  return (term || isByTerm) && !terms.length ? null : terms;
 }
 const largest = (terms, column) => Math.max(-1, ...terms.map((one) => one[column]).filter((value) => value !== null));
 const least = (terms, column) => Math.min(2, ...terms.map((one) => one[column]).filter((value) => value !== null));
 const ORDERS = { // a group comes before another by the smaller number, or text
-  gene: ({ g }) => index.groups[g][GENE] || index.groups[g][NAME],
+  gene: ({ g }) => symbolOf(index.groups[g]),
   probable: ({ terms }) => -largest(terms, PROBABILITY),
   unsure: ({ terms }) => least(terms, MARGIN),
   new: ({ g }) => -numberWith(index.groups[g], "new"),
   missed: ({ g }) => -numberWith(index.groups[g], "missed"),
   agreed: ({ g }) => -numberWith(index.groups[g], "agreed"),
   look: ({ g, terms }) => -(byId("groups-which").value === "doubted" ? worthOf(terms) : worthOfLook(index.groups[g])),
+  alike: ({ g }) => index.groups[alike][ALIKE].indexOf(g),
 };
+const textSought = () => byId("groups-search").value.trim().toLowerCase();
 function choose() {
-  const text = byId("groups-search").value.trim().toLowerCase();
-  const stage = byId("groups-stage").value, which = byId("groups-which").value, order = ORDERS[byId("groups-order").value];
-  chosen = [];
+  const text = textSought(), named = termsNamed(text), stage = byId("groups-stage").value, which = byId("groups-which").value;
+  const order = ORDERS[which === "alike" ? which : byId("groups-order").value];
+  listed = [];
   index.groups.forEach((group, g) => {
-    const terms = stage === "" || group[STAGE] === Number(stage) ? termsFound(g, text, which) : null;
-    if (terms) chosen.push({ g, terms, isExact: text !== "" && namesOf[g].includes(text), isPart: terms.length < group[TERMS].length });
+    if (stage !== "" && group[STAGE] !== Number(stage)) return;
+    const rank = text ? rankOf(namesOf[g], text) : 0, terms = termsFound(group, rank, named, which);
+    if (terms) listed.push({ g, terms, rank, isPart: terms !== group[TERMS], place: 0 });
   });
-  if (order) {
-    const places = new Map(chosen.map((one) => [one, order(one)]));
-    chosen.sort((a, b) => { const [x, y] = [places.get(a), places.get(b)]; return x < y ? -1 : x > y ? 1 : a.g - b.g; });
-  }
-  chosen.sort((a, b) => b.isExact - a.isExact); // the gene of that very name first
+  if (order) for (const one of listed) one.place = order(one);
+  listed.sort((a, b) => a.rank - b.rank || (a.place < b.place ? -1 : a.place > b.place ? 1 : a.g - b.g));
 }
-function perPage() { return Number(byId("groups-many").value) || Math.max(1, chosen.length); }
-function showPage(to) {
-  const pages = Math.max(1, Math.ceil(chosen.length / perPage()));
-  page = Math.min(Math.max(0, to), pages - 1);
-  const first = page * perPage(), mine = chosen.slice(first, first + perPage());
-  list.classList.toggle("long", perPage() > LONG);
-  list.replaceChildren(...mine.map(summaryOf));
-  const many = chosen.length.toLocaleString("en"), places = (first + 1) + " to " + (first + mine.length) + " of " + many;
-  byId("groups-count").textContent = mine.length ? places : "no gene fits";
-  byId("groups-page").textContent = "page " + (page + 1) + " of " + pages;
-  byId("groups-printed").textContent = mine.length === index.groups.length ? "" : "Printed here: " + mine.length + " of the " +
-    index.groups.length.toLocaleString("en") + " groups. To print all, choose all beside \u201cGroups on a page\u201d, and no filter.";
-  byId("groups-previous").disabled = page === 0;
-  byId("groups-next").disabled = page >= pages - 1;
+function drawList() {
+  nDrawn = 0;
+  list.replaceChildren();
+  drawMore();
+  list.scrollTop = 0;
+  byId("groups-count").textContent = !listed.length ? "no gene fits" : listed.length === index.groups.length ? counted(listed.length, ...unit) :
+    listed.length.toLocaleString("en") + " of " + counted(index.groups.length, ...unit);
 }
-function turnTo(to) {
-  showPage(to);
-  remember();
-  byId("groups-count").focus({ preventScroll: true });
-  byId("groups-count").scrollIntoView();
+function drawMore(to = nDrawn + AT_ONCE) {
+  const more = listed.slice(nDrawn, to).map(lineOf);
+  nDrawn += more.length;
+  list.append(...more);
+  if (more.length && nDrawn < listed.length) coming.observe(more[more.length - 1]);
+}
+function listAgain(isBegun) { // begun at the first; else the gene on the right stays where it still fits
+  choose();
+  drawList();
+  if (listed.length && (isBegun || !listed.some((one) => one.g === current) || (textSought() && listed[0].rank === 0))) show(listed[0].g);
 }
 
-// --- one group: a line, and its details when it is opened ---
-function title(group) {
-  const stage = make("span", { class: "together" }, "stage range " + index.stages[group[STAGE]]);
-  return make("h3", {}, (group[GENE] || group[NAME]) + ", ", stage);
+// --- a line of the list ---
+const hasStages = index.groups.some((group) => group[STAGE] !== index.groups[0][STAGE]), unit = hasStages ? ["group"] : ["gene"];
+const AT_ONCE = 50; // lines; more when the last comes near
+const coming = new IntersectionObserver((seen) => {
+  for (const { isIntersecting, target } of seen) if (isIntersecting) {
+    coming.unobserve(target);
+    if (target.matches(".thumb")) target.dispatchEvent(new Event("wanted")); else drawMore();
+  }
+}, { root: list, rootMargin: "400px" });
+const linkOf = (g) => "#" + new URLSearchParams({ open: keyOf(index.groups[g]) });
+const ofStage = (group, before) => make("span", { class: "together quiet stage" }, before + index.stages[group[STAGE]]);
+function showPicture(image, details) { // the most typical one
+  const found = details.querySelector(".typical img") || details.querySelector(".images img");
+  if (found) image.src = found.getAttribute("src"); else image.remove();
 }
 function termsInLine({ g, terms, isPart }) {
   const found = new Set(isPart ? terms : []), line = make("span", { class: "terms" });
-  index.statuses.forEach((status, number) => {
-    const mine = index.groups[g][TERMS].filter((one) => one[STATUS] === number);
-    if (!mine.length) return;
+  const lacks = byId("groups-which").value === "alike" ? lacked(index.groups[g]) : [];
+  if (lacks.length) line.append(make("span", {}, make("span", { class: "badge missed" }, "lacks"), " " + lacks.join(", ")), " ");
+  for (const status of IN_LINE) {
+    const mine = index.groups[g][TERMS].filter((one) => one[STATUS] === numberOf[status]);
+    if (!mine.length) continue;
     mine.sort((a, b) => found.has(b) - found.has(a));
     const named = status === "undetermined" ? mine.filter((one) => one[CURATED] || found.has(one)) : mine; // the others say nothing
+    if (!named.length) continue;
     const names = named.slice(0, NAMED).flatMap((one, i) => {
       const name = index.terms[one[TERM]], number = one[PROBABILITY] === null ? "" : "\u00a0" + one[PROBABILITY].toFixed(2);
       return [i ? ", " : " ", found.has(one) ? make("strong", {}, name + number) : name + number];
     });
     const more = named.length > NAMED ? " and " + (named.length - NAMED) + " more" : "";
     line.append(make("span", {}, make("span", { class: "badge " + status }, mine.length + " " + (words[status] || status)), ...names, more), " ");
-  });
+  }
   if (!line.children.length && !isBare(index.groups[g])) line.append(make("span", { class: "quiet" }, "no term predicted"));
   return line;
 }
-const LONG = 50; // in a longer list a picture is fetched when it comes near
-const want = (thumb) => { coming.unobserve(thumb); thumb.dispatchEvent(new Event("wanted")); };
-const coming = new IntersectionObserver((seen) => { for (const one of seen) if (one.isIntersecting) want(one.target); }, { rootMargin: "800px" });
-function summaryOf(one) {
-  const g = one.g, group = index.groups[g], key = keyOf(group);
-  const thumb = make("img", { class: "thumb", alt: "", width: 110, height: 44, loading: "lazy" });
-  const facts = counted(group[IMAGES], "image") + (group[ANNOTATED] || isBare(group) ? "" : ", not annotated");
+function lineOf(one) {
+  const g = one.g, group = index.groups[g], isCurrent = g === current;
+  const thumb = make("img", { class: "thumb", alt: "", width: 96, height: 38 });
   const check = group[CHECK] ? make("span", { class: "badge check" }, "check " + counted(group[CHECK], "picture")) : null;
-  const section = make("details", { class: "group", "data-key": key, "data-number": g, open: opened.has(key) },
-    make("summary", {}, thumb, make("span", { class: "what" },
-      make("span", { class: "name" }, title(group), make("span", { class: "quiet" }, facts), check, make("span", { class: "count" })),
-      termsInLine(one))));
-  showCount(section);
-  section.addEventListener("toggle", () => {
-    if (section.open) filled(section);
-    if (section.open === opened.has(key)) return;
-    if (section.open) opened.add(key); else opened.delete(key);
-    remember();
-  });
-  thumb.addEventListener("wanted", () => detailsOf(g).then((details) => {
-    const found = details.querySelector("img");
-    if (found) thumb.src = found.getAttribute("src"); else thumb.remove();
-  }).catch(() => thumb.remove()), { once: true });
-  if (perPage() > LONG) coming.observe(thumb); else want(thumb);
-  return section;
+  const line = make("li", {}, make("a", { href: linkOf(g), "data-number": g, "data-key": keyOf(group), "aria-current": String(isCurrent), tabindex: isCurrent ? 0 : -1 },
+    thumb, make("span", { class: "what" }, make("span", { class: "name" }, make("strong", {}, symbolOf(group)), hasStages ? ofStage(group, "") : null, check, make("span", { class: "count" })), termsInLine(one))));
+  showCount(line.firstChild);
+  thumb.addEventListener("wanted", () => detailsOf(g).then((details) => showPicture(thumb, details)).catch(() => thumb.remove()), { once: true });
+  coming.observe(thumb);
+  return line;
 }
 
-const fillings = new WeakMap();
-function filled(section) { // a promise of its details
-  if (!fillings.has(section)) {
-    fillings.set(section, detailsOf(Number(section.dataset.number)).then((details) => {
-      section.append(details.cloneNode(true));
-      startReview(section);
-      startEnlarging(section);
-      startBeside(section);
-      startOnMap(section);
-    }).catch((error) => section.append(make("p", { class: "banner" }, "Cannot be shown: " + error.message + "."))));
+// --- the gene that is chosen ---
+function show(g) {
+  if (g === current) return;
+  current = g;
+  const group = index.groups[g], at = listed.findIndex((one) => one.g === g);
+  if (at >= nDrawn) drawMore(at + AT_ONCE);
+  for (const line of list.querySelectorAll("a")) {
+    const isCurrent = Number(line.dataset.number) === g;
+    line.tabIndex = isCurrent ? 0 : -1;
+    line.setAttribute("aria-current", isCurrent);
+    if (isCurrent) bringIntoList(line);
   }
-  return fillings.get(section);
+  Object.assign(pane.dataset, { number: g, key: keyOf(group) });
+  const facts = counted(group[IMAGES], "image") + (group[ANNOTATED] || isBare(group) ? "" : ", no curated terms");
+  const steps = [["Previous gene", -1], ["Next gene", 1]].map(([name, step]) => {
+    const button = make("button", { type: "button", disabled: !listed[at + step] }, name);
+    button.addEventListener("click", () => pick(listed[at + step].g));
+    return button;
+  });
+  pane.replaceChildren(make("header", {}, make("h3", { id: "gene-heading", tabindex: -1 }, symbolOf(group), ofStage(group, ", stage range ")), make("span", { class: "quiet" }, facts),
+    make("span", { class: "count" }), make("span", { class: "steps" }, ...steps)));
+  showCount(pane);
+  filling = detailsOf(g).then((details) => {
+    if (g !== current) return;
+    pane.append(details.cloneNode(true));
+    for (const start of [startReview, startEnlarging, startBeside, startOnMap, startNearest]) start(pane);
+  }).catch((error) => pane.append(make("p", { class: "banner" }, "Cannot be shown: " + error.message + ".")));
+  drawSoon(true);
+}
+function bringIntoList(line) { // the page itself stays where it is
+  const box = line.getBoundingClientRect(), around = list.getBoundingClientRect();
+  if (box.top < around.top) list.scrollTop += box.top - around.top; else if (box.bottom > around.bottom) list.scrollTop += box.bottom - around.bottom;
+}
+function pick(g) { // as somebody wants to see it
+  show(g);
+  remember();
+  const { top } = pane.getBoundingClientRect();
+  if (top < 0 || top > innerHeight / 2) pane.scrollIntoView();
 }
 
 // --- on paper nothing unfolds ---
-const folded = () => document.querySelectorAll("details.reading:not([open])");
 addEventListener("beforeprint", () => {
-  list?.querySelectorAll("summary .thumb:not([src])").forEach(want);
-  for (const one of folded()) { one.open = true; one.dataset.printed = ""; }
+  drawMore(listed.length);
+  list.querySelectorAll(".thumb:not([src])").forEach((thumb) => thumb.dispatchEvent(new Event("wanted")));
+  for (const one of document.querySelectorAll("details.reading:not([open])")) { one.open = true; one.dataset.printed = ""; }
 });
 addEventListener("afterprint", () => {
   for (const one of document.querySelectorAll("details[data-printed]")) { one.open = false; delete one.dataset.printed; }
@@ -195,20 +239,32 @@ addEventListener("afterprint", () => {
 
 if (list) {
   const used = new Set(index.groups.flatMap((group) => group[TERMS].map((one) => index.statuses[one[STATUS]])));
-  for (const [name, fits] of Object.entries({ ...OF_GROUP, look: hasLooks, doubted: hasDoubts })) if (index.groups.some(fits)) used.add(name);
+  for (const [name, filter] of Object.entries(FILTERS)) if ((filter.isOffered || isOffered)(filter)) {
+    used.add(name);
+    byId("groups-which").append(make("option", { value: name }, filter.says));
+  }
+  if (index.groups.some(hasLooks)) used.add("look");
   for (const part of document.querySelectorAll("#groups [data-used]")) if (!used.has(part.dataset.used)) part.remove();
   byId("groups-terms").append(...index.terms.map((term) => make("option", { value: term })));
-  list.addEventListener("click", (event) => {
+  pane.addEventListener("click", (event) => {
     const button = event.target.closest("button.map, button.more");
     if (button && button.matches(".map")) toggleMap(button);
     if (button && button.matches(".more")) {
-      for (const row of button.closest(".inside").querySelectorAll("tr[hidden]")) row.hidden = false;
+      for (const row of pane.querySelectorAll("tr[hidden]")) row.hidden = false;
       button.parentElement.remove();
     }
   });
-  for (const id of ["groups-search", "groups-stage", "groups-which", "groups-order", "groups-many"]) {
-    byId(id).addEventListener("input", () => { choose(); showPage(0); remember(id); });
+  document.addEventListener("click", (event) => { // what is looked for and how it is ordered stays
+    const link = event.target.closest("a[href^='#open=']"), g = link && numberOfKey.get(new URLSearchParams(link.hash.slice(1)).get("open"));
+    if (g === undefined || !link || link.closest(".links") || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    pick(g);
+  });
+  for (const id of ["groups-search", "groups-stage", "groups-which", "groups-order"]) {
+    byId(id).addEventListener("input", () => {
+      if (id === "groups-which") alike = byId(id).value === "alike" ? current : -1;
+      listAgain(id === "groups-which" || id === "groups-order");
+      remember(id);
+    });
   }
-  byId("groups-previous").addEventListener("click", () => turnTo(page - 1));
-  byId("groups-next").addEventListener("click", () => turnTo(page + 1));
 }

@@ -1,17 +1,18 @@
-// --- what looks alike: the pictures of other groups, taken from where these lie ---
-if (list) {
-  const numberOfKey = new Map(index.groups.map((group, g) => [keyOf(group), g]));
-  const fill = (place) => {
+// --- what looks alike: the image of another gene that matched, taken from where it lies ---
+function startNearest(section) {
+  for (const place of section.querySelectorAll(".thumb[data-near]")) {
     const g = numberOfKey.get(place.dataset.near);
-    if (g === undefined) return;
-    detailsOf(g).then((details) => {
-      const found = details.querySelector(".images img");
-      if (found) place.replaceWith(make("img", { class: "thumb", alt: "", width: 110, height: 44, src: found.getAttribute("src") }));
+    if (g !== undefined) detailsOf(g).then((details) => {
+      const matched = Array.from(details.querySelectorAll("figure")).find((one) => one.dataset.image === place.dataset.image);
+      place.replaceWith(make("img", { class: "thumb", alt: "", width: 110, height: 44, src: matched.querySelector("img").getAttribute("src") }));
     }).catch(() => {});
-  };
-  new MutationObserver((changes) => {
-    for (const change of changes) for (const node of change.addedNodes) {
-      if (node.querySelectorAll) node.querySelectorAll(".thumb[data-near]").forEach(fill);
-    }
-  }).observe(list, { childList: true, subtree: true });
+  }
+  const all = section.querySelector(".nearest button");
+  all?.addEventListener("click", () => {
+    byId("groups-which").value = "alike";
+    alike = current;
+    listAgain(false);
+    remember();
+    byId("groups-count").focus({ preventScroll: true });
+  });
 }

@@ -22,7 +22,7 @@ function isSeen([x, y]) {
 }
 function picture() { // which groups have room, those with the term first
   const width = SMALL.width + SMALL.gap, height = SMALL.height + SMALL.gap, taken = new Map();
-  const order = atlas.groups.map((_, i) => i).sort((a, b) => (b === standing) - (a === standing) || Boolean(statusAt(b)) - Boolean(statusAt(a)) || a - b);
+  const order = atlas.groups.map((_, i) => i).sort((a, b) => (b === standing) - (a === standing) || isRinged(b) - isRinged(a) || Boolean(statusAt(b)) - Boolean(statusAt(a)) || a - b);
   pictured = order.filter((i) => {
     const [x, y] = screenOf(i), column = Math.floor(x / width), row = Math.floor(y / height);
     for (let r = row - 1; r <= row + 1; r++) for (let c = column - 1; c <= column + 1; c++) {
@@ -45,6 +45,15 @@ function frame(context, [x, y], status) { // around a picture
   context.setLineDash(DASHES[status] || []);
   context.strokeRect(x - SMALL.width / 2 - 1, y - SMALL.height / 2 - 1, SMALL.width + 2, SMALL.height + 2);
   context.setLineDash([]);
+}
+const isRinged = (i) => atlas.groups[i] === current; // the gene that is chosen
+function ring(context, [x, y]) {
+  for (const [name, lineWidth] of [["--card", 8], ["--for", 4]]) {
+    Object.assign(context, { lineWidth, strokeStyle: getComputedStyle(patterns).getPropertyValue(name) });
+    context.beginPath();
+    context.ellipse(x, y, SMALL.width / 2 + 10, SMALL.height / 2 + 10, 0, 0, 7);
+    context.stroke();
+  }
 }
 const sharpened = (canvas, width, height) => { // a context in which a unit is a pixel of the page
   const sharp = devicePixelRatio || 1, context = canvas.getContext("2d");
@@ -70,6 +79,7 @@ function drawMap() {
       x - SMALL.width / 2, y - SMALL.height / 2, SMALL.width, SMALL.height);
     inColour(context, statusAt(i));
     frame(context, seen[i], statusAt(i));
+    if (isRinged(i)) ring(context, seen[i]);
   }
   linkPlaces(shownNow, seen);
 }
@@ -91,7 +101,7 @@ function linkPlaces(numbers, seen) { // a link over every picture
   const held = layer.contains(document.activeElement);
   if (!numbers.includes(standing)) standing = numbers.length ? numbers[0] : -1;
   layer.replaceChildren(...numbers.map((i) => {
-    const link = old.get(i) || make("a", { "data-place": i, draggable: "false", href: "#" + new URLSearchParams({ open: keyOf(index.groups[atlas.groups[i]]) }) });
+    const link = old.get(i) || make("a", { "data-place": i, draggable: "false", href: linkOf(atlas.groups[i]) });
     link.setAttribute("aria-label", nameAt(i));
     link.tabIndex = i === standing ? 0 : -1;
     link.style.transform = "translate(" + (seen[i][0] - SMALL.width / 2) + "px, " + (seen[i][1] - SMALL.height / 2) + "px)";

@@ -84,12 +84,9 @@ function pointAt(i) {
   clearTimeout(pointing);
   pointing = setTimeout(() => {
     const g = atlas.groups[i], group = index.groups[g], picture = make("img", { alt: "", width: 320, height: 128 });
-    detailsOf(g).then((details) => {
-      const found = details.querySelector(".images img");
-      if (found) picture.src = found.getAttribute("src");
-    }).catch(() => {});
+    detailsOf(g).then((details) => showPicture(picture, details)).catch(() => {});
     byId("patterns-card").classList.toggle("left", screenOf(i)[0] > mapSize().width / 2);
-    byId("patterns-card").replaceChildren(picture, make("div", { class: "what" }, make("strong", {}, group[GENE] || group[NAME]), termsInLine({ g, terms: [], isPart: false })));
+    byId("patterns-card").replaceChildren(picture, make("div", { class: "what" }, make("strong", {}, symbolOf(group)), termsInLine({ g, terms: [], isPart: false })));
   }, 120);
 }
 function startOnMap(section) {
@@ -118,7 +115,7 @@ if (patterns) {
   layer.addEventListener("mouseover", (event) => { if (event.target.dataset.place) pointAt(Number(event.target.dataset.place)); });
   layer.addEventListener("click", (event) => {
     if (isDragged) event.preventDefault();
-    else if (event.target.dataset.place) setTimeout(() => list.querySelector("details[open] summary")?.focus({ preventScroll: true }));
+    else if (event.target.dataset.place) setTimeout(() => byId("gene-heading").focus({ preventScroll: true }));
   });
   patterns.addEventListener("wheel", (event) => {
     if (!event.ctrlKey && !event.metaKey) return;

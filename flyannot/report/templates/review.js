@@ -32,7 +32,7 @@ function idOfNamed(gene, fbgn) { // a row without FlyBase number means the gene 
 
 // --- one term ---
 const cellOf = (row) => row.querySelector("td.verdict");
-const groupOf = (row) => index.groups[Number(row.closest("details.group").dataset.number)];
+const groupOf = (place) => index.groups[Number(place.closest("[data-number]").dataset.number)];
 function verdictButtons(row) {
   const group = groupOf(row), term = row.dataset.term, cell = cellOf(row);
   cell.dataset.group = keyOf(group);
@@ -131,31 +131,30 @@ function addAsked(section) {
   for (const term of askedOf(groupOf(section))) if (!rowOfTerm(section, term)) addRow(section, term, !verdicts.has(keyOfTerm(groupOf(section), term)));
 }
 function startReview(section) { // once its details are there
-  const group = index.groups[Number(section.dataset.number)], inside = section.querySelector(".inside");
+  const group = groupOf(section), inside = section.querySelector(".inside");
   for (const row of section.querySelectorAll("tr[data-term]")) verdictButtons(row);
   for (const kept of verdicts.values()) {
     const isHere = kept.stage_range === index.stages[group[STAGE]] && idOfNamed(kept.gene, kept.fbgn) === idOfGene(group);
     if (isHere && section.querySelector("table.terms") && !rowOfTerm(section, kept.term)) addRow(section, kept.term);
   }
   addAsked(section);
-  if (section.querySelector("table.terms")) inside.querySelector(".nearest, .links").before(addForm(section));
+  if (section.querySelector("table.terms")) inside.querySelector("table.terms").parentElement.after(addForm(section));
 }
 
 // --- how far it is ---
-function showCount(section) {
-  const keys = keysOfGroup(index.groups[Number(section.dataset.number)]), done = keys.filter((key) => verdicts.has(key)).length;
-  section.querySelector(".count").textContent = done ? done + " of " + keys.length + " reviewed" : "";
-  const group = groupOf(section), accepted = acceptedOf(group);
-  if (isBare(group) && !group[TERMS].length) section.querySelector("summary .terms").replaceChildren(
+function showCount(place) { // in its line, and where it is shown
+  const group = groupOf(place), keys = keysOfGroup(group), done = keys.filter((key) => verdicts.has(key)).length, accepted = acceptedOf(group);
+  place.querySelector(".count").textContent = done ? done + " of " + keys.length + " reviewed" : "";
+  place.querySelector(".count").classList.toggle("all", done > 0 && done === keys.length);
+  if (isBare(group) && !group[TERMS].length) place.querySelector(".what .terms")?.replaceChildren(
     make("span", { class: accepted.length ? "badge added" : "quiet" }, accepted.length ? accepted.length + " accepted" : "no term yet"), " " + accepted.join(", "));
 }
 function showAll() {
   readGiven();
-  for (const section of list.querySelectorAll("details.group")) {
-    showCount(section);
-    if (section.querySelector("form.add")) addAsked(section);
-  }
-  for (const row of list.querySelectorAll("tr[data-term]")) {
+  for (const line of list.querySelectorAll("a")) showCount(line);
+  if (current >= 0) showCount(pane);
+  if (pane.querySelector("form.add")) addAsked(pane);
+  for (const row of pane.querySelectorAll("tr[data-term]")) {
     const group = groupOf(row), isAdded = row.dataset.status === "added" && !askedOf(group).includes(row.dataset.term);
     const isGone = isAdded && !verdicts.has(keyOfTerm(group, row.dataset.term));
     if (isGone) row.remove(); else if (cellOf(row).dataset.term) showVerdict(row);
@@ -175,7 +174,7 @@ function takeIn(text, name) {
   const other = Array.from(last).filter(([key, row]) => verdicts.has(key) && verdicts.get(key).verdict !== row.verdict).length;
   if (last.size) change(Array.from(last));
   showAll();
-  for (const section of list.querySelectorAll("details.group[open]")) if (section.querySelector(".inside")) startAgain(section);
+  if (pane.querySelector(".inside")) startAgain(pane);
   say(name + ": " + counted(last.size, "verdict") + " taken in" + (other ? ", " + other + " of them in place of another" : "") +
     (rows.length > newer.length ? "; " + counted(rows.length - newer.length, "is older than yours", "are older than yours") : "") +
     (wrong.length ? "; left out: " + wrong.slice(0, 3).join("; ") + (wrong.length > 3 ? " and " + (wrong.length - 3) + " more" : "") : "") + ".");
@@ -196,11 +195,11 @@ if (list) {
     for (const [key, row] of verdicts) if (!row.curator) put(key, { ...row, curator: byId("curator").value.trim() });
     if (unkept.size) say("");
   });
-  list.addEventListener("click", (event) => {
+  pane.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-verdict]");
     if (button) give(button.closest("tr"), button.dataset.verdict);
   });
-  list.addEventListener("input", (event) => { // letter by letter: a page may be closed at any time
+  pane.addEventListener("input", (event) => { // letter by letter: a page may be closed at any time
     if (!event.target.matches("input.note")) return;
     const row = event.target.closest("tr"), key = keyOfTerm(groupOf(row), row.dataset.term);
     if (verdicts.has(key)) put(key, { ...verdicts.get(key), note: event.target.value.trim() });
