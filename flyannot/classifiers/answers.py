@@ -1,10 +1,9 @@
 """What a run says of groups and terms: answers, thresholds, probabilities, and the evidence behind each term.
 
 All who show or write an answer read it here: the table beside predictions.h5, the exports, the page and the
-queue.  A model says of every group and term what predictions.h5 holds (`Predicted`, and row by row
-`Prediction`).  Where cross-validation evaluated a group for a term, scores.json holds what a model said that
-had not seen the gene (`HeldOutAnswers`); the other one, which learned from the gene, would flatter.  The page
-and the queue show `shown_answer`, the table and the exports the model's own.
+queue.  predictions.h5 holds it of every group and term (`Predicted`, and row by row `Prediction`).  Where
+cross-validation evaluated a group of a run for a term, it is the answer of a model that had not seen the gene
+(`HeldOutAnswers`); the final model, which learned from the gene, would flatter: what it says stands beside.
 """
 
 from dataclasses import dataclass
@@ -12,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flyannot.classifiers.model import PER_TERM, model_of_terms
+from flyannot.classifiers.model import LEAST_GENES, PER_TERM, model_of_terms
 from flyannot.classifiers.scorer import Scorer
 from flyannot.features.groups import Groups
+from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import outcomes_of_groups
 from flyannot.store import predictions as store
 from flyannot.store.model import read_classifier, read_method, read_terms
@@ -22,34 +22,65 @@ from flyannot.store.reading import read_image_columns
 
 ANSWERS = NO, YES, UNDETERMINED = ("no", "yes", "undetermined")
 
-_NUMBERS, _AREAS = ("decision_value", "probability", "threshold"), ("auc", "auc_low", "auc_high")
+_NUMBERS = ("probability", "threshold", "decision_value", "model_probability")
+_AREAS = ("auc", "auc_low", "auc_high")
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """What a model says of the groups of one stage range; matrices are (n_groups, n_terms)."""
+    """What is predicted of the groups of one stage range; matrices are (n_groups, n_terms).
+
+    decision_value, model_probability : of the model itself
+    probability, answer_threshold, yes, undetermined : of the answer, which is the model's own but where
+        `held_out`: there it is that of a model of cross-validation.  Yes is above the threshold;
+        undetermined, too near to it
+    probability_threshold : (n_terms,), of the model itself
+    n_genes : (n_terms,), with the term, in the training set
+    auc, auc_low, auc_high, precision : (n_terms,), cross-validated; nan is untested
+    in_training : (n_groups,), whether the model learned from the gene
+    unlikeness : (n_groups,), as `unlikeness_of_groups`
+    quality_warnings : (n_groups,) texts, as `quality_warnings_of_groups`
+    curated : whether curators gave the term; answer_before : that of the run before it learned with other
+        curated terms, as its place in ANSWERS; both -1 where that is not known
+    """
 
     terms: list
     decision_value: np.ndarray
+    model_probability: np.ndarray
     probability: np.ndarray
+    answer_threshold: np.ndarray
     yes: np.ndarray
-    undetermined: np.ndarray  # probabilities that are too near to that at the threshold
-    in_training: np.ndarray  # (n_groups,): the model learned from this gene
-    probability_threshold: np.ndarray  # (n_terms,) and those below: above it the answer is yes
-    n_genes: np.ndarray  # with the term, in the training set
-    auc: np.ndarray  # cross-validated, with its 95 % interval; nan is untested
+    undetermined: np.ndarray
+    held_out: np.ndarray
+    in_training: np.ndarray
+    probability_threshold: np.ndarray
+    n_genes: np.ndarray
+    auc: np.ndarray
     auc_low: np.ndarray
     auc_high: np.ndarray
-    unlikeness: np.ndarray  # (n_groups,), as `unlikeness_of_groups`
-    quality_warnings: list  # (n_groups,) texts, as `quality_warnings_of_groups`
+    precision: np.ndarray
+    unlikeness: np.ndarray
+    quality_warnings: list
+    curated: np.ndarray
+    answer_before: np.ndarray
 
     def known_unlikeness(self, g):
         """That of one group; None is unknown."""
         return None if np.isnan(self.unlikeness[g]) else float(self.unlikeness[g])
 
+    @property
+    def answers(self):
+        """The place in ANSWERS of every answer."""
+        return np.where(self.undetermined, ANSWERS.index(UNDETERMINED), self.yes.astype(np.int8))
+
     def answer(self, g, j):
         """One of ANSWERS, for one group and one term."""
         return ANSWERS[2 if self.undetermined[g, j] else int(self.yes[g, j])]
+
+    def change(self, g, j):
+        """What became of the answer since the curated terms changed, such as "no to yes"; "" if nothing."""
+        before, now = self.answer_before[g, j], self.answer(g, j)
+        return "" if before < 0 or ANSWERS[before] == now else f"{ANSWERS[before]} to {now}"
 
 
 def quality_warnings_of_groups(columns, groups):
@@ -70,16 +101,16 @@ def unlikeness_of_groups(of_images, groups):
 
 
 def write_predicted(file, stage_range, columns, groups, predicted):
-    """Add one stage range to an open file: image columns, with quality warnings and unlikeness, Groups and
-    Predicted."""
+    """Add one stage range to an open file: image columns, with quality warnings and unlikeness, Groups, and
+    what a model says of them, a dict with those of the fields of Predicted that a model knows."""
     named = {name: getattr(groups, name) for name in ("name", "gene", "fbgn")}
-    arrays = vars(predicted) | {"term": predicted.terms, "threshold": predicted.probability_threshold}
-    arrays["unlikeness"] = columns["unlikeness"]
+    renamed = {"term": predicted["terms"], "threshold": predicted["probability_threshold"]}
+    arrays = predicted | renamed | {"unlikeness": columns["unlikeness"]}
     store.write_predictions(file, stage_range, columns, groups.of_image, named, arrays)
 
 
 def read_predicted(stored, stage_range):
-    """The Groups and the Predicted that `write_predicted` took."""
+    """The Groups and the Predicted of one stage range of an open file."""
     of_image, named, arrays = store.read_predictions(stored, stage_range)
     ends = np.cumsum(np.bincount(of_image, minlength=len(named["name"])))
     groups = Groups(**named, rows=np.split(np.argsort(of_image, kind="stable"), ends[:-1]))
@@ -90,16 +121,19 @@ def read_predicted(stored, stage_range):
 
 
 class Prediction(NamedTuple):
-    """What a model says of one group and one term, and what stands behind it.
+    """What is predicted of one group and one term, and what stands behind it.
 
     image : named where the gene is not known
     answer : yes above the threshold, no below; undetermined at it, or as near as the margin says
     threshold : the probability above which the answer is yes
-    n_genes : genes with the term that it was learned from
+    curated : yes or no, as curators say, or ""; change : as `Predicted.change`
+    precision : how many of the yes answers to held-out genes were right, and
     auc, auc_low, auc_high : of the term, cross-validated, with its 95 % interval; None is untested
-    in_training : yes if the model learned from this gene, else no
+    n_genes : genes with the term that it was learned from; caution : as `caution_of_term`
+    held_out : yes if the answer is by a model that had not learned from this gene, else no
     unlikeness : the largest of the group's images; None is unknown
     quality_warnings : of the group's images, each named where there are several
+    decision_value, model_probability : by the final model, which may have learned from this gene
     """
 
     gene: str
@@ -108,22 +142,27 @@ class Prediction(NamedTuple):
     group: str
     stage_range: str
     term: str
-    decision_value: float
     probability: float
     threshold: float
     answer: str
+    curated: str
+    change: str
+    precision: float | None
     n_genes: int
     auc: float | None
     auc_low: float | None
     auc_high: float | None
-    in_training: str
+    caution: str
+    held_out: str
     unlikeness: float | None
     quality_warnings: str
+    decision_value: float
+    model_probability: float
 
     def texts(self):
         """The cells of a table of text: numbers to nine digits, an AUC to four decimals, unknown empty."""
         texts: Any = {name: f"{getattr(self, name):.9g}" for name in _NUMBERS}
-        parts = (*_AREAS, "unlikeness")
+        parts = (*_AREAS, "precision", "unlikeness")
         texts |= {name: "" if (x := getattr(self, name)) is None else f"{x:.4f}" for name in parts}
         return self._replace(**texts)
 
@@ -150,14 +189,18 @@ def predictions_of_group(stage_range, groups, predicted, g):
             groups.name[g],
             stage_range,
             predicted.terms[j],
-            float(predicted.decision_value[g, j]),
             float(predicted.probability[g, j]),
-            float(predicted.probability_threshold[j]),
+            float(predicted.answer_threshold[g, j]),
             predicted.answer(g, j),
-            **evidence_of_term(predicted, j),
-            in_training="yes" if predicted.in_training[g] else "no",
+            (NO, YES, "")[predicted.curated[g, j]],
+            predicted.change(g, j),
+            **(evidence := evidence_of_term(predicted, j)),
+            caution=caution_of_term(evidence),
+            held_out=YES if predicted.held_out[g, j] or not predicted.in_training[g] else NO,
             unlikeness=predicted.known_unlikeness(g),
             quality_warnings=predicted.quality_warnings[g],
+            decision_value=float(predicted.decision_value[g, j]),
+            model_probability=float(predicted.model_probability[g, j]),
         )
 
 
@@ -173,11 +216,18 @@ def predictions_table(stored, stage_ranges, ids=None):
 
 
 def evidence_of_term(learned, j):
-    """What stands behind a term of a Predicted or a Model: n_genes, auc, auc_low, auc_high; None is
-    untested."""
-    areas = {name: float(getattr(learned, name)[j]) for name in _AREAS}
-    tested: Any = {name: None if np.isnan(area) else area for name, area in areas.items()}
+    """What stands behind a term of a Predicted or a Model: n_genes, auc, auc_low, auc_high, precision; None
+    is untested."""
+    numbers = {name: float(getattr(learned, name)[j]) for name in (*_AREAS, "precision")}
+    tested: Any = {name: None if np.isnan(number) else number for name, number in numbers.items()}
     return {"n_genes": int(learned.n_genes[j])} | tested
+
+
+def caution_of_term(evidence):
+    """Why an answer is a guess, in words, from what `evidence_of_term` returns; "" if it is none."""
+    if evidence["n_genes"] < LEAST_GENES:
+        return f"learned from {pluralise(evidence['n_genes'], 'gene')}"
+    return "untested" if evidence["auc"] is None else ""
 
 
 @dataclass(frozen=True)
@@ -195,6 +245,7 @@ class LearnedTerm:
     auc: float | None
     auc_low: float | None
     auc_high: float | None
+    precision: float | None
     n_yes: int | None = None  # groups, of predictions
 
 
@@ -215,7 +266,7 @@ def learned_terms(stored, stage_range):
         return terms_of_model(read_terms(stored, stage_range), model)
     _, predicted = read_predicted(stored, stage_range)
     is_yes = predicted.yes & ~predicted.undetermined
-    is_learned = (predicted.probability != predicted.probability_threshold).any(axis=0)
+    is_learned = (predicted.model_probability != predicted.probability_threshold).any(axis=0)
     return [
         LearnedTerm(
             term,
@@ -228,31 +279,11 @@ def learned_terms(stored, stage_range):
     ]
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a run says of one group and one term, and how well it tells the term apart.
-
-    answer : of ANSWERS; probability_threshold : the probability above which it is yes, or None
-    auc, auc_interval : of the term, and (low, high); None where it is untested
-    held_out : whether it is that of a model that had not seen the gene
-    """
-
-    answer: str
-    probability: float
-    probability_threshold: float | None
-    auc: float | None
-    auc_interval: tuple | None
-    held_out: bool
-
-
-def shown_answer(prediction, held_out):
-    """The Answer to show of a group and a term: `held_out`, or where it is None that of the Prediction."""
-    if held_out is not None:
-        return held_out
-    row, interval = prediction, None
-    if row.auc_low is not None:
-        interval = row.auc_low, row.auc_high
-    return Answer(row.answer, row.probability, row.threshold, row.auc, interval, held_out=False)
+def precision_of_yes(learned):
+    """How many of the answers yes are right by the precision of LearnedTerms; None if none was tested."""
+    tested = [term for term in learned if term.precision is not None and term.n_yes]
+    n_right = sum(term.precision * term.n_yes for term in tested)
+    return n_right / sum(term.n_yes for term in tested) if tested else None
 
 
 def is_cross_validated(evaluated):
@@ -263,31 +294,37 @@ def is_cross_validated(evaluated):
 class HeldOutAnswers:
     """What models that had not seen the gene answered of the groups of one stage range.
 
-    scores : as in scores.json, or None: then there are no answers
-    images : the names of those that were evaluated, or None where that is not known
+    `scores` are as in scores.json.
     """
 
-    def __init__(self, scores, stage_range, images=None):
-        self._images, self._groups = images, {}
-        evaluated = ((scores or {}).get("evaluated") or {}).get(stage_range)
+    def __init__(self, scores, stage_range):
+        evaluated = scores["evaluated"].get(stage_range)
+        self._groups, self._rows, self._outcome = {}, {}, None
         if evaluated and is_cross_validated(evaluated):
             self._outcome = outcomes_of_groups(evaluated)
             self._groups = {group: i for i, group in enumerate(evaluated["group"])}
-            self._terms = {r["term"]: r for r in scores["terms"] if r["stage_range"] == stage_range}
+            self._rows = {row["term"]: row for row in scores["terms"] if row["stage_range"] == stage_range}
 
-    def of_group(self, name, images):
-        """Term -> Answer, of the evaluated ones; empty for a group of other images than were evaluated."""
-        i = self._groups.get(name)
-        if i is None or (self._images is not None and not self._images.issuperset(images)):
-            return {}
-        return {term: self._answer(i, j, term) for j, term in enumerate(self._outcome.terms)}
+    def of_groups(self, names, terms):
+        """Probability and threshold, float64 (n_groups, n_terms), of groups by name; nan where one was not
+        evaluated for a term."""
+        answers = np.full((2, len(names), len(terms)), np.nan)
+        if self._outcome is not None and self._outcome.thresholds is not None:
+            columns = {term: j for j, term in enumerate(self._outcome.terms)}
+            rows = [g for g, name in enumerate(names) if name in self._groups]
+            kept = [j for j, term in enumerate(terms) if term in columns]
+            evaluated = np.ix_([self._groups[names[g]] for g in rows], [columns[terms[j]] for j in kept])
+            for of_groups, matrix in zip(answers, (self._outcome.probabilities, self._outcome.thresholds)):
+                of_groups[np.ix_(rows, kept)] = matrix[evaluated]
+        return answers
 
-    def _answer(self, i, j, term):
-        outcome, row = self._outcome, self._terms[term]
-        threshold = None if outcome.thresholds is None else float(outcome.thresholds[i, j])
-        probability = float(outcome.probabilities[i, j])
-        answer = YES if outcome.yes[i, j] else NO
-        if probability == threshold:  # nothing was learned: every group has this probability
-            answer = UNDETERMINED
-        interval = row.get("auc_interval")
-        return Answer(answer, probability, threshold, row.get("auc"), interval and tuple(interval), True)
+    def of_terms(self, terms):
+        """auc, auc_low, auc_high and precision, float64 (n_terms,) by name; nan of what was not evaluated."""
+        found = {name: np.full(len(terms), np.nan) for name in (*_AREAS, "precision")}
+        for j, term in enumerate(terms):
+            row = self._rows.get(term)
+            if row is not None and not row["reason"]:
+                low, high = row.get("auc_interval") or (np.nan, np.nan)
+                for name, value in zip(found, (row["auc"], low, high, row.get("precision"))):
+                    found[name][j] = np.nan if value is None else value
+        return found

@@ -24,6 +24,7 @@ PER_TERM = {  # as the arrays of a scorer: their types and dimensions
     "auc": ("f", ("n_terms",)),
     "auc_low": ("f", ("n_terms",)),
     "auc_high": ("f", ("n_terms",)),
+    "precision": ("f", ("n_terms",)),
 }
 _FIELDS = {"threshold": "decision_threshold"}  # of a Model, where a file has another name
 
@@ -38,6 +39,8 @@ class Model:
     n_groups, n_positive : int32 (n_terms,), the groups that it was fitted on, and those with the term
     n_genes : int32 (n_terms,), the genes with the term
     auc, auc_low, auc_high : float64 (n_terms,), as `held_out_aucs`
+    precision : float64 (n_terms,), how many of the yes answers to held-out groups were right; nan where the
+        AUC is, and without a yes
     """
 
     method: str
@@ -51,6 +54,7 @@ class Model:
     auc: np.ndarray
     auc_low: np.ndarray
     auc_high: np.ndarray
+    precision: np.ndarray
 
     __repr__ = short_repr
 
@@ -103,6 +107,8 @@ def model_from_arrays(method, arrays):
 
 def model_of_terms(method, scorer, arrays):
     """The `Model` of a scorer, with the arrays by name that have one entry per term."""
+    untested = {"precision": np.full(len(arrays["auc"]), np.nan)}  # models of version 0.9 and before
+    arrays = untested | arrays
     per_term = {_FIELDS.get(name, name): np.asarray(arrays[name]) for name in PER_TERM}
     return Model(method, scorer, **per_term)
 
@@ -153,7 +159,11 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     n_positive = Y.sum(axis=0).astype(np.int32)
     n_genes, _ = genes_of_terms(Y, genes, observed)
     areas = held_out_aucs(held_out, Y, genes, observed)
-    return Model(method, scorer, decision_threshold, slope, offset, n_groups, n_positive, n_genes, *areas)
+    answered = [truth[values > cut] for (values, truth), cut in zip(pairs, decision_threshold)]
+    precision = np.array([truth.mean() if len(truth) else np.nan for truth in answered], float)
+    precision[np.isnan(areas[0])] = np.nan
+    of_terms = slope, offset, n_groups, n_positive, n_genes, *areas, precision
+    return Model(method, scorer, decision_threshold, *of_terms)
 
 
 def genes_of_terms(Y, genes, observed=None):

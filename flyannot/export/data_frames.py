@@ -9,6 +9,8 @@ from flyannot.store.features import read_features
 from flyannot.store.schema import IMAGE_COLUMNS
 from flyannot.store.writing import new_hdf5
 
+_OF_TERMS = ("n_genes", "auc", "auc_low", "auc_high", "precision")
+
 
 def write_predictions_parquet(stored, stage_ranges, path, *, ids=None):
     """One row for each group and term; the columns of the CSV, numbers as doubles."""
@@ -40,24 +42,25 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
     """X is the probability of every term (columns) for every group in a stage range (rows).
 
     `obs` has gene, fbgn, stage_range, group, in_training, unlikeness, quality_warnings and n_images; the
-    layers are decision_value and answer, a number of `uns["flyannot"]["answers"]`; `var` has for every stage
-    range, such as "auc 4-6", threshold, n_genes, auc, auc_low and auc_high.  A term that no model knows in a
+    layers are answer, a number of `uns["flyannot"]["answers"]`, answer_threshold, held_out, model_probability
+    and decision_value; `var` has for every stage range, such as "auc 4-6", threshold, n_genes, auc, auc_low,
+    auc_high and precision.  A term that no model knows in a
     stage range is NaN, as is an AUC that is untested.
     """
     read = [(s, *read_predicted(stored, s)) for s in stage_ranges]
     terms = sorted({term for _, _, predicted in read for term in predicted.terms})
-    layers = {name: [] for name in ("probability", "decision_value", "answer")}
+    names = ("probability", "answer_threshold", "held_out", "model_probability", "decision_value", "answer")
+    layers = {name: [] for name in names}
     obs, var = {}, {"name": terms}
     for s, groups, predicted in read:
-        answer = np.where(predicted.undetermined, ANSWERS.index("undetermined"), predicted.yes)
-        values = {"probability": predicted.probability, "decision_value": predicted.decision_value}
+        values = {name: getattr(predicted, name) for name in layers if name != "answer"}
         of_terms = [terms.index(term) for term in predicted.terms]
-        for name, block in (values | {"answer": answer}).items():
+        for name, block in (values | {"answer": predicted.answers}).items():
             whole = np.full((len(groups), len(terms)), np.nan)
             whole[:, of_terms] = block
             layers[name].append(whole)
         columns_of_terms = {"threshold": predicted.probability_threshold}
-        columns_of_terms |= {n: getattr(predicted, n) for n in ("n_genes", "auc", "auc_low", "auc_high")}
+        columns_of_terms |= {n: getattr(predicted, n) for n in _OF_TERMS}
         for name, column in columns_of_terms.items():
             var[f"{name} {s}"] = np.full(len(terms), np.nan)
             var[f"{name} {s}"][of_terms] = column

@@ -10,6 +10,7 @@ from io import BytesIO
 
 from flyannot.classifiers.answers import (
     PREDICTION_COLUMNS,
+    YES,
     evidence_of_term,
     prediction_rows,
     predictions_of_group,
@@ -24,12 +25,14 @@ from flyannot.store.reading import read_image_columns
 # What `omero metadata populate` wants in the first two lines: types, then names without spaces.
 # Numbers that may be missing are text there: it takes no empty number.
 _OMERO = {"gene": "Gene", "fbgn": "FBgn", "auc": "AUC", "auc_low": "AUC_Low", "auc_high": "AUC_High"}
-_OMERO_NUMBERS = {"decision_value": "d", "probability": "d", "threshold": "d", "n_genes": "l"}
+_OMERO_NUMBERS = dict.fromkeys(("probability", "threshold", "decision_value", "model_probability"), "d")
+_OMERO_NUMBERS["n_genes"] = "l"
 _OMERO_COLUMNS = [name for name in PREDICTION_COLUMNS if name != "image"]
 
 _MOST_ROWS = 1_048_576  # of a sheet of Excel
 _NO_DATE = datetime(1980, 1, 1)  # of making: equal predictions give equal bytes
 _AS_THEY_ARE = {"strings_to_formulas": False, "strings_to_urls": False, "in_memory": True}
+_YES_COLUMNS = ("gene", "stage_range", "term", "probability", "curated")
 _LETTERS = {"term": 38, "quality_warnings": 30}  # the width of a column; others as wide as their names
 
 
@@ -64,7 +67,8 @@ def write_predictions_json(stored, stage_ranges, path, *, ids=None):
 def _stage_range_as_json(stored, stage_range, ids):
     groups, predicted = read_predicted(stored, stage_range)
     images = images_of_groups(stored, stage_range, groups)
-    names = ("term", "decision_value", "probability", "answer")
+    names = ("term", "probability", "threshold", "answer", "curated", "change", "held_out")
+    names += ("decision_value", "model_probability")
     described = {
         "terms": [
             {"term": term, "threshold": float(threshold)} | evidence_of_term(predicted, j)
@@ -117,12 +121,15 @@ def _omero_rows(stored, stage_ranges):
 
 
 def write_predictions_xlsx(stored, stage_ranges, path, *, ids=None):
-    """A sheet for each stage range with the columns of the CSV; the first row stays, with filters."""
+    """A sheet with the answers yes in short, then one for each stage range with the columns of the CSV; the
+    first row stays, with filters."""
     columns, content = PREDICTION_COLUMNS + (ids.COLUMNS if ids else ()), BytesIO()
     with optional_package("xlsxwriter", "excel").Workbook(content, _AS_THEY_ARE) as workbook:
         workbook.set_properties({"created": _NO_DATE})
+        in_short, answered = workbook.add_worksheet("yes only"), []
         for stage_range in stage_ranges:
             rows = list(prediction_rows(stored, [stage_range]))
+            answered += [row for row in rows if row.answer == YES]
             if ids:
                 rows = [(*row, *ids.of(row.term, row.stage_range)) for row in rows]
             if len(rows) >= _MOST_ROWS:
@@ -131,14 +138,17 @@ def write_predictions_xlsx(stored, stage_ranges, path, *, ids=None):
                     fix="export with --to csv, or annotate fewer genes at a time",
                 )
             _write_sheet(workbook.add_worksheet(f"stages {stage_range}"), columns, rows)
+        named = [row._replace(gene=row.gene or row.image) for row in answered[: _MOST_ROWS - 1]]
+        cells = [[getattr(row, name) for name in _YES_COLUMNS] for row in named]
+        _write_sheet(in_short, _YES_COLUMNS, cells, workbook.add_format({"num_format": "0.00"}))
     path.write_bytes(content.getvalue())
 
 
-def _write_sheet(sheet, columns, rows):
+def _write_sheet(sheet, columns, rows, number_format=None):
     for number, row in enumerate([columns, *rows]):
         sheet.write_row(number, 0, row)
     for place, name in enumerate(columns):
-        sheet.set_column(place, place, max(9, _LETTERS.get(name, len(name) + 3)))
+        sheet.set_column(place, place, max(9, _LETTERS.get(name, len(name) + 3)), number_format)
     sheet.freeze_panes(1, 1)
     sheet.autofilter(0, 0, max(1, len(rows)), len(columns) - 1)
 

@@ -8,7 +8,7 @@ from shlex import quote
 import numpy as np
 from markupsafe import Markup
 
-from flyannot.classifiers.answers import is_cross_validated, learned_terms
+from flyannot.classifiers.answers import learned_terms, precision_of_yes
 from flyannot.classifiers.model import FEW_GENES, LEAST_GENES
 from flyannot.dataset.paths import relative_path
 from flyannot.descriptors.options import ExtractOptions
@@ -165,9 +165,11 @@ def evidence_in_words(learned, rows):
     n_untested = sum(term.auc is None and (s, term.term) not in evaluated for s, term in terms)
     n_few = sum(term.n_genes < FEW_GENES for _, term in terms)
     n_blank, n = sum(not term.is_learned for _, term in terms), len(terms)
+    precision, sentences = precision_of_yes([term for _, term in terms]), []
+    if precision is not None:
+        sentences.append(f"Of the answers yes, {precision:.0%} are right, as cross-validation says.")
     if not (n_untested or n_few or n_blank):
-        return []
-    sentences = []
+        return sentences
     if n_untested:
         some = f"{n_untested:,} of the {pluralise(n, 'term')} could not be tested"
         some = f"None of the {pluralise(n, 'term')} could be tested" if n_untested == n else some
@@ -186,8 +188,7 @@ def evidence_in_words(learned, rows):
 def _groups(run, ranges, predicted):
     if not ranges:
         return ""
-    evaluated = (run.scores or {}).get("evaluated") or {}
-    held_out = any(map(is_cross_validated, evaluated.values()))
+    held_out = bool(predicted) and "scores" in run.files["predictions"].inputs
     reasons = {MapMaker(run, s).why_not for s in predicted or ranges}
     record = f"{run.folder.absolute().name}/{RECORD}"
     return groups_section(

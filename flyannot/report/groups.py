@@ -1,19 +1,9 @@
-"""The predicted terms of every group beside the curated ones, group by group.
-
-Where cross-validation evaluated a group for a term, its answer comes from the model that had not seen the
-gene; that of the final model, which learned from the gene, would flatter.
-"""
+"""The predicted terms of every group beside the curated ones, group by group."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flyannot.classifiers.answers import (
-    UNDETERMINED,
-    YES,
-    HeldOutAnswers,
-    predictions_of_group,
-    shown_answer,
-)
+from flyannot.classifiers.answers import UNDETERMINED, YES, predictions_of_group
 from flyannot.report.maps import MapMaker, TermMap
 from flyannot.report.nearest import Nearest
 from flyannot.report.templates import render
@@ -54,8 +44,12 @@ class TermEntry:
     undetermined, or absent
     curated : whether the curators gave the term; known : whether they gave it or left it out; reviewed :
     whether a correction is of it
-    probability : of the answer, by a model that had not seen the gene if `held_out`; None if unlearned
+    probability : of the answer, by a model that had not learned from the gene if `held_out`; None if
+        unlearned
     final : probability by the final model, or None
+    precision : how many of the yes answers to held-out genes were right; None where it is untested
+    caution : why the answer is a guess, or ""
+    change : what became of the answer since the curated terms changed, such as "no to yes", or ""
     threshold : the probability above which that model answers yes
     n_genes : that the term was learned from
     auc, auc_interval : of models that had not seen the gene, and (low, high); None where it is untested
@@ -71,6 +65,9 @@ class TermEntry:
     n_genes: int | None = None
     auc: float | None = None
     auc_interval: tuple | None = None
+    precision: float | None = None
+    caution: str = ""
+    change: str = ""
     curated: bool = False
     known: bool = False
     reviewed: bool = False
@@ -178,9 +175,6 @@ def group_entries(run, stage_ranges, queue):
 def entries_of_terms(run, stage_range, queue):
     """Yield every group of one stage range, by name, with neither maps nor what looks alike, as a GroupEntry
     and a dict, term -> decision value."""
-    features = run.stored("features", stage_range)
-    evaluated = None if features is None else set(features.array(stage_range, "image"))
-    held_out = HeldOutAnswers(run.scores, stage_range, evaluated)
     shown = [(part, g) for part in run.shown_groups(stage_range) for g in range(len(part[1]))]
     for (columns, groups, predicted), g in sorted(shown, key=lambda one: one[0][1].name[one[1]]):
         entry = GroupEntry(stage_range, groups.name[g], groups.gene[g], groups.fbgn[g])
@@ -190,15 +184,14 @@ def entries_of_terms(run, stage_range, queue):
             path, warnings = run.pictures.paths.get(name), columns["quality_warnings"][i]
             entry.images.append(ImageEntry(name, columns["view"][i], path, warnings))
         rows = list(predictions_of_group(stage_range, groups, predicted, g)) if predicted else []
-        answers = held_out.of_group(entry.name, [image.name for image in entry.images])
-        _add_terms(entry, rows, answers, run.annotations)
+        _add_terms(entry, rows, run.annotations)
         queue.mark(entry.terms)
         entry.terms.sort(key=lambda t: (t.status == UNLEARNED, t.is_minor, -(t.probability or 0)))
         yield entry, {row.term: row.decision_value for row in rows}
 
 
-def _add_terms(entry, rows, held_out, annotations):
-    """`rows` are the group's Predictions, `held_out` the answers of models that had not seen the gene."""
+def _add_terms(entry, rows, annotations):
+    """`rows` are the group's Predictions."""
     curated, unknown, reviewed = None, (), ()
     if annotations:
         gene = entry.gene, entry.stage_range
@@ -211,19 +204,21 @@ def _add_terms(entry, rows, held_out, annotations):
     for row in rows:
         known = None if row.term in unknown else curated
         is_curated, status = row.term in (known or ()), UNDETERMINED
-        answer = shown_answer(row, held_out.get(row.term))
-        if answer.answer != UNDETERMINED:
-            status = _OF_ANSWERS[known is not None, is_curated, answer.answer == YES]
+        if row.answer != UNDETERMINED:
+            status = _OF_ANSWERS[known is not None, is_curated, row.answer == YES]
         term = TermEntry(
             row.term,
             status,
-            answer.probability,
-            answer.held_out,
             row.probability,
-            answer.probability_threshold,
+            row.held_out == YES,
+            row.model_probability,
+            row.threshold,
             row.n_genes,
-            answer.auc,
-            answer.auc_interval,
+            row.auc,
+            None if row.auc_low is None else (row.auc_low, row.auc_high),
+            row.precision,
+            row.caution,
+            row.change,
             is_curated,
         )
         entry.terms.append(term)

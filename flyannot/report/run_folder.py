@@ -136,6 +136,11 @@ def open_run(stack: ExitStack, folder, data_set=None):
     notes = [f"There is no {name}: what it would show is left out." for name in missing]
     if scores is None:
         notes.append(f"There is no {SCORES}: how good the terms are is not known.")
+    elif "predictions" in files and "scores" not in files["predictions"].inputs:
+        notes.append(
+            f"{files['predictions'].path.name} was not made by a run: its answers for genes that the model "
+            "learned from are too good."
+        )
     try:
         record = read_record(folder) or {}
     except DataError:

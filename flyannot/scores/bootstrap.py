@@ -96,7 +96,8 @@ def add_confidence(result):
 
 
 def compare_outcomes(first, second):
-    """Is one configuration better than another?  Stage ranges, terms and groups in both results are compared.
+    """Is one configuration better than another?  Stage ranges, terms and groups in both results are compared,
+    against the terms that curators gave by the second.
 
     Returns
     -------
@@ -156,7 +157,7 @@ def _paired(first, second):
         values = outcome.truth[where], outcome.values[where], outcome.yes[where]
         known.append(outcome.observed_pairs(columns)[where[0].ravel()])
         pair.append(TermOutcomes(tuple(terms), *values, folds))
-    pair = [replace(outcome, observed=known[0] & known[1]) for outcome in pair]
+    pair = [replace(outcome, truth=pair[1].truth, observed=known[0] & known[1]) for outcome in pair]
     return pair, [first["gene"][i] for i in rows], terms
 
 

@@ -32,7 +32,8 @@ from flyannot.runtime.wording import short_repr
 from flyannot.scores.average_precision import average_precision, checked_decision_values
 
 NOT_ANATOMY = ("ubiquitous", "maternal", "faint ubiquitous", "no staining", "subset")
-METRICS = ("auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1")
+METRICS = ("auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1")  # those averaged
+_NO_SCORES = dict.fromkeys((*METRICS, "precision"))  # which is None without an answer yes
 
 
 @dataclass(frozen=True)
@@ -114,18 +115,19 @@ def confusion_counts(yes, truth):
 
 
 def rates_of_counts(tp, fp, fn, tn):
-    """Sensitivity, specificity, accuracy and f1 of the four counts, as a dict; 0/0 is None."""
+    """Sensitivity, specificity, accuracy, f1 and precision of the four counts, as a dict; 0/0 is None."""
     fractions = {
         "sensitivity": (tp, tp + fn),
         "specificity": (tn, tn + fp),
         "accuracy": (tp + tn, tp + fp + fn + tn),
         "f1": (2 * tp, 2 * tp + fp + fn),
+        "precision": (tp, tp + fp),
     }
     return {name: part / whole if whole else None for name, (part, whole) in fractions.items()}
 
 
 def scores_of_term(values, yes, truth, folds=None):
-    """All metrics of one term, as a dict with the keys METRICS.
+    """All metrics of one term, as a dict with the keys METRICS and precision.
 
     Parameters
     ----------
@@ -152,7 +154,7 @@ def score_terms(outcomes, *, excluded=()):
     -------
     result : dict, ready for JSON
         "terms": one dict per stage range and term with the keys stage_range, term, n_groups,
-        n_positive, the METRICS, reason.  "summary": for every stage range and for "all" a dict
+        n_positive, the METRICS, precision, reason.  "summary": for every stage range and for "all" a dict
         with macro, weighted_top10, micro (dicts of METRICS), ranked_terms, and n_terms, the evaluated ones.
     """
     scored = {s: (_rows_of_range(s, outcome, excluded), outcome) for s, outcome in outcomes.items()}
@@ -180,7 +182,7 @@ def _rows_of_range(stage_range, outcome, excluded):
     for j, term in enumerate(outcome.terms):
         observed = outcome.rows_of(j)
         truth = np.asarray(outcome.truth[observed, j], bool)
-        reason, scores = outcome.reasons[j] if outcome.reasons else "", dict.fromkeys(METRICS)
+        reason, scores = outcome.reasons[j] if outcome.reasons else "", _NO_SCORES
         if term in excluded:
             reason = "excluded by request"
         elif not reason and (not truth.any() or truth.all()):
@@ -189,7 +191,7 @@ def _rows_of_range(stage_range, outcome, excluded):
             folds = None if outcome.folds is None else np.asarray(outcome.folds)[observed]
             scores = scores_of_term(outcome.values[observed, j], outcome.yes[observed, j], truth, folds)
             if scores["auc"] is None:
-                reason, scores = "not evaluable: no fold has both classes", dict.fromkeys(METRICS)
+                reason, scores = "not evaluable: no fold has both classes", _NO_SCORES
         counts = {"n_groups": len(truth), "n_positive": int(truth.sum())}
         rows.append({"stage_range": stage_range, "term": term} | counts | scores | {"reason": reason})
     return rows

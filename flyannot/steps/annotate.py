@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.classifiers.answers import (
-    Predicted,
+    learned_terms,
+    precision_of_yes,
     predictions_table,
-    quality_warnings_of_groups,
     read_predicted,
-    unlikeness_of_groups,
     write_predicted,
 )
 from flyannot.classifiers.training_set import training_rows
@@ -28,6 +27,7 @@ from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.tables import write_table
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.answers_of_run import AnswersOfRun
 from flyannot.steps.engine.images import (
     ImagesInParts,
     digest_of_images,
@@ -44,6 +44,7 @@ from flyannot.steps.extract import (
     write_places,
 )
 from flyannot.steps.loaded_model import known_stage_ranges, load_model, stage_ranges_with_terms
+from flyannot.steps.show import weak_terms
 from flyannot.store.features import read_features
 from flyannot.store.file_cache import cached_file
 from flyannot.store.header import Header
@@ -52,6 +53,7 @@ from flyannot.store.reading import kind_claimed, open_stored
 from flyannot.store.writing import changes_in_header, create_stored
 
 log = logging.getLogger("flyannot")
+_OF_TERMS = ("probability_threshold", "n_genes", "auc", "auc_low", "auc_high", "precision")  # of a Model
 _NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")  # in a table of predictions
 
 
@@ -59,8 +61,12 @@ def task_of_step(asked):
     """The `flyannot.steps.engine.task.Task` of what a `flyannot.steps.engine.step.Asked` asks for."""
     (model,), sources, chosen = asked.inputs["model"], asked.inputs["images"], asked.selection
     if asked.is_in_run:
-        made = asked.inputs["features"][0], asked.inputs["descriptors"][0]
-        return annotate_task(model, selected_images(sources[0], chosen), asked.out, asked.options, made=made)
+        made, of_run = (asked.inputs["features"][0], asked.inputs["descriptors"][0]), None
+        if "scores" in asked.inputs:
+            (scores,), (annotations,) = asked.inputs["scores"], asked.inputs["annotations"]
+            of_run = AnswersOfRun(scores, made[0], annotations, asked.run.options["train"].corrections)
+        images = selected_images(sources[0], chosen)
+        return annotate_task(model, images, asked.out, asked.options, made=made, of_run=of_run)
     if len(sources) == 1 and kind_claimed(sources[0]) == "features":
         stage_ranges = chosen.stage_range
         return _annotate_features_task(model, sources[0], asked.out, asked.options, stage_ranges=stage_ranges)
@@ -79,7 +85,7 @@ def _only_stage_range(model):
     return known[0] if len(known) == 1 else None
 
 
-def annotate_task(model, images, out, options, *, made=None):
+def annotate_task(model, images, out, options, *, made=None, of_run=None):
     """The task that predicts the terms of every group of images.
 
     Parameters
@@ -90,6 +96,7 @@ def annotate_task(model, images, out, options, *, made=None):
     options : flyannot.steps.options.AnnotateOptions
     made : Paths of the features and of the descriptors of a run, which spare the work where they are of these
         images, and what the model learned from
+    of_run : flyannot.steps.answers_of_run.AnswersOfRun, what is added to the predictions of a run
 
     Returns
     -------
@@ -100,7 +107,8 @@ def annotate_task(model, images, out, options, *, made=None):
         known = known_stage_ranges(stored, images)
         header = _header(stored.options, {"model": [stored.digest]}, stored.seed, options)
     usable = [image for image in images if image.stage_range in known]
-    in_parts = ImagesInParts(usable, out, header, whole_groups=True)
+    more = {"more_inputs": of_run.inputs} if of_run else {}  # scores may be made after the parts
+    in_parts = ImagesInParts(usable, out, header, whole_groups=True, **more)
 
     def parts(share):
         for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
@@ -119,6 +127,7 @@ def annotate_task(model, images, out, options, *, made=None):
         files=[model, *options.ontology],
         parts=parts,
         summary=summary_of_annotate,
+        complete=of_run and of_run.write,
         write_beside=write_beside,
         tables={out.with_suffix(".csv"): _NEVER_EMPTY} | table_of_places(out, header.options),
     )
@@ -219,22 +228,16 @@ def _predict_groups(file, stage_range, loaded, columns, features, header):
         columns["quality_warnings"] = [", ".join(filter(None, texts)) for texts in both]
     X = training_rows(features, groups, loaded.classify)
     model, values = loaded.model, loaded.model.decision_values(X)
-    predicted = Predicted(
-        loaded.terms,
-        values,
-        model.probabilities(values),
-        model.answers(values),
-        model.near_threshold(values, header.options["annotate"]["abstain_margin"]),
-        np.array([gene in loaded.train_genes for gene in groups.gene_ids]),
-        model.probability_threshold,
-        model.n_genes,
-        model.auc,
-        model.auc_low,
-        model.auc_high,
-        unlikeness_of_groups(columns["unlikeness"], groups),
-        quality_warnings_of_groups(columns, groups),
-    )
-    write_predicted(file, stage_range, columns, groups, predicted)
+    of_terms = {name: getattr(model, name) for name in _OF_TERMS}
+    predicted = {
+        "terms": loaded.terms,
+        "decision_value": values,
+        "probability": model.probabilities(values),
+        "yes": model.answers(values),
+        "undetermined": model.near_threshold(values, header.options["annotate"]["abstain_margin"]),
+        "in_training": np.array([gene in loaded.train_genes for gene in groups.gene_ids]),
+    }
+    write_predicted(file, stage_range, columns, groups, predicted | of_terms)
 
 
 def summary_of_annotate(out):
@@ -243,13 +246,22 @@ def summary_of_annotate(out):
     with open_stored(out, "predictions") as stored:
         for stage_range in stored.stage_ranges:
             groups, predicted = read_predicted(stored, stage_range)
+            learned = learned_terms(stored, stage_range)
+            precision = precision_of_yes(learned)
+            worth = "" if precision is None else f", {precision:.0%} of them right by cross-validation"
             n_yes = predicted.yes.sum() / max(1, len(groups))
             n_known = int(predicted.in_training.sum())
             line = f"{pluralise(len(groups), 'group')}, {pluralise(len(predicted.terms), 'term')}"
-            lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} yes per group")
+            lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} yes per group{worth}")
             if n_known:
                 known = pluralise(n_known, "group is", "groups are")
-                lines[-1] += f" ({known} of genes that the model learned from)"
+                how = "by cross-validation" if predicted.held_out.any() else "too good"
+                lines.append(f"{'':>7}{known} of genes that the model learned from: their answers are {how}")
+            changes = [predicted.change(g, j) for g, j in np.argwhere(predicted.answer_before >= 0)]
+            if n_changed := len(changes) - changes.count(""):
+                lines.append(f"{'':>7}{n_changed:,} answers changed with the curated terms (column change)")
+            if weak := weak_terms(learned):
+                lines.append(f"{'':>7}warning: {weak}")
         lines += lines_of_warnings(stored)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])
 

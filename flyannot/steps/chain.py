@@ -25,8 +25,8 @@ STEPS = Registry(
         "learn-dict": f"{_HERE}:LEARN_DICT",
         "pool": f"{_HERE}:POOL",
         "train": f"{_HERE}:TRAIN",
-        "annotate": f"{_HERE}:ANNOTATE",
         "evaluate": f"{_HERE}:EVALUATE",
+        "annotate": f"{_HERE}:ANNOTATE",
         "report": f"{_HERE}:REPORT",
     },
 )
@@ -151,6 +151,23 @@ TRAIN = Step(
     """,
 )
 
+EVALUATE = Step(
+    name="evaluate",
+    about="How good the terms are, by cross-validation or on a held-out test.",
+    options=EvaluateOptions,
+    reads=(
+        Input("model", "model"),
+        Input("features", "features", several=True),
+        Input("annotations", ANNOTATIONS),
+    ),
+    makes="scores.json",
+    task="flyannot.steps.evaluate:task_of_step",
+    cost="flyannot.steps.runs.costs:cost_of_evaluate",
+    made_from="flyannot.steps.evaluation:model_of_scores",
+    has_workers=True,
+    command="flyannot.cli.evaluate:command",
+)
+
 ANNOTATE = Step(
     name="annotate",
     about="A model and new images to terms.",
@@ -160,6 +177,8 @@ ANNOTATE = Step(
         Input("images", IMAGES, several=True),
         Input("features", "features", is_argument=False),
         Input("descriptors", "descriptors", is_argument=False),
+        Input("scores", "scores", is_argument=False),
+        Input("annotations", ANNOTATIONS, is_argument=False),
     ),
     makes="predictions.h5",
     task="flyannot.steps.annotate:task_of_step",
@@ -178,32 +197,15 @@ ANNOTATE = Step(
     term with its probability.
 
     The answer is yes where the probability is above the threshold of the term, which stands beside it and is
-    low for a rare term; to choose otherwise, train with --operating-point. n_genes and auc say how far to
-    trust the term: how many genes it was learned from, and how well it was told apart in cross-validation.
+    low for a rare term; to choose otherwise, train with --operating-point. precision says how many of the
+    answers yes were right in cross-validation, auc how well the term was told apart, n_genes how many genes
+    it was learned from. In a run, genes that the model learned from get the answers of cross-validation.
 
     \b
     Example:
         flyannot annotate blastoderm my-images -o terms.h5 --page
         flyannot annotate model.h5 my-images --stage-range 11-12 -o predictions.h5
     """,
-)
-
-EVALUATE = Step(
-    name="evaluate",
-    about="How good the terms are, by cross-validation or on a held-out test.",
-    options=EvaluateOptions,
-    reads=(
-        Input("model", "model"),
-        Input("features", "features", several=True),
-        Input("annotations", ANNOTATIONS),
-    ),
-    makes="scores.json",
-    task="flyannot.steps.evaluate:task_of_step",
-    cost="flyannot.steps.runs.costs:cost_of_evaluate",
-    is_in_last_job=True,
-    made_from="flyannot.steps.evaluation:model_of_scores",
-    has_workers=True,
-    command="flyannot.cli.evaluate:command",
 )
 
 REPORT = Step(
@@ -214,6 +216,5 @@ REPORT = Step(
     makes="report.html",
     task="flyannot.report.build:task_of_step",
     cost="flyannot.steps.runs.costs:cost_of_report",
-    is_in_last_job=True,
     command="flyannot.cli.report:command",
 )

@@ -34,6 +34,7 @@ from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import NOT_ANATOMY, TermOutcomes, score_terms
 from flyannot.scores.retrieval import N_NEAREST, aucs_of_images, same_gene_score, shared_terms_score
 from flyannot.stage_ranges import rng_for
+from flyannot.steps.answers_of_run import keep_what_was_before
 from flyannot.steps.engine.images import digest_of_images, image_columns, images_in_order
 from flyannot.steps.engine.inputs import (
     chosen_stage_ranges,
@@ -59,7 +60,7 @@ def task_of_step(asked):
     evaluation = cross_validation_of_model(
         model, asked.inputs["features"], annotations, asked.options, corrections
     )
-    return evaluate_task(evaluation, asked.out)
+    return evaluate_task(evaluation, asked.out, partial(keep_what_was_before, asked.out))
 
 
 def evaluation_of_files(paths, annotations_csv, **more):
@@ -209,7 +210,8 @@ class PixelBaseline(CrossValidation):
 class HeldOutTest(Evaluation):
     """Of one file of predictions; of `train` only `exclude_terms` and `corrections` are used.
 
-    It is a test if the genes are new to the model; a note says so if they are not.
+    What the model itself says is scored. It is a test if the genes are new to the model; a note says so if
+    they are not.
     """
 
     def score(self, annotations, execution, out):
@@ -246,13 +248,15 @@ def _held_out(predicted, rows, carried):
     """The outcome of one stage range; annotated terms that the model does not know are listed too."""
     unknown = sorted(set().union(*carried) - set(predicted.terms))
     terms = (*predicted.terms, *unknown)
-    blank = np.zeros((len(rows), len(unknown)))
+    blank, probability = np.zeros((len(rows), len(unknown))), predicted.model_probability[rows]
+    above = probability > predicted.probability_threshold
+    yes = np.where(predicted.held_out[rows], above, predicted.yes[rows])
     return TermOutcomes(
         terms=terms,
         truth=truth_of(carried, terms),
         values=np.hstack([predicted.decision_value[rows], blank]),
-        yes=np.hstack([predicted.yes[rows], blank]).astype(bool),
-        probabilities=np.hstack([predicted.probability[rows], blank]),
+        yes=np.hstack([yes, blank]).astype(bool),
+        probabilities=np.hstack([probability, blank]),
         thresholds=np.tile(np.hstack([predicted.probability_threshold, blank[0]]), (len(rows), 1)),
         reasons=("",) * len(predicted.terms) + ("the model does not know this term",) * len(unknown),
     )

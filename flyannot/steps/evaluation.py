@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from flyannot.classifiers.options import TrainOptions
 from flyannot.dataset.paths import annotations_table
 from flyannot.errors import DataError, FlyannotError, InputError
@@ -123,11 +125,19 @@ def digests_of_files(paths):
     return digests
 
 
-def evaluate_task(evaluation, json_file):
-    """The `flyannot.steps.engine.task.Task` of a file with the scores of an `Evaluation`."""
+def evaluate_task(evaluation, json_file, scores_before=lambda made_now: None):
+    """The `flyannot.steps.engine.task.Task` of a file with the scores of an `Evaluation`.
+
+    `scores_before` is called with what they are to be made from, and returns the scores to compare them with,
+    or None.
+    """
 
     def make(execution):
-        write_text(json_file, json_of_scores(evaluation.result(execution, json_file)))
+        before = scores_before(evaluation.made_from())
+        result = evaluation.result(execution, json_file)
+        if before is not None:
+            result["notes"] += effect_of_curation(before, result)
+        write_text(json_file, json_of_scores(result))
         return Outcome(json_file, True)
 
     def why():
@@ -185,6 +195,33 @@ def compare_files(first, second):
             fix="compare two evaluations of the same data set",
         )
     return comparison
+
+
+def effect_of_curation(before, now):
+    """What other curated terms changed, a list of sentences; both results are as `read_scores` returns them.
+
+    The means are over the terms that were evaluated both times, on the same groups, by the curated terms as
+    they are now: a term that is evaluated no longer would raise or lower a plain mean.
+    """
+    mean, sentences = compare_outcomes(before, now)["mean"], []
+    of_results = [{(row["stage_range"], row["term"]): row for row in of["terms"]} for of in (before, now)]
+    was, evaluated = ({key for key, row in rows.items() if not row["reason"]} for rows in of_results)
+    if mean:
+        low, high = mean["interval"] or (np.nan, np.nan)
+        sentences.append(
+            f"with other curated terms: mean AUC over the same {pluralise(len(was & evaluated), 'term')} was "
+            f"{mean['first']:.3f} and is {mean['second']:.3f} ({mean['difference']:+.3f}, 95 % interval "
+            f"{low:+.3f} to {high:+.3f}), on the same genes, by the curated terms of now"
+        )
+    for stage_range, term in sorted(was - evaluated):
+        row = of_results[1].get((stage_range, term), {"reason": "no gene with images has it any more"})
+        why = row["reason"].removeprefix("not evaluable: ")
+        sentences.append(
+            f"warning: no longer evaluated with other curated terms: {term} ({stage_range}): {why}"
+        )
+    if new := sorted(evaluated - was):
+        sentences.append(f"evaluated for the first time: {', '.join(f'{term} ({s})' for s, term in new)}")
+    return sentences
 
 
 def nothing_evaluated(result):

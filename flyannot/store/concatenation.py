@@ -38,7 +38,7 @@ def closed_file(stored):
     for s in stored.stage_ranges:
         small, large = contents[s] = {}, {}
         for name, (_, dimensions) in SCHEMAS[stored.kind].items():
-            if dimensions[0].partition("+")[0] not in _GROWING:
+            if dimensions[0].partition("+")[0] not in _GROWING or name not in stored.group(s):
                 continue
             if len(dimensions) == 1 and name not in BULK.get(stored.kind, ()):
                 small[name] = stored.array(s, name, as_bytes=True)
@@ -78,7 +78,7 @@ def _begin(file, parts, first, stage_range):
             streamed[name] = growing_array(group, name, like.shape[1:], like.dtype, n_rows=n_rows)
         elif name in small[0]:
             write_array(group, name, _joined(name, small))
-        else:
+        elif name in first.group(stage_range):
             write_array(group, name, first.array(stage_range, name))
     return streamed
 

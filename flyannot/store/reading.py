@@ -74,14 +74,16 @@ class Stored:
         return values
 
     def arrays(self, stage_range, place, datasets, sizes):
-        """All arrays of a group within a stage range by name; DataError if one is missing, or not as it
-        should be.  `datasets` and `sizes` are as `flyannot.store.schema.shape_violation` takes them.
+        """All arrays of a group within a stage range by name, but for those that may be absent; DataError if
+        another is missing, or one is not as it should be.
+
+        `datasets` and `sizes` are as `flyannot.store.schema.shape_violation` takes them.
         """
         group = self.group(stage_range).get(place, {})
         wrong = shape_violation(datasets, group, f"{stage_range}/{place}", sizes)
         if wrong:
             raise damaged_file(self.path, wrong, self.kind)
-        return {name: self.array(stage_range, f"{place}/{name}") for name in datasets}
+        return {name: self.array(stage_range, f"{place}/{name}") for name in datasets if name in group}
 
     def images(self, stage_range, start, stop):
         """The rows of the images `start` to `stop` in the kind's BULK datasets; DataError if they are not

@@ -65,16 +65,31 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
         "auc": ("f", ("n_terms",)),
         "auc_low": ("f", ("n_terms",)),
         "auc_high": ("f", ("n_terms",)),
+        "precision": ("f", ("n_terms",)),
         "decision_value": ("f", ("n_groups", "n_terms")),
         "probability": ("f", ("n_groups", "n_terms")),
         "yes": ("u", ("n_groups", "n_terms")),
         "undetermined": ("u", ("n_groups", "n_terms")),
+        "answer_threshold": ("f", ("n_groups", "n_terms")),  # this and those below: in a run
+        "held_out": ("u", ("n_groups", "n_terms")),
+        "model_probability": ("f", ("n_groups", "n_terms")),
+        "curated": ("i", ("n_groups", "n_terms")),
+        "answer_before": ("i", ("n_groups", "n_terms")),
     },
 }
 
 # What may be nan, which is untested, or a code that was not kept; every other number of a file is finite.
-MAY_BE_NAN = {"auc", "auc_low", "auc_high", "objective_stored", "unlikeness"}
-MAY_BE_ABSENT = {"unlikeness"}  # of files of version 0.9 and before
+MAY_BE_NAN = {"auc", "auc_low", "auc_high", "precision", "objective_stored", "unlikeness"}
+# Of files of version 0.9 and before, and what only a run knows of its predictions.
+MAY_BE_ABSENT = {
+    "unlikeness",
+    "precision",
+    "answer_threshold",
+    "held_out",
+    "model_probability",
+    "curated",
+    "answer_before",
+}
 
 # The datasets that are too large to be read whenever a file is opened: they are digested image by image.
 BULK = {

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 from scipy.io import loadmat, savemat
 
-from flyannot.classifiers.answers import ANSWERS, Predicted, read_predicted, write_predicted
+from flyannot.classifiers.answers import ANSWERS, read_predicted, write_predicted
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.importers.vectors import (
     AtomsOptions,
@@ -154,8 +154,10 @@ def hostile(tmp_path):
     one = np.full((1, len(HOSTILE)), -0.25)
     evidence = np.full((4, len(HOSTILE)), 0.5)
     n_genes, no_group = np.full(len(HOSTILE), 9), np.zeros(1, bool)
-    learned = (no_group, evidence[0], n_genes, *evidence[1:])
-    predicted = Predicted(HOSTILE, one, 1 + one, one < 0, one > 0, *learned, np.zeros(1), [HOSTILE[3]])
+    predicted = {"terms": HOSTILE, "decision_value": one, "probability": 1 + one, "yes": one < 0}
+    predicted |= {"undetermined": one > 0, "in_training": no_group, "n_genes": n_genes}
+    names = ("probability_threshold", "auc", "auc_low", "auc_high")
+    predicted |= dict(zip(names, evidence)) | {"precision": evidence[0]}
     groups = Groups([HOSTILE[4]], [HOSTILE[1]], [""], [np.arange(1)])
     with create_stored(tmp_path / "hostile.h5", Header("predictions", {}, {})) as file:
         write_predicted(file, "4-6", columns, groups, predicted)
@@ -190,6 +192,9 @@ def test_a_workbook_says_what_the_table_says(exported, open_predictions, hostile
     with open(open_predictions.with_suffix(".csv"), newline="") as table:
         columns, *rows = csv.reader(table)
     sheets = sheets_of(exported("predictions", "xlsx"))
+    short = sheets.pop("yes only")
+    yes = [row for row in rows if row[columns.index("answer")] == "yes"]
+    assert [row[2] for row in short[1:]] == [row[columns.index("term")] for row in yes]
     stage_range = columns.index("stage_range")
     assert list(sheets) == [f"stages {s}" for s in dict.fromkeys(row[stage_range] for row in rows)]
     assert all(list(header) == columns for header, *_ in sheets.values())

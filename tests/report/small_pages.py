@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from flyannot.dataset.folder import read_images
 from flyannot.report.drawing import jpeg, packed_map
 from flyannot.report.groups import (
     AGREED,
@@ -25,10 +26,12 @@ from flyannot.scores.bootstrap import add_confidence
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import TermOutcomes, score_terms
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.annotate import annotate_task
+from flyannot.steps.answers_of_run import AnswersOfRun
 from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.evaluate import evaluation_of_files
 from flyannot.steps.evaluation import evaluate_task
-from flyannot.steps.options import EvaluateOptions
+from flyannot.steps.options import AnnotateOptions, EvaluateOptions
 from flyannot.steps.runs.configuration import Configuration, option_tables, write_record
 from tests.small_embryos import CLASSIFY
 
@@ -41,7 +44,12 @@ def make_run(copy):
     evaluation = evaluation_of_files(
         (copy.features,), copy.annotations, train=CLASSIFY, options=options, seed=1
     )
-    run_task(evaluate_task(evaluation, copy.folder / "scores.json"), Execution())
+    scores = copy.folder / "scores.json"
+    run_task(evaluate_task(evaluation, scores), Execution())
+    of_run = AnswersOfRun(scores, copy.features, copy.embryos)
+    options, images = AnnotateOptions(), read_images(copy.embryos)
+    task = annotate_task(copy.model, images, copy.predictions, options, of_run=of_run)
+    run_task(task, Execution(force=True))
     write_record(Configuration(copy.embryos, copy.folder))
     return copy
 

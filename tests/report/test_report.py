@@ -7,6 +7,7 @@ import re
 import shutil
 
 import numpy as np
+import openpyxl
 import pytest
 from PIL import Image as Picture
 from sklearn.metrics import roc_curve
@@ -15,6 +16,7 @@ from flyannot.classifiers.answers import UNDETERMINED, read_predicted
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import WriteError
+from flyannot.export.export import export
 from flyannot.report import curves
 from flyannot.report.curves import (
     GRID,
@@ -160,28 +162,47 @@ def test_the_page_shows_every_group_with_its_curated_terms(page, chain):
         assert all(source.startswith("data:image/jpeg") for _, source in shown["images"])
 
 
-def test_answers_are_those_of_models_that_had_not_seen_the_gene(page, run):
-    """And the final model's where cross-validation did not evaluate."""
-    evaluated = json.loads((run.folder / "scores.json").read_text())["evaluated"]
+def test_table_workbook_page_and_scores_give_one_answer(page, run, tmp_path):
+    """Of a model that had not seen the gene; where cross-validation did not evaluate, of the final model."""
+    scores = json.loads((run.folder / "scores.json").read_text())
+    areas = {(row["stage_range"], row["term"]): row for row in scores["terms"]}
+    rows = rows_of_csv(run.folder / "predictions.csv")
+    table = {(row["stage_range"], row["group"], row["term"]): row for row in rows}
+    export(run.predictions, "xlsx", tmp_path / "p.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "p.xlsx")
+    cells = [row for name in book.sheetnames[1:] for row in list(book[name].values)[1:]]
+    for row, of_book in zip(rows, cells, strict=True):
+        for text, value in zip(row.values(), of_book, strict=True):
+            assert (text or None) == value or float(text) == pytest.approx(value, abs=5.1e-5)
+    answered = [(r["gene"], r["stage_range"], r["term"]) for r in rows if r["answer"] == "yes"]
+    assert [row[:3] for row in list(book["yes only"].values)[1:]] == answered
     text, n_held_out = page.read_text(), 0
     for group, shown in zip(index_of(text)["groups"], groups_of(text)):
-        one = evaluated[STAGE_RANGES[group[0]]]
+        stage_range = STAGE_RANGES[group[0]]
+        one = scores["evaluated"][stage_range]
         i = one["group"].index(group[3])
         fold = sorted(set(one["fold"])).index(one["fold"][i])
         for term in shown["terms"]:
-            if term["term"] not in one["term"]:
-                assert not term["held_out"] or term["status"] == UNLEARNED
+            row = table.get((stage_range, group[3], term["term"]))
+            if row is None:
+                assert term["status"] == UNLEARNED
                 continue
-            j = one["term"].index(term["term"])
-            probability, threshold = one["probability"][j][i], one["threshold"][j][fold]
-            yes, true = one["yes"][j][i] == "1", one["truth"][j][i] == "1"
-            assert term["held_out"] and float(term["probability"]) == pytest.approx(probability, abs=0.0051)
-            assert yes == (probability > threshold) or probability == pytest.approx(threshold, abs=1e-6)
-            statuses = {(True, True): AGREED, (False, True): MISSED, (True, False): NEW}
-            is_open = probability == threshold  # nothing was learned
-            assert term["status"] == UNDETERMINED if is_open else statuses.get((yes, true), ABSENT)
+            assert float(term["probability"]) == pytest.approx(float(row["probability"]), abs=0.0051)
+            assert term["held_out"] == (row["held_out"] == "yes")
+            curated = {AGREED: "yes", MISSED: "yes", NEW: "no"}.get(term["status"], row["curated"])
+            assert row["curated"] == curated and ANSWER_OF[term["status"]] == row["answer"]
+            if term["term"] not in one["term"]:
+                assert row["held_out"] == "no" and row["probability"] == row["model_probability"]
+                continue
+            j, area = one["term"].index(term["term"]), areas[stage_range, term["term"]]
+            assert float(row["probability"]) == one["probability"][j][i] and row["held_out"] == "yes"
+            assert float(row["threshold"]) == one["threshold"][j][fold]
+            is_open = row["probability"] == row["threshold"]  # nothing was learned
+            assert row["answer"] == ("undetermined" if is_open else ("no", "yes")[int(one["yes"][j][i])])
+            assert row["auc"] == f"{area['auc']:.4f}" and f"{area['auc']:.2f}" in term["support"]
+            assert row["precision"] == ("" if area["precision"] is None else f"{area['precision']:.4f}")
             n_held_out += 1
-    assert n_held_out == sum(len(one["term"]) * len(one["group"]) for one in evaluated.values())
+    assert n_held_out == sum(len(one["term"]) * len(one["group"]) for one in scores["evaluated"].values())
 
 
 def test_maps_hold_the_decision_values_of_the_predictions(page, chain):

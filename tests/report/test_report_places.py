@@ -160,8 +160,7 @@ GUESSES = (
     ],
 )
 def test_what_is_untested_or_learned_from_few_genes_stands_on_top(auc, n_genes, said):
-    learned = [
-        LearnedTerm(f"t{n}", 0.3, n > 2, n, area, None, None) for area, n in zip(auc, n_genes, strict=True)
-    ]
+    both = zip(auc, n_genes, strict=True)
+    learned = [LearnedTerm(f"t{n}", 0.3, n > 2, n, area, None, None, None) for area, n in both]
     sentences = evidence_in_words({"4-6": learned}, [])
     assert said in "".join(sentences) and bool(said) == bool(sentences)

@@ -20,7 +20,7 @@ from flyannot.scores.metrics import (
 from flyannot.scores.retrieval import N_NEAREST, aucs_of_images, same_gene_score, shared_terms_score
 from flyannot.scores.table import format_scores
 
-ROW_KEYS = {"stage_range", "term", "n_groups", "n_positive", *METRICS, "reason"}
+ROW_KEYS = {"stage_range", "term", "n_groups", "n_positive", *METRICS, "precision", "reason"}
 
 
 def counted_auc(values, truth, folds):
@@ -66,7 +66,7 @@ def test_metrics_of_a_hand_worked_case():
     values = np.array([5, 4, 1, 4, 3, 0, 0, 0], float)
     assert confusion_counts(yes, truth) == (2, 1, 1, 4)
     scores = scores_of_term(values, yes, truth)
-    assert [scores[name] for name in METRICS[2:]] == [2 / 3, 4 / 5, 6 / 8, 2 / 3]
+    assert [scores[name] for name in (*METRICS[2:], "precision")] == [2 / 3, 4 / 5, 6 / 8, 2 / 3, 2 / 3]
     # 5 beats all five, 4 beats four and ties with one, 1 beats three: 12.5 of 15
     assert scores["auc"] == 12.5 / 15
     # first place; second or third, with a negative in the other: mean of 2/2 and 2/3; fifth
@@ -157,7 +157,7 @@ def test_the_ten_terms_with_most_positive_groups_are_weighted_by_their_number(rn
 def test_nothing_to_evaluate_gives_none_and_no_nan():
     nothing = dict.fromkeys(METRICS)
     result = score_terms({"4-6": outcome([[0, 0]], [[1, 2]])})
-    expected = dict.fromkeys(("macro", "weighted_top10", "micro"), nothing)
+    expected = dict.fromkeys(("macro", "weighted_top10"), nothing) | {"micro": nothing | {"precision": None}}
     expected |= {"ranked_terms": None, "n_terms": 0}
     assert result["summary"] == {"4-6": expected, "all": expected}
     assert score_terms({})["summary"] == {"all": expected}

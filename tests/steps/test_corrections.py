@@ -9,10 +9,11 @@ import pytest
 
 from flyannot.classifiers.model import PER_TERM
 from flyannot.dataset.folder import read_annotations
+from flyannot.scores.bootstrap import compare_outcomes
 from flyannot.scores.group_outcomes import read_scores
 from flyannot.store.model import read_classifier, read_terms
 from flyannot.store.reading import open_stored
-from tests.small_embryos import write_configuration
+from tests.small_embryos import rows_of_csv, write_configuration
 
 HEAD = ["gene", "stage_range", "term", "verdict", "curator", "date"]
 OPTIONS = "--min-groups 4 --inner-folds 2 --seed 1"
@@ -35,6 +36,10 @@ def reviewed(desk):
     rows = [[g, "4-6", term, "reject"] for g in has[:3]] + [[g, "4-6", term, "accept"] for g in has_not[:3]]
     write("corrections.csv", rows)
     return term, rows
+
+
+def key_of(row):
+    return row["group"], row["stage_range"], row["term"]
 
 
 def classifier_of(path):
@@ -94,15 +99,40 @@ def test_an_unsure_term_is_in_no_score_and_a_gene_of_corrections_alone_in_few(fl
 def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, reviewed, desk):
     write_configuration(desk, images='[extract]\nstride-px = 32\n[select]\nstage-range = "4-6"\n')
     flyannot("run c.toml", code=0)
-    again = flyannot("run c.toml --corrections corrections.csv", code=0).err
-    assert "features.h5" in again and re.search(r"making \S*model\.h5: .*corrections", again), again
     out = desk / "results"
+    answers = [{key_of(row): row["answer"] for row in rows_of_csv(out / "predictions.csv")}]
+    before = read_scores(out / "scores.json")
+    said = flyannot("run c.toml --corrections corrections.csv", code=0)
+    again = said.err
+    assert "features.h5" in again and re.search(r"making \S*model\.h5: .*corrections", again), again
     with open_stored(out / "model.h5") as stored:
         digests, model = stored.inputs["corrections"], stored.digest
     scores = read_scores(out / "scores.json")
     assert scores["made_from"]["corrections"] == digests and scores["model"] == model
     assert any("3 added" in note for note in scores["notes"])
     assert flyannot("run results/run.toml").err.count("making") == 0, "the record names them"
+    # What changed: on the same terms, and every answer.
+    mean = compare_outcomes(before, scores)["mean"]
+    assert f"was {mean['first']:.3f} and is {mean['second']:.3f} ({mean['difference']:+.3f}" in said.out
+    now = rows_of_csv(out / "predictions.csv")
+    answers.append({key_of(row): row["answer"] for row in now})
+    changed = {
+        key: f"{was} to {answers[1][key]}" for key, was in answers[0].items() if was != answers[1][key]
+    }
+    assert changed and {key_of(row): row["change"] for row in now if row["change"]} == changed
+    assert f"{len(changed)} answers changed" in said.out + said.err
+    curated = {(gene, term): "yes" if verdict == "accept" else "no" for gene, _, term, verdict in reviewed[1]}
+    assert {key: row["curated"] for row in now if (key := (row["gene"], row["term"])) in curated} == curated
+    # A term that is learned no longer is named: an average without it is no progress.
+    term = reviewed[0]
+    genes = [key[0] for key, terms in read_annotations(TERMS).terms_by_gene.items() if term in terms]
+    write("more.csv", [[gene, "4-6", term, "reject"] for gene in genes])
+    said = flyannot("run c.toml --corrections more.csv", code=0)
+    assert re.search(rf"warning: .*no longer evaluated: {term}, 4-6 \(.*needed\)", said.out), said.out
+    assert term not in {row["term"] for row in rows_of_csv(out / "predictions.csv")}
+    flyannot("run c.toml", code=0)
+    now = rows_of_csv(out / "predictions.csv")
+    assert {key_of(row): row["answer"] for row in now} == answers[0], "corrections left out are undone"
 
 
 def test_a_table_of_annotations_keeps_what_it_cannot_say(flyannot, desk):

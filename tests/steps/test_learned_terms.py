@@ -18,8 +18,8 @@ from tests.small_embryos import STAGE_RANGES, rows_of_csv, write_configuration
 
 TERMS = "embryos/annotations.csv"
 NAMED = (
-    "gene fbgn image group stage_range term decision_value probability threshold answer n_genes auc auc_low "
-    "auc_high in_training unlikeness quality_warnings"
+    "gene fbgn image group stage_range term probability threshold answer curated change precision n_genes "
+    "auc auc_low auc_high caution held_out unlikeness quality_warnings decision_value model_probability"
 )
 
 
@@ -38,9 +38,12 @@ def test_every_prediction_says_what_it_rests_on(chain, models):
         j = model.terms.index(row["term"])
         n_carriers = annotations.counts(row["stage_range"])[row["term"]]
         assert int(row["n_genes"]) == n_carriers
-        assert row["in_training"] == "yes"
+        assert row["held_out"] == "no" and row["probability"] == row["model_probability"], "it is no run"
+        assert row["curated"] == row["change"] == ""
         for name in ("auc", "auc_low", "auc_high"):
             assert row[name] == ("" if n_carriers < LEAST_GENES else f"{getattr(model.model, name)[j]:.4f}")
+        few = f"learned from {n_carriers} genes" if n_carriers < LEAST_GENES else ""
+        assert row["caution"] == few and not (few and row["precision"])
         threshold, probability = float(row["threshold"]), float(row["probability"])
         assert 0 < threshold < 1
         assert row["answer"] == {1: "yes", 0: "undetermined", -1: "no"}[np.sign(probability - threshold)]

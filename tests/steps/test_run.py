@@ -208,7 +208,7 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(
     select = f'[extract]\nstride-px = 32\n[select]\nstage-range = "{stages}"\n'
     config, out = write_configuration(tmp_path, images=select), tmp_path / "results"
     suggests = ["annotate"] if stages == "4-6" else []  # of which a supplied model knows terms
-    lacks = ", ".join(step for step in ("train", "annotate", "evaluate") if step not in suggests)
+    lacks = ", ".join(step for step in ("train", "evaluate", "annotate") if step not in suggests)
     left_out = f"{pictures} has no annotations.csv: {lacks} are left out."
     assert left_out in flyannot("run C --dry-run", C=config, code=0).err and not out.exists()
     note = flyannot("run C", C=config, code=0).err.splitlines()[-1]
@@ -219,7 +219,7 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(
         status = json.loads(flyannot("status O --json", O=out, code=0).out)
         return status["state"], [step["step"] for step in status["steps"]]
 
-    before, after = ["extract", "learn-dict", "pool"], ["train", "annotate", "evaluate", "report"]
+    before, after = ["extract", "learn-dict", "pool"], ["train", "evaluate", "annotate", "report"]
     assert states() == ("done", [*before, *suggests, "report"])
     assert (out / "predictions.h5").exists() == bool(suggests)
     if suggests:

@@ -22,7 +22,7 @@ from tests.processes import CLI, start_process
 from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL, write_configuration
 
 OPTIONS = option_tables()
-STEPS = ["extract", "learn-dict", "pool", "train", "annotate", "evaluate", "report"]
+STEPS = ["extract", "learn-dict", "pool", "train", "evaluate", "annotate", "report"]
 N_IMAGES = 108  # of the chain
 LINE = "extract embryos -o descriptors.h5 --stride-px 16 --jobs 1"
 
@@ -95,17 +95,18 @@ def parts(flyannot, of_run, monkeypatch):
 def test_what_is_done_and_what_waits(status, of_run):
     state, steps = status()
     assert list(steps) == STEPS and state == "interrupted"
-    assert states(steps) == ["done"] * 5 + ["waiting"] * 2
+    expected = ["done"] * 4 + ["waiting", "done", "waiting"]
+    assert states(steps) == expected
     assert all(steps[s]["n_done"] == steps[s]["n_total"] == N_IMAGES for s in ("extract", "pool", "annotate"))
     assert steps["learn-dict"]["n_done"] == steps["learn-dict"]["n_total"] == 2 * LEARN.n_epochs
     shutil.rmtree(of_run.embryos)  # moved, or on another machine: what it would say is left out
-    assert states(status()[1]) == ["done"] * 5 + ["waiting"] * 2
+    assert states(status()[1]) == expected
 
 
 def test_other_options_outdate_a_step_and_what_follows(status, own_chain):
     pooled = record(own_chain, pool=OPTIONS["pool"](grid=(2, 2)))
     _, steps = status(pooled.folder)
-    assert states(steps)[:5] == ["done", "done", "outdated", "outdated", "outdated"]
+    assert states(steps)[:6] == ["done", "done", "outdated", "outdated", "waiting", "outdated"]
     assert "pool.grid was" in steps["pool"]["why"]
     record(own_chain)
     table = own_chain.embryos / "images.csv"
@@ -118,7 +119,9 @@ def test_other_options_outdate_a_step_and_what_follows(status, own_chain):
 def test_scores_with_other_options_are_outdated(flyannot, status, of_run):
     record(of_run, evaluate=OPTIONS["evaluate"](folds=3))
     flyannot("run run.toml --step evaluate", code=0)
-    assert status()[1]["evaluate"]["state"] == "done"
+    _, steps = status()
+    assert steps["evaluate"]["state"] == "done"
+    assert steps["annotate"]["why"] == "it was made from other scores", "from none"
     record(of_run, evaluate=OPTIONS["evaluate"](folds=4))
     found = status()[1]["evaluate"]
     assert found["state"] == "outdated" and "folds was 3 and is now 4" in found["why"]

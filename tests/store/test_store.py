@@ -18,7 +18,7 @@ from flyannot.store.descriptors import read_patches, read_patches_of_image, writ
 from flyannot.store.dictionary import read_checkpoint, read_dictionary, write_checkpoint, write_dictionary
 from flyannot.store.features import read_features, write_features
 from flyannot.store.header import Header, content_digest, digest_of_image
-from flyannot.store.predictions import read_predictions, write_predictions
+from flyannot.store.predictions import read_predictions, write_answers_of_run, write_predictions
 from flyannot.store.reading import open_stored, read_image_columns, verify_stored
 from flyannot.store.schema import DTYPES, IMAGE_COLUMNS, SCHEMAS
 from flyannot.store.writing import OutputFile, create_stored, difference_of_headers, write_array
@@ -70,7 +70,11 @@ GROUPS = {"name": ["Dl", "β-Tub"], "gene": ["Dl", "β-Tub"], "fbgn": ["", "FBgn
 def predicted(rng):
     values = rng.normal(size=(2, 3))
     of_terms = {"n_genes": [9, 30, 2], "threshold": [0.5, 0.2, 0.1], "auc": [0.5, 0.9, np.nan]}
-    of_terms |= {"auc_low": [0.2, 0.8, np.nan], "auc_high": [0.7, 0.95, np.nan]}
+    of_terms |= {
+        "auc_low": [0.2, 0.8, np.nan],
+        "auc_high": [0.7, 0.95, np.nan],
+        "precision": [0.4, 1, np.nan],
+    }
     return {
         "term": ["gap", "pole cell", "β"],
         "decision_value": values,
@@ -81,6 +85,13 @@ def predicted(rng):
         "unlikeness": np.array([0.5, 1, np.nan]),
         **{name: np.array(numbers) for name, numbers in of_terms.items()},
     }
+
+
+def answers_of_run(rng):
+    values = rng.random((2, 3))
+    of_run = {"answer_threshold": values / 2, "held_out": values > 0.5, "model_probability": values / 3}
+    answers = {name: rng.integers(-1, 3, (2, 3)) for name in ("curated", "answer_before")}
+    return of_run | answers | {"probability": values}
 
 
 def records(n=2):
@@ -104,6 +115,7 @@ def fill(file, kind, rng, stage_range="4-6"):
             model.write_model(file, stage_range, D, ["gap", "pole cell"], "svm", arrays, {"Dl", "dl"}, KNOWN)
         case "predictions":
             write_predictions(file, stage_range, columns(), [0, 1, 0], GROUPS, predicted(rng))
+            write_answers_of_run(file[stage_range], answers_of_run(rng))
 
 
 def header(kind, **changes):
@@ -184,12 +196,19 @@ def test_models_come_back_to_the_last_bit(tmp_path, rng, n_terms):
 
 
 def test_predictions_come_back_as_they_were(tmp_path, rng):
-    mine = predicted(rng)
+    """Those of a model; a run replaces some of it, and adds to it."""
+    mine, of_run = predicted(rng), answers_of_run(rng)
     with create_stored(tmp_path / "p.h5", header("predictions")) as file:
-        write_predictions(file, "4-6", columns(), [0, 1, 0], GROUPS, mine)
+        for stage_range in ("4-6", "7-8"):
+            write_predictions(file, stage_range, columns(), [0, 1, 0], GROUPS, mine)
+        write_answers_of_run(file["7-8"], of_run)
     with open_stored(tmp_path / "p.h5", "predictions") as stored:
         of_image, groups, back = read_predictions(stored, "4-6")
-    same((of_image.tolist(), groups, back), ([0, 1, 0], GROUPS, mine))
+        same((of_image.tolist(), groups, back), ([0, 1, 0], GROUPS, back | mine))
+        same(back["model_probability"], mine["probability"])
+        same(back["answer_threshold"][0], mine["threshold"])
+        assert not back["held_out"].any() and (back["curated"] == back["answer_before"]).all()
+        same(read_predictions(stored, "7-8")[2], mine | of_run)
 
 
 def test_headers_come_back_as_they_were(tmp_path):

@@ -49,10 +49,11 @@ class ImagesInParts:
     out : Path of the output
     header : flyannot.store.header.Header of the output, without the images and what was skipped of them
     whole_groups : whether a group lies in one part
+    more_inputs : function that returns those that the header of the output has besides that of a part
     """
 
-    def __init__(self, images, out, header, *, whole_groups=False):
-        self.images, self._out, self._header = images, out, header
+    def __init__(self, images, out, header, *, whole_groups=False, more_inputs=dict):
+        self.images, self._out, self._header, self._more_inputs = images, out, header, more_inputs
         ordered = images_in_order(images)
         if whole_groups:
             groups = [list(group) for _, group in groupby(ordered, key=lambda i: (i.stage_range, i.group))]
@@ -63,7 +64,8 @@ class ImagesInParts:
 
     def header(self, failures=()):
         """The Header of the output, of which `failures` were skipped."""
-        return replace(self._header_with(self._digest_of_all), failures=tuple(failures))
+        header = self._header_with(self._digest_of_all)
+        return replace(header, inputs=header.inputs | self._more_inputs(), failures=tuple(failures))
 
     def parts(self, share, made_with, files):
         """The `flyannot.steps.engine.parts.Part`s of a share, as `share_of_parts` takes it.

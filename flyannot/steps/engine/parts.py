@@ -113,8 +113,9 @@ def create_part(part, failures=()):
     return create_stored(part.path, replace(part.header, failures=tuple(failures)), verified=False)
 
 
-def join_parts(out, header_of, parts):
-    """Join the parts into `out` and remove them; `header_of(failures)` is its header.  Returns the failures.
+def join_parts(out, header_of, parts, complete=None):
+    """Join the parts into `out` and remove them; `header_of(failures)` is its header, and `complete(file,
+    header)` adds to the open file what the parts lack.  Returns the failures.
 
     Raises
     ------
@@ -137,8 +138,10 @@ def join_parts(out, header_of, parts):
             fix=fix or "check the images that the table or the command names",
         )
     try:
-        with create_stored(out, header_of(failures)) as file:
+        with create_stored(out, header := header_of(failures)) as file:
             concatenate(file, parts, verified=False)
+            if complete is not None:
+                complete(file, header)
     except DataError:
         _require_whole(parts)
         raise

@@ -16,7 +16,7 @@ class Input:
     """What a step reads.
 
     name : of the argument of its command
-    holds : IMAGES, ANNOTATIONS, or the kind of file that another step makes
+    holds : IMAGES, ANNOTATIONS, or what another step makes: its name, without the suffix
     several : whether its command takes several files, as if they were one
     is_argument : whether its command takes it at all; in a run it is there
     """
@@ -44,7 +44,6 @@ class Step:
     is_seeded : whether its command takes a seed
     parts_of : "image" or "group", as its output is joined from parts of so many, which several jobs can make;
         "" of an output that is made in one piece
-    is_in_last_job : whether a workflow makes it in its last job, with all that is left
     made_from : "module:function" from the path of an output that is no HDF5 file to {kind: digest} of what
         it was made from; "" where its task alone can tell whether it is up to date
     progress_unit : "image" or "epoch", by which it is told how far it is; "" of a step that counts neither
@@ -65,7 +64,6 @@ class Step:
     selects: tuple[str, ...] = ()
     is_seeded: bool = False
     parts_of: str = ""
-    is_in_last_job: bool = False
     made_from: str = ""
     progress_unit: str = ""
     has_workers: bool = False

@@ -128,7 +128,7 @@ def file_task(path, header, make, inputs, *, differ=None, **more):
     )
 
 
-def parts_task(path, header, parts, make_part, inputs, *, summary, **more):
+def parts_task(path, header, parts, make_part, inputs, *, summary, complete=None, **more):
     """The Task of an HDF5 file that is joined from parts.
 
     Parameters
@@ -138,6 +138,7 @@ def parts_task(path, header, parts, make_part, inputs, *, summary, **more):
     make_part : function of a Part, at the top of a module, that a worker calls: it writes the part, and
         returns of how many images
     summary : function of the path of the output to the text of the Outcome
+    complete : as of `join_parts`
     more : as those of `file_task`
     """
 
@@ -148,7 +149,7 @@ def parts_task(path, header, parts, make_part, inputs, *, summary, **more):
         return chosen
 
     def make(execution):
-        failures = join_parts(path, header, make_parts(execution))
+        failures = join_parts(path, header, make_parts(execution), complete)
         return Outcome(path, True, summary(path), failures)
 
     return file_task(path, header, make, inputs, make_parts=make_parts, **more)

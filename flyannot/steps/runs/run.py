@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import itemgetter
+from pathlib import Path
 from shlex import quote
 
 from flyannot.classifiers.training_set import enough_groups
@@ -135,12 +136,16 @@ def path_in_run(step, configuration):
 def task_in_run(step, configuration):
     """The `flyannot.steps.engine.task.Task` of a step of a run, once all steps before it are done."""
 
-    def path_of_kind(kind):
-        supplied = supplied_model(configuration) if kind == "model" else None
-        return supplied or configuration.output / f"{kind}.h5"
+    supplied, names = supplied_model(configuration), {Path(s.makes).stem: s.makes for s in STEPS.values()}
 
+    def path_of_kind(kind):
+        return supplied if supplied and kind == "model" else configuration.output / names[kind]
+
+    inputs = step.paths_read(configuration.data_set, path_of_kind)
+    if supplied:  # it learned from none of these genes
+        inputs = {name: paths for name, paths in inputs.items() if name not in ("scores", "annotations")}
     asked = Asked(
-        inputs=step.paths_read(configuration.data_set, path_of_kind),
+        inputs=inputs,
         out=path_in_run(step, configuration),
         options=configuration.options[step.name],
         selection=configuration.options["select"],

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from flyannot.errors import FlyannotError, InputError
 from flyannot.options.registry import thing_at
+from flyannot.runtime.digest import digest_of_file
 from flyannot.runtime.locks import Holder, holder_of
 from flyannot.steps.chain import STEPS
 from flyannot.steps.engine.images import selected_images
@@ -141,7 +142,7 @@ class _Run:
         disk = self.on_disk[step.kind]
         total, unit = self._total(step)
         parts = [(part, written) for part, written in disk.parts if not self._difference(step, part.header)]
-        why = self._difference(step, disk.made.header) if disk.made else ""
+        why = self._difference(step, disk.made.header, is_whole=True) if disk.made else ""
         if disk.holders:
             state, why = "running", ""
         elif disk.made is not None:
@@ -212,8 +213,8 @@ class _Run:
         except FlyannotError as error:
             return error.message
 
-    def _difference(self, step, header):
-        """Why a file with that header would be made anew, in words; "" if it would not."""
+    def _difference(self, step, header, *, is_whole=False):
+        """Why a file with that header, or a part of one, would be made anew, in words; "" if it would not."""
         changes, is_ours = [], not (self.configuration and model_is_supplied(step, self.configuration))
         for name, options in self.options.items():
             if name in header.options and (is_ours or name == step.name):
@@ -227,6 +228,10 @@ class _Run:
             made = self.on_disk[role].made
             if made and not set(header.inputs.get(role, ())) <= {made.header.digest}:
                 changes.append(f"it was made from other {role}")
+        for path in (self.folder / s.makes for s in STEPS.values() if is_ours and is_whole and s.made_from):
+            is_read = path.stem in {read.holds for read in step.reads} and path.is_file()
+            if is_read and header.inputs.get(path.stem) != [digest_of_file(path)]:
+                changes.append(f"it was made from other {path.stem}")
         return ", ".join(changes)
 
     def _total(self, step):

@@ -75,16 +75,12 @@ def jobs_of_run(configuration, size, n_jobs=None):
             f"time, which makes {n_parts:,}",
             fix=f"name --parts {n_parts} at most, or leave it out",
         )
-    jobs, last = [], []
-    for step in steps_of(configuration):
-        need = step.cost_of(configuration, size)
-        if step.is_in_last_job:
-            last.append((step.name, need))
-        else:
-            jobs += _jobs_of_step(step, need, configuration, size, n_jobs)
-    names, needs = zip(*last)
-    rest = Need(sum(need.seconds for need in needs), max(need.memory_mb for need in needs))
-    return [*jobs, _job("-and-".join(names), None, rest, _threads(configuration))]
+    jobs = []
+    *steps, last = steps_of(configuration)
+    for step in steps:
+        jobs += _jobs_of_step(step, step.cost_of(configuration, size), configuration, size, n_jobs)
+    rest = last.cost_of(configuration, size)  # the run itself, which makes all that is left
+    return [*jobs, _job(last.name, None, rest, _threads(configuration))]
 
 
 def _jobs_of_step(step, need, configuration, size, n_jobs):

@@ -1,0 +1,157 @@
+"""What a run knows of its predictions besides its model: the answers of cross-validation, what curators said,
+and what was answered before they said otherwise."""
+
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from flyannot.classifiers.answers import HeldOutAnswers, read_predicted
+from flyannot.classifiers.training_set import annotated_groups, observed_terms, truth_of
+from flyannot.dataset.paths import annotations_table
+from flyannot.errors import FlyannotError, InputError
+from flyannot.runtime.atomic_file import replacing_file
+from flyannot.runtime.digest import digest_of_file
+from flyannot.scores.group_outcomes import read_scores
+from flyannot.steps.engine.inputs import curated_annotations_of, digests_of_curated
+from flyannot.store.predictions import write_answers_of_run
+from flyannot.store.reading import Stored, open_stored
+
+PREDICTIONS, SCORES = "predictions.h5", "scores.json"
+BEFORE = "before"  # beside them: both as they were before the run learned with other curated terms
+_CURATED = {"annotations", "corrections"}  # of what scores were made from
+
+
+@dataclass(frozen=True)
+class AnswersOfRun:
+    """What is added to the predictions of a run.
+
+    scores : Path of the scores of the model; features : Path of what was cross-validated
+    annotations : Path of the table of curated terms, or of its data set folder
+    corrections : paths of tables of corrections
+    """
+
+    scores: Path
+    features: Path
+    annotations: Path
+    corrections: tuple = ()
+
+    @property
+    def before(self):
+        """Path of the predictions before the curated terms changed; it may not be there."""
+        return self.scores.parent / BEFORE / PREDICTIONS
+
+    def inputs(self):
+        """Role -> digests, as the header of the predictions names them; InputError without scores."""
+        if not self.scores.is_file():
+            raise InputError(
+                f"{self.scores} is not there: annotated genes have their answers from it",
+                fix="make it first: flyannot run CONFIG --step evaluate",
+            )
+        digests = digests_of_curated(annotations_table(self.annotations), self.corrections)
+        digests["scores"] = [digest_of_file(self.scores)]
+        if self.before.is_file():
+            with open_stored(self.before, "predictions") as stored:
+                digests["predictions before"] = [stored.digest]
+        return digests
+
+    def write(self, file, header):
+        """Add it to every stage range of an open HDF5 file of predictions, which has this Header."""
+        scores, stored = read_scores(self.scores), Stored(file, self.before, header)
+        annotations, _ = curated_annotations_of(self.annotations, corrections=self.corrections)
+        margin = header.options["annotate"]["abstain_margin"]
+        for s in stored.stage_ranges:
+            groups, predicted = read_predicted(stored, s)
+            names = self._evaluated_names(stored, s, groups)
+            held_out = HeldOutAnswers(scores, s)
+            probability, threshold = held_out.of_groups(names, predicted.terms)
+            is_held_out = np.isfinite(probability)
+            probability = np.where(is_held_out, probability, predicted.probability)
+            threshold = np.where(is_held_out, threshold, predicted.probability_threshold)
+            near = np.abs(probability - threshold) <= margin
+            arrays = {
+                "probability": probability,
+                "yes": np.where(is_held_out, probability > threshold, predicted.yes),
+                "undetermined": np.where(is_held_out, near, predicted.undetermined),
+                "answer_threshold": threshold,
+                "held_out": is_held_out,
+                "model_probability": predicted.probability,
+                "curated": _curated(groups, annotations, s, predicted.terms),
+                "answer_before": self._answers_before(s, groups, predicted.terms),
+            }
+            for name, values in held_out.of_terms(predicted.terms).items():
+                arrays[name] = np.where(np.isfinite(values), values, getattr(predicted, name))
+            write_answers_of_run(file[s], arrays)
+
+    def _evaluated_names(self, stored, stage_range, groups):
+        """The names of the groups, "" of one with an image that was not cross-validated."""
+        with open_stored(self.features, "features") as features:
+            known = stage_range in features.stage_ranges
+            evaluated = set(features.array(stage_range, "image")) if known else set()
+        images = stored.array(stage_range, "image")
+        return [
+            name if evaluated.issuperset(images[i] for i in rows) else ""
+            for name, rows in zip(groups.name, groups.rows)
+        ]
+
+    def _answers_before(self, stage_range, groups, terms):
+        """Of every group and term the place in ANSWERS, int8 (n_groups, n_terms); -1 where there was none."""
+        answers = np.full((len(groups), len(terms)), -1, np.int8)
+        if self.before.is_file():
+            with open_stored(self.before, "predictions") as stored:
+                if stage_range not in stored.stage_ranges:
+                    return answers
+                then, predicted = read_predicted(stored, stage_range)
+            places = [(groups.name, then.name), (terms, predicted.terms)]
+            now, before = zip(*(_in_common(*names) for names in places))
+            answers[np.ix_(*now)] = predicted.answers[np.ix_(*before)]
+        return answers
+
+
+def _in_common(names, others):
+    """The places in both lists of what both have, in one order."""
+    places = {name: i for i, name in enumerate(others)}
+    common = [i for i, name in enumerate(names) if name in places]
+    return common, [places[names[i]] for i in common]
+
+
+def _curated(groups, annotations, stage_range, terms):
+    """Whether curators gave each group each term, int8 (n_groups, n_terms); -1 where that is not known."""
+    curated = np.full((len(groups), len(terms)), -1, np.int8)
+    annotated, carried = annotated_groups(groups, annotations, stage_range)
+    known = observed_terms(annotated, annotations, stage_range, terms)
+    rows, _ = _in_common(groups.name, annotated.name)
+    truth = truth_of(carried, terms).astype(np.int8)
+    curated[rows] = truth if known is None else np.where(known, truth, -1)
+    return curated
+
+
+def keep_what_was_before(scores, made_now):
+    """Keep the scores and the predictions of a run in its folder BEFORE while it learns with other curated
+    terms, all else being equal; otherwise remove that folder.
+
+    scores : Path of scores.json, which is to be made anew
+    made_now : what the new scores are to be made from, as `Evaluation.made_from` returns
+
+    Returns
+    -------
+    the scores that are kept, as `read_scores` returns them, or None
+    """
+    before, predictions = scores.parent / BEFORE, scores.with_name(PREDICTIONS)
+    changed, is_of_scores = set(), False
+    with suppress(FlyannotError):
+        made_before = read_scores(scores)["made_from"]
+        roles = {*made_before, *made_now} - {"model"}
+        changed = {role for role in roles if made_before.get(role) != made_now.get(role)}
+        with open_stored(predictions, "predictions") as stored:
+            is_of_scores = stored.inputs.get("scores") == [digest_of_file(scores)]
+    if not changed or not changed <= _CURATED:
+        shutil.rmtree(before, ignore_errors=True)
+    elif is_of_scores:  # of a run that was interrupted between the two, those before stay
+        for path in (predictions, scores):
+            with replacing_file(before / path.name) as beside:
+                shutil.copyfile(path, beside)
+    kept = before / scores.name
+    return read_scores(kept) if kept.is_file() else None
