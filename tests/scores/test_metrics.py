@@ -108,7 +108,7 @@ def test_summaries_of_a_hand_worked_case():
     assert summary["weighted_top10"]["specificity"] == pytest.approx((1 * 2 / 3 + 2 * 1) / 3)
     # summed counts: tp 2, fp 1, fn 1, tn 4; pooled: 3 and 4 beat all five, -0.5 beats all but the 2
     expected = {"sensitivity": 2 / 3, "specificity": 4 / 5, "accuracy": 6 / 8, "f1": 4 / 6, "auc": 14 / 15}
-    expected["average_precision"] = (1 + 1 + 3 / 4) / 3
+    expected |= {"average_precision": (1 + 1 + 3 / 4) / 3, "precision": 2 / 3}
     assert summary["micro"] == pytest.approx(expected)
     assert summary["macro"]["average_precision"] == (t0["average_precision"] + t1["average_precision"]) / 2
     assert summary["n_terms"] == 2
