@@ -112,6 +112,12 @@ def write_text(path, text, **how):
         beside.write_bytes(text.encode())
 
 
+def copy_file(path, out):
+    """Copy a file as a whole, in the place of another."""
+    with replacing_file(out) as beside:
+        shutil.copyfile(path, beside)
+
+
 def holds_text(path, text):
     """Whether that is what a text file holds."""
     encoded = text.encode(errors="surrogatepass")

@@ -12,7 +12,7 @@ from flyannot.classifiers.answers import HeldOutAnswers, read_predicted
 from flyannot.classifiers.training_set import annotated_groups, observed_terms, truth_of
 from flyannot.dataset.paths import annotations_table
 from flyannot.errors import FlyannotError, InputError
-from flyannot.runtime.atomic_file import replacing_file
+from flyannot.runtime.atomic_file import copy_file
 from flyannot.runtime.digest import digest_of_file
 from flyannot.scores.group_outcomes import read_scores
 from flyannot.steps.engine.inputs import curated_annotations_of, digests_of_curated
@@ -151,7 +151,6 @@ def keep_what_was_before(scores, made_now):
         shutil.rmtree(before, ignore_errors=True)
     elif is_of_scores:  # of a run that was interrupted between the two, those before stay
         for path in (predictions, scores):
-            with replacing_file(before / path.name) as beside:
-                shutil.copyfile(path, beside)
+            copy_file(path, before / path.name)
     kept = before / scores.name
     return read_scores(kept) if kept.is_file() else None
