@@ -64,6 +64,15 @@ def parse_stage_range(text):
     raise InputError(f'unknown stage range "{text}".{did_you_mean(plain, STAGE_RANGES)}', fix=_FIX)
 
 
+def stage_range_of_date(text):
+    """The stage range that a spreadsheet made a date of, or None where it is no date, or none of one."""
+    numbers = month_and_day(_date_of_serial(_plain(text)) or text)
+    try:
+        return parse_stage_range("-".join(map(str, sorted(numbers)))) if numbers else None
+    except InputError:
+        return None
+
+
 def note_on_stages(texts):
     """What stages among some texts were taken for, in words; "" if all are BDGP's stage ranges."""
     taken = {}

@@ -40,6 +40,7 @@ COMMANDS: dict = {
         ),
     },
     "Data": {
+        "check": ("check", "All that is wrong in the tables of a data set; corrected copies."),
         "fetch": ("fetch", "Published images and tables from their site."),
         "import": (
             "import_",

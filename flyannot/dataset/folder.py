@@ -6,27 +6,40 @@ in one stage range; the group name is the gene unless the column `group` says ot
 """
 
 import logging
+import os
 from array import array
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from sys import intern
 
-from flyannot.dataset.paths import IMAGES, ImagePaths, annotations_table, table_of_data_set
+from flyannot.dataset.paths import (
+    ANNOTATIONS,
+    IMAGES,
+    ImagePaths,
+    annotations_table,
+    relative_path,
+    table_of_data_set,
+)
 from flyannot.dataset.table_warnings import (
+    Findings,
+    bdgp_terms,
     first_names,
     plain_letters,
+    respelt_terms,
     terms_of_cell,
+    warn_of_capitals,
     warn_of_cells,
+    warn_of_dates,
     warn_of_genes,
     warn_of_terms,
 )
-from flyannot.descriptors.images.address import TURNS, address_in_file, turned_name
+from flyannot.descriptors.images.address import TURNS, address_in_file, file_of_name, turned_name
 from flyannot.errors import InputError, did_you_mean
 from flyannot.runtime.atomic_file import write_text
-from flyannot.runtime.tables import read_table, table_as_text, write_table
+from flyannot.runtime.tables import read_table, table_as_text, table_with_cells, write_table
 from flyannot.runtime.wording import short_repr
-from flyannot.stage_ranges import STAGE_RANGES, note_on_stages, parse_stage_range
+from flyannot.stage_ranges import STAGE_RANGES, note_on_stages, parse_stage_range, stage_range_of_date
 
 log = logging.getLogger("flyannot")
 
@@ -77,56 +90,75 @@ class Image:
         return self.fbgn or self.gene or self.name
 
 
-def read_gene_rows(table, required, optional):
+def read_gene_rows(table, required, optional, found=None):
     """Every row of a table with the columns gene and stage_range: (line, cells), as `read_table` gives them.
 
-    Stage ranges come as BDGP names them.  After the last row the log says what stages were taken for, and
-    which genes look like what a spreadsheet makes of a name.  InputError, with file, line and column: see
-    `read_table`; an unknown stage range.
+    Stage ranges come as BDGP names them.  After the last row the log says what stages were taken for, also
+    where a spreadsheet made dates of them, and which genes look like what it makes of a name.  InputError,
+    with file, line and column: see `read_table`; an unknown stage range.  A
+    `flyannot.dataset.table_warnings.Findings` gets the errors of rows, which are then left out.
     """
     where, who = required.index("stage_range"), required.index("gene")
-    stage_ranges, line_of_gene = {}, {}
-    for line, cells in read_table(table, required, optional, meant=_MEANT):
+    stage_ranges, dates, line_of_gene = {}, {}, {}
+    faults = found.faults if found else None
+    for line, cells in read_table(table, required, optional, meant=_MEANT, faults=faults):
         text = cells[where]
-        if text not in stage_ranges:
+        if text not in stage_ranges and text not in dates:
             try:
-                stage_ranges[text] = parse_stage_range(text)
+                if stage_range := stage_range_of_date(text):
+                    dates[text] = line, stage_range
+                else:
+                    stage_ranges[text] = parse_stage_range(text)
             except InputError as error:
-                raise InputError(
-                    f'{table}, line {line}, column "stage_range": {error.message}', fix=error.fix
-                ) from None
-        cells[where] = stage_ranges[text]
+                what = f'{table}, line {line}, column "stage_range": {error.message}'
+                if faults is None:
+                    raise InputError(what, fix=error.fix) from None
+                faults.append(InputError(what, fix=error.fix))
+                continue
+        cells[where] = dates[text][1] if text in dates else stage_ranges[text]
+        if found and text in dates:
+            found.cells[table, line, "stage_range"] = cells[where]
         line_of_gene.setdefault(cells[who], line)
         yield line, cells
     if note := note_on_stages(stage_ranges):
         log.info("note: %s: %s", table.name, note)
+    warn_of_dates(table, dates)
     warn_of_genes(table, line_of_gene)
 
 
-def read_images(folder_or_csv):
+def read_images(folder_or_csv, found=None):
     """The images of a data set folder, or of its `images.csv`: a list of Image, in the order of the table.
 
     Absolute paths and `..` are accepted: images are only read, and no output is named after them.  A missing
     image is no error here, but named in the log; whoever reads it lists it.  InputError, with file, line and
     column: see `read_table`; an unknown stage range; an image named twice; a symbol without FlyBase number
-    although the table gives it two; a group of two genes.
+    although the table gives it two; a group of two genes.  It says all that is wrong; where `found`, a
+    `flyannot.dataset.table_warnings.Findings`, is given, that gets it.
     """
-    table = table_of_data_set(Path(folder_or_csv).absolute(), IMAGES)
+    table, is_asked = table_of_data_set(Path(folder_or_csv).absolute(), IMAGES), found is not None
+    found = found or Findings()
     paths, images, lines = ImagePaths(table.parent), deque(), array("q")
-    for line, cells in read_gene_rows(table, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS):
+    for line, cells in read_gene_rows(table, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS, found):
         if (turned := cells[-1]) not in ("", *TURNS):
             words = f'no picture is turned "{turned}".{did_you_mean(turned, TURNS)}'
-            raise InputError(
-                f'{table}, line {line}, column "turned": {words}', fix=f"choose from: {', '.join(TURNS)}"
-            )
+            what = f'{table}, line {line}, column "turned": {words}'
+            found.faults.append(InputError(what, fix=f"choose from: {', '.join(TURNS)}"))
+            continue
         images.append((paths.path_of(cells[0], line), cells[0], *map(intern, cells[1:])))
         lines.append(line)
-    if not images:
-        raise InputError(f"{table} names no image", fix="add one row per image")
+        if is_asked:
+            found.files[table, line] = images[-1][0], cells[0]
+    if not images and not found.faults:
+        found.faults.append(InputError(f"{table} names no image", fix="add one row per image"))
     paths.warn(table)
-    _require_distinct(table, lines, (address_in_file(*image[:2]) for image in images))
-    fbgns = _complete_fbgns(table, lines, [(image[2], image[5]) for image in images])
-    return _grouped(table, lines, images, fbgns)
+    addresses = (address_in_file(*image[:2]) for image in images)
+    found.faults += _repeated_images(table, lines, addresses)
+    genes = [(image[2], image[5]) for image in images]
+    fbgns = _complete_fbgns(table, lines, genes, found.faults)
+    images = _grouped(table, lines, images, fbgns, found.faults)
+    if not is_asked:
+        found.raise_faults(table)
+    return images
 
 
 @dataclass(frozen=True)
@@ -192,15 +224,17 @@ class Annotations:
         )
 
 
-def read_annotations(folder_or_csv, *, known=()):
-    """The Annotations of a data set folder, or of its `annotations.csv`; terms keep their case.
+def read_annotations(folder_or_csv, *, known=(), found=None):
+    """The Annotations of a data set folder, or of its `annotations.csv`; a term that is known but for its
+    capitals is taken as that.
 
     What is probably wrong is said in the log: see `flyannot.dataset.table_warnings`; `known` are terms that
-    are right, besides BDGP's.  InputError as of `read_images`.
+    are right, besides BDGP's.  InputError and `found` as of `read_images`.
     """
-    table = annotations_table(Path(folder_or_csv).absolute())
+    table, is_asked = annotations_table(Path(folder_or_csv).absolute()), found is not None
+    found = found or Findings()
     rows, lines, several = [], [], []
-    for line, cells in read_gene_rows(table, _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS):
+    for line, cells in read_gene_rows(table, _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS, found):
         gene, stage_range, cell, *more = cells
         text = " ".join(cell.split())
         terms = terms_of_cell(text)
@@ -209,18 +243,27 @@ def read_annotations(folder_or_csv, *, known=()):
         for term in terms:
             rows.append((gene, stage_range, term, *more))
             lines.append(line)
-    if not rows:
-        raise InputError(f"{table} holds no term", fix="add one row per gene, stage range and term")
+    if not rows and not found.faults:
+        fix = "add one row per gene, stage range and term"
+        found.faults.append(InputError(f"{table} holds no term", fix=fix))
     warn_of_cells(table, several)
     terms_by_gene, genes, dates = defaultdict(set), defaultdict(set), {}
-    fbgns = _complete_fbgns(table, lines, [(row[0], row[3]) for row in rows])
+    fbgns = _complete_fbgns(table, lines, [(row[0], row[3]) for row in rows], found.faults)
+    respelt = respelt_terms((row[2] for row in rows), bdgp_terms().union(known))
     for (gene, stage_range, term, _, date), fbgn in zip(rows, fbgns):
-        gene_id = fbgn or gene
+        gene_id, term = fbgn or gene, respelt.get(term, term)
         terms_by_gene[gene_id, stage_range].add(term)
         genes[gene].add(gene_id)
         if date:
             dates[gene_id, stage_range, term] = date
-    warn_of_terms(table, terms_by_gene.values(), known)
+    warn_of_capitals(table, respelt)
+    near = warn_of_terms(table, terms_by_gene.values(), known)
+    if not is_asked:
+        found.raise_faults(table)
+    for line, (_, _, term, *_) in zip(lines, rows):
+        meant = respelt.get(term, term)
+        if (meant := near.get(meant, meant)) != term and line not in dict(several):
+            found.cells[table, line, "term"] = meant
     return Annotations({key: frozenset(terms) for key, terms in terms_by_gene.items()}, dict(genes), dates)
 
 
@@ -248,17 +291,48 @@ def _used_columns(rows, required, optional):
     return columns, ([row.get(name, "") for name in columns] for row in rows)
 
 
-def _require_distinct(table, lines, paths):
+def check_tables(folder):
+    """The `flyannot.dataset.table_warnings.Findings` of both tables of a data set folder, the Images and the
+    Annotations; nothing of a table that is not there."""
+    found, images, annotations = Findings(), [], None
+    for name, read in ((IMAGES, read_images), (ANNOTATIONS, read_annotations)):
+        try:
+            if table_of_data_set(folder, name).is_file():
+                rows = read(folder, found=found)
+                images, annotations = (rows, annotations) if name == IMAGES else (images, rows)
+        except InputError as error:  # not one row can be read
+            found.faults.append(error)
+    return found, images, annotations
+
+
+def corrected_tables(folder, found, out):
+    """Name -> text of the tables of a folder, for another folder `out`: with what the cells of `found` likely
+    mean, and the paths of images from there.  Rows that cannot be taken are kept."""
+    texts = {}
+    for name, required in ((IMAGES, _IMAGE_COLUMNS), (ANNOTATIONS, _ANNOTATION_COLUMNS)):
+        table = table_of_data_set(folder.absolute(), name)
+        cells = {(line, column): text for (of, line, column), text in found.cells.items() if of == table}
+        for (of, line), (path, written) in found.files.items():
+            if of == table and not os.path.isabs(written):
+                suffix = written.removeprefix(file_of_name(written)) if not path.endswith(written) else ""
+                cells[line, "image"] = relative_path(path, out) + suffix
+        if table.is_file():
+            texts[name] = table_with_cells(table, required, cells)
+    return texts
+
+
+def _repeated_images(table, lines, paths):
+    """The faults of rows that name the image of another row."""
     first = {}
     for line, path in zip(lines, paths):
         if first.setdefault(path, line) != line:
-            raise InputError(
+            yield InputError(
                 f'{table}, lines {first[path]} and {line}, column "image": both name {path}',
                 fix="delete one of the two rows",
             )
 
 
-def _complete_fbgns(table, lines, genes):
+def _complete_fbgns(table, lines, genes, faults):
     """The FlyBase number of every row; a row without takes that of its symbol elsewhere in the table.
 
     Otherwise one gene would count as two, and could stand on both sides of a split by gene.
@@ -270,14 +344,12 @@ def _complete_fbgns(table, lines, genes):
     for line, (gene, fbgn) in zip(lines, genes):
         if not fbgn and len(known.get(gene, ())) > 1:
             both = " and ".join(sorted(known[gene]))
-            raise InputError(
-                f'{table}, line {line}, column "fbgn": empty, and {gene} is {both} elsewhere',
-                fix="fill in the one that is meant",
-            )
+            what = f'{table}, line {line}, column "fbgn": empty, and {gene} is {both} elsewhere'
+            faults.append(InputError(what, fix="fill in the one that is meant"))
     return [fbgn or next(iter(known.get(gene, ("",)))) for gene, fbgn in genes]
 
 
-def _grouped(table, lines, images, fbgns):
+def _grouped(table, lines, images, fbgns, faults):
     """The Images, with group names; a group holds images of one gene.  Each takes the memory of its row."""
     genes, grouped = {}, []
     for line, fbgn in zip(lines, fbgns):
@@ -288,10 +360,8 @@ def _grouped(table, lines, images, fbgns):
         first, first_line = genes.setdefault(group, (gene_id, line))
         if first != gene_id:
             where = f'{table}, lines {first_line} and {line}, column "group"'
-            raise InputError(
-                f"{where}: {group} holds the genes {first} and {gene_id}",
-                fix="give the images of each gene a group of their own",
-            )
+            what = f"{where}: {group} holds the genes {first} and {gene_id}"
+            faults.append(InputError(what, fix="give the images of each gene a group of their own"))
         grouped.append(Image(file, name, gene, stage_range, view, fbgn, group, source))
     return grouped
 

@@ -6,7 +6,7 @@ import unicodedata
 from difflib import get_close_matches
 from pathlib import Path
 
-from flyannot.dataset.table_warnings import first_names
+from flyannot.dataset.table_warnings import all_names
 from flyannot.descriptors.images.address import file_of_name
 from flyannot.errors import InputError, did_you_mean
 from flyannot.runtime.wording import pluralise
@@ -17,7 +17,7 @@ IMAGES, ANNOTATIONS = "images.csv", "annotations.csv"
 TABLE_SUFFIXES = (".csv", ".tsv", ".xlsx")
 _LIKE_TABLES = (*TABLE_SUFFIXES, ".txt", ".xls", ".ods")
 _MOST_FOLDERS = 1000  # below a folder, that are looked into
-_MOST_SOUGHT = 3  # missing images for which a suggestion is sought
+_MOST_SOUGHT = 100  # missing images for which a suggestion is sought
 
 
 def relative_path(path, folder):
@@ -98,12 +98,17 @@ class ImagePaths:
     """
 
     def __init__(self, folder):
-        self._folder, self._places, self._missing = folder, {}, []
+        self._folder, self._places, self._missing, self._respelt = folder, {}, [], {}
 
     def path_of(self, name, line):
         """The normal absolute path, as text."""
-        for text in dict.fromkeys((name, file_of_name(name))):  # a file may have a number sign in its name
+        texts = dict.fromkeys((name, file_of_name(name)))  # a file may have a number sign in its name
+        for text in texts:
             if path := self._find(text) or ("\\" in text and self._find(text.replace("\\", "/"))):
+                return path
+        for text in texts:
+            if path := self._find_in_other_capitals(text.replace("\\", "/")):
+                self._respelt[name] = line, path
                 return path
         (absent, _), _ = self._listings(name)
         absent += name.rpartition("/")[2]
@@ -111,19 +116,24 @@ class ImagePaths:
         return os.path.normpath(absent) if name.rpartition("/")[2] in ("", ".", "..") else absent
 
     def warn(self, table):
-        """Name the images that are missing, the places where they were looked for, and what may be meant."""
+        """Name the images whose files have other capitals; those that are missing, the places where they were
+        looked for, and what may be meant."""
+        if self._respelt:
+            what = pluralise(len(self._respelt), "image was", "images were")
+            respelt = self._respelt.items()
+            shown = [f'"{name}" (line {i}: "{os.path.basename(path)}")' for name, (i, path) in respelt]
+            log.warning("warning: %s: %s taken with other capitals: %s", table.name, what, all_names(shown))
         missing = self._missing
-        if any(os.path.exists(path) for _, _, path in missing[:_MOST_SOUGHT]):  # capitals do not count here
-            missing = [row for row in missing if not os.path.exists(row[2])]
         if not missing:
             return
         shown = [f'"{name}" (line {line}{self._meant(name)})' for name, line, _ in missing[:_MOST_SOUGHT]]
+        shown += [f'"{name}" (line {line})' for name, line, _ in missing[_MOST_SOUGHT:]]
         places = dict.fromkeys(os.path.normpath(place) for place, _ in self._listings(missing[0][0]))
         log.warning(
             "warning: %s: %s: %s; looked for in %s",
             table.name,
             pluralise(len(missing), "image is missing", "images are missing"),
-            first_names(shown + [""] * (len(missing) - len(shown))),
+            all_names(shown),
             " and ".join(places),
         )
 
@@ -133,6 +143,17 @@ class ImagePaths:
             if stored := names.get(tail) or (not tail.isascii() and names.get(_composed(tail))):
                 return folder + stored
         return None
+
+    def _find_in_other_capitals(self, name):
+        """The only file of that name but for capitals."""
+        tail = _composed(name.rpartition("/")[2]).casefold()
+        alike = {
+            folder + stored
+            for folder, names in self._listings(name)
+            for stored in names.values()
+            if _composed(stored).casefold() == tail
+        }
+        return alike.pop() if len(alike) == 1 else None
 
     def _listings(self, name):
         """The two places of a name: the folder, ending in a slash, and the names in it."""

@@ -8,9 +8,11 @@ term has, in which a letter or two differ, but no number.  A known term never is
 import logging
 import re
 from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
+from flyannot.errors import InputError
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import AS_TEXT, month_and_day
 
@@ -45,6 +47,63 @@ def bdgp_terms():
     return frozenset(bdgp_vocabulary())
 
 
+@dataclass
+class Findings:
+    """What was found in tables as they were read.
+
+    faults : InputErrors of rows that cannot be taken
+    cells : (table, line, column) -> what the cell should say: what it was taken as, or likely means
+    files : (table, line) -> path of the picture, and its name in the table
+    """
+
+    faults: list = field(default_factory=list)
+    cells: dict = field(default_factory=dict)
+    files: dict = field(default_factory=dict)
+
+    def raise_faults(self, where):
+        """One error that has all faults of a table or folder, if there are any."""
+        if len(self.faults) == 1:
+            raise self.faults[0]
+        if self.faults:
+            lines = "\n".join(error.message for error in self.faults)
+            fixes = "; ".join(dict.fromkeys(error.fix for error in self.faults))
+            raise InputError(f"{where}: {len(self.faults)} faults:\n{lines}", fix=fixes)
+
+
+def all_names(names):
+    """Some names, as a text: three in the line, more one below the other."""
+    return first_names(names) if len(names) <= _MOST_NAMED else "".join(f"\n  {name}" for name in names)
+
+
+def warn_of_dates(table, dates):
+    """Say which stage ranges were dates, and as what they were taken: a dict, text -> (line, stage range)."""
+    shown = [f'"{text}" as {stage_range} (line {line})' for text, (line, stage_range) in dates.items()]
+    if shown:
+        what = pluralise(len(shown), "date was taken as a stage range", "dates were taken as stage ranges")
+        log.warning("warning: %s: %s: %s; %s", table.name, what, all_names(shown), AS_TEXT)
+
+
+def respelt_terms(terms, known):
+    """Term -> as it is known, or else most often written, of those where only capitals differ."""
+    counts, of_fold = Counter(terms), defaultdict(dict)
+    for term in (*sorted(known), *sorted(counts, key=lambda term: (-counts[term], term))):
+        of_fold[term.casefold()][term] = True
+    respelt = {}
+    for term in (term for term in counts if term not in known):
+        alike = list(of_fold[term.casefold()])
+        if alike[0] != term and (len(alike) < 2 or alike[1] not in known):
+            respelt[term] = alike[0]
+    return respelt
+
+
+def warn_of_capitals(table, respelt):
+    """Name the terms that were taken as another that differs in capitals only: a dict."""
+    if respelt:
+        what = pluralise(len(respelt), "term was", "terms were")
+        names = all_names([f'"{term}" as "{other}"' for term, other in respelt.items()])
+        log.warning("warning: %s: %s taken with other capitals: %s", table.name, what, names)
+
+
 def first_names(names):
     """The first few of some names, and how many more there are: a text."""
     more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
@@ -73,18 +132,20 @@ def warn_of_cells(table, cells):
             "warning: %s: %s several terms, each of which was taken as one (%s); give each a row",
             table.name,
             pluralise(len(cells), "cell holds", "cells hold"),
-            first_names([f'line {line}: "{text}"' for line, text in cells]),
+            all_names([f'line {line}: "{text}"' for line, text in cells]),
         )
 
 
 def warn_of_terms(table, terms_of_genes, known=()):
-    """Name the terms that are nearly one of BDGP's, of an ontology (`known`), or of the table itself."""
+    """Name the terms that are nearly one of BDGP's, of an ontology (`known`), or of the table itself: a dict,
+    term -> the one that is likely meant."""
     counts = Counter(term for terms in terms_of_genes for term in terms)
     near = near_terms(counts, bdgp_terms().union(known))
     if near:
         shown = [f'"{term}" ({pluralise(counts[term], "gene")}; "{meant}"?)' for term, meant in near.items()]
         what = pluralise(len(near), "term looks", "terms look")
-        log.warning("warning: %s: %s misspelt: %s", table.name, what, first_names(shown))
+        log.warning("warning: %s: %s misspelt: %s", table.name, what, all_names(shown))
+    return near
 
 
 def warn_of_genes(table, line_of_gene):
@@ -99,7 +160,7 @@ def warn_of_genes(table, line_of_gene):
             "warning: %s: %s that a spreadsheet made of the name: %s; write the name again; %s",
             table.name,
             pluralise(len(shown), "gene is a date or number", "genes are dates or numbers"),
-            first_names(shown),
+            all_names(shown),
             AS_TEXT,
         )
 

@@ -26,13 +26,14 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")  # a negative number is
 _COLUMNS_SHOWN = 30  # in a message, and letters of each
 
 
-def read_table(path, required, optional=(), *, meant=None):
+def read_table(path, required, optional=(), *, meant=None, faults=None):
     """Every row of a table as (line number, its cells in the order of `required + optional`).
 
     Cells come without surrounding white space; those of required columns are never empty, those of optional
     ones that are missing "".  InputError names the file and, for a bad row, its line and column: no such
     file, not UTF-8, a missing or repeated column, a row of more cells than columns, an empty or control-
-    ridden cell. `meant` maps a required column to other names of it that people write, to suggest.
+    ridden cell. `meant` maps a required column to other names of it that people write, to suggest.  With
+    `faults`, a list, it gets the errors of rows, which are left out.
     """
     path = Path(path)
     if not path.is_file():
@@ -44,16 +45,15 @@ def read_table(path, required, optional=(), *, meant=None):
     for begins, row in rows:
         if not any(row):
             continue
-        if len(row) > n_columns:
-            cells = pluralise(len(row), "cell")
-            raise InputError(
-                f"{path}, line {begins}: {cells} under {pluralise(n_columns, 'column')}",
-                fix="put a cell that contains a comma (or what else separates columns) in double quotes",
-            )
-        row += [""] * (n_columns + 1 - len(row))  # one more: where the missing columns point
+        n_cells = len(row)
+        row += [""] * (n_columns + 1 - n_cells)  # one more: where the missing columns point
         cells = [row[place].strip() for place in places]
-        if not all(cells[: len(required)]) or not is_fit_for_cells("".join(cells)):
-            _refuse(path, begins, cells, required, optional)
+        if n_cells > n_columns or not all(cells[: len(required)]) or not is_fit_for_cells("".join(cells)):
+            error = _fault_of_row(f"{path}, line {begins}", n_cells, n_columns, cells, required, optional)
+            if faults is None:
+                raise error
+            faults.append(error)
+            continue
         yield begins, [cell[1:] if cell[:1] == "'" and _GUARDED.match(cell) else cell for cell in cells]
 
 
@@ -113,17 +113,35 @@ def _no_column(path, name, header, required, meant):
     )
 
 
-def _refuse(path, line, cells, required, optional):
-    for name, cell in zip(required + optional, cells):
-        if not is_fit_for_cells(cell):
-            raise InputError(
-                f'{path}, line {line}, column "{name}": a control character in {cell!r}',
-                fix="delete it, or rename the file it names",
-            )
-        if not cell and name in required:
-            raise InputError(
-                f'{path}, line {line}, column "{name}": empty', fix="fill it in or delete the row"
-            )
+def _fault_of_row(where, n_cells, n_columns, cells, required, optional):
+    """The InputError of a row that cannot be taken."""
+    if n_cells > n_columns:
+        return InputError(
+            f"{where}: {pluralise(n_cells, 'cell')} under {pluralise(n_columns, 'column')}",
+            fix="put a cell that contains a comma (or what else separates columns) in double quotes",
+        )
+    named = dict(zip(required + optional, cells))
+    if unfit := next((name for name, cell in named.items() if not is_fit_for_cells(cell)), ""):
+        return InputError(
+            f'{where}, column "{unfit}": a control character in {named[unfit]!r}',
+            fix="delete it, or rename the file it names",
+        )
+    empty = next(name for name in required if not named[name])
+    return InputError(f'{where}, column "{empty}": empty', fix="fill it in or delete the row")
+
+
+def table_with_cells(path, required, cells):
+    """A table as text, all its columns, with other cells: (line, column in `required`) -> text."""
+    rows = _read_cells(path, required)
+    _, header = next(rows)
+    plain = [_folded(name) for name in header]
+    changed = []
+    for line, row in rows:
+        row += [""] * (len(header) - len(row))
+        for place, name in enumerate(plain):
+            row[place] = cells.get((line, name), row[place].strip())
+        changed.append(row)
+    return table_as_text([name.strip() for name in header], changed)
 
 
 def _listed(header):

@@ -136,7 +136,7 @@ terms and genes
     train features.h5 other-genes.csv -o m.h5 -> 2 SYN001: did you mean "syn001"? | spelled alike in both
     evaluate features.h5 other-genes.csv -> 2 no gene of | is annotated | SYN001: did you mean "syn001"?
     train features.h5 two-in-a-cell.csv -o m.h5 -> 0 pole cell; brain primordium
-    train features.h5 misspelt-term.csv -o m.h5 -> 0 "pole cel" | "pole cell"?
+    train features.h5 misspelt-term.csv -o m.h5 -> 0 "pole cel" | "pole cell"? | "Pole Cell" as "pole cell"
     train features.h5 capitals.csv -o m.h5 -> 0 SYN001: did you mean "syn001"?
     {train features.h5 embryos -o m.h5,evaluate features.h5 embryos --model model.h5 --folds 2} -> 0
 too little to learn from
@@ -153,12 +153,14 @@ tables of images
     extract embryos/images -o d.h5 -> 2 has no images.csv, but | name the folder
     extract another-header -o d.h5 -> 2 another-header/images.csv | no column "stage_range" | mean "stage"
     extract wrong-range -o d.h5 -> 2 wrong-range/images.csv | line 3 | "4-66" | Did you mean "4-6"?
-    extract date-as-range -o d.h5
-        -> 2 line 3 | "06-Apr" is a date | a spreadsheet made it of 4-6 | column as Text
+    extract date-as-range -o d.h5 -> 0 "06-Apr" as 4-6 (line 2) | column as Text
+    {check many-faults,run c.toml --data-set many-faults}
+        -> 2 3 faults | line 2, column "gene": empty | line 3: 4 cells | line 4, column "term": empty
     extract date-as-gene -o d.h5 -> 0 1-Sep
     extract {capital-header,semicolons,windows-path} -o d.h5 -> 0
     extract filename-header -o d.h5 -> 2 rename
-    extract another-suffix -o d.h5 -> 1 did you mean
+    extract another-suffix -o d.h5 -> 0 1 image was taken with other capitals
+    extract another-name -o d.h5 -> 1 did you mean
 pictures
     annotate model.h5 text.png --stage-range 4-6 -o p.h5 -> 1 not one image of 1 could be used
     annotate model.h5 blank.png --stage-range 4-6 -o p.h5 -> 0 check: blank | blank.png
@@ -179,7 +181,7 @@ what curators said
     CORRECTED pole-cel.csv -> 2 line 2, column "term" | a term "pole cel" | Did you mean "pole cell"?
     CORRECTED capital-gene.csv -> 0 SYN001: did you mean "syn001"? | 1 gene without a row
     CORRECTED another-date.csv -> 2 "02.01.2026" is no date such as 2026-01-31 | year-month-day
-    CORRECTED excel.csv -> 2 "06-Apr" is a date | of 4-6 | Text
+    CORRECTED excel.csv -> 0 "06-Apr" as 4-6 (line 2) | Text
     evaluate features.h5 TERMS --model model.h5 --corrections right.csv
         -> 2 was trained on other corrections | leave out --model
 configurations
@@ -235,12 +237,14 @@ GOOD = f"../{PICTURE},Dl,4-6"
 TABLES = {
     "another-header": "image,gene,stage\na.png,Dl,4-6\n",
     "wrong-range": f"{HEADER}\na.png,Dl,4-6\nb.png,Dl,4-66\n",
-    "date-as-range": f"{HEADER}\na.png,Dl,4-6\nb.png,Dl,06-Apr\n",
+    "date-as-range": f"{HEADER}\n../{PICTURE},Dl,06-Apr\n",
+    "many-faults": f"{HEADER}\na.png,,4-6\nb.png,Dl,4-6,lateral\n",
     "date-as-gene": f"{HEADER}\n../{PICTURE},1-Sep,4-6\n",
     "capital-header": f"IMAGE,Gene,Stage_Range\n{GOOD}\n",
     "filename-header": f"filename,gene,stage_range\n{GOOD}\n",
     "semicolons": f"{HEADER}\n{GOOD}\n".replace(",", ";"),
     "another-suffix": f"{HEADER}\n{GOOD}\n".replace(".png", ".PNG"),
+    "another-name": f"{HEADER}\n{GOOD}\n".replace(".png", ".tif"),
     "windows-path": f"{HEADER}\n{GOOD}\n".replace("/", "\\"),
 }
 FILES = {
@@ -252,6 +256,7 @@ FILES = {
     "no-table/a.txt": "",
     "pictures/a.png": np.full((128, 320), 255, np.uint8),
     "fbbt.obo": "[Term]\n",
+    "many-faults/annotations.csv": "gene,stage_range,term\nDl,4-6,gut\nDl,4-6,gut\nDl,4-6,\n",
     "capital-header/annotations.csv": "gene,stage_range,term\nDL,4-6,gut\n",
     "few.csv": "gene,stage_range,term\n" + "".join(f"syn00{i},4-6,pole cell\n" for i in (1, 2, 3)),
     "other-genes.csv": "gene,stage_range,term\nSYN001,4-6,gut\n",
@@ -281,7 +286,7 @@ FILES = {
 MORE_TERMS = {
     "more-terms.csv": "",
     "two-in-a-cell.csv": "syn001,4-6,pole cell; brain primordium\n",
-    "misspelt-term.csv": "syn001,4-6,pole cel\n",
+    "misspelt-term.csv": "syn001,4-6,pole cel\nsyn001,4-6,Pole Cell\n",
     "capitals.csv": "SYN001,4-6,pole cell\n",
 }
 

@@ -127,14 +127,15 @@ def test_single_files_come_once_in_the_order_given():
 
 
 def test_terms_belong_to_a_gene_in_a_stage_range(annotations_csv):
-    rows = "Dl,4-6,gap\nDl,4-6, gap \nDl,4-6,dorsal   ectoderm\nDl,7-8,Gap\ndl,4-6,gap\n"
+    rows = "Dl,4-6,gap\nDl,4-6, gap \nDl,4-6,dorsal   ectoderm\nDl,7-8,Gap\ndl,4-6,gap\nDl,9-10,POLE Cell\n"
     annotations = read_annotations(annotations_csv(TERMS + rows))
     assert annotations.terms_of("Dl", "4-6") == {"gap", "dorsal ectoderm"}
-    assert annotations.terms_of("Dl", "7-8") == {"Gap"}
+    assert annotations.terms_of("Dl", "7-8") == {"gap"}, "as it is written most often"
+    assert annotations.terms_of("Dl", "9-10") == {"pole cell"}, "as BDGP writes it"
     assert annotations.terms_of("dl", "7-8") is None  # not annotated there, which is not "no terms"
     assert annotations.terms_of("DL", "4-6") is None and annotations.terms_of("", "4-6") is None
     assert annotations.counts("4-6") == {"gap": 2, "dorsal ectoderm": 1}
-    assert annotations.terms_by_gene.keys() == {("Dl", "4-6"), ("Dl", "7-8"), ("dl", "4-6")}
+    assert annotations.terms_by_gene.keys() == {("Dl", "4-6"), ("Dl", "7-8"), ("Dl", "9-10"), ("dl", "4-6")}
     assert annotations.terms_of("dl", "4-6") == {"gap"}
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import os
 
 import pytest
 
@@ -31,7 +30,7 @@ MISSPELT = {
     "anterior endodem anlage": "anterior endoderm anlage",
     "embryonic mid-gut": "embryonic midgut",
     "ubiqutious": "ubiquitous",
-} | dict.fromkeys(("Pole Cell", "pole cells", "polecell"), "pole cell")
+} | dict.fromkeys(("pole cells", "polecell"), "pole cell")
 
 
 @pytest.mark.parametrize(("term", "meant"), [*MISSPELT.items(), ("wandring stripe", "wandering stripe")])
@@ -73,14 +72,12 @@ def test_genes_that_a_spreadsheet_turned_into_dates_are_named(images_csv, caplog
     message, _ = caplog.messages  # the other: these images are missing
     assert message.startswith(
         "warning: images.csv: 4 genes are dates or numbers that a spreadsheet made of the name: "
-        '"1-Sep" (line 7), "Dec-01" (line 8), "2.00E+05" (line 9) and 1 more; '
+        '\n  "1-Sep" (line 7)\n  "Dec-01" (line 8)\n  "2.00E+05" (line 9)\n  "01-Mar-2023" (line 10); '
     )
     assert "column as Text" in message
 
 
-def test_missing_images_are_named_with_both_places_and_a_suggestion(
-    images_csv, tmp_path, caplog, monkeypatch
-):
+def test_missing_images_are_named_with_both_places_and_a_suggestion(images_csv, tmp_path, caplog):
     """But none that is named as Windows does, or whose name holds such a sign."""
     for folder in ("images", "plate 1", "deep"):
         (tmp_path / folder).mkdir()
@@ -90,16 +87,36 @@ def test_missing_images_are_named_with_both_places_and_a_suggestion(
     rows += ["plate 1\\a.png", "b\\c.png"]
     path = images_csv("image,gene,stage_range\n" + "".join(f"{name},x,4-6\n" for name in rows))
     assert [image.path.is_file() for image in read_images(path)[-2:]] == [True, True]
-    (message,) = caplog.messages
+    capitals, message = caplog.messages
+    assert capitals.endswith('1 image was taken with other capitals: "a.bmp" (line 2: "a.BMP")')
     assert message == (
-        'warning: images.csv: 5 images are missing: "a.bmp" (line 2; did you mean "a.BMP"?), "C:\\b.tiff" '
-        '(line 4; did you mean "b.tiff"?), "deep/lost.png" (line 5) and 2 more; '
+        'warning: images.csv: 4 images are missing: \n  "C:\\b.tiff" (line 4; did you mean "b.tiff"?)'
+        '\n  "deep/lost.png" (line 5)\n  "b.tif" (line 6; did you mean "b.tiff"?)'
+        '\n  "deep/b.png" (line 7; did you mean "deep/keep.png"?); '
         f"looked for in {tmp_path} and {tmp_path}/images"
     )
-    # On a disk where capitals do not count, that one is there.
-    monkeypatch.setattr(os.path, "exists", lambda path: str(path).endswith("a.bmp"))
-    read_images(path)
-    assert ': 4 images are missing: "C:\\b.tiff" (line 4' in caplog.messages[1]
+    (tmp_path / "a.Bmp").touch()
+    assert not read_images(path)[0].path.is_file(), "of two files nobody knows which is meant"
+
+
+def test_a_corrected_copy_of_tables_has_what_was_understood_and_drops_nothing(tmp_path, flyannot):
+    data_set, out = tmp_path / "embryos", tmp_path / "corrected/tables"
+    (data_set / "images").mkdir(parents=True)
+    (data_set / "images/Dl_1.png").touch()
+    (data_set / "images.csv").write_text(
+        "image,gene,stage_range,mine\nDL_1.PNG,Dl,4-Jun,kept\nDl_1.png#1,Dl,2026-06-04,\nx.png,,4-6,\n"
+    )
+    rows = ["Dl,06-Apr,Pole Cell ", "Dl,4-6,pole cel", "Dl,4-6,gap"]
+    (data_set / "annotations.csv").write_text("\n".join([TERMS.strip(), *rows]) + "\n")
+    said = flyannot("check D -o O", D=data_set, O=out, code=2).err
+    assert 'line 4, column "gene": empty' in said and "wrote" in said
+    picture = "../../embryos/images/Dl_1.png"
+    images = (out / "images.csv").read_text().splitlines()[1:]
+    assert images == [f"{picture},Dl,4-6,kept", f"{picture}#1,Dl,4-6,", "x.png,,4-6,"]
+    assert (out / "annotations.csv").read_text() == f"{TERMS}Dl,4-6,pole cell\nDl,4-6,pole cell\nDl,4-6,gap\n"
+    assert read_annotations(out).terms_of("Dl", "4-6") == {"pole cell", "gap"}
+    flyannot("check D -o D", D=data_set, code=2)
+    assert "Pole Cell " in (data_set / "annotations.csv").read_text(), "inputs are never written over"
 
 
 def test_a_data_set_folder_one_level_up_or_down_is_named(tmp_path, flyannot):

@@ -31,7 +31,8 @@ _NEW_WAYS = {  # of what was there before flyannot 1.0
     "bench": _BENCHMARKS,
     "reproduce": _BENCHMARKS,
 }
-_MOST_LETTERS = 1000  # of a message: what a damaged file says of itself may be long
+_MOST_LETTERS = 1000  # of a line of a message: what a damaged file says of itself may be long
+_MOST_LINES = 100
 _AGAIN_S = 0.5
 _received = []  # the signals of this run so far
 
@@ -148,7 +149,8 @@ def _say(message, fix=None, *, is_traced=False):
 
 
 def _shortened(text):
-    return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}..."
+    lines = text.splitlines()[:_MOST_LINES]
+    return "\n".join(s if len(s) <= _MOST_LETTERS else f"{s[:_MOST_LETTERS]}..." for s in lines)
 
 
 # --- signals ---

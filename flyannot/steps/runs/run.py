@@ -10,6 +10,7 @@ from pathlib import Path
 from shlex import quote
 
 from flyannot.classifiers.training_set import enough_groups
+from flyannot.dataset.folder import check_tables
 from flyannot.dataset.ontology import read_ontology
 from flyannot.dataset.paths import ANNOTATIONS as TABLE_OF_TERMS
 from flyannot.dataset.paths import IMAGES, annotations_table, has_table, table_of_data_set
@@ -223,6 +224,7 @@ def check_run(configuration):
 
 def _check_data_set(configuration):
     folder, options = configuration.data_set, configuration.options
+    check_tables(folder)[0].raise_faults(folder)
     images, train = selected_images(folder, options["select"]), options["train"]
     n_images = Counter(sorted((image.stage_range for image in images), key=STAGE_RANGES.index))
     faults = []  # (what is wrong, table of the configuration, what to write there)

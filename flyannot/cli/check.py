@@ -1,0 +1,39 @@
+"""flyannot check: are the tables of a data set right?"""
+
+import click
+
+from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, log, say
+
+
+@click.command("check", cls=Command)
+@click.argument("folder", type=IN_FILE)
+@click.option("-o", "--output", "out", type=OUT_FOLDER, help="A folder for corrected copies of the tables.")
+@click.option("--force", is_flag=True, help="Replace tables that are there.")
+def command(folder, out, force):
+    """List all that is wrong in the tables of the data set FOLDER, images.csv and annotations.csv.
+
+    Dates that a spreadsheet made of stage ranges, and names of files and terms in other capitals, are taken
+    as what is meant, here and in all commands. With -o the copies say so themselves, and have the likely
+    spelling of misspelt terms too: look at them, and run with that folder. Pictures stay where they are. The
+    exit code is 2 if a row cannot be taken.
+
+    \b
+    Example:
+        flyannot check my-embryos -o corrected
+    """
+    from flyannot.dataset.folder import check_tables, corrected_tables, count_coverage, coverage_notes
+    from flyannot.runtime.wording import pluralise
+    from flyannot.steps.engine.task import write_output
+
+    found, images, annotations = check_tables(folder)
+    for name, text in corrected_tables(folder, found, out).items() if out else ():
+        write_output(out / name, text, [folder / name], force=force)
+        log.info("wrote %s", out / name)
+    found.raise_faults(folder)
+    for stage_range, n in count_coverage(images, annotations).items():
+        annotated = f", {n['n_annotated_groups']:,} of {pluralise(n['n_groups'], 'group')} annotated"
+        counts = f"{pluralise(n['n_images'], 'image')} of {pluralise(n['n_genes'], 'gene')}"
+        say(f"{stage_range:>5}: {counts}{annotated if annotations else ''}")
+    for note in coverage_notes(images, annotations) if annotations else ():
+        say(note)
+    return 0
