@@ -1,7 +1,7 @@
 """Curators review terms on the page, in a browser.  Skipped where no browser can be driven."""
 
 import re
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 
@@ -145,9 +145,9 @@ def test_the_table_of_corrections_is_downloaded_and_taken_in_again(view, browser
     cell(view, "=odd, term").locator(".note").blur()
     path = downloaded(view, tmp_path / "corrections.csv")
     rows = rows_of_csv(path)
-    names = "gene fbgn stage_range term verdict curator date note probability model_digest"
+    names = "gene fbgn stage_range term verdict curator date note probability model_digest decides"
     given = ["Dl", "FBgn0000463", "4-6", "'=odd, term", "reject", "anna", date.today().isoformat()]
-    cells = [*given, 'not "here"', "0.3000", "digest-of-the-model"]
+    cells = [*given, 'not "here"', "0.3000", "digest-of-the-model", ""]
     assert list(rows[0].items()) == list(zip(names.split(), cells, strict=True))
     read = {one.term: one for one in read_corrections([path])}
     assert (read["=odd, term"].verdict, read["pole cell"].verdict) == ("reject", "accept")
@@ -158,17 +158,18 @@ def test_the_table_of_corrections_is_downloaded_and_taken_in_again(view, browser
         assert downloaded(other, tmp_path / "again.csv").read_text() == path.read_text()
 
 
-def test_what_is_taken_in_replaces_what_is_older_and_says_what_it_cannot_take(view, tmp_path):
+def test_what_is_taken_in_replaces_what_the_curator_said_before_and_says_what_it_cannot_take(view, tmp_path):
     press(view, "pole cell", "accept")
     table = tmp_path / "c.csv"
     dates = {"1.1.2026": "is no date", "2026-13-45": "is no date", "2026-02-30": "is no date"}
     dates |= {"2999-01-01": "is in the future"}
+    today, tomorrow = date.today(), date.today() + timedelta(days=1)
     table.write_text(
-        f"term;gene;stage_range;verdict;date;curator\npole cell;Dl;4-6;reject;{date.today()};ben\n"
-        f"midgut;other;4-6;accept;{date.today()} 00:00:00;ben\nmidgut;Dl;4-6;perhaps;{date.today()};ben\n"
+        f"term;gene;stage_range;verdict;date;curator\npole cell;Dl;4-6;reject;{tomorrow};anna\n"
+        f"midgut;other;4-6;accept;{today} 00:00:00;ben\nmidgut;Dl;4-6;perhaps;{today};ben\n"
     )
     said = take_in(view, table)
-    assert "c.csv: 2 verdicts taken in, 1 of them in place of another" in said
+    assert "c.csv: 2 verdicts taken in; left out: " in said
     assert "row 3: unknown verdict \u201cperhaps\u201d" in said
     for day, why in dates.items():
         (tmp_path / "dates.csv").write_text(f"{','.join(NEEDED)}\nDl,4-6,midgut,accept,{day}\n")
@@ -179,13 +180,54 @@ def test_what_is_taken_in_replaces_what_is_older_and_says_what_it_cannot_take(vi
             read_corrections([tmp_path / "dates.csv"])
     assert verdict(view, "pole cell") == "reject"
     assert progress(view) == "1 of 12 terms reviewed, and 1 more"
-    table.write_text("term,gene,stage_range,verdict,date\npole cell,Dl,4-6,accept,2000-01-01\n")
+    table.write_text("term,gene,stage_range,verdict,date,curator\npole cell,Dl,4-6,accept,2000-01-01,anna\n")
     take_in(view, table, "older")
     assert verdict(view, "pole cell") == "reject"
     view.click("#undo")
     assert verdict(view, "pole cell") == "accept", "what was taken in is undone at once"
     table.write_text("a,b\n1,2\n")
     take_in(view, table, "no column gene")
+
+
+SAID = ("anna accept 2026-01-02", "ben reject 2026-01-03", "eva accept 2026-01-03 anna; ben")
+SAID += ("ben reject 2026-01-09", "anna accept 2026-01-10 anna; ben; eva", "carl accept 2026-01-01")
+COME_TO = ["accept", None, "accept", None, "accept", "accept"]  # none where it is to be decided
+
+
+def test_what_curators_disagree_on_is_to_be_decided_as_by_curate(view, tmp_path):
+    table = tmp_path / "c.csv"
+    for row, verdict in zip(SAID, COME_TO, strict=True):
+        curator, *rest = row.split(" ", 3)
+        cells = ["Dl", "4-6", "pole cell", *rest[:2], curator, *rest[2:]]
+        table.write_text(f"{','.join([*NEEDED, 'curator', 'decides'])}\n{','.join(cells)}\n")
+        said = take_in(view, table)
+        view.select_option("#groups-which", "contested")
+        assert genes(view) == ([] if verdict else ["Dl"]) and ("curators disagree" in said) == (not verdict)
+        assert cell(view, "pole cell").locator("[aria-pressed=true]").all_text_contents() == [
+            f"{(verdict or 'unsure').capitalize()} pole cell"
+        ]
+        view.select_option("#groups-which", "all")
+    kept = {(row["curator"], row["date"][-2:]) for row in rows_of_csv(downloaded(view, tmp_path / "all.csv"))}
+    assert kept == {("anna", "02"), ("ben", "09"), ("carl", "01"), ("anna", "10")}
+
+
+def test_a_curator_decides_on_the_page_and_takes_it_back(view, tmp_path):
+    (tmp_path / "ben.csv").write_text(f"{','.join(NEEDED)},curator\nDl,4-6,midgut,accept,2026-01-03,ben\n")
+    take_in(view, tmp_path / "ben.csv")
+    press(view, "midgut", "reject")
+    assert "To decide. anna: reject (" in cell(view, "midgut").inner_text()
+    assert "1 to decide" in view.locator(LINES).first.inner_text() and not violations(view)
+    press(view, "midgut", "accept")
+    rows = rows_of_csv(downloaded(view, tmp_path / "c.csv"))
+    assert {(row["curator"], row["verdict"], row["decides"]) for row in rows} == {
+        ("ben", "accept", ""),
+        ("anna", "reject", ""),
+        ("anna", "accept", "anna; ben"),
+    }
+    view.reload()
+    assert verdict(view, "midgut") == "accept" and "To decide" not in cell(view, "midgut").inner_text()
+    press(view, "midgut", "accept")
+    assert verdict(view, "midgut") == "unsure" and "taken back; to decide" in view.inner_text("#review-said")
 
 
 def test_terms_that_were_not_predicted_are_added(view):

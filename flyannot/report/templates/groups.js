@@ -10,6 +10,7 @@ const list = byId("groups-list"), pane = byId("gene");
 const chunks = new Map();
 let listed = [], nDrawn = 0; // groups as { g, terms, rank, isPart }, terms being those that were looked for; how many have a line
 let current = -1, filling = Promise.resolve(); // the group on the right; until its details are there
+let contested = new Set(); // genes in stage ranges on which curators disagree
 let alike = -1; // the group whose look-alikes are listed
 
 window.flyannotChunk = (number, html) => {
@@ -67,6 +68,7 @@ const FILTERS = { // what it says, and which terms it leaves, or which genes; on
   unannotated: { says: "genes without curated terms", gene: (group) => !group[ANNOTATED] },
   check: { says: "pictures to check", gene: (group) => group[CHECK] },
   alike: { says: "look alike, but lack its terms", gene: (group) => lacked(group).length, isOffered: () => index.groups.some((group) => group[ALIKE].length) },
+  contested: { says: "to decide: curators disagree", gene: (group) => contested.has(idOfGene(group) + "\0" + index.stages[group[STAGE]]), isOffered: () => true },
   open: { says: "terms you have not reviewed", term: (group, one) => one[STATUS] >= 0 && isForReview(one) && !isReviewed(group, one), isOffered: () => true },
   reviewed: { says: "genes you have begun", gene: (group) => keysOfGroup(group).some((key) => verdicts.has(key)), isOffered: () => true },
 };
@@ -112,6 +114,7 @@ function choose() {
   const text = textSought(), named = termsNamed(text), stage = byId("groups-stage").value, which = byId("groups-which").value;
   const order = ORDERS[which === "alike" ? which : byId("groups-order").value];
   listed = [];
+  contested = new Set(Array.from(verdicts).filter(([, one]) => one.isContested).map(([key]) => partsOf(key).slice(0, 2).join("\0")));
   index.groups.forEach((group, g) => {
     if (stage !== "" && group[STAGE] !== Number(stage)) return;
     const rank = text ? rankOf(namesOf[g], text) : 0, terms = termsFound(group, rank, named, which);

@@ -41,48 +41,59 @@ function verdictButtons(row) {
     type: "button", "data-verdict": verdict, "aria-pressed": "false", title: verdict + " (" + verdict[0] + ")",
   }, verdict[0].toUpperCase() + verdict.slice(1), make("span", { class: "unseen" }, " " + term)));
   const note = make("input", { class: "note", type: "text", placeholder: "note", "aria-label": "Note on " + term, hidden: true });
-  cell.replaceChildren(make("span", { class: "verdicts", role: "group", "aria-label": "Your verdict on " + term }, ...buttons), note);
+  cell.replaceChildren(make("span", { class: "verdicts", role: "group", "aria-label": "Your verdict on " + term }, ...buttons), make("span", { class: "said quiet" }), note);
   showVerdict(row);
 }
 function showVerdict(row) {
-  const kept = verdicts.get(keyOfTerm(groupOf(row), row.dataset.term)), cell = cellOf(row), note = cell.querySelector(".note");
+  const key = keyOfTerm(groupOf(row), row.dataset.term), kept = verdicts.get(key), cell = cellOf(row), note = cell.querySelector(".note"), mine = mineOf(key);
   for (const button of cell.querySelectorAll("button")) button.setAttribute("aria-pressed", String(Boolean(kept) && kept.verdict === button.dataset.verdict));
-  note.hidden = !kept;
-  if (document.activeElement !== note) note.value = kept ? kept.note : "";
-  row.classList.toggle("reviewed", Boolean(kept));
+  note.hidden = !mine;
+  if (document.activeElement !== note) note.value = mine ? mine.note : "";
+  row.classList.toggle("reviewed", Boolean(kept) && !kept.isContested);
+  cell.querySelector(".said").textContent = kept?.isContested ? "To decide. " + kept.said : kept?.rows.some((one) => one !== mine) ? kept.said : "";
   if (kept) row.hidden = false;
 }
-function give(row, verdict) { // the same again takes it back
-  const group = groupOf(row), term = row.dataset.term, key = keyOfTerm(group, term), before = verdicts.get(key);
-  const isTakenBack = before && before.verdict === verdict;
-  change([[key, isTakenBack ? undefined : rowOfVerdict(group, term, verdict, before, row.dataset.probability)]]);
-  tell(term + " " + (isTakenBack ? "not reviewed any more" : IN_WORDS[verdict]), !isTakenBack);
+const curator = () => byId("curator").value.replaceAll(";", ",").trim();
+function mineOf(key) { // the last row by the curator of this page: a decision, if there is one
+  const mine = rowsOfKey(key).filter((one) => one.curator === curator());
+  return mine.findLast((one) => one.decides) || mine[mine.length - 1];
+}
+function give(row, verdict) { // the same again takes it back; where curators disagree it decides
+  const group = groupOf(row), term = row.dataset.term, key = keyOfTerm(group, term), before = verdicts.get(key), mine = mineOf(key);
+  const isDecision = before?.isContested || Boolean(mine?.decides), isTakenBack = mine?.verdict === verdict && !before.isContested;
+  if (isDecision && !curator()) return tell("Curators disagree", true);
+  const others = rowsOfKey(key).filter((one) => one.curator !== curator() || Boolean(one.decides) !== isDecision);
+  const decides = isDecision ? Array.from(new Set(rowsOfKey(key).flatMap((one) => [one.curator, ...namesIn(one.decides)]))).filter(Boolean).sort().join("; ") : "";
+  change([[key, isTakenBack ? others : [...others, { ...rowOfVerdict(group, term, verdict, mine, row.dataset.probability), decides }]]]);
+  const now = verdicts.get(key), isLeft = isTakenBack && now, words = isTakenBack ? "not reviewed any more" : IN_WORDS[verdict];
+  return tell(term + " " + (now?.isContested || isLeft ? (isTakenBack ? "taken back" : words) + "; " + (now.isContested ? "to decide: " : "") + now.said : words), !isTakenBack);
 }
 function rowOfVerdict(group, term, verdict, before, probability) {
   return {
+    decides: "",
     gene: group[GENE] || group[NAME], fbgn: group[FBGN], stage_range: index.stages[group[STAGE]], term, verdict,
-    curator: byId("curator").value.trim(), date: today(), note: before ? before.note : "",
+    curator: curator(), date: today(), note: before ? before.note : "",
     probability: probability || "", model_digest: index.review.model_digest,
   };
 }
 function tell(what, isGiven) { // once verdicts have changed
   showAll();
-  const name = isGiven && !byId("curator").value.trim() ? " Write your name in the field Curator." : "";
+  const name = isGiven && !curator() ? " Write your name in the field Curator." : "";
   byId("curator").classList.toggle("wanted", name !== "");
   say(what + ". " + byId("review-progress").textContent + "." + name);
 }
 function rejectOthers(section) { // all that is asked of a gene and has no verdict, in one go
   const group = groupOf(section), open = askedOf(group).filter((term) => !verdicts.has(keyOfTerm(group, term)));
   if (!open.length) return say("There is no other term to reject.");
-  change(open.map((term) => [keyOfTerm(group, term), rowOfVerdict(group, term, "reject")]));
+  change(open.map((term) => [keyOfTerm(group, term), [rowOfVerdict(group, term, "reject")]]));
   return tell(counted(open.length, "term") + " rejected", true);
 }
 function undo() {
   const last = changes.pop();
   if (!last) { say("There is nothing to undo."); return null; }
-  for (const [key, before] of last) put(key, before);
+  for (const [key, rows] of last) put(key, rows);
   showAll();
-  const [geneId, stageRange, term] = partsOf(last[0][0]), before = last[0][1], group = index.groups.find((one) => idOfGene(one) === geneId);
+  const [geneId, stageRange, term] = partsOf(last[0][0]), before = verdicts.get(last[0][0]), group = index.groups.find((one) => idOfGene(one) === geneId);
   say(last.length > 1 ? "Undone: " + counted(last.length, "verdict") + "." :
     "Undone: " + (group ? group[GENE] || group[NAME] : geneId) + ", " + stageRange + ": " + term + " is " + (before ? IN_WORDS[before.verdict] : "not reviewed") + ".");
   return last[0][0];
@@ -144,7 +155,8 @@ function startReview(section) { // once its details are there
 // --- how far it is ---
 function showCount(place) { // in its line, and where it is shown
   const group = groupOf(place), keys = keysOfGroup(group), done = keys.filter((key) => verdicts.has(key)).length, accepted = acceptedOf(group);
-  place.querySelector(".count").textContent = done ? done + " of " + keys.length + " reviewed" : "";
+  const nContested = keys.filter((key) => verdicts.get(key)?.isContested).length;
+  place.querySelector(".count").textContent = (done ? done + " of " + keys.length + " reviewed" : "") + (nContested ? ", " + nContested + " to decide" : "");
   place.querySelector(".count").classList.toggle("all", done > 0 && done === keys.length);
   if (isBare(group) && !group[TERMS].length) place.querySelector(".what .terms")?.replaceChildren(
     make("span", { class: accepted.length ? "badge added" : "quiet" }, accepted.length ? accepted.length + " accepted" : "no term yet"), " " + accepted.join(", "));
@@ -169,14 +181,17 @@ function showAll() {
 }
 function takeIn(text, name) {
   const { rows, wrong } = readCorrections(text, index.stages, idOfNamed);
-  const newer = rows.filter(([key, row]) => !verdicts.has(key) || row.date >= verdicts.get(key).date);
-  const last = new Map(newer); // of several rows on one thing the last
-  const other = Array.from(last).filter(([key, row]) => verdicts.has(key) && verdicts.get(key).verdict !== row.verdict).length;
-  if (last.size) change(Array.from(last));
+  const all = new Map();
+  for (const [key, row] of rows) all.set(key, [...(all.get(key) || rowsOfKey(key)), row]);
+  const changed = Array.from(all).filter(([key, given]) => settled(given).rows.map(textOf).join() !== rowsOfKey(key).map(textOf).join());
+  if (changed.length) change(changed);
+  const texts = new Map(Array.from(all.keys(), (key) => [key, new Set(rowsOfKey(key).map(textOf))])); // of what counts
+  const taken = rows.filter(([key, row]) => texts.get(key).has(textOf(row))).length, contested = Array.from(all.keys()).filter((key) => verdicts.get(key).isContested).length;
   showAll();
   if (pane.querySelector(".inside")) startAgain(pane);
-  say(name + ": " + counted(last.size, "verdict") + " taken in" + (other ? ", " + other + " of them in place of another" : "") +
-    (rows.length > newer.length ? "; " + counted(rows.length - newer.length, "is older than yours", "are older than yours") : "") +
+  say(name + ": " + counted(taken, "verdict") + " taken in" +
+    (contested ? "; curators disagree on " + counted(contested, "term") + ": Show \u201cto decide\u201d" : "") +
+    (rows.length > taken ? "; " + counted(rows.length - taken, "is older than another of its curator", "are older than others of their curators") : "") +
     (wrong.length ? "; left out: " + wrong.slice(0, 3).join("; ") + (wrong.length > 3 ? " and " + (wrong.length - 3) + " more" : "") : "") + ".");
 }
 function startAgain(section) {
@@ -192,7 +207,8 @@ if (list) {
     byId("curator").classList.remove("wanted");
   });
   byId("curator").addEventListener("change", () => { // what was said before anybody asked
-    for (const [key, row] of verdicts) if (!row.curator) put(key, { ...row, curator: byId("curator").value.trim() });
+    for (const [key, { rows }] of [...verdicts]) if (rows.some((row) => !row.curator)) put(key, rows.map((row) => ({ ...row, curator: row.curator || curator() })));
+    showAll();
     if (unkept.size) say("");
   });
   pane.addEventListener("click", (event) => {
@@ -202,13 +218,13 @@ if (list) {
   pane.addEventListener("input", (event) => { // letter by letter: a page may be closed at any time
     if (!event.target.matches("input.note")) return;
     const row = event.target.closest("tr"), key = keyOfTerm(groupOf(row), row.dataset.term);
-    if (verdicts.has(key)) put(key, { ...verdicts.get(key), note: event.target.value.trim() });
+    if (mineOf(key)) put(key, rowsOfKey(key).map((one) => one === mineOf(key) ? { ...one, note: event.target.value.trim() } : one));
     if (unkept.size) say("");
   });
   byId("download-corrections").addEventListener("click", () => {
     giveFile("corrections.csv", correctionsText(index.stages));
     isDownloaded = true;
-    say("corrections.csv has " + counted(verdicts.size, "verdict") + ". Next: " + byId("next-command").textContent);
+    say("corrections.csv has " + counted(Array.from(verdicts.values()).flatMap((one) => one.rows).length, "verdict") + ". Next: " + byId("next-command").textContent);
   });
   byId("import-corrections").addEventListener("change", async (event) => {
     const [file] = event.target.files;
