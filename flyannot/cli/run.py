@@ -15,7 +15,7 @@ from flyannot.cli.shared.options import (
     execution_of,
     finish,
     log,
-    over_data_set_option,
+    made_data_set_option,
     say,
     settings_option,
     takes,
@@ -45,7 +45,7 @@ class ShareOfParts(click.ParamType):
     is_flag=True,
     help="The configuration that comes with flyannot: synthetic embryos, into demo-output.",
 )
-@over_data_set_option
+@made_data_set_option
 @click.option("-o", "--output", type=OUT_FOLDER, help="The folder of all results, over the file's.")
 @settings_option
 @click.option(

@@ -1,8 +1,8 @@
 """Corrections: what curators say of single terms, on the page of a run or elsewhere, and what it changes.
 
 A verdict is about one term of one gene in one stage range: accept (the gene has it), reject or unsure.
-Where there are several of one thing, the last of each curator counts, and of these the latest; curators who
-disagree on the same day leave it unsure.
+Where there are several of one thing, the last of each curator counts.  What curators disagree on is unsure,
+whatever the dates, until a row decides it: one whose column `decides` names them counts for each of them.
 """
 
 import re
@@ -20,7 +20,7 @@ from flyannot.stage_ranges import AS_TEXT, STAGE_RANGES
 
 ACCEPT, REJECT, UNSURE = VERDICTS = ("accept", "reject", "unsure")
 _REQUIRED = ("gene", "stage_range", "term", "verdict", "date")
-_OPTIONAL = ("fbgn", "curator", "note", "probability", "model_digest")
+_OPTIONAL = ("fbgn", "curator", "note", "probability", "model_digest", "decides")
 _ISO_DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[T ].*)?", re.ASCII)
 
 
@@ -38,6 +38,7 @@ class Correction:
     note: str = ""
     probability: str = ""
     model_digest: str = ""
+    decides: str = ""  # curators, with semicolons between them
     where: str = field(default="", compare=False)  # the table and the line that it was read from
 
     @property
@@ -50,15 +51,28 @@ class Correction:
         """The same in words."""
         return f"{self.term} of {self.gene} in {self.stage_range}"
 
+    @property
+    def decided(self):
+        """The curators whose disagreement the row decides; none where it is a curator's own verdict."""
+        return [name for part in self.decides.split(";") if (name := " ".join(part.split()))]
+
+
+COLUMNS = tuple(column.name for column in fields(Correction) if column.compare)
+
 
 def read_corrections(paths):
     """The corrections of some tables, one after the other; a curator without a name is named by the table.
+    Rows that nobody has filled in to decide are passed over.
 
     A row without FlyBase number takes the one that its symbol has elsewhere in these tables, if it is one.
     InputError, with file, line and column: see `flyannot.dataset.folder.read_gene_rows`; an unknown verdict;
     a date that is none.
     """
-    corrections = [correction for path in paths for correction in _read_table(Path(path))]
+    n_of_name = Counter(Path(path).stem for path in paths)
+    corrections = []
+    for path in map(Path, paths):
+        folder = f"{path.absolute().parent.name}/" if n_of_name[path.stem] > 1 else ""
+        corrections += _read_table(path, folder + path.stem)
     fbgns = defaultdict(set)
     for correction in corrections:
         if correction.fbgn:
@@ -70,13 +84,12 @@ def read_corrections(paths):
 
 
 def corrections_as_text(corrections):
-    """A table of corrections, by stage range, gene and term."""
-    columns = [column.name for column in fields(Correction) if column.compare]
+    """A table of corrections, by stage range, gene and term; those of one thing in their order."""
     ordered = sorted(corrections, key=lambda c: (STAGE_RANGES.index(c.stage_range), *c.key))
-    return table_as_text(columns, ([getattr(c, name) for name in columns] for c in ordered))
+    return table_as_text(COLUMNS, ([getattr(c, name) for name in COLUMNS] for c in ordered))
 
 
-def _read_table(path):
+def _read_table(path, curator):
     corrections = []
     for line, cells in read_gene_rows(path, _REQUIRED, _OPTIONAL):
         row = dict(zip(_REQUIRED + _OPTIONAL, cells), where=f"{path}, line {line}")
@@ -89,8 +102,13 @@ def _read_table(path):
         row["verdict"] = row["verdict"].casefold()
         row["date"] = _iso_date(row["date"], f'{row["where"]}, column "date"')
         row["term"] = " ".join(row["term"].split())
-        row["curator"] = " ".join(row["curator"].split()) or path.stem
-        corrections.append(Correction(**row))
+        if not row["decides"]:
+            row["curator"] = row["curator"] or curator
+        elif row["verdict"] != UNSURE and not row["curator"]:
+            raise InputError(f'{row["where"]}, column "curator": empty', fix="name who decided")
+        row["curator"] = " ".join(row["curator"].replace(";", ",").split())
+        if row["curator"]:  # else it waits to be decided
+            corrections.append(Correction(**row))
     if not corrections:
         raise InputError(f"{path} holds no verdict", fix="add one row per gene, stage range and term")
     return corrections
@@ -114,14 +132,26 @@ def _iso_date(text, where):
 class Settled:
     """What several verdicts on one thing come to.
 
-    correction : the one that counts; unsure where curators disagree on the same day
-    overruled : those with another verdict that gave way to it, of all curators
-    is_contested : whether curators disagree on the same day
+    correction : the verdict, by all curators who stand for it; unsure where they disagree and nobody decided
+    rows : the last verdict and the last decision of every curator; more rows teach nothing
+    stands : curator -> those of these rows that they stand for
+    overruled : rows of another verdict that nobody stands for
     """
 
     correction: Correction
+    rows: tuple
+    stands: dict
     overruled: tuple = ()
-    is_contested: bool = False
+
+    @property
+    def is_contested(self):
+        """Whether curators disagree, and nobody has decided."""
+        return len({row.verdict for of in self.stands.values() for row in of}) > 1
+
+    def to_decide(self):
+        """The row that whoever decides fills in, below those of the curators."""
+        empty = dict.fromkeys(("curator", "probability", "model_digest", "note"), "")
+        return replace(self.correction, decides=self.correction.curator, **empty)
 
 
 def settle_verdicts(corrections):
@@ -132,26 +162,35 @@ def settle_verdicts(corrections):
     return {key: _settle_rows(rows) for key, rows in by_key.items()}
 
 
-def last_of_curators(rows):
-    """Curator -> the last correction of each, among rows on one thing; the later row of the same day."""
+def _settle_rows(rows):
+    rows = sorted(set(rows), key=_order)
+    own = _last_of_curators(row for row in rows if not row.decides)
+    decisions = _last_of_curators(row for row in rows if row.decides)
+    later = {c: last for c, last in decisions.items() if c not in own or last[0].date >= own[c][0].date}
+    stands = own | later
+    kept = {row for last in (*own.values(), *decisions.values()) for row in last}
+    standing = [row for row in rows if any(row in last for last in stands.values())]
+    said = {c: ", ".join(f"{row.verdict} ({row.date})" for row in stands[c]) for c in sorted(stands)}
+    correction = replace(standing[-1], curator="; ".join(said), decides="")
+    if len({row.verdict for row in standing}) > 1:
+        note = "; ".join(f"{curator}: {words}" for curator, words in said.items())
+        correction = replace(correction, verdict=UNSURE, note=note)
+    overruled = [row for row in rows if row not in standing and row.verdict != correction.verdict]
+    return Settled(correction, tuple(row for row in rows if row in kept), stands, tuple(overruled))
+
+
+def _last_of_curators(rows):
+    """Curator -> their rows of the last day, one of each verdict; a decision is of all whom it names."""
     last = {}
-    for row in rows:
-        if row.curator not in last or row.date >= last[row.curator].date:
-            last[row.curator] = row
+    for row in rows:  # in order, so that of two alike the same one stays whatever table came first
+        for curator in {row.curator, *row.decided}:
+            others = (r for r in last.get(curator, ()) if r.date == row.date and r.verdict != row.verdict)
+            last[curator] = [*others, row]
     return last
 
 
-def _settle_rows(rows):
-    last = list(last_of_curators(rows).values())
-    latest = max(row.date for row in last)
-    of_the_day = [row for row in last if row.date == latest]
-    winner = of_the_day[-1]
-    if len({row.verdict for row in of_the_day}) == 1:
-        return Settled(winner, tuple(row for row in rows if row.verdict != winner.verdict))
-    said = "; ".join(f"{row.curator}: {row.verdict}" for row in of_the_day)
-    curators = ", ".join(row.curator for row in of_the_day)
-    contested = replace(winner, verdict=UNSURE, curator=curators, note=said)
-    return Settled(contested, tuple(row for row in rows if row not in of_the_day), True)
+def _order(row):
+    return row.date, bool(row.decides), row.curator, *(getattr(row, name) for name in COLUMNS)
 
 
 @dataclass
@@ -162,8 +201,8 @@ class Changes:
     denied : rejected, of genes without a row in the stage range
     confirmed : the table says so too
     older : the table has a later date and says otherwise
-    contested : curators disagree on the same day: left out
-    overruled : verdicts that gave way to a later one of another kind
+    contested : curators disagree, and nobody has decided: left out
+    overruled : verdicts that gave way to the curator's own later one, or to a decision, of another kind
     of_new_genes : those of all kinds, of genes without a row in the stage range
     """
 
@@ -194,8 +233,8 @@ class Changes:
             lines.append(f"{genes} without a row in the annotations: known only of the reviewed terms")
         conflicts = {
             "older than the annotations, which say otherwise and stay": self.older,
-            "left out, for curators disagree on the same day": self.contested,
-            "replaced by a later one": self.overruled,
+            "left out until decided, for curators disagree (flyannot curate lists them)": self.contested,
+            "replaced by a later one of the same curator, or by a decision": self.overruled,
         }
         for words, rows in conflicts.items():
             if rows:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from flyannot.dataset.corrections import (
     apply_corrections,
     corrections_as_text,
-    last_of_curators,
     read_corrections,
     settle_verdicts,
 )
@@ -16,14 +15,14 @@ from flyannot.dataset.table_warnings import first_names
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.curation import agreements_of_curators
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.task import write_output
+from flyannot.steps.engine.task import write_output, write_outputs
 
 
 @dataclass(frozen=True)
 class Curated:
     """What several tables of corrections come to.
 
-    settled : dict, key -> Settled; said : dict, key -> {curator: their last Correction}
+    settled : dict, key -> Settled; said : dict, curator -> {key: their own last verdict}
     agreements : as `flyannot.scores.curation.agreements_of_curators` returns
     """
 
@@ -32,64 +31,63 @@ class Curated:
     agreements: list
 
     @property
-    def curators(self):
-        """Curator -> how many terms they reviewed."""
-        counts = defaultdict(int)
-        for last in self.said.values():
-            for curator in last:
-                counts[curator] += 1
-        return dict(sorted(counts.items()))
+    def disagreements(self):
+        """What curators do not agree on, or did not before it was decided, by stage range, gene and term."""
+        several = [s for s in self.settled.values() if s.is_contested or any(r.decides for r in s.rows)]
+        return sorted(several, key=lambda s: (STAGE_RANGES.index(s.correction.stage_range), s.correction.key))
 
     @property
-    def disagreements(self):
-        """The keys on which curators do not agree, by stage range, gene and term."""
-        keys = (k for k, last in self.said.items() if len({row.verdict for row in last.values()}) > 1)
-        return sorted(keys, key=lambda key: (STAGE_RANGES.index(key[1]), *key))
+    def contested(self):
+        """Those that wait to be decided."""
+        return [settled for settled in self.disagreements if settled.is_contested]
 
 
 def settle_corrections(paths):
-    """Read tables of corrections, and settle them: the latest verdict counts, of the same day none.
+    """Read tables of corrections, and settle them.
 
     Raises
     ------
     InputError
         As `flyannot.dataset.corrections.read_corrections`.
     """
-    by_key = defaultdict(list)
-    corrections = read_corrections(paths)
-    for correction in corrections:
-        by_key[correction.key].append(correction)
-    said = {key: last_of_curators(rows) for key, rows in by_key.items()}
-    verdicts = defaultdict(dict)
-    for key, last in said.items():
-        for curator, correction in last.items():
-            verdicts[curator][key] = correction.verdict
-    return Curated(settle_verdicts(corrections), said, agreements_of_curators(verdicts))
+    settled, said = settle_verdicts(read_corrections(paths)), defaultdict(dict)
+    for key, of_key in settled.items():
+        for row in of_key.rows:
+            if not row.decides:  # else agreement would grow with what was decided
+                said[row.curator][key] = row.verdict
+    return Curated(settled, said, agreements_of_curators(said))
 
 
-def write_curated(path, curated, tables, *, force=False):
-    """Write the table of what the curators of some tables come to: it teaches the same as all of these.
+def write_curated(path, curated, *, force=False):
+    """Write one table of what the curators of some tables said: it teaches the same as all of these.  Beside
+    it goes the table to decide: what they disagree on, each with a row to be filled in.  Returns the Path of
+    that, or None where there is nothing to decide.
 
     Raises
     ------
     InputError
-        If it is one of the tables, or exists and `force` is off.
+        If one of the two exists and `force` is off.
     """
-    text = corrections_as_text(settled.correction for settled in curated.settled.values())
-    write_output(path, text, tables, force=force)
+    texts = {path: corrections_as_text(row for settled in curated.settled.values() for row in settled.rows)}
+    beside = path.with_name(f"{path.stem}.to-decide.csv")
+    if curated.contested or beside.exists():
+        texts[beside] = corrections_as_text(r for s in curated.contested for r in (*s.rows, s.to_decide()))
+    write_outputs(texts, force=force)
+    return beside if curated.contested else None
 
 
 def agreement_in_words(curated):
     """The agreement and every disagreement, as text."""
-    who = ", ".join(f"{c} ({pluralise(n, 'term')})" for c, n in curated.curators.items())
-    lines = [f"{pluralise(len(curated.curators), 'curator')}: {who}; {len(curated.settled):,} in all"]
+    who = ", ".join(f"{c} ({pluralise(len(said), 'term')})" for c, said in sorted(curated.said.items()))
+    lines = [f"{pluralise(len(curated.said), 'curator')}: {who}; {len(curated.settled):,} in all"]
     if curated.agreements:
         lines += ["", *_kappas(curated.agreements)]
-    elif len(curated.curators) > 1:
+    elif len(curated.said) > 1:
         lines += ["no term of a gene was reviewed by two curators: how far they agree is not known"]
-    if curated.agreements:
-        lines += ["", pluralise(len(curated.disagreements), "disagreement")]
-        lines += [f"  {_disagreement(curated, key)}" for key in curated.disagreements]
+    if curated.agreements or curated.disagreements:
+        n = len(curated.contested)
+        lines += ["", f"{pluralise(len(curated.disagreements), 'disagreement')}, {n} to decide"]
+        lines += [f"  {_disagreement(settled)}" for settled in curated.disagreements]
     return "\n".join(lines)
 
 
@@ -104,11 +102,12 @@ def _kappas(agreements):
         yield f"{name:<{width}}  {pair:<{width_of_pairs}}  {both}  {kappa}"
 
 
-def _disagreement(curated, key):
-    settled, last = curated.settled[key], curated.said[key]
-    said = ", ".join(f"{curator}: {last[curator].verdict} ({last[curator].date})" for curator in sorted(last))
-    becomes = "unsure, for it is of the same day" if settled.is_contested else settled.correction.verdict
-    return f"{settled.correction.what}: {said}; becomes {becomes}"
+def _disagreement(settled):
+    said = ", ".join(
+        f"{row.curator}: {row.verdict} ({row.date}{', decides' * bool(row.decides)})" for row in settled.rows
+    )
+    becomes = "is unsure until decided" if settled.is_contested else f"is {settled.correction.verdict}"
+    return f"{settled.correction.what}: {said}; {becomes}"
 
 
 def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=False, force=False):

@@ -1,5 +1,8 @@
 """What curators say of single terms: read, settled, applied to annotations."""
 
+from dataclasses import replace
+from itertools import permutations
+
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
@@ -17,7 +20,7 @@ from flyannot.scores.curation import agreements_of_curators
 from flyannot.steps.curate import agreement_in_words, settle_corrections, write_curated
 
 EVERY = ("pole cell", "amnioserosa anlage", "brain primordium")
-HEAD = "gene,fbgn,stage_range,term,verdict,curator,date,note,probability,model_digest\n"
+HEAD = "gene,fbgn,stage_range,term,verdict,curator,date,note,probability,model_digest,decides\n"
 
 
 def said(verdict, day=1, curator="anna", gene="Dl", term="pole cell", fbgn=""):
@@ -55,18 +58,90 @@ def test_a_spreadsheet_may_add_a_time_and_a_row_may_lack_its_flybase_number(tmp_
     assert first.key == second.key == ("FBgn0000463", "4-6", "pole cell")
 
 
-def test_the_later_verdict_counts_and_of_the_same_day_none():
-    def settled(*corrections):
-        (verdict,) = settle_verdicts(list(corrections)).values()
-        return verdict
+def decides(verdict, day, *curators):
+    return replace(said(verdict, day, "eva"), decides="; ".join(curators))
 
-    later = settled(said("accept", 1), said("reject", 2, "ben"))
-    assert later.correction.verdict == "reject" and [o.curator for o in later.overruled] == ["anna"]
-    again = settled(said("accept", 1), said("reject", 1))
-    assert again.correction.verdict == "reject" and not again.is_contested, "one curator thought again"
-    contested = settled(said("accept", 2), said("reject", 2, "ben"), said("reject", 1, "eva"))
-    assert contested.is_contested and contested.correction.verdict == "unsure"
-    assert contested.correction.note == "anna: accept; ben: reject"
+
+ANNA, BEN, EVA = said("accept", 1), said("reject", 2, "ben"), decides("accept", 2, "anna", "ben")
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict", "curators"),
+    [
+        ([ANNA, said("accept", 3, "ben")], "accept", "anna; ben"),
+        ([ANNA, BEN], "contested", "anna; ben"),  # the later outvotes nobody
+        ([ANNA, BEN, said("accept", 3, "eva")], "contested", "anna; ben; eva"),  # nor do two
+        ([ANNA, said("reject", 2)], "reject", "anna"),  # anna thought again
+        ([ANNA, said("reject", 1)], "contested", "anna"),  # which was the later nobody knows
+        ([ANNA, BEN, said("reject", 3)], "reject", "anna; ben"),
+        ([ANNA, BEN, EVA], "accept", "anna; ben; eva"),  # of the same day
+        ([ANNA, BEN, decides("unsure", 2, "anna", "ben")], "unsure", "anna; ben; eva"),
+        ([ANNA, BEN, decides("accept", 1, "anna", "ben")], "contested", "anna; ben; eva"),
+        (
+            [ANNA, BEN, decides("accept", 2, "anna", "ben"), said("reject", 3, "ben")],
+            "contested",
+            "anna; ben; eva",
+        ),
+        (
+            [ANNA, BEN, decides("reject", 3, "anna"), said("accept", 1, "carl")],
+            "contested",
+            "anna; ben; carl; eva",
+        ),
+        (
+            [ANNA, BEN, decides("accept", 2, "anna", "ben"), decides("reject", 3, "anna", "ben")],
+            "reject",
+            "anna; ben; eva",
+        ),
+    ],
+)
+def test_what_curators_disagree_on_is_unsure_until_it_is_decided(rows, verdict, curators):
+    for order in permutations(rows):
+        (settled,) = settle_verdicts(order).values()
+        assert settled.is_contested == (verdict == "contested")
+        assert settled.correction.verdict == ("unsure" if settled.is_contested else verdict)
+        assert settled.correction.curator == curators
+
+
+@pytest.mark.parametrize("trial", range(10))
+def test_merging_again_in_any_order_says_the_same(tmp_path, rng, trial):
+    """All that is merged is merged: of parts, of merged tables, of tables to decide that nobody filled in."""
+    rows = [
+        replace(said(*rng.choice(VERDICTS, 1), rng.integers(1, 4), *rng.choice([*"abc"], 1)), decides=decided)
+        for decided in rng.choice(["", "", "a; b", "c"], 12)
+    ]
+    tables = [tmp_path / f"{number}.csv" for number in range(4)]
+    for number, table in enumerate(tables):
+        table.write_text(corrections_as_text(rows[number::4]))
+
+    def merged(name, *paths):
+        to_decide = write_curated(tmp_path / name, settle_corrections(paths))
+        return [tmp_path / name, *([to_decide] if to_decide else [])]
+
+    whole = merged("whole.csv", *tables)
+    parts = merged("one.csv", *tables[:2]) + merged("other.csv", *tables[:0:-1])
+    for n, other in enumerate((tables[::-1], whole, parts, [*whole, *parts[::-1]])):
+        again = merged(f"again{n}.csv", *other)
+        assert [path.read_text() for path in again] == [path.read_text() for path in whole]
+
+
+def test_a_row_that_decides_says_by_whom(tmp_path):
+    table, row = tmp_path / "d.csv", f"{HEAD}Dl,,4-6,pole cell,VERDICT,CURATOR,2026-01-03,,,,anna; ben\n"
+    for verdict, curator, n in (("accept", "eva", 1), ("unsure", "eva", 1), ("unsure", "", 0)):
+        table.write_text(
+            row.replace("VERDICT", verdict).replace("CURATOR", curator) + "en,,4-6,gap,accept,,2026-01-03\n"
+        )
+        assert len(read_corrections([table])) == n + 1
+    table.write_text(row.replace("VERDICT", "accept").replace("CURATOR", ""))
+    with pytest.raises(InputError, match='line 2, column "curator": empty'):
+        read_corrections([table])
+
+
+def test_tables_of_one_name_without_a_curator_are_two_curators(tmp_path):
+    for name in ("anna", "ben"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "corrections.csv").write_text(corrections_as_text([said("accept", 1, "")]))
+    rows = read_corrections(sorted(tmp_path.glob("*/*.csv")))
+    assert [row.curator for row in rows] == ["anna/corrections", "ben/corrections"]
 
 
 def test_accepted_terms_come_rejected_ones_go_and_unsure_ones_are_not_known(annotations):
@@ -154,12 +229,17 @@ def test_tables_of_curators_come_to_one_that_teaches_the_same(tmp_path, annotati
     for table in tables:
         table.write_text(corrections_as_text(row for row in rows if row.curator == table.stem))
     curated = settle_corrections(tables)
-    write_curated(tmp_path / "merged.csv", curated, tables)
+    to_decide = write_curated(tmp_path / "merged.csv", curated)
     one, other = (applied(annotations, *read_corrections(p))[0] for p in (tables, [tmp_path / "merged.csv"]))
     for what in ("terms_by_gene", "unsure", "known_only"):
         assert getattr(one, what) == getattr(other, what)
     words = agreement_in_words(curated)
     assert words.startswith("3 curators: anna (3 terms), ben (2 terms), eva (1 term); 3 in all")
     contested = "pole cell of Dl in 4-6: anna: reject (2026-01-03), ben: accept (2026-01-03)"
-    for part in ("3 disagreements", f"{contested}; becomes unsure", "becomes reject", "becomes accept"):
-        assert part in words
+    assert "3 disagreements, 3 to decide" in words, words
+    assert f"{contested}; is unsure until decided" in words
+    filled = to_decide.read_text().replace("unsure,,", "accept,carl,")
+    to_decide.write_text(filled)
+    decided = settle_corrections([tmp_path / "merged.csv", to_decide])
+    assert "3 disagreements, 0 to decide" in agreement_in_words(decided)
+    assert decided.agreements == curated.agreements, "what was decided later does not flatter them"

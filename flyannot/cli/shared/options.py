@@ -172,9 +172,9 @@ seed_option = click.option(
 )
 
 
-over_data_set_option = click.option(
-    "--data-set", type=IN_FOLDER, help="The data set folder, over the file's."
-)
+_data_set_option = functools.partial(click.option, "--data-set", help="The data set folder, over the file's.")
+over_data_set_option = _data_set_option(type=IN_FOLDER)
+made_data_set_option = _data_set_option(type=OUT_FOLDER)  # of a run, which may begin with synthesize or fetch
 settings_option = click.option(
     "--set", "settings", multiple=True, metavar="TABLE.OPTION=VALUE", help="Override one value (repeatable)."
 )

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -263,10 +263,19 @@ def output_file(out, inputs=(), *, force=False, is_own=None):
         yield
 
 
-def write_output(out, text, inputs=(), *, is_own=None, **force):
+def write_output(out, text, inputs=(), **how):
     """Write a text that is no task's output, as `output_file` has it; a file that holds it needs no force."""
-    with output_file(out, inputs, is_own=lambda p: holds_text(p, text) or is_own and is_own(p), **force):
-        write_text(out, text, keep_same=True)
+    write_outputs({out: text}, inputs, **how)
+
+
+def write_outputs(texts, inputs=(), *, is_own=None, **force):
+    """Write several, path -> text, or none where one may not be replaced."""
+    with ExitStack() as held:
+        for out, text in texts.items():
+            is_there = holds_text(out, text) or is_own and is_own(out)
+            held.enter_context(output_file(out, inputs, is_own=lambda _, own=is_there: own, **force))
+        for out, text in texts.items():
+            write_text(out, text, keep_same=True)
 
 
 def _why_not_hdf5(path):
