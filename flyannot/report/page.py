@@ -241,7 +241,7 @@ class _Chunks:
     def _summary(self, entry):
         """What the list shows, finds and orders by; of a term what `_term` returns."""
         shown = [term for term in entry.terms if term.status != ABSENT]
-        asked = [term for term in entry.terms if term.status == ABSENT and term.queue]
+        asked = [term for term in entry.terms if term.status == ABSENT and (term.queue or term.change)]
         return [
             STAGE_RANGES.index(entry.stage_range),
             entry.gene,
@@ -257,13 +257,14 @@ class _Chunks:
         ]
 
     def _term(self, term):
-        """Its number, status, probability, how far that is from the threshold, whether it is curated, and
-        for curators its list and what it is worth there."""
+        """Its number, status, probability, how far that is from the threshold, whether it is curated, whether
+        the answer changed (1) and is a guess (2), and for curators its list and what it is worth there."""
         numbers = (None if x is None else round(x, 4) for x in (term.probability, term.margin))
         status = -1 if term.status == ABSENT else STATUSES.index(term.status)
         queued = [LISTS.index(term.queue), round(term.worth, 7)] if term.queue else []
         number = self._terms.setdefault(term.term, len(self._terms))
-        return [number, status, *numbers, int(term.curated), *queued]
+        marks = bool(term.change) + 2 * bool(term.caution)
+        return [number, status, *numbers, int(term.curated), marks, *queued]
 
     def _source(self, jpeg_bytes):
         """The name of the file of an image, written."""

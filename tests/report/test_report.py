@@ -200,7 +200,9 @@ def test_table_workbook_page_and_scores_give_one_answer(page, run, tmp_path):
             is_open = row["probability"] == row["threshold"]  # nothing was learned
             assert row["answer"] == ("undetermined" if is_open else ("no", "yes")[int(one["yes"][j][i])])
             assert row["auc"] == f"{area['auc']:.4f}" and f"{area['auc']:.2f}" in term["support"]
-            assert row["precision"] == ("" if area["precision"] is None else f"{area['precision']:.4f}")
+            precision = area["precision"]
+            assert row["precision"] == ("" if precision is None else f"{precision:.4f}")
+            assert precision is None or f"yes is right {100 * precision:.0f}" in term["support"]
             n_held_out += 1
     assert n_held_out == sum(len(one["term"]) * len(one["group"]) for one in scores["evaluated"].values())
 

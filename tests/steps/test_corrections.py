@@ -13,6 +13,7 @@ from flyannot.scores.bootstrap import compare_outcomes
 from flyannot.scores.group_outcomes import read_scores
 from flyannot.store.model import read_classifier, read_terms
 from flyannot.store.reading import open_stored
+from tests.report.pages_read import index_of
 from tests.small_embryos import rows_of_csv, write_configuration
 
 HEAD = ["gene", "stage_range", "term", "verdict", "curator", "date"]
@@ -121,6 +122,9 @@ def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, reviewed, d
     }
     assert changed and {key_of(row): row["change"] for row in now if row["change"]} == changed
     assert f"{len(changed)} answers changed" in said.out + said.err
+    page = (out / "report.html").read_text()
+    marked = [one for group in index_of(page)["groups"] for one in (*group[7], *group[8]) if one[5] & 1]
+    assert len(marked) == len(changed) == page.count('title="with other curated terms: ')
     curated = {(gene, term): "yes" if verdict == "accept" else "no" for gene, _, term, verdict in reviewed[1]}
     assert {key: row["curated"] for row in now if (key := (row["gene"], row["term"])) in curated} == curated
     # A term that is learned no longer is named: an average without it is no progress.

@@ -1,7 +1,8 @@
 // --- the groups: found and ordered on the left, one of them shown on the right ---
 const index = JSON.parse(byId("index").textContent);
 const [STAGE, GENE, FBGN, NAME, IMAGES, ANNOTATED, CHECK, TERMS, ANSWERED_NO, UNLIKE, ALIKE] = Array(11).keys(); // of a group
-const [TERM, STATUS, PROBABILITY, MARGIN, CURATED, LIST, WORTH] = Array(7).keys(); // of one of its terms
+const [TERM, STATUS, PROBABILITY, MARGIN, CURATED, MARKS, LIST, WORTH] = Array(8).keys(); // of one of its terms
+const CHANGED = 1, GUESSED = 2; // of its marks
 const NAMED = 3; // terms of each status that the line of a group names
 const numberOf = Object.fromEntries(index.statuses.map((name, number) => [name, number]));
 const words = { unlearned: "not learned" };
@@ -63,6 +64,7 @@ const FILTERS = { // what it says, and which terms it leaves, or which genes; on
   agreed: { says: "agreed terms", term: ofStatus("agreed") },
   unlearned: { says: "terms not learned", term: ofStatus("unlearned") },
   undetermined: { says: "undetermined terms", term: ofStatus("undetermined") },
+  changed: { says: "answers that corrections changed", term: (group, one) => one[MARKS] & CHANGED },
   doubted: { says: "curated terms to check", term: (group, one) => isOnList(one, "check") && !isReviewed(group, one), isOffered: () => index.groups.some((group) => onList(group, "check").length) },
   full: { says: "genes in full agreement", gene: (group) => numberWith(group, "agreed") && !numberWith(group, "new") && !numberWith(group, "missed") },
   unannotated: { says: "genes without curated terms", gene: (group) => !group[ANNOTATED] },
@@ -169,7 +171,8 @@ function termsInLine({ g, terms, isPart }) {
     const named = status === "undetermined" ? mine.filter((one) => one[CURATED] || found.has(one)) : mine; // the others say nothing
     if (!named.length) continue;
     const names = named.slice(0, NAMED).flatMap((one, i) => {
-      const name = index.terms[one[TERM]], number = one[PROBABILITY] === null ? "" : "\u00a0" + one[PROBABILITY].toFixed(2);
+      const name = index.terms[one[TERM]], guess = one[MARKS] & GUESSED ? "\u00a0(a\u00a0guess)" : "";
+      const number = one[PROBABILITY] === null ? "" : "\u00a0" + one[PROBABILITY].toFixed(2) + guess;
       return [i ? ", " : " ", found.has(one) ? make("strong", {}, name + number) : name + number];
     });
     const more = named.length > NAMED ? " and " + (named.length - NAMED) + " more" : "";
