@@ -22,9 +22,7 @@ class Block(NamedTuple):
 def blocks_of(path, *languages):
     """The fenced blocks of a page in these languages (of all by default), in their order."""
     text = path.read_text(encoding="utf-8")
-    blocks = [
-        Block(found[1], found[2], text.count("\n", 0, found.start(2)) + 1) for found in _FENCE.finditer(text)
-    ]
+    blocks = [Block(f[1], f[2], text.count("\n", 0, f.start(2)) + 1) for f in _FENCE.finditer(text)]
     return [block for block in blocks if not languages or block.language in languages]
 
 

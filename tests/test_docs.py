@@ -67,9 +67,7 @@ def flyexpress_files(embryos, folder):
     with gzip.open(folder / "annotations.csv.gz", "wt", newline="") as table:
         rows = csv.writer(table)
         rows.writerow(["gene", "stage", "annotation"])
-        rows.writerows(
-            [gene, STAGES[s], term] for (gene, s), found in terms.terms_by_gene.items() for term in found
-        )
+        rows.writerows([gene, STAGES[s], t] for (gene, s), of in terms.terms_by_gene.items() for t in of)
 
 
 @pytest.fixture
@@ -115,9 +113,7 @@ def test_the_blocks_of_pages_run_one_after_the_other(flyannot, workplace, pages)
         for line in lines_of(block):
             where = f"{page.name}, line {block.line}: {line}"
             if line.startswith("make "):  # installs; the target must be there
-                assert re.search(rf"^{line.split()[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE), (
-                    where
-                )
+                assert re.search(rf"^{line.split()[1]}:", (ROOT / "Makefile").read_text(), re.M), where
                 continue
             assert line.startswith("flyannot "), f"{where}: mark the block with {NOT_RUN}"
             words = [name for word in shlex.split(line)[1:] for name in sorted(glob.glob(word)) or [word]]

@@ -121,9 +121,7 @@ def test_masked_learning_is_evaluated_at_the_start_and_ends_lower(setup, tmp_pat
         rows = learn(**files, **settings | {"options": options | {"reduction": 4}})["rows"]
         assert [row["records"] for row in rows[:3]] == [0, 45, 90] and rows[-1]["records"] == 4 * 45
         assert rows[-1]["objective"] < rows[0]["objective"]
-    ours, theirs = (
-        Case("mixtures", 0.1, history, Source("made up"), 45, files | settings) for history in HISTORIES
-    )
+    ours, theirs = (Case("mixtures", 0.1, h, Source("made up"), 45, files | settings) for h in HISTORIES)
     assert {row["case"] for row in ours.trace(setup, reduction=4)} == {"mixtures, lam 0.1"}
     last = [[case.trace(setup, reduction=r)[-1]["objective"] for case in (ours, theirs)] for r in (1, 4)]
     assert last[0][0] == last[0][1] and last[1][0] != last[1][1]
@@ -233,9 +231,7 @@ def two_eyed_pictures():
 
 
 @pytest.mark.parametrize("protocol", [PAPERS_OWN, OURS])
-def test_images_are_annotated_by_themselves_and_their_gene_stays_in_one_fold(
-    protocol, setup, rng, two_eyed_pictures
-):
+def test_images_are_annotated_alone_and_their_gene_stays_in_one_fold(protocol, setup, rng, two_eyed_pictures):
     of_image = np.repeat(np.arange(12), 2)
     X = two_eyed_pictures.truth[of_image] + 0.1 * rng.normal(size=(24, 5))
     outcome = annotation.evaluated(setup, two_eyed_pictures, protocol, X, of_image)

@@ -14,7 +14,7 @@ from flyannot.features.groups import HeldFeatures
 from flyannot.store.model import read_known_images
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.writing import create_stored
-from tests.small_embryos import make, rows_of_csv
+from tests.small_embryos import rows_of_csv
 
 
 def images_of(rng, n, width=900):
@@ -130,8 +130,3 @@ def test_files_of_older_versions_are_read_and_their_cells_are_empty(chain, flyan
         assert {row["unlikeness"] for row in rows} == {""}
         assert not any(UNLIKE_WORDS in row["quality_warnings"] for row in rows) or path == older
         (tmp_path / "out.csv").unlink()
-
-
-def test_a_model_has_the_same_bytes_when_it_is_made_again(chain, tmp_path):
-    make(chain.task("model", tmp_path / "m.h5"))
-    assert (tmp_path / "m.h5").read_bytes() == chain.model.read_bytes()

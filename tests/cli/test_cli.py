@@ -99,9 +99,7 @@ def test_what_is_supplied_is_what_its_page_says(flyannot, tmp_path, monkeypatch)
     assert "31 terms, learned from 553 genes" in shown and all(term in shown for term in known["terms"])
 
 
-def test_the_supplied_model_annotates_pictures_alone_and_its_page_shows_every_one(
-    flyannot, chain, tmp_path, monkeypatch
-):
+def test_the_supplied_model_annotates_pictures_and_its_page_shows_all(flyannot, chain, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("pictures").mkdir()
     for path in sorted((chain.embryos / "images").glob("*_4-6_1.png"))[:4]:

@@ -110,9 +110,7 @@ def test_no_output_folder_takes_an_input_away(flyannot, workplace, rng, command)
 @pytest.mark.parametrize(
     ("command", "out"), [("curate", "anna.csv"), ("similar", "embryos/images/syn001_4-6_1.png")]
 )
-def test_an_input_is_known_by_another_spelling_even_if_its_folder_is_yet_to_be_made(
-    flyannot, workplace, command, out
-):
+def test_an_input_is_known_by_another_spelling_by_way_of_a_new_folder(flyannot, workplace, command, out):
     before = (workplace / out).read_bytes()
     said = flyannot(LINES[command] + " --force", O=f"new/../{out}")
     faulty(said, 2, f"new/../{out} is both input and output")

@@ -58,9 +58,7 @@ def place_of(name):
 def serve(server, n_images, *, more="", gene=lambda i: ("Dl", "CG3619", "FBgn0000463")):
     """Put the dumps and so many images on the server; the names of the images."""
     names = [f"img_dir_{i % 3}/insitu{i}.jpe" for i in range(n_images)]
-    rows = "".join(
-        "{},{},RE1,{},Fly,{},{}\n".format(*gene(i), name, i % 6 + 1) for i, name in enumerate(names)
-    )
+    rows = "".join("{},{},RE1,{},Fly,{},{}\n".format(*gene(i), n, i % 6 + 1) for i, n in enumerate(names))
     annot = "".join("{},{},{},2,gap\n".format(*gene(i)) for i in range(n_images))
     for table, text in (("insitu_annot.csv.gz", annot), ("insitu_images.csv.gz", rows + more)):
         server.files[f"/insitu-mysql-dump/{table}"] = gzip.compress(text.encode())

@@ -56,9 +56,7 @@ def test_a_data_set_is_as_measured_or_what_differs_is_named(small, tmp_path):
 
 def test_the_data_that_lie_here_are_those_that_were_measured(shared_data):
     there = [one for one in public_data_sets() if (shared_data / one.name).is_dir()]
-    assert there and {one.name: one.state(shared_data) for one in there} == {
-        one.name: "as measured" for one in there
-    }
+    assert there and {t.name: t.state(shared_data) for t in there} == {t.name: "as measured" for t in there}
 
 
 def test_info_shows_the_registry(small, tmp_path, flyannot, monkeypatch):

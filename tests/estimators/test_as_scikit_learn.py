@@ -107,9 +107,7 @@ def test_codes_that_miss_the_tolerance_are_warned_of_once_a_call(coder, n_jobs, 
         with pytest.warns(ConvergenceWarning, match=r"^\d+ of 100 codes miss .* up to \d") as said:
             use(X)
         assert len(said) == 1
-    missed, gap = (
-        float(said[0].message.args[0].split(word)[i].split()[0]) for word, i in ((" of", 0), ("to", 2))
-    )
+    missed, gap = (float(said[0].message.args[0].split(w)[i].split()[0]) for w, i in ((" of", 0), ("to", 2)))
     if coder == "cd":
         gaps = 2 * duality_gap(X, D, model.transform(X), 1e-7)
         assert gaps.max() == pytest.approx(gap, rel=0.05, abs=1e-14) and missed >= (gaps > 1e-12).sum() > 0

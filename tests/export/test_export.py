@@ -97,9 +97,7 @@ def assert_same(found, predicted):
         np.testing.assert_allclose(found[key][:2], (probability, value), rtol=1e-8)
 
 
-def test_the_table_beside_the_predictions_and_every_format_give_the_same(
-    exported, predicted, open_predictions
-):
+def test_the_table_beside_predictions_and_every_format_give_the_same(exported, predicted, open_predictions):
     """The same columns in the same order, the same numbers and the same answers."""
     table = open_predictions.with_suffix(".csv")
     assert_same(keyed(rows_of_csv(table)), predicted)

@@ -17,9 +17,7 @@ def columns_of(names):
 def slow(X, names, queries):
     """The same, one image after the other."""
     units = [x / np.linalg.norm(x) if x.any() else x for x in X.astype(float)]
-    of_groups = [
-        np.mean([u for u, name in zip(units, names) if name == g], axis=0) for g in sorted(set(names))
-    ]
+    of_groups = [np.mean([u for u, n in zip(units, names) if n == g], axis=0) for g in sorted(set(names))]
     mean = np.mean(of_groups, axis=0)
 
     def direction(x):

@@ -54,9 +54,7 @@ WITHOUT_NUMBER = OSError("Can't do it\nwhatever comes next")  # told by its firs
     ],
 )
 @pytest.mark.parametrize("in_check", [False, True])
-def test_a_write_that_is_interrupted_or_fails_its_check_leaves_the_old_file(
-    target, error, raised, why, in_check
-):
+def test_a_write_that_is_interrupted_or_fails_its_check_leaves_the_old(target, error, raised, why, in_check):
     def fail(path):
         assert path.read_text() == "half"
         raise error

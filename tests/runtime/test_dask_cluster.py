@@ -114,9 +114,7 @@ def test_a_signal_ends_the_run_and_its_tasks(cluster, own_chain, name, code):
     )  # a task ends at its next image
 
 
-def test_a_scheduler_that_goes_away_ends_the_run_in_a_line_and_it_continues(
-    flyannot, own_chain, tmp_path, monkeypatch
-):
+def test_a_scheduler_that_goes_away_ends_the_run_and_it_continues(flyannot, own_chain, tmp_path, monkeypatch):
     with cluster_in(tmp_path, 1) as cluster, working(own_chain, cluster.address) as run:
         cluster.scheduler.kill()
         _, err = run.communicate(timeout=LIMIT_S)
@@ -132,9 +130,7 @@ def test_a_scheduler_that_goes_away_ends_the_run_in_a_line_and_it_continues(
     [(NOBODY, 1, "no scheduler answers at")]
     + [(address, 2, "is not the address of a scheduler") for address in NO_ADDRESSES],
 )
-def test_an_address_without_a_scheduler_is_explained(
-    flyannot, chain, tmp_path, monkeypatch, address, code, why
-):
+def test_an_address_of_no_scheduler_is_explained(flyannot, chain, tmp_path, monkeypatch, address, code, why):
     monkeypatch.setattr(dask_cluster, "_CONNECTS_S", 1)
     said = flyannot("extract E -o O --scheduler A", E=chain.embryos, O=tmp_path / "o.h5", A=address)
     assert said.code == code and why in said.err and "Fix: " in said.err

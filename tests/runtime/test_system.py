@@ -14,29 +14,27 @@ from tests.processes import LIMIT_S, started
 
 
 @pytest.mark.parametrize(
-    ("is_windows", "n_refusals", "n_tries"), [(True, 3, 4), (True, 10**9, None), (False, 3, 1)]
+    ("is_windows", "refused", "tries"), [(True, 3, 4), (True, 10**9, None), (False, 3, 1)]
 )
-def test_a_name_that_is_held_for_a_moment_is_waited_for_on_windows(
-    monkeypatch, tmp_path, is_windows, n_refusals, n_tries
-):
+def test_a_name_held_for_a_moment_is_waited_for_on_windows(monkeypatch, tmp_path, is_windows, refused, tries):
     tried, rename = [], os.replace
 
     def held(source, target):
         tried.append(target)
-        if len(tried) <= n_refusals:
+        if len(tried) <= refused:
             raise PermissionError(13, "in use")
         rename(source, target)
 
     (tmp_path / "a").write_text("new")
     (tmp_path / "b").write_text("old")
     monkeypatch.setattr(system, "IS_WINDOWS", is_windows)
-    monkeypatch.setattr(system, "_PATIENCE_S", 0.2 if n_tries is None else 60)
+    monkeypatch.setattr(system, "_PATIENCE_S", 0.2 if tries is None else 60)
     monkeypatch.setattr(system.os, "replace", held)
-    is_replaced = is_windows and n_refusals == 3
+    is_replaced = is_windows and refused == 3
     with nullcontext() if is_replaced else pytest.raises(PermissionError):
         system.replace_file(tmp_path / "a", tmp_path / "b")
     assert (tmp_path / "b").read_text() == ("new" if is_replaced else "old")
-    assert len(tried) > 1 if n_tries is None else len(tried) == n_tries
+    assert len(tried) > 1 if tries is None else len(tried) == tries
 
 
 def test_windows_opens_no_folder_and_writes_to_what_it_synchronises(monkeypatch, tmp_path):

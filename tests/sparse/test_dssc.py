@@ -127,9 +127,7 @@ def test_schedules_meet_the_conditions_of_the_theorems(epsilon, delay):
 def test_all_samples_without_averaging_give_the_whole_gradient(surrogate, rng):
     X, _ = planted(30, 20, 12, 3, rng)
     D = unit_rows(X[:9])
-    learner = DSSC(
-        D, len(X), lam=LAM, surrogate=surrogate, n_blocks=1, batch_size=30, n_code_steps=2, **CONSTANT
-    )
+    learner = DSSC(D, 30, lam=LAM, surrogate=surrogate, n_blocks=1, batch_size=30, n_code_steps=2, **CONSTANT)
     run(learner, X, 2)
     D, Z = learner.D.copy(), learner.codes()
     if surrogate == "proximal":  # the first of the two proximal steps, whose codes the gradient is taken at
@@ -217,9 +215,7 @@ def test_nothing_is_learned_from_nothing(surrogate):
 @each_surrogate
 def test_scale_of_samples_and_lam_changes_no_atom(surrogate, rng):
     X, _ = planted(200, 40, 20, 3, rng)
-    one, eight = (
-        run(DSSC(X[:30], len(X), lam=LAM * scale, surrogate=surrogate), X * scale, 3) for scale in (1, 8)
-    )
+    one, eight = (run(DSSC(X[:30], len(X), lam=LAM * s, surrogate=surrogate), X * s, 3) for s in (1, 8))
     assert_allclose(eight.D, one.D, atol=1e-9)
     assert_allclose(eight.codes().toarray(), 8 * one.codes().toarray(), atol=1e-8)
 

@@ -275,9 +275,7 @@ def test_an_option_of_another_learner_is_refused(name, flyannot, chain, tmp_path
 
 
 @EVERY_LEARNER
-def test_learning_that_was_stopped_after_an_epoch_ends_in_the_same_bytes(
-    name, chain, tmp_path, monkeypatch, caplog
-):
+def test_learning_stopped_after_an_epoch_ends_in_the_same_bytes(name, chain, tmp_path, monkeypatch, caplog):
     options = LearnOptions(learner=name, n_atoms=20, n_epochs=3, max_patches=400)
     whole, stopped = tmp_path / "whole.h5", tmp_path / "stopped.h5"
     run_task(learn_task([chain.descriptors], whole, options), Execution())

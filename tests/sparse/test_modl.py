@@ -9,9 +9,8 @@ from flyannot.sparse.learners.lazy_atoms import project_l1
 from flyannot.sparse.learners.modl import MODL
 from flyannot.sparse.learners.ol import OL
 from flyannot.sparse.missing_values import lasso_of_observed, split_missing
-from tests.planted_samples import run
-from tests.planted_samples import unit_rows as normalized
-from tests.sparse.test_ol import planted, unit_rows, visit
+from tests.planted_samples import planted, run, unit_rows
+from tests.sparse.test_ol import visit
 from tests.sparse.twin_online import (
     project_l1_within,
     project_l2,
@@ -44,12 +43,12 @@ def with_missing(X, rng, fraction=0.3):
 )
 @pytest.mark.parametrize("reduction", [1, 3])
 def test_modl_equals_its_slow_twin(reduction, options, project, missing, rng):
-    X, _ = planted(34, 18, 40, rng)
+    X, _ = planted(34, 18, 40, 3, rng)
     shown, known = with_missing(X, rng, missing)
     if missing:
         known[5], shown[5] = False, np.nan  # a sample of which nothing is known
         known[:, 7], shown[:, 7] = False, np.nan  # a feature of which nothing is known
-    D = unit_rows((18, 40), rng)
+    D = unit_rows(rng.normal(size=(18, 40)))
     D[3] = 0.0
     if options.get("ball") == "l1":
         D /= np.maximum(1, np.abs(D).sum(axis=1, keepdims=True))
@@ -67,7 +66,7 @@ def test_modl_equals_its_slow_twin(reduction, options, project, missing, rng):
 
 
 def test_with_reduction_1_and_nothing_missing_modl_is_ol_bit_for_bit(rng):
-    X = planted(150, 20, 40, rng)[0].astype(np.float32)
+    X = planted(150, 20, 40, 3, rng)[0].astype(np.float32)
     D = random_patches(X, 20, rng)
     options = {"lam": LAM, "batch_size": 16, "recency": 4, "replace_after": 4}
     ol = run(OL(D, 150, **options), X, 3)
@@ -78,7 +77,7 @@ def test_with_reduction_1_and_nothing_missing_modl_is_ol_bit_for_bit(rng):
 
 
 def test_with_reduction_1_residuals_and_products_are_the_same_algorithm(rng):
-    X, _ = planted(150, 20, 40, rng)
+    X, _ = planted(150, 20, 40, 3, rng)
     D = random_patches(X, 20, rng)
     learners = [
         run(MODL(D, 150, lam=LAM, batch_size=16, tol=1e-14, history=history), X, 2)
@@ -89,7 +88,7 @@ def test_with_reduction_1_residuals_and_products_are_the_same_algorithm(rng):
 
 
 def test_a_perfect_dictionary_is_moved_by_products_but_not_by_residuals(rng):
-    X, D = planted(200, 12, 60, rng)
+    X, D = planted(200, 12, 60, 3, rng)
     moves = {}
     for history in ("residuals", "products"):
         learner = MODL(D, 200, lam=1e-7, batch_size=20, reduction=3, history=history, tol=1e-14)
@@ -98,7 +97,7 @@ def test_a_perfect_dictionary_is_moved_by_products_but_not_by_residuals(rng):
 
 
 def test_a_step_changes_masked_features_only_and_each_once_in_a_round_of_masks(rng):
-    X, _ = planted(40, 6, 30, rng)
+    X, _ = planted(40, 6, 30, 3, rng)
     learner = MODL(random_patches(X, 6, rng), 40, lam=LAM, batch_size=10, reduction=4)
     learner.begin_epoch(np.random.default_rng(0))
     changes = np.zeros(30, int)
@@ -113,7 +112,7 @@ def test_a_step_changes_masked_features_only_and_each_once_in_a_round_of_masks(r
 
 @pytest.mark.parametrize("ball, projection", [("l2", "exact"), ("l2", "approximate"), ("l1", "approximate")])
 def test_atoms_begin_in_their_ball_and_stay_there_behind_masks(ball, projection, rng):
-    X, D = planted(400, 20, 60, rng)[0].astype(np.float32), rng.normal(size=(20, 60)).astype(np.float32)
+    X, D = planted(400, 20, 60, 3, rng)[0].astype(np.float32), rng.normal(size=(20, 60)).astype(np.float32)
     D[0] *= 0.5 / np.linalg.norm(D[0], ord=int(ball[1]))
     D[1] = 0
     learner = MODL(D, 400, lam=LAM, batch_size=8, reduction=3, ball=ball, projection=projection)
@@ -136,9 +135,9 @@ def test_projection_onto_the_l1_ball_equals_the_one_by_sorting(rng):
 
 
 def test_masked_learning_recovers_planted_atoms_from_incomplete_samples(rng):
-    X, planted_D = planted(2000, 8, 100, rng)
+    X, planted_D = planted(2000, 8, 100, 3, rng)
     shown, _ = with_missing(X, rng, 0.2)
-    start = normalized(planted_D + 0.8 * unit_rows(planted_D.shape, rng))
+    start = unit_rows(planted_D + 0.8 * unit_rows(rng.normal(size=planted_D.shape)))
     learner = MODL(start, 2000, lam=0.05, batch_size=20, reduction=2, recency=4)
     for _ in range(4):
         visit(learner, shown, rng.permutation(2000))
@@ -146,8 +145,8 @@ def test_masked_learning_recovers_planted_atoms_from_incomplete_samples(rng):
 
 
 def test_what_lies_behind_a_missing_value_changes_nothing(rng):
-    X, known = with_missing(planted(40, 8, 30, rng)[0], rng)
-    D = unit_rows((8, 30), rng)
+    X, known = with_missing(planted(40, 8, 30, 3, rng)[0], rng)
+    D = unit_rows(rng.normal(size=(8, 30)))
     negative_nan = np.where(known, X, np.copysign(np.nan, -1.0))
     learners = [
         visit(MODL(D, 40, lam=LAM, batch_size=8, reduction=2), shown, np.arange(40))
@@ -158,7 +157,7 @@ def test_what_lies_behind_a_missing_value_changes_nothing(rng):
 
 
 def test_learning_from_incomplete_samples_is_evaluated_on_observed_entries(rng):
-    X, known = with_missing(planted(60, 6, 20, rng)[0], rng)
+    X, known = with_missing(planted(60, 6, 20, 3, rng)[0], rng)
     X[4], known[4] = np.nan, False
     learner = MODL(random_patches(X, 6, rng), 60, lam=LAM, batch_size=8)
     (record,) = learn_dictionary(X, learner, n_epochs=1, rng=rng)
@@ -179,7 +178,7 @@ def completed(X, D, lam, tol=1e-4):
 
 
 def test_completion_is_z_D_for_the_code_of_the_observed_features(rng):
-    X, D = planted(12, 6, 20, rng)
+    X, D = planted(12, 6, 20, 3, rng)
     shown, known = with_missing(X, rng)
     shown[4], known[4] = X[4], True
     shown[7], known[7] = np.nan, False

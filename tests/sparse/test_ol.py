@@ -9,22 +9,10 @@ from flyannot.errors import DataError
 from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners.ol import OL
 from flyannot.sparse.objective import duality_gap
-from tests.planted_samples import run
+from tests.planted_samples import planted, run, unit_rows
 from tests.sparse.twin_online import slow_online
 
 LAM = 0.1
-
-
-def unit_rows(shape, rng):
-    D = rng.normal(size=shape)
-    return D / np.linalg.norm(D, axis=1, keepdims=True)
-
-
-def planted(n_samples, n_atoms, n_features, rng, *, density=0.15):
-    """(samples, the atoms they are made of)."""
-    D = unit_rows((n_atoms, n_features), rng)
-    Z = (rng.random((n_samples, n_atoms)) < density) * rng.normal(size=(n_samples, n_atoms))
-    return Z @ D, D
 
 
 def visit(learner, X, order, seed=0):
@@ -38,8 +26,8 @@ def visit(learner, X, order, seed=0):
 @pytest.mark.parametrize("recency", [0, 4])
 @pytest.mark.parametrize("batch_size", [1, 7, 40])
 def test_ol_equals_its_slow_twin(batch_size, recency, rng):
-    X, _ = planted(40, 20, 12, rng)
-    D = unit_rows((20, 12), rng)  # two blocks of atoms
+    X, _ = planted(40, 20, 12, 3, rng)
+    D = unit_rows(rng.normal(size=(20, 12)))  # two blocks of atoms
     D[3] = 0.0
     order = rng.permutation(40)
     weights = {"lam": LAM, "batch_size": batch_size, "beta": 0.8, "recency": recency}
@@ -51,7 +39,7 @@ def test_ol_equals_its_slow_twin(batch_size, recency, rng):
 
 
 def test_A_stays_symmetric_and_positive(rng):
-    X, _ = planted(200, 20, 12, rng)
+    X, _ = planted(200, 20, 12, 3, rng)
     learner = run(OL(random_patches(X, 20, rng), 200, lam=LAM, batch_size=9), X, 2)
     assert (learner.A == learner.A.T).all()
     assert np.linalg.eigvalsh(learner.A).min() > -1e-12
@@ -60,9 +48,9 @@ def test_A_stays_symmetric_and_positive(rng):
 @pytest.mark.parametrize("n_atoms", [8, 80])
 @pytest.mark.parametrize("recency", [0, 3])
 def test_A_and_B_are_means_of_the_mini_batches_in_which_later_ones_count_more(recency, n_atoms, rng):
-    X, _ = planted(80, 8, 12, rng)
+    X, _ = planted(80, 8, 12, 3, rng)
     weights = {"batch_size": 8, "beta": 1.0, "recency": recency}
-    learner = visit(OL(unit_rows((n_atoms, 12), rng), 80, lam=LAM, **weights), X, np.arange(80))
+    learner = visit(OL(unit_rows(rng.normal(size=(n_atoms, 12))), 80, lam=LAM, **weights), X, np.arange(80))
     if n_atoms == 80:
         recency = 0  # to forget any of them would leave fewer samples than atoms
     counts = np.array([comb(t + recency, recency) for t in range(10)])  # (t + 1) ... (t + recency): t^recency
@@ -72,8 +60,8 @@ def test_A_and_B_are_means_of_the_mini_batches_in_which_later_ones_count_more(re
 
 
 def test_stored_codes_are_those_of_the_last_visit(rng):
-    X, _ = planted(30, 6, 12, rng)
-    learner = visit(OL(unit_rows((6, 12), rng), 30, lam=LAM), X, np.arange(30))
+    X, _ = planted(30, 6, 12, 3, rng)
+    learner = visit(OL(unit_rows(rng.normal(size=(6, 12))), 30, lam=LAM), X, np.arange(30))
     before, D = learner.codes(), learner.D
     visit(learner, X, np.arange(10, 20))  # in one mini-batch: all are solved over D
     after = learner.codes()
@@ -84,7 +72,7 @@ def test_stored_codes_are_those_of_the_last_visit(rng):
 
 def test_an_atom_that_is_never_used_is_replaced_only_on_request(rng):
     X = rng.normal(size=(60, 12))
-    D = unit_rows((6, 12), rng)
+    D = unit_rows(rng.normal(size=(6, 12)))
     D[2] = 0.0
     kept = visit(OL(D, 60, lam=LAM, batch_size=10), X, np.arange(60))
     assert (kept.D[2] == 0).all()
@@ -95,7 +83,7 @@ def test_an_atom_that_is_never_used_is_replaced_only_on_request(rng):
 
 
 def test_ol_refuses_missing_values(rng):
-    X, _ = planted(10, 4, 8, rng)
+    X, _ = planted(10, 4, 8, 3, rng)
     X[3, 2] = np.nan
     with pytest.raises(DataError, match="missing"):
-        visit(OL(unit_rows((4, 8), rng), 10, lam=LAM), X, np.arange(10))
+        visit(OL(unit_rows(rng.normal(size=(4, 8))), 10, lam=LAM), X, np.arange(10))

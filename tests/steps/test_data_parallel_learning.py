@@ -128,18 +128,14 @@ def test_learning_ends_where_more_gains_less_than_tol(flyannot, desk):
     assert traces[1] == traces[0][: len(traces[1])]
 
 
-def test_more_patches_than_memory_holds_are_refused_with_the_option_that_reads_them(
-    flyannot, desk, monkeypatch
-):
+def test_more_patches_than_memory_holds_are_refused_with_the_option_for_them(flyannot, desk, monkeypatch):
     monkeypatch.setattr("flyannot.runtime.resources.available_bytes", lambda: 100_000)
     error, fix = faulty(flyannot("learn-dict descriptors.h5 -o d.h5"), 1)
     assert "patches in memory needs about" in error and "available" in error and "--data-parallel 16" in fix
     flyannot(LINE, code=0)
 
 
-def test_memory_that_is_not_allowed_is_not_taken_and_what_is_changes_no_bit(
-    flyannot, in_parts, desk, monkeypatch
-):
+def test_memory_not_allowed_is_not_taken_and_what_is_changes_no_bit(flyannot, in_parts, desk, monkeypatch):
     line = "learn-dict descriptors.h5 --n-atoms 12 --n-epochs 1 --memory"
     error, fix = faulty(flyannot(f"{line} 1MB -o d.h5"), 1)
     assert "1 MiB are allowed" in error and "--data-parallel 16" in fix and "--memory" in fix

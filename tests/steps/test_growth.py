@@ -27,9 +27,7 @@ def opened(monkeypatch):
     return found
 
 
-def test_pool_looks_the_descriptors_over_once_however_many_tasks_there_are(
-    chain, opened, tmp_path, monkeypatch
-):
+def test_pool_checks_the_descriptors_once_however_many_tasks_there_are(chain, opened, tmp_path, monkeypatch):
     written = []
     for per_part in (64, 3):
         monkeypatch.setattr(parts, "IMAGES_PER_PART", per_part)

@@ -46,7 +46,7 @@ def assert_same_features(path, expected_path):
             assert np.array_equal(X, Y)
 
 
-def test_the_vectors_are_those_of_the_table_in_the_order_of_images_in_every_format(
+def test_vectors_are_those_of_the_table_in_the_order_of_images_in_any_format(
     flyannot, vectors, imported, chain
 ):
     assert_same_features(imported, chain.features)

@@ -103,9 +103,7 @@ def test_a_dictionary_of_few_patches_an_atom_is_remarked_on(flyannot, desk):
     assert "patches an atom" not in flyannot(f"{line} -o e.h5 --n-atoms 30", code=0).err
 
 
-def test_images_of_a_stage_range_that_the_model_does_not_know_are_left_out_and_said(
-    flyannot, own_chain, monkeypatch
-):
+def test_images_of_a_stage_range_unknown_to_the_model_are_left_out_and_said(flyannot, own_chain, monkeypatch):
     """No image was skipped for a fault: the exit code is 0."""
     monkeypatch.chdir(own_chain.folder)
     table = own_chain.embryos / "images.csv"
@@ -117,9 +115,7 @@ def test_images_of_a_stage_range_that_the_model_does_not_know_are_left_out_and_s
     assert {row["stage_range"] for row in rows_of_csv("p.csv")} == {"4-6"}
 
 
-def test_quality_warnings_stand_beside_every_prediction_with_the_name_of_the_image(
-    flyannot, own_chain, monkeypatch
-):
+def test_quality_warnings_stand_beside_every_prediction_with_the_image_name(flyannot, own_chain, monkeypatch):
     monkeypatch.chdir(own_chain.folder)
     groups = {}
     for image in read_images(own_chain.embryos):

@@ -64,7 +64,7 @@ def test_parts_that_several_jobs_make_are_joined_to_what_one_makes(chain, tmp_pa
 
 
 @pytest.mark.parametrize("name", ["descriptors", "features of images", "predictions"])
-def test_a_command_reads_each_image_once_for_its_digest_and_a_job_only_its_own(
+def test_a_command_reads_each_image_once_for_its_digest_a_job_only_its_own(
     chain, tmp_path, name, monkeypatch
 ):
     """Although the header of the output has that of all images, and each part that of its own."""

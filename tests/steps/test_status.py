@@ -170,7 +170,7 @@ def test_while_it_runs_rate_and_time_left_come_from_its_parts(flyannot, status, 
         assert found["state"] == "running" and found["n_done"] == 0 and found["seconds_left"] is None
 
 
-def test_a_lock_left_by_a_killed_process_is_no_run_and_one_of_another_machine_may_be(
+def test_a_lock_of_a_killed_process_is_no_run_and_one_of_another_machine_may_be(
     flyannot, status, of_run, parts
 ):
     ended = subprocess.Popen([sys.executable, "-c", ""])

@@ -258,34 +258,14 @@ def beside(file):
     return str(other)
 
 
-def soft_link(file):
-    file["4-6/D"] = h5py.SoftLink("/11-12/D")
-
-
-def external_link(file):
-    file["4-6/D"] = h5py.ExternalLink(beside(file), "/4-6/D")
-
-
-def external(file):
-    file.create_dataset("4-6/D", (4, 128), "f4", external=[(beside(file), 0, 2048)])
-
-
 def virtual(file):
     layout = h5py.VirtualLayout((4, 128), "f4")
     layout[:] = h5py.VirtualSource(beside(file), "4-6/D", (4, 128))
     file.create_virtual_dataset("4-6/D", layout)
 
 
-def only_a_type(file):
-    file["4-6/D"] = np.dtype("f4")
-
-
 def never_written(file, shape=(4, 128), chunks=(4, 128)):
     return file.create_dataset("4-6/D", shape, "f4", chunks=chunks, fletcher32=True)
-
-
-def four_gigabytes(file):
-    never_written(file, (1 << 22, 256), (1024, 256))
 
 
 def a_block_shorter_than_its_place(file):
@@ -302,11 +282,18 @@ def a_block_missing(file):
 
 
 DECEITS = {
-    "is a link out of the file": (soft_link, external_link),
-    "does not lie in the file": (external, virtual, only_a_type),
+    "is a link out of the file": (
+        lambda file: file.update({"4-6/D": h5py.SoftLink("/11-12/D")}),
+        lambda file: file.update({"4-6/D": h5py.ExternalLink(beside(file), "/4-6/D")}),
+    ),
+    "does not lie in the file": (
+        lambda file: file.create_dataset("4-6/D", (4, 128), "f4", external=[(beside(file), 0, 2048)]),
+        virtual,
+        lambda file: file.update({"4-6/D": np.dtype("f4")}),
+    ),
     "claims more data than it stores": (
         never_written,
-        four_gigabytes,
+        lambda file: never_written(file, (1 << 22, 256), (1024, 256)),  # four gigabytes
         a_block_shorter_than_its_place,
         a_block_missing,
     ),

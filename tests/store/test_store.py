@@ -344,9 +344,7 @@ def test_parts_are_looked_over_once_when_they_are_joined(tmp_path, monkeypatch):
     for i in (1, 2):
         with open_stored(write(tmp_path / f"{i}.h5", "features", i, ("4-6", "7-8", "11-12"))) as stored:
             parts.append(closed_file(stored))
-    monkeypatch.setattr(
-        concatenation, "open_stored", lambda path, *a, **n: opened.append(path) or look(path, *a, **n)
-    )
+    monkeypatch.setattr(concatenation, "open_stored", lambda p, *a, **n: opened.append(p) or look(p, *a, **n))
     with create_stored(tmp_path / "c.h5", header("features")) as file:
         concatenate(file, parts)
     assert opened == [part.path for part in parts]
@@ -415,9 +413,7 @@ def test_arrays_without_rows_or_columns_and_empty_and_long_texts_survive(tmp_pat
 
 
 @pytest.mark.parametrize("block_bytes", [1, 2000, 10_000, 1 << 24])
-def test_blocks_hold_every_image_once_and_no_more_bytes_than_they_may(
-    tmp_path, rng, monkeypatch, block_bytes
-):
+def test_blocks_hold_every_image_once_and_no_more_bytes_than_allowed(tmp_path, rng, monkeypatch, block_bytes):
     mine = described(rng, counts=(5, 0, 7, 1, 60, 3, 3, 0))
     with create_stored(tmp_path / "f.h5", header("descriptors")) as file:
         write_descriptors(file, "4-6", columns(8), mine)
