@@ -119,12 +119,15 @@ def _lengths(sketch):
 
 
 def warnings_of_images(known, X, genes, views):
-    """The unlikeness of every image, and what is to be said of each: a text, "" if nothing."""
-    ranks = known.unlikeness(X, genes)
+    """The unlikeness of every image, and what is to be said of each: a text, "" if nothing.
+
+    That an image it learned from is among the strangest of these is no warning.
+    """
+    ranks, learned = known.unlikeness(X, genes), {sketch.tobytes() for sketch in known.sketch}
     texts = []
-    for rank, view in zip(ranks, views):
+    for rank, view, sketch in zip(ranks, views, sketches(X)):
         said = []
-        if rank > UNLIKE:
+        if rank > UNLIKE and sketch.tobytes() not in learned:
             said.append(f"{UNLIKE_WORDS}: stranger than {100 * rank:.1f} % of them")
         if known.view and view and view not in known.view:
             said.append(f"of a view that the model did not learn from: {view}")
