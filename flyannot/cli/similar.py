@@ -21,7 +21,9 @@ _MOST_SHOWN = 5  # genes that are printed
     help="A new folder for a picture of each query beside what is most like it, and why it is.",
 )
 @click.option(
-    "--data-set", type=IN_FILE, help="The folder that has the pictures.  [default: looked for near FILE]"
+    "--data-set",
+    type=IN_FILE,
+    help="The folder of pictures and curated terms.  [default: looked for near FILE]",
 )
 @takes(options=SimilarOptions, selection=(Selection, ["stage_range"]))
 @click.option("--force", is_flag=True, help="Replace the outputs if they are there.")
@@ -35,9 +37,12 @@ def command(file, queries, out, folder, data_set, options, selection, force):
     The best features for this are those of the registered stain: configs/similar.toml. In the
     pictures orange marks what both embryos have, and blue what only one has.
 
+    With --lacks: which genes look like the query, but lack its terms?
+
     \b
-    Example:
+    Examples:
         flyannot similar features.h5 embryo.png --stage-range 4-6 -o similar.csv
+        flyannot similar features.h5 eve --lacks -o lacks.csv
     """
     from flyannot.steps.similar import Searched, features_file_of, similar, write_similar
     from flyannot.steps.similar_pictures import drawn_similar
@@ -45,7 +50,8 @@ def command(file, queries, out, folder, data_set, options, selection, force):
 
     with open_stored(features_file_of(file), "features") as stored:
         searched = Searched(stored, data_set)
-        results = list(similar(searched, queries, top=options.top, stage_ranges=selection.stage_range))
+        asked = {"top": options.top, "stage_ranges": selection.stage_range, "lacks": options.lacks}
+        results = list(similar(searched, queries, **asked))
         with drawn_similar(results, searched, folder, force=force) if folder else nullcontext():
             write_similar(out, results, searched, force=force)
         if folder:
@@ -59,6 +65,7 @@ def _in_words(results, searched):
     columns = searched.columns[results.query.stage_range]
     listed = [
         f"{columns['gene'][number] or columns['group'][number]} {similarity:.2f}"
-        for _, number, similarity in results.genes[:_MOST_SHOWN]
+        + (f" (lacks {', '.join(results.terms[g][1])})" if results.terms else "")
+        for g, number, similarity in results.genes[:_MOST_SHOWN]
     ]
     return f"{results.query.text}, {results.query.stage_range}: {', '.join(listed) or 'no other gene'}"

@@ -5,6 +5,7 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 
 from flyannot.dataset.images import find_pictures, pictures_of_file
+from flyannot.dataset.paths import path_from
 from flyannot.descriptors.extract import describe_patches
 from flyannot.descriptors.images.address import file_of_address, name_of_embryo, split_address
 from flyannot.descriptors.images.picture import embryos_at, read_embryo
@@ -14,16 +15,23 @@ from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.pooling import Pooled
 from flyannot.features.similarity import collection_of, most_similar
 from flyannot.runtime.tables import table_as_text
-from flyannot.steps.engine.inputs import extract_options, is_imported, lam_of_dictionary, pool_options
+from flyannot.steps.engine.inputs import (
+    curated_annotations_of,
+    extract_options,
+    is_imported,
+    lam_of_dictionary,
+    pool_options,
+)
 from flyannot.steps.engine.task import write_output
-from flyannot.steps.runs.configuration import recorded_data_set
+from flyannot.steps.runs.configuration import read_record, recorded_data_set
 from flyannot.store.features import read_features_of_image
 from flyannot.store.reading import kind_claimed, kind_of_file, open_stored, read_image_columns
 
 COLUMNS = ("query", "stage_range", "found", "rank", "gene", "fbgn", "image", "view", "similarity")
+TERM_COLUMNS = ("shared", "lacks", "has_besides")  # of genes that lack terms of the query
 
 
-def similar(searched, texts, *, top=20, stage_ranges=()):
+def similar(searched, texts, *, top=20, stage_ranges=(), lacks=False):
     """Rank the genes and the images of a features file by their similarity to each query.
 
     A query is compared with the images of its stage range.  Its own image and its own gene are left out; the
@@ -35,6 +43,7 @@ def similar(searched, texts, *, top=20, stage_ranges=()):
     texts : each an image or a gene (symbol or FlyBase number) of the file, or the path of a picture
     top : how many genes, and how many images, are found
     stage_ranges : those that are searched, empty for all; of a picture its own, if the file has several
+    lacks : whether only genes are found whose curators left out a term that they gave the query's gene
 
     Yields
     ------
@@ -43,15 +52,16 @@ def similar(searched, texts, *, top=20, stage_ranges=()):
     Raises
     ------
     InputError
-        If nothing of that name is there, or it is not in these stage ranges.
+        If nothing of that name is there, or it is not in these stage ranges; or its terms are not known, and
+        `lacks` is on.
     DataError
         If a picture cannot be read.
     """
     for query in [query for text in texts for query in _queries_of(text, searched, stage_ranges)]:
-        yield _ranked(query, searched, top)
+        yield _ranked(query, searched, top, lacks)
 
 
-def _ranked(query, searched, top):
+def _ranked(query, searched, top, lacks):
     s = query.stage_range
     groups, collection = searched.groups[s], searched.collection(s)
     if query.group is not None:
@@ -63,12 +73,36 @@ def _ranked(query, searched, top):
     else:
         place, own_groups, own = collection.coordinates(query.pooled.features[None])[0], [], []
     to_images, to_groups = collection.images @ place, collection.groups @ place
-    best = most_similar(to_groups, top, without=own_groups)
+    if lacks:
+        terms = _terms_beside(query, own_groups, searched)
+        lacking = [g for g, (_, missing, _) in terms.items() if missing]
+        best = most_similar(to_groups, top, without={*range(len(groups))} - {*lacking})
+    else:
+        terms, best = {}, most_similar(to_groups, top, without=own_groups)
     return Found(
         query,
         [(int(g), int(max(groups.rows[g], key=lambda i: to_images[i])), float(to_groups[g])) for g in best],
-        [(int(i), float(to_images[i])) for i in most_similar(to_images, top, without=own)],
+        [] if lacks else [(int(i), float(to_images[i])) for i in most_similar(to_images, top, without=own)],
+        {int(g): terms[g] for g in best} if lacks else None,
     )
+
+
+def _terms_beside(query, own_groups, searched):
+    """Of the other groups with curated terms, by number, the terms that they share with the query, those that
+    they lack, and those that they have besides: sorted lists."""
+    s, groups, annotations = query.stage_range, searched.groups[query.stage_range], searched.annotations
+    known = {g: annotations.terms_of(groups.gene[g], s, groups.fbgn[g]) for g in range(len(groups))}
+    own = next((known[g] for g in own_groups), None)
+    if not own:
+        raise InputError(
+            f"{query.text} has no curated term in {s}, so no gene lacks one",
+            fix="leave out --lacks, or name an annotated gene",
+        )
+    return {
+        g: (sorted(own & terms), sorted(own - terms), sorted(terms - own))
+        for g, terms in known.items()
+        if terms is not None and g not in own_groups
+    }
 
 
 def write_similar(out, results, searched, *, force=False):
@@ -81,7 +115,9 @@ def write_similar(out, results, searched, *, force=False):
     WriteError
         If it cannot be written.
     """
-    text = table_as_text(COLUMNS, (row for result in results for row in _rows(result, searched)))
+    with_terms = any(result.terms is not None for result in results)
+    columns = COLUMNS + TERM_COLUMNS * with_terms
+    text = table_as_text(columns, (row for result in results for row in _rows(result, searched)))
     pictures = (result.query.picture for result in results)
     inputs = [searched.stored.path, *(file_of_address(picture) for picture in pictures if picture)]
     write_output(out, text, inputs, force=force)
@@ -91,12 +127,12 @@ def _rows(found, searched):
     s = found.query.stage_range
     columns = searched.columns[s]
 
-    def row(what, rank, number, similarity):
+    def row(what, rank, number, similarity, terms=()):
         names = (columns[name][number] for name in ("gene", "fbgn", "image", "view"))
-        return found.query.text, s, what, str(rank), *names, f"{similarity:.4f}"
+        return found.query.text, s, what, str(rank), *names, f"{similarity:.4f}", *map("; ".join, terms)
 
-    for rank, (_, number, similarity) in enumerate(found.genes, 1):
-        yield row("gene", rank, number, similarity)
+    for rank, (g, number, similarity) in enumerate(found.genes, 1):
+        yield row("gene", rank, number, similarity, found.terms[g] if found.terms else ())
     for rank, (number, similarity) in enumerate(found.images, 1):
         yield row("image", rank, number, similarity)
 
@@ -155,11 +191,13 @@ class Found:
 
     genes : list of (number of the group, number of its most similar image, similarity of the group)
     images : list of (number of the image, similarity)
+    terms : number of the group -> the curated terms that it shares, lacks, and has besides; None if not asked
     """
 
     query: Query
     genes: list
     images: list
+    terms: dict | None = None
 
 
 class Searched:
@@ -180,6 +218,20 @@ class Searched:
     def path_of(self, stage_range, number):
         """Where the picture of an image lies, or None."""
         return self._pictures.paths.get(self.columns[stage_range]["image"][number])
+
+    @cached_property
+    def annotations(self):
+        """The curated terms of the data set, with the corrections that the run learned with."""
+        folder = self.stored.path.absolute().parent
+        record = read_record(folder) or {}
+        data_set = self._data_set or recorded_data_set(folder)
+        if data_set is None:
+            raise InputError(
+                f"the folder of the curated terms of {self.stored.path} is not known",
+                fix="name it with --data-set",
+            )
+        paths = record.get("train", {}).get("corrections", ())
+        return curated_annotations_of(data_set, corrections=[path_from(folder, path) for path in paths])[0]
 
     @cached_property
     def _pictures(self):

@@ -16,6 +16,8 @@ import numpy as np
 from flyannot.classifiers.explain import contribution_map
 from flyannot.descriptors.extract import DescribedPatches, describe_patches
 from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.descriptors.images.grey_levels import stain_as_grey
+from flyannot.descriptors.images.pattern import BLOCK_PX, GRID, ellipse_mask, pattern_of_picture
 from flyannot.descriptors.images.picture import read_embryo, read_embryo_in_colour
 from flyannot.errors import DataError, InputError
 from flyannot.features.pooling import NO_PATCH
@@ -26,6 +28,7 @@ from flyannot.store.features import read_features_of_image
 
 N_DRAWN = 5  # of the genes that are most like a gene, or of the images that are most like an image
 _MARGIN_PX, _TEXT_PX = 8, 22
+_LEAST_STAIN = 0.2  # of the range from the palest part of the embryo to the darkest
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ def _drawn(found, searched, options):
         pair = _of_query(found.query, number, searched, read), _of_image(s, number, searched, read)
         if all(pair):
             parts = parts_of_similarity(collection, *((image.features, image.winner) for image in pair))
-            spreads = [_spread(image, *part) for image, part in zip(pair, parts)]
+            spreads = [_spread(image, *part) * _stained(image.colour) for image, part in zip(pair, parts)]
             gene, image = columns["gene"][number] or columns["group"][number], columns["image"][number]
             rows.append((pair, spreads, f"{rank}. {gene}, {image}: similarity {similarity:.3f}"))
     return _sheet(found.query, rows) if rows else None
@@ -157,6 +160,13 @@ def _spread(image, patches, added):
     return contribution_map(image.described.centres_px[patches], added, sides, STANDARD_PX)
 
 
+def _stained(colour):
+    """Where an embryo is stained, bool (height, width): elsewhere nothing can be said to be had."""
+    grid = np.zeros(GRID)
+    grid.T[ellipse_mask().T] = pattern_of_picture(stain_as_grey(colour))
+    return np.kron(grid >= _LEAST_STAIN, np.ones(BLOCK_PX, bool))
+
+
 def _sheet(query, rows):
     from PIL import Image, ImageDraw, ImageFont
 
@@ -166,7 +176,8 @@ def _sheet(query, rows):
     sheet = Image.new("RGB", (4 * width + 5 * _MARGIN_PX, top + len(rows) * step), "white")
     pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(15)
     head = f"{query.text}, stage range {query.stage_range}: the query, what was found, and both marked"
-    for number, line in enumerate((head, "orange: both have it; blue: only this one has it")):
+    key = "where an embryo is stained, orange: both have it; blue: only this one has it"
+    for number, line in enumerate((head, key)):
         pen.text((_MARGIN_PX, 4 + number * _TEXT_PX), line, fill="black", font=font)
     for number, (pair, spreads, text) in enumerate(rows):
         full = max(float(np.abs(spread).max()) for spread in spreads) or 1.0

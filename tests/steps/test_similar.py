@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from flyannot.dataset.folder import read_images
+from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.descriptors.images.picture import read_embryo_in_colour
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import groups_of
@@ -93,6 +93,22 @@ def test_pictures_show_the_query_beside_what_was_found(asked, chain, image, tmp_
     plain = read_embryo_in_colour(image.file, ExtractOptions())
     query, _, marked, _ = (pixels[74:202, 8 + k * 328 : 328 + k * 328] for k in range(4))
     assert np.array_equal(query, plain) and not np.array_equal(marked, plain), "as it is, and marked"
+    tint = np.ptp(marked.astype(int), axis=2)
+    assert tint.max() > 60 and tint[plain.min(axis=2) > 245].max() < 10, "nobody has it outside"
+
+
+def test_genes_that_look_alike_but_lack_terms_of_the_query_are_found(asked, chain, image):
+    annotations, genes = read_annotations(chain.embryos), {one.gene for one in read_images(chain.embryos)}
+    own = annotations.terms_of(image.gene, "4-6")
+    more = f"--lacks --top 99 --stage-range 4-6 --data-set {chain.embryos}"
+    rows = asked(image.gene, image.name, more=more)
+    assert list(rows[0]) == [*COLUMNS, "shared", "lacks", "has_besides"]
+    for row in rows:
+        terms = annotations.terms_of(row["gene"], "4-6")
+        said = [set(filter(None, row[name].split("; "))) for name in ("shared", "lacks", "has_besides")]
+        assert said == [own & terms, own - terms, terms - own]
+    lacking = [gene for gene in genes if own - annotations.terms_of(gene, "4-6")]
+    assert sorted(row["gene"] for row in rows) == sorted(2 * lacking), "of the gene, and of its image"
 
 
 def test_what_is_drawn_is_a_part_of_the_similarity(chain, image):
