@@ -9,7 +9,7 @@ from benchmarks.items import OURS, Item
 from benchmarks.rows import Series
 from benchmarks.runner import measure_items
 
-STATEMENTS = Statement("two", PAPER, "two is above one", lambda r: exactly(r.value("m", m=2)), above=1)
+STATEMENTS = [Statement("two", PAPER, "two is above one", lambda r: exactly(r.value("m", m=2)), above=1)]
 FOUND = Finding(
     source=Source("ten numbers that we made up", "synthetic"),
     variant="none",

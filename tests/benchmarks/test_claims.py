@@ -5,20 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.claims import (
-    FAILS,
-    HOLDS,
-    NOT_MEASURED,
-    OURS,
-    PAPER,
-    UNDECIDED,
-    Number,
-    Statement,
-    exactly,
-    largest,
-    least,
-    of_repeats,
-)
+from benchmarks import claims
 from benchmarks.findings import Finding, Size, Source, not_runnable
 from benchmarks.items import ITEMS
 from benchmarks.items import OURS as NO_PAPER
@@ -37,8 +24,8 @@ STATEMENTS = {statement.key: statement for item in ITEMS.values() for statement 
 def test_every_statement_holds_of_one_result_and_is_refuted_by_another(key):
     """A new statement fails here until `EXAMPLES` has its two."""
     holding, refuting = examples_of(key)
-    assert {claim.verdict for claim in STATEMENTS[key].of(holding)} == {HOLDS}
-    assert {claim.verdict for claim in STATEMENTS[key].of(refuting)} == {FAILS}
+    assert {claim.verdict for claim in STATEMENTS[key].of(holding)} == {claims.HOLDS}
+    assert {claim.verdict for claim in STATEMENTS[key].of(refuting)} == {claims.FAILS}
 
 
 def test_no_example_outlives_its_statement_and_no_two_statements_share_a_key():
@@ -49,11 +36,13 @@ def test_no_example_outlives_its_statement_and_no_two_statements_share_a_key():
 
 def test_every_item_of_a_paper_is_evaluated_by_what_the_paper_states():
     for item in ITEMS.values():
-        assert item.paper == NO_PAPER or any(statement.by == PAPER for statement in item.statements)
+        assert item.paper == NO_PAPER or any(statement.by == claims.PAPER for statement in item.statements)
         assert all((one.above, one.below) != (None, None) for one in item.statements)
 
 
-@pytest.mark.parametrize(("lost", "verdict"), [(0.002, HOLDS), (0.0105, UNDECIDED), (0.1, FAILS)])
+@pytest.mark.parametrize(
+    ("lost", "verdict"), [(0.002, claims.HOLDS), (0.0105, claims.UNDECIDED), (0.1, claims.FAILS)]
+)
 def test_a_hash_that_finds_next_to_nothing_is_no_speed_up(lost, verdict):
     for key, worse in (("siso-hash-over-siso", {"map": 1 - lost}), ("siso-7-siso", {"flat_cost": 1 + lost})):
         ((column, value),) = worse.items()
@@ -68,36 +57,40 @@ def test_a_hash_that_finds_next_to_nothing_is_no_speed_up(lost, verdict):
 
 def claimed(number, **bounds):
     """The claim that a number lies within bounds."""
-    return Statement("", PAPER, "it is so", lambda rows: number, **bounds).of([])[0]
+    return claims.Statement("", claims.PAPER, "it is so", lambda rows: number, **bounds).of([])[0]
 
 
 def test_a_statement_holds_only_if_its_whole_interval_does_and_is_refuted_on_either_side():
-    ends = {(1.5, 3): HOLDS, (0.5, 3): UNDECIDED, (0.2, 1): FAILS}
-    assert {low_high: claimed(Number(2, *low_high), above=1).verdict for low_high in ends} == ends
-    assert claimed(exactly(2), above=1).refuted_by == "1 or less"
-    assert [claimed(exactly(x), above=-1, below=1).verdict for x in (-2, 0, 2)] == [FAILS, HOLDS, FAILS]
-    assert claimed(exactly(0), above=-1, below=1).refuted_by == "-1 or less or 1 or more"
+    ends = {(1.5, 3): claims.HOLDS, (0.5, 3): claims.UNDECIDED, (0.2, 1): claims.FAILS}
+    assert {low_high: claimed(claims.Number(2, *low_high), above=1).verdict for low_high in ends} == ends
+    assert claimed(claims.exactly(2), above=1).refuted_by == "1 or less"
+    assert [claimed(claims.exactly(x), above=-1, below=1).verdict for x in (-2, 0, 2)] == [
+        claims.FAILS,
+        claims.HOLDS,
+        claims.FAILS,
+    ]
+    assert claimed(claims.exactly(0), above=-1, below=1).refuted_by == "-1 or less or 1 or more"
     unknown = claimed(None, above=1)
-    assert unknown.verdict == NOT_MEASURED and unknown.here == ""
+    assert unknown.verdict == claims.NOT_MEASURED and unknown.here == ""
 
 
 def test_one_split_decides_nothing():
-    alone, five = of_repeats([2.0]), of_repeats([2.0, 2.1, 1.9, 2.0, 2.0])
+    alone, five = claims.of_repeats([2.0]), claims.of_repeats([2.0, 2.1, 1.9, 2.0, 2.0])
     assert (alone.low, alone.high) == (float("-inf"), float("inf"))
     assert 1.9 < five.low < 2.0 < five.high < 2.1
 
 
 def test_of_several_numbers_the_worst_decides():
-    numbers = [Number(2, 1, 3), Number(5, 0.5, 9)]
-    assert (least(numbers).value, least(numbers).low) == (2, 0.5)
-    assert (largest(numbers).value, largest(numbers).high) == (5, 9)
-    assert least([None, exactly(1)]) is None
+    numbers = [claims.Number(2, 1, 3), claims.Number(5, 0.5, 9)]
+    assert (claims.least(numbers).value, claims.least(numbers).low) == (2, 0.5)
+    assert (claims.largest(numbers).value, claims.largest(numbers).high) == (5, 9)
+    assert claims.least([None, claims.exactly(1)]) is None
 
 
 @pytest.fixture
 def found():
     """A finding whose only claim holds, on the paper's own data at full size."""
-    yes = Statement("", PAPER, "yes", lambda rows: exactly(2), above=1)
+    yes = claims.Statement("", claims.PAPER, "yes", lambda rows: claims.exactly(2), above=1)
     size = Size("images", 10, 10, is_papers_data=True)
     return Finding(Source("images"), "", size=size).evaluated_by((yes,))
 
@@ -113,14 +106,14 @@ def test_reproduced_is_only_what_holds_on_the_papers_own_data_at_full_size(found
 
 
 def test_without_claims_of_the_paper_nothing_is_reproduced(found):
-    ours = Statement("", OURS, "ours", lambda rows: exactly(0), above=1)
+    ours = claims.Statement("", claims.OURS, "ours", lambda rows: claims.exactly(0), above=1)
     assert found.evaluated_by(()).status == "measured" == found.evaluated_by((ours,)).status
 
 
 def test_a_claim_that_fails_makes_it_differ_and_one_that_is_open_undecided(found):
-    no = Statement("", PAPER, "never", lambda rows: exactly(0), above=1)
-    open_ = Statement("", PAPER, "perhaps", lambda rows: Number(2, 0, 3), above=1)
-    ours = Statement("", OURS, "ours", lambda rows: exactly(0), above=1)
+    no = claims.Statement("", claims.PAPER, "never", lambda rows: claims.exactly(0), above=1)
+    open_ = claims.Statement("", claims.PAPER, "perhaps", lambda rows: claims.Number(2, 0, 3), above=1)
+    ours = claims.Statement("", claims.OURS, "ours", lambda rows: claims.exactly(0), above=1)
     assert found.evaluated_by((no, open_, ours)).status == "differs on real data"
     assert found.evaluated_by((open_, ours)).status == "undecided on real data"
     assert found.evaluated_by((no, open_)).outcome == (

@@ -281,9 +281,7 @@ def test_the_command_measures_prints_and_answers(call, made_up, tmp_path):
     assert call("four --data-set OUT/none").exit_code == 2
 
 
-@pytest.mark.parametrize(
-    ("paper", "scale", "repeats"), [("scc", "full", 1), (OURS, "quick", 2), (OURS, "full", 3)]
-)
+@pytest.mark.parametrize("paper, scale, repeats", [("scc", "full", 1), (OURS, "quick", 2), (OURS, "full", 3)])
 def test_what_is_compared_is_repeated_unless_a_paper_did_it_once(setup, paper, scale, repeats):
     item = MadeUp("one", paper=paper).item
     (outcome,) = measure_items([item], replace(setup, scale=scale, repeats=None))

@@ -7,16 +7,8 @@ import pytest
 from benchmarks import records
 from benchmarks.claims import PAPER, Statement, exactly
 from benchmarks.items import ITEMS, OURS
+from benchmarks.page import recorded
 from benchmarks.page.figures import can_draw
-from benchmarks.page.recorded import (
-    MEASURED,
-    PAPERS,
-    measured_page,
-    own_records,
-    papers_page,
-    picture_of,
-    write_recorded_pages,
-)
 from benchmarks.records import code_digest, paths_of, record_of
 from benchmarks.runner import measure_items
 from benchmarks.scc import table_1
@@ -83,13 +75,13 @@ def test_claims_that_are_stated_anew_are_evaluated_without_measuring(setup, tmp_
 
 def test_the_pages_are_made_from_the_recorded_results():
     """After a change: python -m benchmarks.page.recorded data/results docs"""
-    docs, page = ROOT / "docs", papers_page(RESULTS)
-    assert (docs / PAPERS).read_text(encoding="utf-8") == page
-    assert (docs / MEASURED).read_text(encoding="utf-8") == measured_page(RESULTS)
+    docs, page = ROOT / "docs", recorded.papers_page(RESULTS)
+    assert (docs / recorded.PAPERS).read_text(encoding="utf-8") == page
+    assert (docs / recorded.MEASURED).read_text(encoding="utf-8") == recorded.measured_page(RESULTS)
     for item in ITEMS.values():
         assert (f"\n| {item.name} " in page.partition("\n### ")[0]) == (item.paper != OURS)
-    for item, record in own_records(RESULTS):
-        assert (docs / picture_of(item.name)).is_file() == bool(record.finding.panels)
+    for item, record in recorded.own_records(RESULTS):
+        assert (docs / recorded.picture_of(item.name)).is_file() == bool(record.finding.panels)
 
 
 def test_the_page_shows_a_record_its_picture_and_what_was_decided(setup, tmp_path):
@@ -100,17 +92,17 @@ def test_the_page_shows_a_record_its_picture_and_what_was_decided(setup, tmp_pat
         'commit = "abc"\n[items.four]\ntitle = "title of four"\ndecided = "Decided: four."'
     )
     (results / "earlier.md").write_text("### Once\n")
-    write_recorded_pages(results, docs)
-    text = (docs / MEASURED).read_text()
-    assert "## four: title of four" in text and f"]({picture_of('four')})" in text
+    recorded.write_recorded_pages(results, docs)
+    text = (docs / recorded.MEASURED).read_text()
+    assert "## four: title of four" in text and f"]({recorded.picture_of('four')})" in text
     assert text.endswith("### Once\n")
     assert "Decided: four. The code is in commit abc." in text
-    assert (docs / picture_of("four")).is_file() == can_draw()
+    assert (docs / recorded.picture_of("four")).is_file() == can_draw()
 
 
 def test_every_recorded_result_is_whole_names_no_folder_and_is_on_a_page():
     shown = {item.name for item in ITEMS.values() if item.paper != OURS}
-    shown |= {item.name for item, _ in own_records(RESULTS)}
+    shown |= {item.name for item, _ in recorded.own_records(RESULTS)}
     for path in RESULTS.glob("*.json"):
         record = record_of(path)
         assert record.name == path.stem and path.stem in shown

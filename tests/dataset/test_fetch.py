@@ -121,9 +121,7 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130), (signal.SIGTERM, 143)]
-)
+@pytest.mark.parametrize("number, code", [(signal.SIGKILL, -9), (signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_run_that_is_ended_by_a_signal_is_continued_and_loses_nothing(server, tmp_path, number, code):
     names = sorted(serve(server, 8))
     for name in names[4:]:

@@ -9,23 +9,13 @@ import pytest
 from PIL import Image
 
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.dataset.synthetic import SynthesizeOptions
+from flyannot.dataset.synthetic import SynthesizeOptions, render
 from flyannot.dataset.synthetic.generate import NO_STAINING, draw_group, render_group_image, synthesize
-from flyannot.dataset.synthetic.render import (
-    FOLDS,
-    TERMS,
-    TEXTURES,
-    body_frame,
-    draw_tube,
-    region_mask,
-    render_embryo,
-    smooth_noise,
-)
 from flyannot.errors import InputError
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
 
 ROOT = Path(__file__).resolve().parents[2]
-EVERY_TERM = [(stage_range, term) for stage_range in STAGE_RANGES for term in TERMS[stage_range]]
+EVERY_TERM = [(stage_range, term) for stage_range in STAGE_RANGES for term in render.TERMS[stage_range]]
 SMALL = SynthesizeOptions(n_genes=3, stage_range=("4-6", "13-16"), max_images=2)
 
 
@@ -34,7 +24,7 @@ def bytes_of(folder):
 
 
 def grey(stage_range, strengths, seed, **more):
-    return render_embryo(stage_range, strengths, np.random.default_rng(seed), **more).mean(axis=2)
+    return render.render_embryo(stage_range, strengths, np.random.default_rng(seed), **more).mean(axis=2)
 
 
 @pytest.fixture(scope="module")
@@ -89,16 +79,16 @@ def test_pictures_are_stained_bodies_on_white_ground(small_set):
 
 @pytest.mark.parametrize(("stage_range", "term"), EVERY_TERM)
 def test_a_term_darkens_its_own_region_and_hardly_anything_else(stage_range, term):
-    tubes, in_region, elsewhere = TERMS[stage_range][term].lateral, [], []
+    tubes, in_region, elsewhere = render.TERMS[stage_range][term].lateral, [], []
     for seed in range(3):
         darker = grey(stage_range, {}, seed) - grey(stage_range, {term: 1.0}, seed)
         assert (darker > -1e-9).all()
         root = int(np.random.default_rng(seed).integers(2**62))
-        frame = body_frame(stage_range, rng_for(root, "frame"))
-        own = (region_mask(tubes, frame.x, frame.y) > 0.6) & (frame.inside > 0.9)
+        frame = render.body_frame(stage_range, rng_for(root, "frame"))
+        own = (render.region_mask(tubes, frame.x, frame.y) > 0.6) & (frame.inside > 0.9)
         assert own.sum() >= 30  # px: as large as a few cells
         in_region.append(darker[own].mean())
-        elsewhere.append(darker[region_mask(tubes, frame.x, frame.y, swollen=0.6) < 0.01].sum())
+        elsewhere.append(darker[render.region_mask(tubes, frame.x, frame.y, swollen=0.6) < 0.01].sum())
     assert np.mean(in_region) > 20  # of 255 grey levels
     assert np.mean(elsewhere) < 320 * 128 / 10  # a tenth of a grey level over the picture
 
@@ -127,8 +117,8 @@ def test_the_first_image_of_a_group_shows_every_term():
 
 def test_terms_have_their_frequencies_and_keep_company():
     groups = [draw_group(f"syn{i}", "13-16", 0, 5) for i in range(2000)]
-    has = {term: [term in group.strengths for group in groups] for term in TERMS["13-16"]}
-    for term, region in TERMS["13-16"].items():
+    has = {term: [term in group.strengths for group in groups] for term in render.TERMS["13-16"]}
+    for term, region in render.TERMS["13-16"].items():
         assert np.mean(has[term]) == pytest.approx(region.frequency, abs=0.05)
     brain, cord, gut = (has[t] for t in ("embryonic brain", "ventral nerve cord", "embryonic midgut"))
     assert np.corrcoef(brain, cord)[0, 1] > 0.1  # both nervous
@@ -140,7 +130,7 @@ def test_embryos_lie_rolled_and_organs_move_within_a_late_stage_range():
     middle = {s: [] for s in ("4-6", "13-16")}
     for stage_range, places in middle.items():
         for seed in range(50):
-            frame = body_frame(stage_range, np.random.default_rng(seed))
+            frame = render.body_frame(stage_range, np.random.default_rng(seed))
             places.append((frame.x[64, 160], frame.y[64, 160]))
     early, late = (np.std(places, axis=0) for places in middle.values())
     assert early[0] < 0.6 * late[0]  # a blastoderm hardly changes, an organ moves
@@ -151,7 +141,7 @@ def test_the_anterior_end_is_the_more_pointed_as_in_real_embryos():
     """The skewness of the outline along the body; of 165 embryos of FlyExpress -0.05, deviation 0.03."""
     skewness = []
     for seed in range(60):
-        body = body_frame("4-6", np.random.default_rng(seed)).depth_px > 0
+        body = render.body_frame("4-6", np.random.default_rng(seed)).depth_px > 0
         x = np.nonzero(body)[1]
         skewness.append(((x - x.mean()) ** 3).mean() / x.std() ** 3)
     assert -0.07 < np.mean(skewness) < -0.025
@@ -186,7 +176,7 @@ def test_the_demo_has_enough_genes_for_most_of_its_terms(seed):
     assert needed >= 20  # below that, scores are noise
     for stage_range in SynthesizeOptions().stage_range:
         groups = [draw_group(f"syn{i:03d}", stage_range, seed, 1) for i in range(1, options["n-genes"] + 1)]
-        counts = [sum(term in group.strengths for group in groups) for term in TERMS[stage_range]]
+        counts = [sum(term in group.strengths for group in groups) for term in render.TERMS[stage_range]]
         assert sum(count >= needed for count in counts) >= 4
 
 
@@ -210,25 +200,25 @@ def test_a_group_without_terms_is_annotated_with_no_staining(tmp_path):
 
 
 def test_every_stage_range_has_terms_that_can_be_drawn():
-    assert set(TERMS) == set(FOLDS) == set(STAGE_RANGES)
-    for terms in TERMS.values():
+    assert set(render.TERMS) == set(render.FOLDS) == set(STAGE_RANGES)
+    for terms in render.TERMS.values():
         frequencies = [region.frequency for region in terms.values()]
         assert len(terms) >= 6
         assert max(frequencies) >= 0.3 > 0.16 >= min(frequencies)
-        assert all(region.lateral and region.texture in TEXTURES for region in terms.values())
+        assert all(region.lateral and region.texture in render.TEXTURES for region in terms.values())
 
 
 def test_a_tube_is_the_places_within_its_radius():
     x, y = np.meshgrid(np.linspace(-1, 1, 201), np.linspace(-1, 1, 81))
-    mask = region_mask(draw_tube(0.301, -0.2, 0.0, 0.4, 0.0), x, y, softness=1e-6)
+    mask = render.region_mask(render.draw_tube(0.301, -0.2, 0.0, 0.4, 0.0), x, y, softness=1e-6)
     over = np.clip(x, -0.2, 0.4)  # the nearest place of the line
     assert np.array_equal(mask > 0.5, np.hypot(2.5 * (x - over), y) < 0.301)
-    assert not region_mask((), x, y).any()
+    assert not render.region_mask((), x, y).any()
 
 
 @pytest.mark.parametrize("sigma_px", [1.3, 4.5, 11])
 def test_smooth_noise_has_its_mean_deviation_and_grain(sigma_px, rng):
-    fields = np.array([smooth_noise(rng, sigma_px) for _ in range(60)], float)
+    fields = np.array([render.smooth_noise(rng, sigma_px) for _ in range(60)], float)
     assert abs(fields.mean()) < 0.05
     assert abs(fields.std() - 1) < 0.05
     shift = round(sigma_px * 2)

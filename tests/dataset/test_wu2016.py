@@ -12,16 +12,8 @@ import pytest
 from PIL import Image
 
 from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.dataset.importers import wu2016
 from flyannot.dataset.importers.resolve import Genes, UnclearGene
-from flyannot.dataset.importers.wu2016 import (
-    NAME_IN_ARCHIVE,
-    UNKNOWN_GENE,
-    Wu2016Options,
-    genes_of_columns,
-    import_wu2016,
-    read_archive,
-    read_patterns,
-)
 from flyannot.descriptors.images.pattern import (
     BLOCK_PX,
     BODY_GREY,
@@ -39,7 +31,7 @@ N_PIXELS = int(MASK.sum())
 
 
 def import_npz(source, folder, **more):
-    return import_wu2016([source], folder, Wu2016Options(), **more)
+    return wu2016.import_wu2016([source], folder, wu2016.Wu2016Options(), **more)
 
 
 def block_means(picture):
@@ -157,9 +149,7 @@ WRONG["patterns"] += map(patterns_with, (np.nan, 1.001, -0.5))
 WRONG["image_id"].append(np.array([*"abcd"], dtype=object))
 
 
-@pytest.mark.parametrize(
-    ("array", "value"), [(array, value) for array, values in WRONG.items() for value in values]
-)
+@pytest.mark.parametrize(("array", "value"), [(array, v) for array, values in WRONG.items() for v in values])
 def test_an_array_that_is_missing_or_wrong_is_named(saved, tmp_path, array, value):
     words = array if value is None or value.dtype != object else "cannot be read"
     with pytest.raises(DataError, match=words) as caught:
@@ -172,14 +162,14 @@ def test_a_damaged_npz_is_refused_or_read_as_it_was(saved, tmp_path, at):
     raw = saved().read_bytes()
     (tmp_path / "bad.npz").write_bytes(flipped(raw, (2 * at + 1) * len(raw) // 20, 0xFF))
     try:
-        arrays = read_patterns(tmp_path / "bad.npz")
+        arrays = wu2016.read_patterns(tmp_path / "bad.npz")
     except DataError:
         return
     assert all(np.array_equal(arrays[name], value) for name, value in made_up().items())
 
 
 def test_the_published_patterns_come_back_from_their_pictures(shared_data, tmp_path):
-    arrays = read_patterns(shared_data / "wu2016" / "patterns.npz")
+    arrays = wu2016.read_patterns(shared_data / "wu2016" / "patterns.npz")
     few = {name: value[:40] if name != "mask" else value for name, value in arrays.items()}
     np.savez(tmp_path / "few.npz", **few)
     import_npz(tmp_path / "few.npz", tmp_path / "set")
@@ -192,7 +182,7 @@ def test_the_published_patterns_come_back_from_their_pictures(shared_data, tmp_p
 
 def test_the_published_terms_are_found_for_the_images(shared_data):
     source = shared_data / "wu2016"
-    arrays, annotations = read_patterns(source / "patterns.npz"), read_annotations(source)
+    arrays, annotations = wu2016.read_patterns(source / "patterns.npz"), read_annotations(source)
     has_terms = [annotations.terms_of(g, "4-6", f) for g, f in zip(arrays["gene"], arrays["fbgn"])]
     assert len(has_terms) == 1337
     assert sum(map(bool, has_terms)) > 1300
@@ -225,7 +215,7 @@ IN_R |= {".5x": "X.5x", ".x": ".x", "_x": "X_x", "26-29-p": "X26.29.p", "NA": "N
 def test_a_column_is_the_symbol_that_r_wrote_so(symbol, column):
     genes = Genes()
     genes.add("FBgn0000001", symbol)
-    assert genes_of_columns(genes, [column])(column).symbol == symbol
+    assert wu2016.genes_of_columns(genes, [column])(column).symbol == symbol
 
 
 def csv_of(columns):
@@ -249,15 +239,15 @@ def test_every_column_is_taken_for_its_gene_or_rejected(tmp_path, genes_table, p
     path.write_bytes(gzip.compress(raw) if packed == "gz" else raw)
     if packed == "tar":
         with tarfile.open(path, "w:gz") as archive:
-            member = tarfile.TarInfo(f"staNMF-1.1/staNMF/data/{NAME_IN_ARCHIVE}")
+            member = tarfile.TarInfo(f"staNMF-1.1/staNMF/data/{wu2016.NAME_IN_ARCHIVE}")
             member.size = len(raw)
             archive.addfile(member, io.BytesIO(raw))
-    arrays, log = read_archive(path, genes_table)
+    arrays, log = wu2016.read_archive(path, genes_table)
     assert [int(fbgn.removeprefix("FBgn")) for fbgn in arrays["fbgn"]] == [int(n) for n in FOUND.values()]
     assert np.allclose(arrays["patterns"], patterns[: len(FOUND)])
     assert arrays["image_id"].tolist()[:2] == ["wu0001", "wu0002"]
     assert [rejected.item for rejected in log.rejected] == LOST
-    assert log.reasons["images"][UNKNOWN_GENE] == 3
+    assert log.reasons["images"][wu2016.UNKNOWN_GENE] == 3
     assert "FBgn0000011 or FBgn0000012" in log.rejected[0].detail
 
 
@@ -265,13 +255,13 @@ def test_a_repetition_is_one_only_beside_what_it_repeats():
     genes = Genes()
     genes.add("FBgn0000001", "a-1")
     genes.add("FBgn0000002", "b")
-    assert genes_of_columns(genes, ["a.1"])("a.1").fbgn == "FBgn0000001"
+    assert wu2016.genes_of_columns(genes, ["a.1"])("a.1").fbgn == "FBgn0000001"
     with pytest.raises(UnclearGene, match="^$"):
-        genes_of_columns(genes, ["b.1"])("b.1")  # b itself is no column: not R's numbering
+        wu2016.genes_of_columns(genes, ["b.1"])("b.1")  # b itself is no column: not R's numbering
     genes.add("FBgn0000003", "a")
-    assert genes_of_columns(genes, ["a.1"])("a.1").fbgn == "FBgn0000001"
+    assert wu2016.genes_of_columns(genes, ["a.1"])("a.1").fbgn == "FBgn0000001"
     with pytest.raises(UnclearGene, match="FBgn0000001 or FBgn0000003"):
-        genes_of_columns(genes, ["a", "a.1"])("a.1")
+        wu2016.genes_of_columns(genes, ["a", "a.1"])("a.1")
 
 
 def test_the_folder_shows_the_patterns_with_their_terms(tmp_path, genes_table, flyannot):
@@ -303,9 +293,9 @@ def test_what_is_no_such_table_is_refused(tmp_path, genes_table):
     for table, genes, why in cases:
         (tmp_path / "wu.csv").write_bytes(table)
         with pytest.raises((DataError, InputError)) as caught:
-            import_wu2016([tmp_path / "wu.csv"], tmp_path / "set", Wu2016Options(genes=genes))
+            wu2016.import_wu2016([tmp_path / "wu.csv"], tmp_path / "set", wu2016.Wu2016Options(genes=genes))
         assert why in caught.value.message and caught.value.fix and not (tmp_path / "set").exists()
 
 
 def test_the_mask_is_that_of_the_published_npz(shared_data):
-    assert (read_patterns(shared_data / "wu2016" / "patterns.npz")["mask"] == ellipse_mask()).all()
+    assert (wu2016.read_patterns(shared_data / "wu2016" / "patterns.npz")["mask"] == ellipse_mask()).all()

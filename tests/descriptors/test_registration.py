@@ -4,15 +4,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from flyannot.descriptors.images import registration
 from flyannot.descriptors.images.geometry import STANDARD_PX, depths_of_mask
 from flyannot.descriptors.images.picture import EITHER_WAY, read_embryo
-from flyannot.descriptors.images.registration import (
-    NoEmbryo,
-    embryo_mask,
-    frame_embryo,
-    pose_in_picture,
-    pose_of_mask,
-)
 from flyannot.descriptors.options import ExtractOptions
 
 AXIS = ExtractOptions(register="axis")
@@ -52,11 +46,11 @@ def grey_levels(picture, noise, rng):
 
 def framed(picture):
     picture = np.asarray(picture)
-    return frame_embryo(picture, STANDARD_PX, pose_in_picture(picture))
+    return registration.frame_embryo(picture, STANDARD_PX, registration.pose_in_picture(picture))
 
 
 def pose_in(picture):
-    return pose_of_mask(embryo_mask(np.asarray(picture, float)))
+    return registration.pose_of_mask(registration.embryo_mask(np.asarray(picture, float)))
 
 
 def degrees_of(pose):
@@ -106,10 +100,10 @@ def test_along_the_axis_left_stays_left_and_up_stays_up():
 
 def test_the_lean_of_an_embryo_changes_its_sign_in_a_mirror_and_not_upside_down():
     levels = np.asarray(scene((440, 360), (220, 180), (160, 62), 30))
-    lean = pose_in_picture(levels).lean
+    lean = registration.pose_in_picture(levels).lean
     assert 0.02 < lean < 0.06, "the pointed end is left"
-    assert pose_in_picture(levels[:, ::-1]).lean == pytest.approx(-lean, rel=1e-6)
-    assert pose_in_picture(levels[::-1]).lean == pytest.approx(lean, rel=1e-6)
+    assert registration.pose_in_picture(levels[:, ::-1]).lean == pytest.approx(-lean, rel=1e-6)
+    assert registration.pose_in_picture(levels[::-1]).lean == pytest.approx(lean, rel=1e-6)
 
 
 @pytest.mark.parametrize("degrees", [0, -35])
@@ -184,7 +178,7 @@ def no_embryos():
 
 @pytest.mark.parametrize("name", no_embryos())
 def test_what_is_no_embryo_is_refused(name):
-    with pytest.raises(NoEmbryo, match="no embryo found: "):
+    with pytest.raises(registration.NoEmbryo, match="no embryo found: "):
         framed(Image.fromarray(no_embryos()[name]))
 
 
@@ -216,7 +210,7 @@ def test_another_thing_is_another_embryo_from_half_the_size_on(part, is_alone):
         levels[350:, 10:60] = 150
         np.testing.assert_allclose(pose_in(levels).centre, alone.centre, atol=0.01)
     else:
-        with pytest.raises(NoEmbryo, match="several"):
+        with pytest.raises(registration.NoEmbryo, match="several"):
             pose_in(levels)
 
 
@@ -240,7 +234,7 @@ def test_what_the_frame_shows_beyond_the_picture_is_background():
 
 def test_a_mask_has_a_place_for_every_pixel_and_the_frame_every_grey():
     picture = np.asarray(scene((440, 360), (220, 180), (160, 62), 0)).copy()
-    mask = embryo_mask(picture.astype(float))
+    mask = registration.embryo_mask(picture.astype(float))
     assert mask.shape == picture.shape
     picture[mask] = 0
     assert (framed(picture)[30:-30, 60:-60] == 0).all()

@@ -41,7 +41,9 @@ NASTY = "<script>alert('x')</script>&\"</template></details>\u2028"
 def make_run(copy):
     """Make the chain in a copy of its folder a whole run: scores, and the record of what was run."""
     options = EvaluateOptions(folds=3)
-    evaluation = evaluation_of_files(copy.features, copy.annotations, train=CLASSIFY, options=options, seed=1)
+    evaluation = evaluation_of_files(
+        [copy.features], copy.annotations, train=CLASSIFY, options=options, seed=1
+    )
     scores = copy.folder / "scores.json"
     run_task(evaluate_task(evaluation, scores), Execution())
     of_run = AnswersOfRun(scores, copy.features, copy.embryos)

@@ -85,9 +85,7 @@ def test_every_failing_system_call_is_a_write_error_and_keeps_the_old_file(targe
     assert target.read_text() == OLD and names(target) == ["file.txt"]
 
 
-@pytest.mark.parametrize(
-    "writer", [lambda path: write_text(path, NEW), lambda path: locked_output(path).__enter__()]
-)
+@pytest.mark.parametrize("writer", [lambda p: write_text(p, NEW), lambda p: locked_output(p).__enter__()])
 def test_a_folder_that_cannot_be_made_is_a_write_error(target, writer):
     with pytest.raises(WriteError, match="Not a directory|File exists"):
         writer(target / "below" / "a file.txt")

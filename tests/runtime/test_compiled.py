@@ -115,9 +115,7 @@ def test_a_folder_that_others_could_have_filled_is_not_taken(tmp_path, spoil):
 
 
 @pytest.mark.not_on_windows
-@pytest.mark.parametrize(
-    ("mode", "is_taken"), [(0o755, True), (0o1777, True), (0o775, False), (0o777, False)]
-)
+@pytest.mark.parametrize("mode, is_taken", [(0o755, True), (0o1777, True), (0o775, False), (0o777, False)])
 @pytest.mark.parametrize("is_others", [False, True])
 @pytest.mark.parametrize("is_link", [False, True])
 def test_nor_is_one_that_others_could_put_another_in_place_of(tmp_path, mode, is_taken, is_others, is_link):

@@ -13,9 +13,7 @@ from flyannot.runtime import resources, system
 from tests.processes import LIMIT_S, started
 
 
-@pytest.mark.parametrize(
-    ("is_windows", "refused", "tries"), [(True, 3, 4), (True, 10**9, None), (False, 3, 1)]
-)
+@pytest.mark.parametrize("is_windows, refused, tries", [(True, 3, 4), (True, 10**9, None), (False, 3, 1)])
 def test_a_name_held_for_a_moment_is_waited_for_on_windows(monkeypatch, tmp_path, is_windows, refused, tries):
     tried, rename = [], os.replace
 

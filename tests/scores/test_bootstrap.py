@@ -8,16 +8,7 @@ import numpy as np
 import pytest
 
 from flyannot.classifiers.calibration import sigmoid
-from flyannot.scores.bootstrap import (
-    _difference,
-    add_confidence,
-    bootstrap_interval,
-    brier_score,
-    calibration_error,
-    compare_outcomes,
-    draws_of_genes,
-    resample_aucs,
-)
+from flyannot.scores import bootstrap
 from flyannot.scores.group_outcomes import group_outcomes, json_of_scores, outcomes_of_groups
 from flyannot.scores.metrics import TermOutcomes, auc_within_folds, score_terms
 from flyannot.steps.evaluate import evaluation_of_files
@@ -52,10 +43,10 @@ def result_of(outcome, genes=GENES, names=None):
 
 
 def test_a_resampled_auc_is_the_auc_of_the_groups_repeated_as_drawn(outcome):
-    names, draws = draws_of_genes(GENES, n_samples=20)
+    names, draws = bootstrap.draws_of_genes(GENES, n_samples=20)
     weights = draws[:, np.searchsorted(names, GENES)]
     assert (draws.sum(axis=1) == 20).all()
-    found = resample_aucs(outcome, weights)
+    found = bootstrap.resample_aucs(outcome, weights)
     for sample, weight in zip(found.samples, weights.astype(int)):
         rows = np.repeat(np.arange(40), weight)
         for j in range(2):
@@ -72,7 +63,7 @@ def test_intervals_hold_the_score_and_narrow_with_more_genes(rng):
         truth = rng.random((n, 1)) < 0.5
         values = truth + rng.normal(size=(n, 1))
         outcome = TermOutcomes(("a",), truth, values, values > 0.5)
-        result = add_confidence(result_of(outcome, [f"g{i}" for i in range(n)]))
+        result = bootstrap.add_confidence(result_of(outcome, [f"g{i}" for i in range(n)]))
         low, high = result["terms"][0]["auc_interval"]
         assert low < result["terms"][0]["auc"] < high
         assert result["summary"]["4-6"]["auc_interval"] == [low, high]
@@ -82,9 +73,9 @@ def test_intervals_hold_the_score_and_narrow_with_more_genes(rng):
 
 
 def test_what_is_the_same_gives_the_same_interval_ready_for_json_and_no_difference(outcome):
-    one, other = (json.dumps(add_confidence(result_of(outcome))) for _ in range(2))
+    one, other = (json.dumps(bootstrap.add_confidence(result_of(outcome))) for _ in range(2))
     assert one == other
-    found = compare_outcomes(result_of(outcome), result_of(outcome))["mean"]
+    found = bootstrap.compare_outcomes(result_of(outcome), result_of(outcome))["mean"]
     assert found["difference"] == 0 and found["interval"] == [0, 0] and found["p"] == 1
 
 
@@ -92,11 +83,11 @@ def test_a_comparison_knows_the_better_one_in_whatever_order_its_groups_stand(ou
     worse, second = replace(outcome, values=-outcome.values), result_of(outcome)
     order = rng.permutation(40)
     first = result_of(taken(worse, order), [GENES[i] for i in order], [f"group {i}" for i in order])
-    found = compare_outcomes(first, second)
+    found = bootstrap.compare_outcomes(first, second)
     assert found["mean"]["difference"] > 0 and found["mean"]["interval"][0] > 0 and found["mean"]["p"] < 0.05
-    in_order = compare_outcomes(result_of(worse), second)["mean"]
+    in_order = bootstrap.compare_outcomes(result_of(worse), second)["mean"]
     assert found["mean"]["interval"] == pytest.approx(in_order["interval"], abs=1e-12)
-    back = compare_outcomes(second, first)["mean"]
+    back = bootstrap.compare_outcomes(second, first)["mean"]
     assert back["difference"] == pytest.approx(-found["mean"]["difference"], abs=1e-12)
     assert back["first"] == pytest.approx(found["mean"]["second"], abs=1e-12)
 
@@ -106,21 +97,21 @@ def test_groups_that_one_of_two_did_not_evaluate_are_left_out_of_the_comparison(
     better, rows = replace(outcome, values=outcome.values + outcome.truth), np.arange(40)[::-1][:30]
     few, fewer = taken(outcome, rows), taken(better, rows)
     shared = [GENES[i] for i in rows], [f"group {i}" for i in rows]
-    expected = compare_outcomes(result_of(few, *shared), result_of(fewer, *shared))["mean"]
+    expected = bootstrap.compare_outcomes(result_of(few, *shared), result_of(fewer, *shared))["mean"]
     assert expected["difference"] > 0.05
-    assert compare_outcomes(result_of(few, *shared), result_of(better))["mean"] == expected
-    assert compare_outcomes(result_of(outcome), result_of(fewer, *shared))["mean"] == expected
+    assert bootstrap.compare_outcomes(result_of(few, *shared), result_of(better))["mean"] == expected
+    assert bootstrap.compare_outcomes(result_of(outcome), result_of(fewer, *shared))["mean"] == expected
 
     others = result_of(outcome, names=[f"other {i}" for i in range(40)])
     for second in (others, others | {"evaluated": {"7-8": others["evaluated"]["4-6"]}}):
-        assert compare_outcomes(result_of(outcome), second) == {"terms": [], "mean": None}
+        assert bootstrap.compare_outcomes(result_of(outcome), second) == {"terms": [], "mean": None}
 
 
 def test_calibration_error_by_hand():
     probability, truth = np.array([0.05, 0.05, 1.0, 0.9]), np.array([False, True, True, True])
-    assert calibration_error(probability, truth) == pytest.approx((0.9 + 0.1) / 4)
-    assert brier_score(probability, truth) == pytest.approx((0.05**2 + 0.95**2 + 0.1**2) / 4)
-    in_last_bin = calibration_error(np.array([0.91, 1.0]), np.array([True, False]))
+    assert bootstrap.calibration_error(probability, truth) == pytest.approx((0.9 + 0.1) / 4)
+    assert bootstrap.brier_score(probability, truth) == pytest.approx((0.05**2 + 0.95**2 + 0.1**2) / 4)
+    in_last_bin = bootstrap.calibration_error(np.array([0.91, 1.0]), np.array([True, False]))
     assert in_last_bin == pytest.approx((0.91 + 1.0 - 1) / 2)
 
 
@@ -129,7 +120,7 @@ def test_the_nested_score_never_sees_the_genes_of_the_fold_that_tests(chain):
 
     def evaluated(nested):
         options = EvaluateOptions(folds=3, nested=nested)
-        evaluation = evaluation_of_files(chain.features, chain.annotations, train=CLASSIFY, options=options)
+        evaluation = evaluation_of_files([chain.features], chain.annotations, train=CLASSIFY, options=options)
         return evaluation.result()["evaluated"]
 
     outer = evaluated(nested=False)
@@ -157,8 +148,8 @@ def test_the_command_compares_two_evaluations(flyannot, chain, tmp_path):
 
 def test_an_interval_holds_the_middle_95_percent_of_the_samples(rng):
     samples = rng.permutation(np.append(np.arange(1001.0), [np.nan, np.inf]))
-    assert bootstrap_interval(samples) == pytest.approx([25, 975])
-    assert bootstrap_interval(np.array([np.nan])) is None
+    assert bootstrap.bootstrap_interval(samples) == pytest.approx([25, 975])
+    assert bootstrap.bootstrap_interval(np.array([np.nan])) is None
 
 
 def test_p_is_twice_the_part_of_the_samples_on_the_rarer_side_the_measured_one_counted():
@@ -168,13 +159,13 @@ def test_p_is_twice_the_part_of_the_samples_on_the_rarer_side_the_measured_one_c
         n = len(of_second)
         rarer = min(n_below + n_equal, n - n_below)
         expected = min(1, 2 * (rarer + 1) / (n + 1))
-        assert _difference(np.array([0.5, 0.6]), samples)["p"] == pytest.approx(expected)
+        assert bootstrap._difference(np.array([0.5, 0.6]), samples)["p"] == pytest.approx(expected)
 
 
 def test_a_term_that_could_not_be_evaluated_has_no_interval_and_moves_no_mean(outcome):
     truth = np.column_stack([outcome.truth, np.zeros(40, bool)])
     more = replace(taken(outcome, columns=[0, 1, 0]), terms=("a", "b", "never"), truth=truth)
-    two, three = (add_confidence(result_of(one)) for one in (outcome, more))
+    two, three = (bootstrap.add_confidence(result_of(one)) for one in (outcome, more))
     assert three["summary"] == two["summary"]
     assert [three["terms"][2][name] for name in ("auc_interval", "brier", "ece")] == [None] * 3
     low, high = two["summary"]["all"]["auc_interval"]
@@ -182,7 +173,7 @@ def test_a_term_that_could_not_be_evaluated_has_no_interval_and_moves_no_mean(ou
     nothing = replace(taken(outcome, columns=[0]), truth=np.zeros((40, 1), bool))
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # no mean of nothing is taken
-        assert add_confidence(result_of(nothing))["summary"]["all"]["auc_interval"] is None
+        assert bootstrap.add_confidence(result_of(nothing))["summary"]["all"]["auc_interval"] is None
 
 
 @pytest.mark.parametrize("without", [{}, {"folds": None, "probabilities": None}])

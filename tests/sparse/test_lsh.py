@@ -2,13 +2,7 @@ import numpy as np
 import pytest
 
 from flyannot.errors import InputError
-from flyannot.sparse.coders.hash_siso import (
-    HashIndex,
-    SeenAtoms,
-    build_index,
-    candidates_of_query,
-    cell_length,
-)
+from flyannot.sparse.coders import hash_siso
 
 
 @pytest.fixture
@@ -20,9 +14,9 @@ def atoms(rng):
 
 def recall(D, index, queries, n_probes=5, k=50):
     """The part of the k atoms with the largest |d r| that is found, and the part of all that is looked at."""
-    seen, found, looked = SeenAtoms(index), [], []
+    seen, found, looked = hash_siso.SeenAtoms(index), [], []
     for r in queries:
-        got = candidates_of_query(index, r, seen, n_probes=n_probes)
+        got = hash_siso.candidates_of_query(index, r, seen, n_probes=n_probes)
         assert len(np.unique(got)) == len(got)
         found.append(np.isin(np.argsort(-np.abs(D @ r))[:k], got).mean())
         looked.append(len(got) / len(D))
@@ -30,56 +24,58 @@ def recall(D, index, queries, n_probes=5, k=50):
 
 
 def test_a_cell_holds_the_atoms_that_lie_furthest_along_its_direction(atoms, rng):
-    index = build_index(atoms, rng, n_functions=10, length=30)
+    index = hash_siso.build_index(atoms, rng, n_functions=10, length=30)
     # a query picks its cells by `directions`; atoms were sorted by the same Gaussians, whitened
     assert index.cells.shape == (10, 30)
     assert (np.diff(index.cells, axis=1) > 0).all()
-    whole = build_index(atoms, rng, n_functions=3, length=10**6)
+    whole = hash_siso.build_index(atoms, rng, n_functions=3, length=10**6)
     assert (whole.cells == np.arange(len(atoms))).all()
 
 
 def test_recall_grows_with_functions_and_with_probes(atoms, rng):
     queries = (rng.normal(size=(40, 20)) / np.logspace(0, -2, 20)).astype(np.float32)
-    indexes = [build_index(atoms, np.random.default_rng(1), n_functions=n) for n in (8, 64, 1024)]
+    indexes = [hash_siso.build_index(atoms, np.random.default_rng(1), n_functions=n) for n in (8, 64, 1024)]
     functions, looked = zip(*(recall(atoms, index, queries) for index in indexes))
     assert functions[-1] > 3 * looked[-1], "cells hold more of the best atoms than chance"
     assert list(functions) == sorted(functions)
     assert functions[-1] > functions[0] + 0.1
-    index = build_index(atoms, np.random.default_rng(1), n_functions=256)
+    index = hash_siso.build_index(atoms, np.random.default_rng(1), n_functions=256)
     probes = [recall(atoms, index, queries, n_probes=n)[0] for n in (1, 4, 16, 256)]
     assert probes == sorted(probes)
     assert probes[-1] > 0.95
 
 
 def test_a_query_and_its_opposite_share_all_cells_at_any_length_and_with_more_probes(atoms, rng):
-    index = build_index(atoms, rng, n_functions=64)
-    seen, queries = SeenAtoms(index), [f * atoms[9] for f in (1.0, -1.0, 1e-3)]
-    answers = [candidates_of_query(index, r, seen, n_probes=3).tolist() for r in queries]
+    index = hash_siso.build_index(atoms, rng, n_functions=64)
+    seen, queries = hash_siso.SeenAtoms(index), [f * atoms[9] for f in (1.0, -1.0, 1e-3)]
+    answers = [hash_siso.candidates_of_query(index, r, seen, n_probes=3).tolist() for r in queries]
     assert answers[0] == answers[1] == answers[2]
-    assert set(answers[0]) < set(candidates_of_query(index, atoms[9], seen, n_probes=9).tolist())
+    assert set(answers[0]) < set(hash_siso.candidates_of_query(index, atoms[9], seen, n_probes=9).tolist())
 
 
 def test_the_index_follows_from_the_generator_alone(atoms):
-    one, two = (build_index(atoms, np.random.default_rng(3), n_functions=200, n_threads=n) for n in (1, 3))
+    one, two = (
+        hash_siso.build_index(atoms, np.random.default_rng(3), n_functions=200, n_threads=n) for n in (1, 3)
+    )
     assert (one.cells == two.cells).all()
     assert (one.directions == two.directions).all()
 
 
 def test_queries_look_at_about_the_square_root_of_all_atoms():
-    assert [cell_length(n) for n in (0, 1, 10**4, 10**6)] == [0, 1, 301, 3001]
+    assert [hash_siso.cell_length(n) for n in (0, 1, 10**4, 10**6)] == [0, 1, 301, 3001]
 
 
 def test_an_impossible_index_is_refused(atoms, rng):
     for options in ({"n_functions": 0}, {"length": 0}):
         with pytest.raises(InputError, match="cannot hash"):
-            build_index(atoms, rng, **options)
+            hash_siso.build_index(atoms, rng, **options)
 
 
 def test_what_fills_up_a_cell_is_no_candidate(atoms, rng):
-    index = build_index(atoms, rng, n_functions=16)
+    index = hash_siso.build_index(atoms, rng, n_functions=16)
     cells = index.cells.copy()
     cells[:, 10:] = -1
-    short = HashIndex(index.directions, cells, len(atoms))
+    short = hash_siso.HashIndex(index.directions, cells, len(atoms))
     for r in atoms[:20]:
-        found = candidates_of_query(short, r, SeenAtoms(short), n_probes=4)
+        found = hash_siso.candidates_of_query(short, r, hash_siso.SeenAtoms(short), n_probes=4)
         assert len(found) and found.min() >= 0 and np.isin(found, cells).all()

@@ -10,14 +10,8 @@ from flyannot.sparse.learners.modl import MODL
 from flyannot.sparse.learners.ol import OL
 from flyannot.sparse.missing_values import lasso_of_observed, split_missing
 from tests.planted_samples import planted, run, unit_rows
+from tests.sparse import twin_online
 from tests.sparse.test_ol import visit
-from tests.sparse.twin_online import (
-    project_l1_within,
-    project_l2,
-    project_l2_within,
-    slow_l1_projection,
-    slow_online,
-)
 from tests.sparse.twins import slow_lasso
 
 LAM = 0.1
@@ -33,12 +27,12 @@ def with_missing(X, rng, fraction=0.3):
 @pytest.mark.parametrize(
     "options, project",
     [
-        ({"history": "products", "projection": "approximate"}, project_l2_within),
-        ({"history": "products", "projection": "exact"}, project_l2),  # lazy against plain
-        ({"history": "residuals", "projection": "approximate"}, project_l2_within),
-        ({"history": "residuals", "ball": "l1"}, project_l1_within),
-        ({"history": "products", "code_penalty": "l2"}, project_l2_within),
-        ({"history": "residuals", "code_penalty": "l2", "ball": "l1"}, project_l1_within),
+        ({"history": "products", "projection": "approximate"}, twin_online.project_l2_within),
+        ({"history": "products", "projection": "exact"}, twin_online.project_l2),  # lazy against plain
+        ({"history": "residuals", "projection": "approximate"}, twin_online.project_l2_within),
+        ({"history": "residuals", "ball": "l1"}, twin_online.project_l1_within),
+        ({"history": "products", "code_penalty": "l2"}, twin_online.project_l2_within),
+        ({"history": "residuals", "code_penalty": "l2", "ball": "l1"}, twin_online.project_l1_within),
     ],
 )
 @pytest.mark.parametrize("reduction", [1, 3])
@@ -57,7 +51,7 @@ def test_modl_equals_its_slow_twin(reduction, options, project, missing, rng):
     visit(learner, shown, order)
     rules = {"order": order, "lam": LAM, "batch_size": 8, "beta": 0.8, "reduction": reduction}
     rules |= {"history": options["history"], "project": project, "ridge": options.get("code_penalty") == "l2"}
-    slow_D, slow_A, slow_H, slow_Z = slow_online(D, X, known, np.random.default_rng(0), **rules)
+    slow_D, slow_A, slow_H, slow_Z = twin_online.slow_online(D, X, known, np.random.default_rng(0), **rules)
     np.testing.assert_allclose(learner.codes().toarray(), slow_Z, atol=1e-5)
     np.testing.assert_allclose(learner.A, slow_A, atol=1e-5)
     np.testing.assert_allclose(learner.D, slow_D, atol=1e-4)
@@ -131,7 +125,7 @@ def test_projection_onto_the_l1_ball_equals_the_one_by_sorting(rng):
         for u in (rng.normal(size=25), np.zeros(25), np.ones(25), rng.integers(-2, 3, 25).astype(float)):
             projected = u.copy()
             project_l1(projected, radius)
-            np.testing.assert_allclose(projected, slow_l1_projection(u, radius), atol=1e-12)
+            np.testing.assert_allclose(projected, twin_online.slow_l1_projection(u, radius), atol=1e-12)
 
 
 def test_masked_learning_recovers_planted_atoms_from_incomplete_samples(rng):

@@ -5,17 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from flyannot.errors import InputError
-from flyannot.sparse.coders import cd, hash_siso, siso, siso_bounded
+from flyannot.sparse.coders import cd, hash_siso, siso, siso_bounded, siso_rounds
 from flyannot.sparse.coders.cd import FewAtoms, make_scratch
 from flyannot.sparse.coders.hash_siso import HashSearch, build_index
-from flyannot.sparse.coders.siso_rounds import (
-    SISOProblem,
-    allowed_gap,
-    is_same_code,
-    largest_correlations,
-    largest_correlations_among,
-    solve_active,
-)
 from flyannot.sparse.objective import duality_gap, objective
 from tests.planted_samples import unit_rows
 from tests.sparse.optimality import kkt_violation, lam_max, relative_gap
@@ -60,12 +52,12 @@ def test_no_atom_of_the_active_set_joins_again(rng):
     r = rng.normal(size=D.shape[1])
     q = np.abs(D @ r)
     active = np.sort(np.argsort(-q)[:50:2])
-    largest, (best,) = largest_correlations(D, r[None], 0.1, 20, [active])
+    largest, (best,) = siso_rounds.largest_correlations(D, r[None], 0.1, 20, [active])
     expected = [k for k in np.lexsort((np.arange(len(q)), -q)) if k not in active and q[k] > 0.1][:20]
     assert best.tolist() == expected
     assert np.isclose(largest[0], q.max())
     some = rng.permutation(len(D))[:500]
-    few = largest_correlations_among(D, r, 0.1, 20, active, some)[1]
+    few = siso_rounds.largest_correlations_among(D, r, 0.1, 20, active, some)[1]
     assert few.tolist() == [k for k in np.argsort(-q) if k in some and k not in active and q[k] > 0.1][:20]
 
 
@@ -162,8 +154,10 @@ def test_an_inverse_is_made_at_once_only_of_atoms_that_do_not_depend_on_one_anot
 )
 def test_the_best_atoms_above_lam_join(r, lam, n_best, expected):
     D, r = np.eye(len(r)), np.array(r)
-    largest, (best,) = largest_correlations(D, r[None], lam, n_best)
-    few_largest, few = largest_correlations_among(D, r, lam, n_best, np.zeros(0, np.int64), np.arange(len(r)))
+    largest, (best,) = siso_rounds.largest_correlations(D, r[None], lam, n_best)
+    few_largest, few = siso_rounds.largest_correlations_among(
+        D, r, lam, n_best, np.zeros(0, np.int64), np.arange(len(r))
+    )
     assert best.tolist() == few.tolist() == expected
     assert largest[0] == few_largest == np.abs(r).max()
 
@@ -179,24 +173,24 @@ def test_rounds_are_counted_and_a_code_of_zeros_takes_none(rng):
 def test_a_code_is_the_same_only_if_atoms_and_values_are(rng):
     """SISO ends where a round changed nothing: a value that still moves, or an atom, must not end it."""
     code = np.array([1, 4]), np.array([0.5, -2.0])
-    assert is_same_code(code, (code[0].copy(), code[1].copy()))
+    assert siso_rounds.is_same_code(code, (code[0].copy(), code[1].copy()))
     others = [
         (np.array([1, 5]), code[1]),
         (code[0], np.array([0.5, np.nextafter(-2.0, 0)])),
         (code[0][:1], code[1][:1]),
         (code[0], -code[1]),
     ]
-    assert not any(is_same_code(code, other) for other in others)
+    assert not any(siso_rounds.is_same_code(code, other) for other in others)
 
 
 @pytest.mark.parametrize("tol", [0.1, 0.01])
 def test_with_no_atom_to_join_a_small_problem_is_solved_to_what_is_asked_for(tol, rng):
     """However far the code was from it: a gap that is left could not be closed by any further round."""
     X, D = crowded(rng, n_atoms=60)
-    problem = SISOProblem(D, 0.02, tol, 1000)
+    problem = siso_rounds.SISOProblem(D, 0.02, tol, 1000)
     for x in X:
         start = np.arange(60), 0.05 * rng.normal(size=60)
-        atoms, values = solve_active(x, start, start[0][:0], 1.0, problem, FewAtoms(len(x)))
+        atoms, values = siso_rounds.solve_active(x, start, start[0][:0], 1.0, problem, FewAtoms(len(x)))
         z = np.zeros((1, 60))
         z[0, atoms] = values
-        assert duality_gap(x[None], D, z, 0.02)[0] <= allowed_gap(x, problem)
+        assert duality_gap(x[None], D, z, 0.02)[0] <= siso_rounds.allowed_gap(x, problem)
