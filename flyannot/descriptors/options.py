@@ -1,11 +1,12 @@
 """The options of `flyannot extract`, and the sizes of the patches that they mean."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from flyannot.descriptors.images.address import PlaneChoice
 from flyannot.errors import InputError
-from flyannot.options import UNLESS_DEFAULT, Choice, Count, Flag, Options, Real, Several, option
+from flyannot.options import UNLESS_DEFAULT, Choice, Count, FilePath, Flag, Options, Real, Several, option
 
 STRIDE_PX = 16
 
@@ -73,6 +74,14 @@ class ExtractOptions(Options):
         Real(least=0, most=1),
         "Add to the descriptor of a patch, with this weight, the mean and the standard deviation of its grey "
         "levels: SIFT sees neither.",
+    )
+
+    pictures: Path | None = option(
+        None,
+        FilePath(),
+        "A folder for a PNG of every embryo as it was found, turned and cut out, to look at.",
+        more=True,
+        in_header=False,
     )
 
     def __post_init__(self):

@@ -9,9 +9,10 @@ from markupsafe import Markup
 
 from flyannot import __version__
 from flyannot.classifiers.answers import read_predicted
-from flyannot.dataset.folder import Annotations
+from flyannot.dataset.folder import Annotations, read_images
 from flyannot.dataset.images import PicturesOfFile, find_pictures, likely_places, pictures_of_file
 from flyannot.dataset.paths import ANNOTATIONS, IMAGES, has_table, path_from, relative_path, table_of_data_set
+from flyannot.descriptors.images.address import photograph_of_embryo
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.features.groups import groups_of
 from flyannot.report.templates import render
@@ -215,6 +216,23 @@ def _annotations(table, folder, record, notes):
     return annotations
 
 
+def images_not_shown(run):
+    """(table, image, why) of the images of the data set that neither have predictions or features nor were
+    skipped with a reason of their own."""
+    if run.pictures.place is None or not has_table(run.pictures.place, IMAGES):
+        return
+    known = {image for stored in run.files.values() for image, _ in stored.failures}
+    for kind in _SHOWN:
+        known |= {name for name, *_ in pictures_of_file(run.files.get(kind))}
+    known |= {photograph_of_embryo(name) for name in known}
+    described = pictures_of_file(run.files.get("descriptors"))
+    for image in read_images(run.pictures.place):
+        if image.name not in known:
+            is_left = (image.name, image.gene, image.stage_range) in described
+            few = f"stage range {image.stage_range} is left out: too few patches for its dictionary"
+            yield IMAGES, image.name, few if is_left else "not among the images of this run: [select]"
+
+
 def origin_section(run, failures, notes, stages):
     """Which file was made from which, with all options, and what was skipped, (file, image, reason) each.
 
@@ -231,7 +249,7 @@ def origin_section(run, failures, notes, stages):
             stored.path.name: [(_code(name), _code(json.dumps(v))) for name, v in _flat(stored.options)]
             for stored in stored_files
         },
-        skipped=failures,
+        skipped=[*failures, *images_not_shown(run)],
         notes=notes,
         stages=stages,
     )

@@ -5,15 +5,22 @@ from dataclasses import replace
 from functools import partial
 
 from flyannot.descriptors.extract import describe_patches, options_for_images
-from flyannot.descriptors.images.address import name_of_embryo, photograph_of_embryo, split_address
+from flyannot.descriptors.images.address import (
+    address_in_file,
+    name_of_embryo,
+    photograph_of_embryo,
+    split_address,
+)
 from flyannot.descriptors.images.photograph import EmbryoPlace
-from flyannot.descriptors.images.picture import embryos_at, read_embryo
-from flyannot.errors import DataError
+from flyannot.descriptors.images.picture import embryos_at, read_embryo, read_embryo_in_colour
+from flyannot.errors import DataError, FlyannotError
+from flyannot.runtime.atomic_file import refuse_as_output, replacing_file
 from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.tables import write_table
 from flyannot.runtime.wording import pluralise
 from flyannot.steps.engine.failures import reason_of_failure
 from flyannot.steps.engine.images import ImagesInParts, selected_images, write_part
+from flyannot.steps.engine.parts import drop_parts
 from flyannot.store.descriptors import write_descriptors
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
@@ -49,7 +56,8 @@ def extract_task(images, out, options):
         _make_part,
         options,
         summary=summary_of_extract,
-        write_beside=partial(write_places, out),
+        complete=partial(_refuse_without_patches, out),
+        write_beside=partial(_write_beside, images, out, options),
         tables=table_of_places(out, header.options),
     )
 
@@ -62,6 +70,17 @@ def _make_part(part):
             described.append((embryo, describe_patches(grey, part.made_with), warnings))
         item_done()
     return write_part(part, described, failures, write_descriptors)
+
+
+def _refuse_without_patches(out, file, header):
+    """FlyannotError if the open file that is to become `out` has not one patch."""
+    if not any(len(group["descriptors"]) for group in file.values()):
+        drop_parts(out)
+        n = pluralise(sum(len(group["image"]) for group in file.values()), "image")
+        raise FlyannotError(
+            f"not one patch of {n} was kept: all have less contrast than min-std",
+            fix="look whether the pictures are blank or dark; else lower min-std",
+        )
 
 
 def summary_of_extract(path):
@@ -148,6 +167,25 @@ def table_of_places(out, options):
     lies."""
     table = out.with_name(f"{out.stem}-embryos.csv")
     return {table: ("image", *EmbryoPlace._fields)} if options.get("extract", {}).get("many") else {}
+
+
+def _write_beside(images, out, options):
+    """The table of places, and the pictures that were asked for."""
+    from PIL import Image  # slow, and rarely needed
+
+    write_places(out)
+    if options.pictures is None:
+        return
+    by_name = {image.name: image for image in images}
+    with open_stored(out) as stored:
+        names = [name for s in stored.stage_ranges for name in stored.array(s, "image")]
+    for name in names:
+        image = by_name.get(name) or by_name[photograph_of_embryo(name)]
+        path = options.pictures / f"{name.replace('/', '_')}.png"
+        refuse_as_output(path, [image.file])
+        with replacing_file(path, keep_same=True) as beside:
+            pixels = read_embryo_in_colour(address_in_file(image.file, name), options)
+            Image.fromarray(pixels).save(beside, format="PNG")
 
 
 def write_places(out):

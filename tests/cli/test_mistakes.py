@@ -161,6 +161,7 @@ tables of images
     extract filename-header -o d.h5 -> 2 rename
     extract another-suffix -o d.h5 -> 0 1 image was taken with other capitals
     extract another-name -o d.h5 -> 1 did you mean
+    extract blank-picture -o d.h5 -> 1 not one patch of 1 image was kept | lower min-std
 pictures
     annotate model.h5 text.png --stage-range 4-6 -o p.h5 -> 1 not one image of 1 could be used
     annotate model.h5 blank.png --stage-range 4-6 -o p.h5 -> 0 check: blank | blank.png
@@ -244,6 +245,7 @@ TABLES = {
     "filename-header": f"filename,gene,stage_range\n{GOOD}\n",
     "semicolons": f"{HEADER}\n{GOOD}\n".replace(",", ";"),
     "another-suffix": f"{HEADER}\n{GOOD}\n".replace(".png", ".PNG"),
+    "blank-picture": f"{HEADER}\n../blank.png,Dl,4-6\n",
     "another-name": f"{HEADER}\n{GOOD}\n".replace(".png", ".tif"),
     "windows-path": f"{HEADER}\n{GOOD}\n".replace("/", "\\"),
 }

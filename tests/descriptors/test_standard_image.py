@@ -9,6 +9,7 @@ from PIL import Image
 
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.images.picture import read_grey
+from flyannot.descriptors.images.quality import picture_warnings
 from flyannot.descriptors.images.unreadable import UnreadableImage
 from tests.descriptors.picture_files import ENCODINGS, embryo, encoded, luma
 
@@ -37,6 +38,13 @@ def test_16_bit_and_float_pictures_keep_their_full_range(tiff, picture, rng, tri
         (np.stack([deep / 65_535] * 3, axis=2).astype(np.float32), {"photometric": "rgb"}),
     ]:
         assert np.abs(read_grey(tiff(pixels, **options)) - expected).max() < 1e-3, (pixels.dtype, options)
+    said = {"description": "ImageJ=1.54f\nmax=4095.0\n", "metadata": None}
+    tagged = {"extratags": [(281, "H", 1, 4095, False)]}
+    for bits, most, options in ((8, 8, {}), (12, 12, {}), (14, 14, {}), (12, 9, said), (12, 9, tagged)):
+        few, white = (deep >> (16 - most)), 2**bits - 1
+        grey = read_grey(tiff(few, **options))
+        assert np.abs(grey - few * (255 / white)).max() < 1e-3, (bits, options)
+        assert (f"fewer than 16 bits: {bits}" in picture_warnings(grey)) == (bits > 8)
     assert (read_grey(tiff(np.stack([deep] * 3, axis=2), photometric="rgb")) == deep >> 8).all()
     assert np.abs(read_grey(tiff((deep / 65_535).astype(np.float16))) - expected).max() < 0.1
 

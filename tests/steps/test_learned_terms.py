@@ -115,6 +115,20 @@ def test_images_of_a_stage_range_unknown_to_the_model_are_left_out_and_said(flya
     assert {row["stage_range"] for row in rows_of_csv("p.csv")} == {"4-6"}
 
 
+def test_images_that_the_page_does_not_show_are_listed_with_the_reason(flyannot, own_chain, monkeypatch):
+    monkeypatch.chdir(own_chain.folder)
+    table = own_chain.embryos / "images.csv"
+    first = read_images(own_chain.embryos)[0]
+    Image.open(first.path).save(own_chain.embryos / "new.png")
+    table.write_text(
+        table.read_text() + table.read_text().splitlines()[1].replace(first.name, "new.png") + "\n"
+    )
+    flyannot("report . -o page.html", code=0)
+    page = Path("page.html").read_text()
+    assert "images.csv: new.png: not among the images of this run" in page
+    assert f"images.csv: {first.name}" not in page
+
+
 def test_quality_warnings_stand_beside_every_prediction_with_the_image_name(flyannot, own_chain, monkeypatch):
     monkeypatch.chdir(own_chain.folder)
     groups = {}

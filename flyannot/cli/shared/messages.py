@@ -23,6 +23,7 @@ _STATES = {0: "done", 3: "skipped", 129: "interrupted", 130: "interrupted", 143:
 _LEVELS = ((logging.ERROR, "error"), (logging.WARNING, "warning"), (logging.INFO, "info"), (0, "debug"))
 _SAID_ONCE = ("note: ", "warning: ")
 _SECONDS_BETWEEN_LINES = 30
+_LEAST_TO_ESTIMATE = 5  # items after the first that ended
 _SECONDS_BEFORE_BAR = 1  # what is quick needs none
 _chosen: dict = {"json": False, "command": None, "step": None}  # of this process
 _drawn: list = []  # the bar on the terminal, if there is one
@@ -181,13 +182,17 @@ class Progress:
     """Called as progress(done, total, unit) whenever items end; shows rate and remaining time."""
 
     def __init__(self):
-        self._bar, self._is_open = None, False
+        self._bar, self._is_open, self._is_under_way = None, False, False
         self._started = self._last_line = time.monotonic()
         self._first = 0
 
     def __call__(self, done, total, unit):
         if done == 0 or not self._is_open:
             self._begin(done, total, unit)
+        if done > self._first and not self._is_under_way:  # until then kernels were compiled
+            self._is_under_way, self._first, self._started = True, done, time.monotonic()
+            if self._bar is not None:
+                self._bar.initial, self._bar.start_t = done, time.time()
         if self._bar is not None:
             self._bar.update(done - self._bar.n)
         elif time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES or (
@@ -201,7 +206,7 @@ class Progress:
         self._last_line = time.monotonic()
         seconds = self._last_line - self._started
         rate = (done - self._first) / seconds if seconds else 0.0
-        left = (total - done) / rate if rate else None
+        left = (total - done) / rate if rate and done - self._first >= _LEAST_TO_ESTIMATE else None
         text = f"  {done:,} of {total:,} {_plural(unit)}, {rate:.3g} per second"
         fields = {"done": done, "total": total, "unit": unit, "per_second": rate, "seconds_left": left}
         log.info("%s", text if left is None else f"{text}, {left:,.0f} s to go", extra={"fields": fields})
@@ -209,7 +214,7 @@ class Progress:
     def _begin(self, done, total, unit):
         self._end()
         self._started = self._last_line = time.monotonic()
-        self._first, self._is_open = done, True
+        self._first, self._is_open, self._is_under_way = done, True, False
         if sys.stderr.isatty() and not is_json_log() and log.isEnabledFor(logging.INFO):
             from tqdm import tqdm
 
@@ -221,6 +226,7 @@ class Progress:
                 file=sys.stderr,
                 leave=False,
                 delay=_SECONDS_BEFORE_BAR,
+                smoothing=0,
                 dynamic_ncols=True,
             )
             _drawn[:] = [self._bar]

@@ -12,6 +12,7 @@ import numpy as np
 from flyannot.descriptors.images.unreadable import unreadable_image
 
 WHITE = 255.0
+CAMERA_BITS = (8, 12, 14)  # that files of 16 bits often hold
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # Rec. 601
 
 # Optical density in red, green, blue: the direction of each, of any length.
@@ -25,7 +26,8 @@ def to_eight_bit_range(path, pixels, dtype, *, inverted=False, full=None):
     if not np.isfinite([lowest, highest]).all():
         raise unreadable_image(path, "it holds NaN or infinite grey levels")
     if full is None or highest > full:
-        full = float(np.iinfo(dtype).max) if np.dtype(dtype).kind == "u" else (1.0 if highest <= 1 else WHITE)
+        is_whole = np.dtype(dtype).kind == "u"
+        full = white_of(highest, dtype) if is_whole else (1.0 if highest <= 1 else WHITE)
     if lowest < 0 or highest > full:
         raise unreadable_image(
             path,
@@ -34,6 +36,13 @@ def to_eight_bit_range(path, pixels, dtype, *, inverted=False, full=None):
         )
     grey = pixels.astype(np.float32) * np.float32(WHITE / full)
     return np.float32(WHITE) - grey if inverted else grey
+
+
+def white_of(highest, dtype):
+    """The white of whole numbers up to `highest`: in 16 bits that of the bits of a camera which hold them,
+    else the largest of their type."""
+    in_use = (bits for bits in CAMERA_BITS if np.dtype(dtype).itemsize == 2 and highest < 2**bits)
+    return float(2 ** next(in_use, 8 * np.dtype(dtype).itemsize) - 1)
 
 
 def luma_of_colours(pixels):

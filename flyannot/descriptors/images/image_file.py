@@ -8,11 +8,12 @@ a word.  The content of a file decides its format, never its suffix.  Nothing bu
 
 import logging
 import os
+import re
 import warnings
 
 import numpy as np
 
-from flyannot.descriptors.images.grey_levels import luma_of_colours, to_eight_bit_range
+from flyannot.descriptors.images.grey_levels import luma_of_colours, to_eight_bit_range, white_of
 from flyannot.descriptors.images.microscope_file import microscope_format, read_plane
 from flyannot.descriptors.images.unreadable import (
     MAX_DEEP_PIXELS,
@@ -31,6 +32,7 @@ from flyannot.runtime.text_files import open_regular
 _FORMATS = ("PNG", "BMP", "JPEG", "GIF", "TIFF")
 _PHOTOMETRIC, _WHITE_IS_ZERO, _DESCRIPTION = 262, 0, 270  # TIFF tags, and a value of the first
 _TILE, _SAMPLE_FORMAT, _SIGNED = (322, 323), 339, 2  # TIFF tags TileWidth, TileLength, SampleFormat; a value
+_MAX_SAMPLE = (281, 341)  # TIFF tags MaxSampleValue, SMaxSampleValue
 _EIGHT_BIT = {"1", "L", "P", "PA", "LA", "RGB", "RGBA"}
 _SIXTEEN_BIT = {"I;16", "I;16L", "I;16B", "I;16N", "I"}
 
@@ -39,10 +41,9 @@ def decode_image(path, mode, planes=()):
     """What a picture file holds at its own size, checked.
 
     Colour becomes Rec. 601 luma, exactly Pillow's "L" (rounded to 8 bits, as is RGB of 16 bits).
-    Transparency is laid on white.  16-bit grey is divided by 257, so that full range stays full
-    range: 12 bits stored in 16 come out dark unless a microscope's file says that only 12 are used; nothing
-    is stretched.  Floats are taken from [0, 1] or, when one exceeds 1, from [0, 255].  An EXIF or TIFF
-    orientation is applied: what a viewer shows is what is read.
+    Transparency is laid on white.  The white of 16-bit grey is that of the 8, 12, 14 or 16 bits that the file
+    says are used, or that its numbers take.  Floats are taken from [0, 1] or, when one exceeds 1, from
+    [0, 255].  An EXIF or TIFF orientation is applied: what a viewer shows is what is read.
 
     Parameters
     ----------
@@ -117,7 +118,9 @@ def _decode(path, file, mode, planes):
         # Pillow inverts 8-bit TIFFs that store white as 0, but not those of more bits.
         inverted = tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO
         picture.load()
-        return _pixels(path, ImageOps.exif_transpose(picture), mode, inverted=inverted)
+        return _pixels(
+            path, ImageOps.exif_transpose(picture), mode, inverted=inverted, largest=_largest(tags)
+        )
 
 
 def _refuse(path, fault):
@@ -164,7 +167,14 @@ def _decode_rare_tiff(path, file, mode, planes):
     return to_eight_bit_range(path, pixels, page.dtype, inverted=inverted)
 
 
-def _pixels(path, picture, mode, *, inverted):
+def _largest(tags):
+    """The largest number that a TIFF says it has, as a sample or, in ImageJ's words, as white; 0 if none."""
+    shown = re.search(r"^max=(\d+)", str(tags.get(_DESCRIPTION, "")), re.MULTILINE)
+    said = [value for tag in _MAX_SAMPLE for value in np.atleast_1d(tags.get(tag, 0))]
+    return max([*said, int(shown[1]) if shown else 0])
+
+
+def _pixels(path, picture, mode, *, inverted, largest):
     """Switch on the kind of pixel, explicitly: readers differ in what they make of each."""
     from PIL import Image
 
@@ -179,4 +189,5 @@ def _pixels(path, picture, mode, *, inverted):
     if picture.mode not in _SIXTEEN_BIT and picture.mode != "F":
         raise unknown_kind_of_pixel(path, f"Pillow's mode {picture.mode}")
     dtype = np.float32 if picture.mode == "F" else np.uint16
-    return to_eight_bit_range(path, np.asarray(picture), dtype, inverted=inverted)
+    full = white_of(largest, dtype) if largest and dtype == np.uint16 else None
+    return to_eight_bit_range(path, np.asarray(picture), dtype, inverted=inverted, full=full)

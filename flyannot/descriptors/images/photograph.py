@@ -11,7 +11,7 @@ import numpy as np
 
 from flyannot.descriptors.images.geometry import opencv, scaled_image
 from flyannot.descriptors.images.grey_levels import LUMA
-from flyannot.descriptors.images.quality import SEVERAL_EMBRYOS, picture_warnings
+from flyannot.descriptors.images.quality import SEVERAL_EMBRYOS, UNCLEAR, picture_warnings
 from flyannot.descriptors.images.registration import (
     foreground_mask,
     grow_mask,
@@ -171,16 +171,20 @@ def _why_not(pose, has_shape, mask, part):
         return "several embryos that touch each other, or something else that is too large for one"
     if part < _SMALL:
         return "too small beside the other embryos of the photograph"
-    return "" if has_shape else "not the shape of one embryo: several that touch each other?"
+    return (
+        ""
+        if has_shape
+        else "not the shape of one embryo: outline not clear, or several that touch each other?"
+    )
 
 
 def _without_touching(picture, candidate, candidates):
     """What has the shape of one embryo may still be several, by its depth."""
     if candidate.why_not:
         return candidate
-    if SEVERAL_EMBRYOS not in picture_warnings(cut_out_embryo(picture, candidate, candidates)):
-        return candidate
-    return replace(candidate, why_not="several embryos that touch each other")
+    warnings = picture_warnings(cut_out_embryo(picture, candidate, candidates))
+    why_not = "several embryos that touch each other" if SEVERAL_EMBRYOS in warnings else ""
+    return replace(candidate, why_not=UNCLEAR if UNCLEAR in warnings else why_not)
 
 
 def _enlarged(mask, picture):

@@ -7,9 +7,10 @@ second reading.
 import numpy as np
 
 from flyannot.descriptors.images.geometry import STANDARD_PX, border_of_image, opencv
-from flyannot.descriptors.images.grey_levels import WHITE
+from flyannot.descriptors.images.grey_levels import CAMERA_BITS, WHITE
 from flyannot.descriptors.images.registration import pose_and_shape_of_mask
 
+_STEP_ROUNDING = 0.01  # of a step of grey of 14 bits, in float32
 _ROUNDING = 0.01  # of scaling, in grey levels
 _LEAST_RANGE = 10.0  # grey levels between the 1st and 99th percentile of a picture worth coding
 _BORDER_TOLERANCE = 20.0  # grey levels around the background's
@@ -23,8 +24,12 @@ _WORK_TIMES, _WORK_HEIGHT_PX = 3, 40  # down to a part of it, and to this shorte
 _STEP, _NOISES = 8.0, 4.0  # grey levels, and deviations of the background, by which an embryo stands out
 _LEAST_AREA, _LEAST_DEPTH_PX = 0.02, 2.5  # of what stands out: of the picture, and in the small copy
 _CORES = (0.5, 0.65)  # of the greatest depth: what is deeper is one piece in one embryo, not in several
+_PALE = (
+    20.0  # grey levels: of 165 embryos of FlyExpress the middle stands out by 27 to 140, and a pale outline
+)
+# has gaps
 _CLUMP_CORE = 0.8  # where what stands out has not the shape of one embryo
-PORTRAIT, SEVERAL_EMBRYOS = "portrait", "several embryos"  # warnings
+PORTRAIT, SEVERAL_EMBRYOS, UNCLEAR = "portrait", "several embryos", "outline not clear"  # warnings
 POSTERIOR_LEFT = "posterior left?"
 _LEANS_LEFT = -0.021  # as `EmbryoPose.lean`; of 165 embryos of FlyExpress -0.017 to 0.080, mean 0.025
 
@@ -66,12 +71,14 @@ def picture_warnings(picture):
     Returns
     -------
     warnings : tuple of str
-        "small: 60 x 24 px" (enlarged more than twice), "portrait" (higher than wide), "dark background"
-        (fluorescence, dark field), "several embryos" (on a plain background, touching or not), "posterior
-        left?" (the left end is the blunter one, by more than in any of FlyExpress's 165 embryos).
+        "fewer than 16 bits: 12" (as a camera's numbers stand in a file of 16), "small: 60 x 24 px" (enlarged
+        more than twice), "portrait" (higher than wide), "dark background" (fluorescence, dark field),
+        "several embryos" (on a plain background, touching or not), "outline not clear" (that looks so, but is
+        pale), "posterior left?" (the left end is the blunter one, by more than in any of FlyExpress's 165
+        embryos).
     """
     height, width = picture.shape[:2]
-    warnings = []
+    warnings = [f"fewer than 16 bits: {bits}" for bits in _bits_in_use(picture)]
     is_small = min(STANDARD_PX[0] / height, STANDARD_PX[1] / width) > _ENLARGED
     if is_small:
         warnings.append(f"small: {width} x {height} px")
@@ -82,8 +89,18 @@ def picture_warnings(picture):
     if _middle(border) < _DARK:
         warnings.append("dark background")
     if _is_plain(border) and not is_small:
-        warnings += _warnings_of_shape(_bodies(small))
+        warnings += _warnings_of_shape(*_bodies(small))
     return tuple(warnings)
+
+
+def _bits_in_use(picture):
+    """The bits of a camera by which 16-bit numbers were scaled, in a list; none if all 16 were used, or 8."""
+    if picture.dtype == np.uint8 or picture.min() == picture.max():
+        return []
+    some = picture[::_EVERY, ::_EVERY].astype(float)
+    steps = {bits: some * (2**bits - 1) / WHITE for bits in CAMERA_BITS}
+    in_use = [bits for bits, n in steps.items() if (np.abs(n - np.rint(n)) < _STEP_ROUNDING).all()]
+    return [] if 8 in in_use else in_use[:1]
 
 
 def _middle(values):
@@ -112,7 +129,8 @@ def _small_copy(picture):
 
 
 def _bodies(grey):
-    """A mask, uint8, of what stands out from the background without holes, in a margin of two pixels.
+    """A mask, uint8, of what stands out from the background without holes, in a margin of two pixels; and
+    by how much its middle pixel does.
 
     The background is a slope from side to side: light is seldom even.
     """
@@ -125,10 +143,12 @@ def _bodies(grey):
     stands_out = np.pad((off > least).astype(np.uint8), 2)
     closed = cv2.morphologyEx(stands_out, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
     outlines, _ = cv2.findContours(closed, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    return cv2.drawContours(np.zeros_like(closed), outlines, -1, 1, cv2.FILLED)
+    bodies = cv2.drawContours(np.zeros_like(closed), outlines, -1, 1, cv2.FILLED)
+    inside = off[bodies[2:-2, 2:-2] > 0]
+    return bodies, _middle(inside) if inside.size else 0.0
 
 
-def _warnings_of_shape(mask):
+def _warnings_of_shape(mask, contrast):
     """Several embryos have several cores, deep inside; a flat one has two as well where it is deepest."""
     cv2 = opencv()
     depth = cv2.distanceTransform(mask, cv2.DIST_L2, cv2.DIST_MASK_3)
@@ -141,6 +161,6 @@ def _warnings_of_shape(mask):
     pose, is_embryo = pose_and_shape_of_mask(mask > 0)
     for core in _CORES if is_embryo else (*_CORES, _CLUMP_CORE):
         if cv2.connectedComponents((depth > core * deepest).astype(np.uint8))[0] > 2:
-            return [SEVERAL_EMBRYOS]
+            return [SEVERAL_EMBRYOS if contrast >= _PALE else UNCLEAR]
     is_level = abs(pose.direction[0]) > abs(pose.direction[1])
     return [POSTERIOR_LEFT] if is_embryo and is_level and pose.lean < _LEANS_LEFT else []
