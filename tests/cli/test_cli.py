@@ -109,7 +109,7 @@ def test_the_supplied_model_annotates_pictures_and_its_page_shows_all(flyannot, 
     said = flyannot("annotate blastoderm pictures -o terms.h5 --page", code=0)
     assert "4 of 4 pictures found, in pictures" in said.err and "4-6: 4 groups, 31 terms" in said.err
     rows = rows_of_csv("terms.csv")
-    assert len(rows) == 4 * 31 and {row["in_training"] for row in rows} == {"no"}
+    assert len(rows) == 4 * 31 and {row["held_out"] for row in rows} == {"yes"}
     assert all(0 <= float(row["unlikeness"]) <= 1 for row in rows)
     page = Path("terms.html").read_bytes()
     assert "up to date" in flyannot("annotate blastoderm pictures -o terms.h5 --page", code=0).err
