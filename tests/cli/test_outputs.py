@@ -42,6 +42,7 @@ LINES = {
 FOLDERS = {
     "run": "run mine/run.toml --data-set embryos -o mine",
     "explain": "explain model.h5 embryos --gene syn001 --stage-range 4-6 -o embryos --force",
+    "check": "check mine -o mine --force",
     "similar --pictures": f"{LINES['similar']} --pictures embryos --force".replace("O", "s.csv", 1),
     "import wu2016": "import wu2016 mine/patterns.npz -o mine --force",
     "import flyexpress": "import flyexpress bmp mine/images.csv --copy -o mine --force",
