@@ -76,7 +76,14 @@ def test_the_gene_of_that_very_name_comes_first(browser, tmp_path):
     write_groups(tmp_path / "e.html", groups)
     with shown(browser, tmp_path / "e.html") as view:
         view.fill("#groups-search", "en")
-        assert genes(view) == ["en", "Hen1", "ben"]
+        assert genes(view) == ["en", "Hen1", "ben"], "and not for a term, such as pole cell"
+        for text, found in (
+            ("e", ["en", "Hen1", "ben"]),
+            ("cell", ["Hen1", "ben", "en"]),
+            ("ell", ["Hen1", "ben", "en"]),
+        ):
+            view.fill("#groups-search", text)
+            assert genes(view) == found
 
 
 def test_a_bar_has_a_tick_at_its_threshold_and_says_it(view):

@@ -7,6 +7,7 @@ const NAMED = 3; // terms of each status that the line of a group names
 const numberOf = Object.fromEntries(index.statuses.map((name, number) => [name, number]));
 const words = { unlearned: "not learned" };
 const IN_LINE = ["new", "predicted", "missed", "agreed", "unlearned", "undetermined"]; // what is new comes first
+const NOTHING_NEW = ["agreed", "unlearned", "undetermined"];
 const list = byId("groups-list"), pane = byId("gene");
 const chunks = new Map();
 let listed = [], nDrawn = 0; // groups as { g, terms, rank, isPart }, terms being those that were looked for; how many have a line
@@ -77,14 +78,14 @@ const FILTERS = { // what it says, and which terms it leaves, or which genes; on
 const isOffered = ({ term, gene }) => index.groups.some((group) => gene ? gene(group) : !term || [...group[TERMS], ...group[ANSWERED_NO]].some((one) => term(group, one)));
 
 // A symbol that is what was typed comes first, then those that begin so, then those that have it within; then terms of
-// which a word begins so: "dl" is no part of "rapidly", unless nothing else is found.
+// which a word begins so, and only if there is neither, terms that have it within a word, as "rapidly" has "dl".
 const WITHIN = 2, BY_TERM = 3;
 const rankOf = ([gene, fbgn, name], text) => [gene, fbgn, name].includes(text) ? 0 : [gene, fbgn, name].some((one) => one.startsWith(text)) ? 1 :
   gene.includes(text) || name.includes(text) ? WITHIN : BY_TERM;
 const wordsOf = termNames.map((name) => " " + name.replace(/[^\p{L}\p{N}]+/gu, " "));
-function termsNamed(text) { // the numbers of the terms that a text finds
+function termsNamed(text, isSymbol) { // the numbers of the terms that a text finds
   const all = Array.from(termNames.keys()), begun = all.filter((t) => termNames[t].startsWith(text) || wordsOf[t].includes(" " + text));
-  return new Set(begun.length ? begun : all.filter((t) => termNames[t].includes(text)));
+  return new Set(begun.length || isSymbol ? begun : all.filter((t) => termNames[t].includes(text)));
 }
 function termsFound(group, rank, named, which) { // the terms that fit both the search and the filter; null if the group does not
   const { term, gene } = FILTERS[which], isByTerm = rank === BY_TERM;
@@ -113,14 +114,14 @@ const ORDERS = { // a group comes before another by the smaller number, or text
 };
 const textSought = () => byId("groups-search").value.trim().toLowerCase();
 function choose() {
-  const text = textSought(), named = termsNamed(text), stage = byId("groups-stage").value, which = byId("groups-which").value;
+  const text = textSought(), ranks = namesOf.map((names) => text ? rankOf(names, text) : 0), named = termsNamed(text, ranks.some((rank) => rank < BY_TERM)), stage = byId("groups-stage").value, which = byId("groups-which").value;
   const order = ORDERS[which === "alike" ? which : byId("groups-order").value];
   listed = [];
   contested = new Set(Array.from(verdicts).filter(([, one]) => one.isContested).map(([key]) => partsOf(key).slice(0, 2).join("\0")));
   index.groups.forEach((group, g) => {
     if (stage !== "" && group[STAGE] !== Number(stage)) return;
-    const rank = text ? rankOf(namesOf[g], text) : 0, terms = termsFound(group, rank, named, which);
-    if (terms) listed.push({ g, terms, rank, isPart: terms !== group[TERMS], place: 0 });
+    const terms = termsFound(group, ranks[g], named, which);
+    if (terms) listed.push({ g, terms, rank: ranks[g], isPart: terms !== group[TERMS], place: 0 });
   });
   if (order) for (const one of listed) one.place = order(one);
   listed.sort((a, b) => a.rank - b.rank || (a.place < b.place ? -1 : a.place > b.place ? 1 : a.g - b.g));
@@ -130,8 +131,8 @@ function drawList() {
   list.replaceChildren();
   drawMore();
   list.scrollTop = 0;
-  byId("groups-count").textContent = !listed.length ? "no gene fits" : listed.length === index.groups.length ? counted(listed.length, ...unit) :
-    listed.length.toLocaleString("en") + " of " + counted(index.groups.length, ...unit);
+  const isAll = listed.length === index.groups.length, like = byId("groups-which").value === "alike" && alike >= 0 ? " look like " + symbolOf(index.groups[alike]) + ", but lack terms of it" : "";
+  byId("groups-count").textContent = !listed.length ? "no gene fits" : (isAll ? "" : listed.length.toLocaleString("en") + " of ") + counted(index.groups.length, ...unit) + like;
 }
 function drawMore(to = nDrawn + AT_ONCE) {
   const more = listed.slice(nDrawn, to).map(lineOf);
@@ -143,6 +144,7 @@ function listAgain(isBegun) { // begun at the first; else the gene on the right 
   choose();
   drawList();
   if (listed.length && (isBegun || !listed.some((one) => one.g === current) || (textSought() && listed[0].rank === 0))) show(listed[0].g);
+  if (pane.getBoundingClientRect().top < 0) pane.scrollIntoView();
 }
 
 // --- a line of the list ---
@@ -164,6 +166,7 @@ function termsInLine({ g, terms, isPart }) {
   const found = new Set(isPart ? terms : []), line = make("span", { class: "terms" });
   const lacks = byId("groups-which").value === "alike" ? lacked(index.groups[g]) : [];
   if (lacks.length) line.append(make("span", {}, make("span", { class: "badge missed" }, "lacks"), " " + lacks.join(", ")), " ");
+  const rest = make("span"); // says nothing new: all on one line
   for (const status of IN_LINE) {
     const mine = index.groups[g][TERMS].filter((one) => one[STATUS] === numberOf[status]);
     if (!mine.length) continue;
@@ -176,8 +179,10 @@ function termsInLine({ g, terms, isPart }) {
       return [i ? ", " : " ", found.has(one) ? make("strong", {}, name + number) : name + number];
     });
     const more = named.length > NAMED ? " and " + (named.length - NAMED) + " more" : "";
-    line.append(make("span", {}, make("span", { class: "badge " + status }, mine.length + " " + (words[status] || status)), ...names, more), " ");
+    const isRest = NOTHING_NEW.includes(status) && !mine.some((one) => found.has(one)), parts = [make("span", { class: "badge " + status }, mine.length + " " + (words[status] || status)), ...names, more];
+    if (isRest) rest.append(...parts, " "); else line.append(make("span", {}, ...parts), " ");
   }
+  if (rest.firstChild) line.append(rest);
   if (!line.children.length && !isBare(index.groups[g])) line.append(make("span", { class: "quiet" }, "no term predicted"));
   return line;
 }

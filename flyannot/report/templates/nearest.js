@@ -14,5 +14,6 @@ function startNearest(section) {
     listAgain(false);
     remember();
     byId("groups-count").focus({ preventScroll: true });
+    if (list.getBoundingClientRect().bottom < 0) byId("review").scrollIntoView();
   });
 }
