@@ -40,7 +40,7 @@ def command(file, queries, out, folder, data_set, options, selection, force):
     With --lacks: which genes look like the query, but lack its terms?
 
     \b
-    Examples:
+    Example:
         flyannot similar features.h5 embryo.png --stage-range 4-6 -o similar.csv
         flyannot similar features.h5 eve --lacks -o lacks.csv
     """
