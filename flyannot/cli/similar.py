@@ -42,7 +42,7 @@ def command(file, queries, out, folder, data_set, options, selection, force):
     \b
     Example:
         flyannot similar features.h5 embryo.png --stage-range 4-6 -o similar.csv
-        flyannot similar features.h5 syn001 --stage-range 4-6 --lacks -o lacks.csv
+        flyannot similar features.h5 syn001 --stage-range 4-6 --data-set embryos --lacks -o l.csv
     """
     from flyannot.steps.similar import Searched, features_file_of, similar, write_similar
     from flyannot.steps.similar_pictures import drawn_similar
