@@ -121,14 +121,6 @@ def test_a_claim_that_fails_makes_it_differ_and_one_that_is_open_undecided(found
     )
 
 
-def test_a_size_is_said_in_words():
-    assert Size("patches", 5, 1000).in_words == (
-        "other data than the paper's, 0.5 % of the paper's size: 5 of 1,000 patches"
-    )
-    assert "the paper's size" in Size("patches", 1000, 1000, True).in_words
-    assert "not known" in Size("patches", 5).in_words
-
-
 KEPT = {"tau", "lam", "beta"}  # what was asked, not measured
 BESIDE = {"value": ("draws",), "map": ("map_of_first", "draws"), "flat_cost": ("draws",)}
 OF_CURVES = 19080  # the last iteration of DSSC's

@@ -57,13 +57,6 @@ def test_an_item_is_measured_again_only_where_something_changed(made_up, setup, 
         assert not kept(measured(items, setup, tmp_path))
 
 
-def test_without_a_folder_everything_is_measured_and_nothing_kept(made_up, setup, tmp_path):
-    for _ in range(2):
-        (outcome,) = measure_items([made_up[0].item], setup)
-        assert outcome.record.finding.as_json() == FOUND.as_json() and not outcome.kept
-    assert made_up[0].times == 2 and not list(tmp_path.rglob("*.json"))
-
-
 def test_a_failing_item_loses_no_other_and_is_tried_again(made_up, setup, tmp_path):
     items = [one.item for one in made_up]
     made_up[1].finding = ZeroDivisionError("no number")

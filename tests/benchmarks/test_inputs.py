@@ -10,10 +10,10 @@ import pytest
 from benchmarks.findings import Source
 from benchmarks.inputs import patches as inputs
 from benchmarks.inputs import pictures
-from benchmarks.inputs.labelled_vectors import read_bags_of_words, read_sparse_arff
+from benchmarks.inputs.labelled_vectors import read_sparse_arff
 from benchmarks.inputs.patches import patches_of
 from benchmarks.inputs.pictures import embryo_images, photographs
-from benchmarks.inputs.ratings import Ratings, ratings_or_synthetic, read_ratings
+from benchmarks.inputs.ratings import ratings_or_synthetic, read_ratings
 from benchmarks.inputs.signals import photograph_patches, read_nifti
 from flyannot.errors import DataError
 
@@ -93,13 +93,6 @@ def test_without_a_file_ratings_are_synthetic_and_say_so(setup, tmp_path):
     assert source.kind == "real" and source.text == "2 ratings of 2 items by 1 users, u.data"
 
 
-def test_some_rows_of_ratings_keep_all_their_entries():
-    ratings = Ratings(np.array([0, 2, 2, 3]), np.array([1, 0, 1, 1]), np.arange(4.0), (4, 2))
-    found = ratings.of_rows(np.array([3, 2]))
-    assert found.shape == (2, 2)
-    assert sorted(zip(found.rows, found.columns, found.values)) == [(0, 1, 3.0), (1, 0, 1.0), (1, 1, 2.0)]
-
-
 @pytest.mark.parametrize(
     "text, message",
     [("1,2\n", "line 1"), ("1,2,3\n1,x,3\n", "line 2"), ("1,2,3\n1,2,4\n", "twice"), ("", "no r")],
@@ -120,25 +113,3 @@ def test_sparse_arff_is_read_as_it_was_written(tmp_path):
     head = "@relation r\n% no row\n@attribute a {0,1}\n@attribute 'b c' numeric\n"
     path = arff(tmp_path, head + "@data\n{1 2.5}\n{}\n{0 1,1 3}\n")
     assert read_sparse_arff(path).tolist() == [[0, 2.5], [0, 0], [1, 3]]
-
-
-@pytest.mark.parametrize(
-    "kind, row, message",
-    [
-        ("numeric", "0 1", "line 3.*braces"),
-        ("numeric", "{7 1}", "line 3.*attribute 7"),
-        ("numeric", "{0 x}", "line 3.*'x'"),
-        ("{red,green}", "{0 1}", "line 1.*numbers"),
-    ],
-)
-def test_faulty_arff_is_refused_with_its_line(tmp_path, kind, row, message):
-    with pytest.raises(DataError, match=message):
-        read_sparse_arff(arff(tmp_path, f"@attribute a {kind}\n@data\n{row}\n"))
-
-
-def test_bags_of_words_that_do_not_fit_are_refused(tmp_path):
-    path = tmp_path / "bags.npz"
-    for arrays in ({"features": np.ones((2, 3))}, dict.fromkeys(("features", "terms"), np.ones((2, 3)))):
-        np.savez(path, **arrays, stage_range=np.array(["4-6"]))
-        with pytest.raises(DataError, match="bag-of-words|fit one another"):
-            read_bags_of_words(path)

@@ -80,15 +80,6 @@ def test_opencv_sees_the_same_centres_in_both_patches(monkeypatch, tmp_path, rng
     assert small[0].size == pytest.approx(16 / 6) and large[0].size == pytest.approx(16)
 
 
-def test_sift_rows_have_every_key(setup, monkeypatch, rng):
-    greys = [rng.integers(0, 256, (64, 64), dtype=np.uint8)]
-    monkeypatch.setattr(sift, "embryo_pictures", lambda setup: (greys, Source("noise")))
-    rows = ITEMS["sift"].finding(setup).rows
-    assert all(set(row) >= KEYS for row in rows)
-    named = [f"{row['who']} {row['variant']}" for row in rows]
-    assert named == ["flyannot 16 px", "OpenCV 16 px", "OpenCV 96 px"]
-
-
 def test_a_quick_run_measures_slow_methods_and_some_references_at_one_size(setup, patches):
     given = learning_methods(replace(setup, sizes={"n_references": 400}), patches, 20)
     assert [method.who for method in given].count("SPAMS OL") == 3
@@ -210,18 +201,6 @@ def test_queries_are_answered_one_at_a_time_and_at_once(tmp_path, rng):
     assert all(0 <= row["flat_cost"] <= 1 and row["seconds_per_query"] > 0 for row in rows)
 
 
-def test_a_group_has_the_largest_value_of_its_images():
-    values = np.array([[0.1, -1.0], [0.3, -2.0], [-0.5, 4.0]])
-    truth, odds = np.array([[True, False]] * 2 + [[False, True]]), 1 / (1 + np.exp(-values))
-    given = ("eye", "gut"), truth, values, values > 0.2, np.array([1, 1, 0]), odds, ("", "")
-    images = TermOutcomes(*given)
-    merged = annotation.merge_images(images, np.array([0, 0, 1]))
-    np.testing.assert_array_equal(merged.values, [[0.3, -1.0], [-0.5, 4.0]])
-    np.testing.assert_array_equal(merged.yes, [[True, False], [False, True]])
-    np.testing.assert_array_equal(merged.truth, [[True, False], [False, True]])
-    assert merged.folds.tolist() == [1, 0] and merged.probabilities.shape == (2, 2)
-
-
 @pytest.fixture
 def two_eyed_pictures():
     """`Pictures` of twelve genes with two images each; every other gene has an eye, there are no greys."""
@@ -262,12 +241,6 @@ def test_without_its_threshold_our_machine_says_yes_above_0(setup, two_eyed_pict
     both = [annotation.annotate(setup, two_eyed_pictures, one, "SCC", 9) for one in protocols]
     assert both[1] is whole and (both[0].values == values).all()
     np.testing.assert_array_equal(both[0].yes, values > 0)
-
-
-def test_other_stage_ranges_have_synthetic_embryos_and_say_so(setup):
-    pictures = annotation.synthetic_pictures(replace(setup, sizes={"n_genes": 8}), "9-10")
-    assert pictures.source.kind == "synthetic" and "SYNTHETIC embryos of 9-10" in pictures.source.text
-    assert len(pictures.groups) == 8 and pictures.truth.any() and pictures.greys[0].dtype == np.uint8
 
 
 def test_every_difference_of_ours_has_a_row_beside_the_papers_own_way(setup, two_eyed_pictures, monkeypatch):

@@ -6,13 +6,12 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.claims import PAPER, Statement, exactly
-from benchmarks.findings import Panel, not_runnable
+from benchmarks.findings import not_runnable
 from benchmarks.items import OURS
 from benchmarks.page import section_of
-from benchmarks.page.figures import footnote, numbers_of_series
+from benchmarks.page.figures import footnote
 from benchmarks.page.summary import summary_of, took
 from benchmarks.records import paths_of, read_record
-from benchmarks.rows import Series
 from tests.benchmarks.made_up import FOUND, MadeUp, measured
 
 
@@ -91,17 +90,6 @@ def test_figures_are_svg_and_png_and_say_how_real_the_data_are(items, setup, tmp
     assert paths["png"].read_bytes()[:4] == b"\x89PNG" and b"<svg" in paths["svg"].read_bytes()
     assert footnote(FOUND).startswith("SYNTHETIC")
     assert "data:image/svg+xml;base64," in (tmp_path / "index.html").read_text()
-
-
-def test_a_method_has_one_colour_in_all_panels_of_a_figure():
-    def panel(*names):
-        return Panel("", "", "", [Series(name, [1], [1]) for name in names])
-
-    both = [panel("a", "b"), panel("b", "c")]
-    first, second = (numbers_of_series(one, both) for one in both)
-    assert first["b"] == second["b"] and len({*first.values(), *second.values()}) == 3
-    many = [panel(*"abcdefgh"), panel("x", "y")]
-    assert numbers_of_series(many[1], many) == {"x": 0, "y": 1}
 
 
 def test_without_matplotlib_the_page_says_that_figures_are_missing(items, setup, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.processor_shares import processor_shares
 from benchmarks.rows import Rows
-from benchmarks.speed import baseline, pipeline
+from benchmarks.speed import pipeline
 from benchmarks.speed.pipeline import extrapolated_minutes
 from flyannot.runtime.digest import digest_of_json
 
@@ -52,12 +52,3 @@ def test_more_cores_shorten_what_workers_do_and_nothing_else():
     assert few["minutes_on_2"] == pytest.approx((3 + 1000 * (0.03 + 0.06 / 2)) / 60)
     assert many["minutes_on_160"] == pytest.approx((3 + 150_000 * (0.03 + 0.06 / 160)) / 60)
     assert list(extrapolated_minutes([one | {"step": "pool", "jobs": 2}], pipeline.WHOLE_WAY)) == []
-
-
-def test_the_usual_way_is_named_as_absent_where_its_parts_are(setup, monkeypatch):
-    monkeypatch.setattr(baseline, "why_reference_is_absent", lambda name: f"absent: {name}")
-    setup.sizes["n_baseline"] = 1
-    ours = Rows({"step": s, "jobs": 1, "seconds": 1.0, "n_images": 2} for s in baseline.STEPS)
-    rows = baseline.compare_with_baseline(setup, "folder", "made", 4, ours)
-    assert {row["note"] for row in rows} == {"absent: spams"}
-    assert {row["times_as_long"] for row in rows} == {None}

@@ -8,7 +8,6 @@ from benchmarks import records
 from benchmarks.claims import PAPER, Statement, exactly
 from benchmarks.items import ITEMS, OURS
 from benchmarks.page import recorded
-from benchmarks.page.figures import can_draw
 from benchmarks.records import code_digest, paths_of, record_of
 from benchmarks.runner import measure_items
 from benchmarks.scc import table_1
@@ -82,22 +81,6 @@ def test_the_pages_are_made_from_the_recorded_results():
         assert (f"\n| {item.name} " in page.partition("\n### ")[0]) == (item.paper != OURS)
     for item, record in recorded.own_records(RESULTS):
         assert (docs / recorded.picture_of(item.name)).is_file() == bool(record.finding.panels)
-
-
-def test_the_page_shows_a_record_its_picture_and_what_was_decided(setup, tmp_path):
-    results, docs = tmp_path / "items", tmp_path / "docs"
-    (docs / "pictures").mkdir(parents=True)
-    measured([MadeUp("four", paper=OURS).item], setup, tmp_path)
-    (results / "retired.toml").write_text(
-        'commit = "abc"\n[items.four]\ntitle = "title of four"\ndecided = "Decided: four."'
-    )
-    (results / "earlier.md").write_text("### Once\n")
-    recorded.write_recorded_pages(results, docs)
-    text = (docs / recorded.MEASURED).read_text()
-    assert "## four: title of four" in text and f"]({recorded.picture_of('four')})" in text
-    assert text.endswith("### Once\n")
-    assert "Decided: four. The code is in commit abc." in text
-    assert (docs / recorded.picture_of("four")).is_file() == can_draw()
 
 
 def test_every_recorded_result_is_whole_names_no_folder_and_is_on_a_page():

@@ -1,6 +1,5 @@
 """The reference implementations solve what ours solve."""
 
-import itertools
 from functools import partial
 
 import numpy as np
@@ -9,7 +8,6 @@ from scipy.optimize import minimize
 from sklearn.svm import SVC
 
 from benchmarks.lee import bases
-from benchmarks.lee.bases import gradient_steps
 from benchmarks.modl.completion import CoordinateDescent
 from benchmarks.references import lasso_solvers
 from benchmarks.references.classifiers import fit_nearest_neighbours, fit_rbf_svm
@@ -85,29 +83,6 @@ def test_every_way_to_the_bases_ends_at_the_same_value(way, rng):
     found, seconds = bases.reach(least + 1e-8 * abs(least), A, B, D, way)
     assert primal_objective(A, B, found) <= least + 1e-8 * abs(least) and seconds > 0
     assert (np.linalg.norm(found, axis=1) <= 1 + 1e-12).all()
-
-
-def test_every_way_of_codes_and_bases_runs(tmp_path, rng):
-    samples = str(tmp_path / "samples.npy")
-    np.save(samples, rng.normal(size=(30, 12)))
-    solvers = {"feature-sign": "feature-sign", "grafted": "grafting"}
-    problem = {"samples": samples, "lam": 0.5, "n_atoms": 8, "n_alternations": 2, "seed": 0}
-    ways = itertools.product(solvers.values(), ("dual", "gradient", "accelerated gradient"))
-    runs = [bases.learn_bases(**problem, solver=solver, bases=way) for solver, way in ways]
-    assert runs[0]["objective"] == pytest.approx(runs[3]["objective"], rel=1e-3)
-    assert all(len(run["seconds_of_each_coding"]) == 2 for run in runs)
-
-
-def test_acceleration_takes_fewer_steps(rng):
-    Z = rng.normal(size=(60, 8)) @ rng.normal(size=(8, 8))
-    A, B, D = Z.T @ Z, Z.T @ rng.normal(size=(60, 12)), np.eye(8, 12)
-    least = primal_objective(A, B, solve_dual(A, B)[0])
-
-    def n_steps(accelerated):
-        steps = enumerate(gradient_steps(A, B, D, accelerated=accelerated))
-        return next(k for k, D in steps if primal_objective(A, B, D) <= least + 1e-6 * abs(least))
-
-    assert n_steps(True) < n_steps(False) / 2
 
 
 @pytest.mark.parametrize("warm", [False, True])
