@@ -8,9 +8,7 @@ import pytest
 from flyannot.descriptors.extract import describe_patches, intensity_features
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.patches import patch_corners, patch_mean, patch_std
-from flyannot.descriptors.sift import dense_sift, mirrored_descriptors, normalise_descriptors
-from flyannot.sparse.fit import learn_dictionary, random_patches
-from flyannot.sparse.learners import LEARNERS
+from flyannot.descriptors.sift import dense_sift, mirrored_descriptors
 
 SIZE = (48, 96)
 
@@ -63,11 +61,3 @@ def test_upside_down_intensity_stays_and_sift_turns(grey):
     turned = mirrored_descriptors(described)
     np.testing.assert_array_equal(turned[:, :128], mirrored_descriptors(described[:, :128]))
     np.testing.assert_array_equal(turned[:, 128:], described[:, 128:])
-
-
-def test_a_dictionary_learns_from_descriptors_with_intensity(grey, rng):
-    options = ExtractOptions(stride_px=2, min_std=0, intensity=1.0)
-    X = normalise_descriptors(describe_patches(grey, options).descriptors)
-    learner = LEARNERS["scc"](random_patches(X, 20, rng), len(X), lam=0.1)
-    objectives = [record.objective for record in learn_dictionary(X, learner, n_epochs=3, rng=rng)]
-    assert objectives[-1] < objectives[0] and np.asarray(learner.D).shape == (20, 132)

@@ -139,13 +139,6 @@ def test_few_samples_are_enough_in_parts_too(options, X):
 
 
 @EVERY_LEARNER
-def test_more_atoms_than_samples_explain_these(learner, X):
-    model = learned(X, 12, learner=learner, alpha=1e-3, max_iter=20, tol=1e-8)
-    Z = model.transform(X)
-    np.testing.assert_allclose(model.inverse_transform(Z), X, atol=2e-2)
-
-
-@EVERY_LEARNER
 @EVERY_TYPE
 def test_atoms_keep_the_type_of_samples_and_hardly_depend_on_it(learner, dtype, expected, X):
     X = (8 * X).astype(dtype)

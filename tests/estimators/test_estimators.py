@@ -392,16 +392,6 @@ def test_what_is_learned_is_not_negative_and_explains_more_than_samples_do(n_sha
     assert model.score(X) <= free.score(X) + 1e-4, "over the same atoms less freedom explains no more"
 
 
-def test_a_dictionary_of_parts_is_found_again(rng):
-    """Samples that add up non-negative atoms: what is learned are those."""
-    D = unit_rows(np.where(rng.random((12, 30)) < 0.25, rng.random((12, 30)), 0) + 1e-9)
-    Z = np.where(rng.random((3000, 12)) < 0.2, rng.uniform(0.5, 1, (3000, 12)), 0)
-    options = {"positive_code": True, "positive_dict": True, "learner_params": {"variant": "quick"}}
-    model = DictionaryLearning(12, alpha=0.02, max_iter=15, random_state=0, **options).fit(Z @ D)
-    found = (unit_rows(model.components_ + 1e-12) @ D.T).max(axis=0)
-    assert np.sort(found)[2] > 0.98
-
-
 # --- the page ---
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flyannot.classifiers.answers import read_predicted
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
@@ -22,7 +21,6 @@ from flyannot.steps import learn_dict as step
 from flyannot.steps.engine.inputs import pool_options
 from flyannot.steps.explain import explain
 from flyannot.store.dictionary import read_dictionary
-from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored, verify_stored
 from tests.planted_samples import unit_rows
 from tests.small_embryos import LEARN, STAGE_RANGES, Chain, make, make_files
@@ -157,18 +155,6 @@ def test_contributions_of_patches_of_all_sizes_add_up_to_the_prediction(made):
             assert len(set(sides_px.tolist())) == 2
 
 
-def test_new_images_get_the_features_that_the_model_learned_from(made):
-    with open_stored(made.features) as features, open_stored(made.predictions) as predictions:
-        columns, X = read_features([features], STAGE_RANGES[0])
-        groups, predicted = read_predicted(predictions, STAGE_RANGES[0])
-    with open_stored(made.model) as model:
-        weights = model.array(STAGE_RANGES[0], "model/scorer/weights")
-        intercept = model.array(STAGE_RANGES[0], "model/scorer/intercept")
-    rows_of = [[i for i, group in enumerate(columns["group"]) if group == name] for name in groups.name]
-    pooled = unit_rows(np.stack([X[rows].max(axis=0) for rows in rows_of]))
-    np.testing.assert_allclose(predicted.decision_value, pooled @ weights.T + intercept, atol=1e-5)
-
-
 def test_other_options_make_other_files_and_too_few_patches_none(made, tmp_path):
     with pytest.raises(DataError, match="patches of 4-6, 11-12: too few"):
         make(made.task("dictionary", tmp_path / "d.h5", options=replace(SHARED, n_atoms=10**6)))
@@ -205,15 +191,6 @@ def test_patches_of_all_stage_ranges_are_drawn_from(made):
     share = np.mean([known[row.tobytes()] for row in some])
     assert len(some) == 200 and len({row.tobytes() for row in some}) == 200
     assert share == pytest.approx(len(whole[1]) / len(every), abs=0.1)
-
-
-def test_the_commands_take_the_options(flyannot, made, tmp_path):
-    given = {"X": made.descriptors, "D": tmp_path / "D.h5", "F": tmp_path / "F.h5"}
-    said = flyannot("learn-dict X -o D --shared --n-atoms 24 --n-epochs 1", **given)
-    assert said.code == 0 and "  all: 24 atoms" in said.err
-    said = flyannot("pool X D -o F --mirror dorsal --mirror ventral", **given)
-    assert said.code == 0 and "together with their mirror images" in said.err
-    assert flyannot("pool X D -o G --mirror above", **given).code == 2
 
 
 def test_codes_that_miss_their_tolerance_are_a_quality_warning(own_chain, tmp_path, monkeypatch):

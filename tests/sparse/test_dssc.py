@@ -207,20 +207,6 @@ def test_what_is_counted_is_what_was_worked_on(rng):
 
 
 @each_surrogate
-def test_nothing_is_learned_from_nothing(surrogate):
-    nothing = run(DSSC(np.zeros((5, 20)), 100, lam=LAM, surrogate=surrogate), np.zeros((100, 20)), 2)
-    assert nothing.codes().nnz == 0 and not nothing.D.any()
-
-
-@each_surrogate
-def test_scale_of_samples_and_lam_changes_no_atom(surrogate, rng):
-    X, _ = planted(200, 40, 20, 3, rng)
-    one, eight = (run(DSSC(X[:30], len(X), lam=LAM * s, surrogate=surrogate), X * s, 3) for s in (1, 8))
-    assert_allclose(eight.D, one.D, atol=1e-9)
-    assert_allclose(eight.codes().toarray(), 8 * one.codes().toarray(), atol=1e-8)
-
-
-@each_surrogate
 def test_tau_is_in_units_of_the_mean_squared_norm_of_the_first_samples(surrogate, rng):
     """Samples of any length and number: the strong convexity is that of their mean."""
     X, _ = planted(60, 12, 20, 3, rng)

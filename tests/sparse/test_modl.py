@@ -70,17 +70,6 @@ def test_with_reduction_1_and_nothing_missing_modl_is_ol_bit_for_bit(rng):
             assert modl.state()[name].tobytes() == values.tobytes(), name
 
 
-def test_with_reduction_1_residuals_and_products_are_the_same_algorithm(rng):
-    X, _ = planted(150, 20, 40, 3, rng)
-    D = random_patches(X, 20, rng)
-    learners = [
-        run(MODL(D, 150, lam=LAM, batch_size=16, tol=1e-14, history=history), X, 2)
-        for history in ("residuals", "products")
-    ]
-    np.testing.assert_allclose(learners[0].D, learners[1].D, atol=1e-5)
-    np.testing.assert_allclose(learners[0].B, learners[1].B, atol=1e-5)
-
-
 def test_a_perfect_dictionary_is_moved_by_products_but_not_by_residuals(rng):
     X, D = planted(200, 12, 60, 3, rng)
     moves = {}
@@ -126,16 +115,6 @@ def test_projection_onto_the_l1_ball_equals_the_one_by_sorting(rng):
             projected = u.copy()
             project_l1(projected, radius)
             np.testing.assert_allclose(projected, twin_online.slow_l1_projection(u, radius), atol=1e-12)
-
-
-def test_masked_learning_recovers_planted_atoms_from_incomplete_samples(rng):
-    X, planted_D = planted(2000, 8, 100, 3, rng)
-    shown, _ = with_missing(X, rng, 0.2)
-    start = unit_rows(planted_D + 0.8 * unit_rows(rng.normal(size=planted_D.shape)))
-    learner = MODL(start, 2000, lam=0.05, batch_size=20, reduction=2, recency=4)
-    for _ in range(4):
-        visit(learner, shown, rng.permutation(2000))
-    assert np.abs(planted_D @ learner.D.T).max(axis=1).min() > 0.99
 
 
 def test_what_lies_behind_a_missing_value_changes_nothing(rng):
