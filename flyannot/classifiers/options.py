@@ -76,7 +76,7 @@ class TrainOptions(Options):
         None,
         Count(),
         "Leave out terms that fewer groups carry.",
-        stands_for="5; fewer where no stage range has 20 annotated genes, or no term 5 groups",
+        stands_for="5; fewer if no stage range has 20 annotated genes, or no term 5 groups",
         in_header=UNLESS_DEFAULT,
     )
     exclude_terms: tuple = option(
@@ -88,14 +88,14 @@ class TrainOptions(Options):
     operating_point: tuple | None = option(
         None,
         OperatingPoint(),
-        "Say yes above the threshold that has this precision or sensitivity on the inner folds.",
+        "Answer yes above the threshold that gives this precision or sensitivity on the inner folds.",
         stands_for="the largest sensitivity + specificity",
     )
     corrections: tuple = option(
         (),
         Several(FilePath()),
-        "What curators said of terms on the report: corrections.csv (repeatable). Accepted terms are added "
-        "to the annotations, rejected ones removed, unsure ones left out of training and scores.",
+        "The corrections.csv of a curator (repeatable). Accepted terms are added to the annotations, "
+        "rejected ones removed, unsure ones left out of training and scores.",
         more=True,
         in_header=False,
     )
@@ -106,7 +106,7 @@ class TrainOptions(Options):
         more=True,
     )
     normalisation: str = option(
-        "l2", Choice(("l2", "none")), "Scale feature vectors to norm 1, or leave them.", more=True
+        "l2", Choice(("l2", "none")), "Scale feature vectors to norm 1, or do not.", more=True
     )
     inner_folds: int = option(
         3,

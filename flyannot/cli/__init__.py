@@ -12,7 +12,7 @@ from flyannot.cli.steps import StepCommands
 # What commands are for -> name -> (module of this package, or "module:attribute" of any; what it does).
 COMMANDS: dict = {
     "Start": {
-        "run": ("run", "The whole chain, from a configuration file."),
+        "run": ("run", "All steps, from a configuration file."),
         "status": ("status", "How far a run is: steps, images, time left."),
         "workflow": ("workflow", "A run as jobs for Snakemake or SLURM, for many machines."),
         "synthesize": ("synthesize", "Make synthetic embryos, with terms, to try things on."),
@@ -33,20 +33,20 @@ COMMANDS: dict = {
     },
     "Curate": {
         "queue": ("queue", "What a curator should look at first, and curated terms to check."),
-        "curate": ("curate", "Corrections of several curators to one table; how far they agree."),
+        "curate": ("curate", "Merge corrections of several curators; how far they agree."),
         "annotations": (
             "flyannot.cli.curate:annotations_command",
             "A table of annotations with corrections applied.",
         ),
     },
     "Data": {
-        "check": ("check", "All that is wrong in the tables of a data set; corrected copies."),
+        "check": ("check", "All problems of a data set's tables; corrected copies."),
         "fetch": ("fetch", "Published images and tables from their site."),
         "import": (
             "import_",
             "Published data to a data set folder; atoms or vectors of others to files.",
         ),
-        "ontology": ("ontology", "Which terms an ontology knows, and by which ids."),
+        "ontology": ("ontology", "Which terms an ontology has, with their ids."),
     },
     "Measure": {
         "compare": ("compare", "Whether one configuration's scores are better than another's."),

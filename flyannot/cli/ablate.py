@@ -18,7 +18,7 @@ from flyannot.steps.options import EvaluateOptions, RunOptions
 @click.command("ablate", cls=Command)
 @click.argument("config", type=IN_FILE)
 @over_data_set_option
-@click.option("-o", "--output", type=OUT_FOLDER, help="The folder of all results, over the file's.")
+@click.option("-o", "--output", type=OUT_FOLDER, help="The folder for all results (overrides CONFIG).")
 @takes(options=(EvaluateOptions, ["nested"]), run=RunOptions)
 def command(config, data_set, output, options, run):
     """Evaluate many configurations, and print one table of their scores.

@@ -8,14 +8,14 @@ from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, log, say
 @click.command("check", cls=Command)
 @click.argument("folder", type=IN_FILE)
 @click.option("-o", "--output", "out", type=OUT_FOLDER, help="A folder for corrected copies of the tables.")
-@click.option("--force", is_flag=True, help="Replace tables that are there.")
+@click.option("--force", is_flag=True, help="Replace existing tables.")
 def command(folder, out, force):
-    """List all that is wrong in the tables of the data set FOLDER, images.csv and annotations.csv.
+    """List all problems of images.csv and annotations.csv in the data set FOLDER.
 
-    Dates that a spreadsheet made of stage ranges, and names of files and terms in other capitals, are taken
-    as what is meant, here and in all commands. With -o the copies say so themselves, and have the likely
-    spelling of misspelt terms too: look at them, and run with that folder. Pictures stay where they are. The
-    exit code is 2 if a row cannot be taken.
+    All commands understand dates that a spreadsheet made of stage ranges, and ignore capitals in names of
+    files and terms. With -o, corrected copies of the tables are written, with the likely spelling of
+    misspelt terms, too: check them, and run with that folder. Pictures stay where they are. The exit code is
+    2 if a row cannot be used.
 
     \b
     Example:

@@ -7,16 +7,16 @@ from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, log, out_opt
 
 @click.command("curate", cls=Command)
 @click.argument("tables", type=IN_FILE, nargs=-1, required=True, metavar="CORRECTIONS...")
-@click.option("-o", "--output", "out", type=OUT_FILE, help="Also write one table of all that they say.")
+@click.option("-o", "--output", "out", type=OUT_FILE, help="Also write the merged table.")
 @click.option("--force", is_flag=True, help="Replace what is there.")
 def command(tables, out, force):
-    """Put the corrections of several curators together, and say how far they agree.
+    """Merge the corrections of several curators, and say how far they agree.
 
-    CORRECTIONS are tables that the report gives (Download corrections.csv). For every term that two curators
-    reviewed: how often both did, how often they agree, and Cohen's kappa, which is 1 where they always do,
-    and 0 where they do as often as by chance. Then every disagreement: it is unsure until somebody decides.
-    NAME.to-decide.csv beside the output lists them. Fill in the rows without a curator (verdict, and your
-    name), and give that table as one more.
+    CORRECTIONS are tables from the report (Download corrections.csv). For every term, this prints how often
+    two curators reviewed it and agreed, with Cohen's kappa (1: they always agree; 0: as often as by chance),
+    and then every disagreement, which is unsure until somebody decides. NAME.to-decide.csv beside the output
+    lists them. To decide, fill in the verdict and your name in its rows without a curator, and give that
+    table in addition.
 
     \b
     Example:
@@ -38,15 +38,15 @@ def command(tables, out, force):
 @click.option(
     "--new-genes",
     is_flag=True,
-    help="Also write genes without a row in a stage range: all that was not accepted of them is then a no.",
+    help="Also write genes without a row in a stage range: their other terms then count as absent.",
 )
 @click.option("--force", is_flag=True, help="Replace the output if it is there.")
 def annotations_command(annotations, corrections, out, new_genes, force):
     """Write a table of annotations in which corrections are applied.
 
-    ANNOTATIONS is an annotations.csv, CORRECTIONS are tables that the report gives. Accepted terms are added,
+    ANNOTATIONS is an annotations.csv, CORRECTIONS are tables from the report. Accepted terms are added,
     rejected ones removed. A table of annotations cannot say "unsure": such a term stays as it was, and only
-    `flyannot train --corrections` leaves it out. Prints every change, one a line.
+    `flyannot train --corrections` leaves it out. Prints every change on a line of its own.
 
     \b
     Example:

@@ -24,8 +24,8 @@ from flyannot.steps.options import EvaluateOptions, RunOptions, Selection
 @click.option(
     "--model",
     type=IN_FILE,
-    help="Cross-validate as this model was trained on FEATURES: its options, seed and stage "
-    "ranges; the scores name it.",
+    help="Cross-validate with the options, seed and stage ranges of this model, which was trained on "
+    "FEATURES; the scores name it.",
 )
 @click.option(
     "--json",

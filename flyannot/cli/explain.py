@@ -27,9 +27,9 @@ _MOST_SHOWN = 3  # patches of an image that are printed
     "--term",
     "terms",
     multiple=True,
-    help="Explain this term (repeatable); by default the three most probable ones of each group.",
+    help="Explain this term (repeatable); by default the three most probable of each group.",
 )
-@click.option("--gene", "genes", multiple=True, help="Of a data set, only this gene (repeatable).")
+@click.option("--gene", "genes", multiple=True, help="Only this gene of a data set (repeatable).")
 @click.option(
     "--stage-range",
     type=ParsedBy(StageRange()),
@@ -39,7 +39,7 @@ _MOST_SHOWN = 3  # patches of an image that are printed
 @click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
 @json_option
 def command(model, images, terms, genes, stage_range, folder, force, as_json):
-    """Split decision values exactly into what every patch contributed.
+    """Split decision values exactly into the contributions of the patches.
 
     MODEL comes from `flyannot train`, by a linear method (the default). IMAGES as for
     `flyannot annotate`. The contributions of the patches and the intercept sum to the decision value.

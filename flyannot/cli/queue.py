@@ -17,11 +17,11 @@ from flyannot.cli.shared.options import IN_FILE, IN_FOLDER, OUT_FILE, Command, l
 def command(run, out, data_set, force):
     """List what a curator should look at first, and curated terms to check.
 
-    RUN is the output folder of `flyannot run`. The rows "look" are terms of which no curator has said
-    anything, three of each gene: those whose verdicts are expected to teach the model most, the best genes
-    first. The rows "check" are terms that curators gave or left out and that models which had not seen the
-    gene contradict most. Where nothing is predicted yet, a row is a gene, each as unlike those before it as
-    any that is left. The report has the same: order by "look at first", show "curated terms to check".
+    RUN is the output folder of `flyannot run`. The rows "look" are terms that nobody has reviewed, three for
+    each gene: those whose verdicts should improve the model most, the best genes first. The rows "check" are
+    possible errors in the curated terms: given or missing terms that cross-validation contradicts most
+    strongly. Without predictions, a row is a gene, each next one the least similar to those before. The
+    report has the same lists: order "look at first", show "curated terms to check".
 
     \b
     Example:

@@ -23,15 +23,14 @@ from flyannot.steps.options import ReportOptions
 )
 @takes(options=ReportOptions)
 def command(run, out, data_set, options):
-    """Write a page with all that a run found: open it in any browser.
+    """Write a page that shows a run: open it in any browser.
 
-    RUN is the output folder of `flyannot run`, or the folder with the files of the steps, under the names
-    that `run` gives them (predictions.h5, of whatever model, features.h5 and so on), or one file of
-    predictions. The page shows every gene's images, predicted and curated terms, and what in the images
-    supports each; the scores with their curves; a map of all patterns of a stage range, where genes that look
-    alike lie side by side; the dictionary; and how all of it was made. It needs no network. When it would
-    pass 20 MB, its images lie in a folder beside it. The map takes about 4 s of processor time for every
-    1,000 genes of a stage range.
+    RUN is the output folder of `flyannot run`, or a folder with the files of the steps under the same names
+    (predictions.h5, of any model, features.h5 and so on), or a predictions file. The page shows every gene's
+    images, its predicted and curated terms, and what in the images supports each; the scores with their
+    curves; a map of the patterns of a stage range, with similar genes side by side; the dictionary; and how
+    everything was made. It needs no network. If it would be larger than 20 MB, its images are put into a
+    folder beside it. The map takes about 4 s of processor time for every 1,000 genes of a stage range.
 
     \b
     Example:

@@ -43,42 +43,41 @@ class ShareOfParts(click.ParamType):
 @click.option(
     "--demo",
     is_flag=True,
-    help="The configuration that comes with flyannot: synthetic embryos, into demo-output.",
+    help="Use the configuration of the demo: synthetic embryos, results in demo-output.",
 )
 @made_data_set_option
-@click.option("-o", "--output", type=OUT_FOLDER, help="The folder of all results, over the file's.")
+@click.option("-o", "--output", type=OUT_FOLDER, help="The folder for all results (overrides CONFIG).")
 @settings_option
 @click.option(
     "--corrections",
     type=IN_FILE,
     multiple=True,
-    help="What curators said on the report, as corrections.csv (repeatable), over the file's.",
+    help="The corrections.csv of a curator (repeatable; overrides CONFIG).",
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be done, and why.")
 @click.option(
-    "--step", cls=MoreOption, metavar="STEP", help="Only this step, from the files that those before it left."
+    "--step", cls=MoreOption, metavar="STEP", help="Only this step, from the files of earlier ones."
 )
 @click.option(
     "--part",
     type=ShareOfParts(),
     cls=MoreOption,
     help="With --step extract, pool or annotate: make only this share of the parts of its output, such as "
-    "2/8. The step without --part joins all parts.",
+    "2/8. The same step without --part joins all parts.",
 )
 @takes(run=RunOptions)
 def command(config, demo, data_set, output, settings, corrections, dry_run, step, part, run):
-    """Run the whole chain: extract, learn-dict, pool, train, annotate, evaluate, report.
+    """Run all steps: extract, learn-dict, pool, train, evaluate, annotate, report.
 
-    CONFIG is a TOML file: data-set, output, seed, and a table of options for each step: extract, learn-dict,
-    pool, train, annotate, evaluate, report; besides, select (stage-range, view) and run (jobs).
-    What is up to date is skipped; every file knows what it was made from. Values given by --set come before
-    FLYANNOT_TABLE_OPTION in the environment, and these before the file. Without CONFIG, name --data-set and
-    --output: all else is the default.
+    CONFIG is a TOML file with data-set, output, seed, a table of options for each step, and the tables
+    select (stage-range, view) and run (jobs). Files that are up to date are kept. --set overrides
+    FLYANNOT_TABLE_OPTION in the environment, which overrides CONFIG. Without CONFIG, give --data-set and
+    --output; all else is the default.
 
-    Without annotations.csv, train and evaluate are left out: give terms on the page, and add --corrections.
-    Of stage range 4-6 the supplied model suggests terms (flyannot info --models), of the others annotate is
-    left out. Without images.csv every picture is a gene of its own, of the stage range that --set
-    select.stage-range=4-6 says.
+    Without annotations.csv, train and evaluate are left out: give terms on the page, then add --corrections.
+    For stage range 4-6 the supplied model suggests terms (flyannot info --models); for the others annotate
+    is left out. Without images.csv every picture is a gene of its own; give the stage range of all with
+    --set select.stage-range=4-6.
 
     \b
     Example:

@@ -9,13 +9,13 @@ from flyannot.cli.shared.options import Command, ModelFile, json_option, say
 
 @click.command("show", cls=Command)
 @click.argument("file", type=ModelFile())
-@click.option("--header", is_flag=True, help="Of models and predictions too, what they were made from.")
+@click.option("--header", is_flag=True, help="Also print what models and predictions were made from.")
 @json_option
 def command(file, header, as_json):
     """Print what FILE holds, stage range by stage range, and what it was made from.
 
-    Of a model and of predictions: every term with the number of genes that it was learned from, the threshold
-    of its answers, and how well it was told apart in cross-validation.
+    For a model and for predictions: every term with the number of genes that it was learned from, its
+    threshold, and how well it was predicted in cross-validation.
 
     \b
     Example:

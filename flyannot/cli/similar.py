@@ -18,7 +18,7 @@ _MOST_SHOWN = 5  # genes that are printed
     "--pictures",
     "folder",
     type=OUT_FOLDER,
-    help="A new folder for a picture of each query beside what is most like it, and why it is.",
+    help="A new folder for pictures of each query beside the most similar images.",
 )
 @click.option(
     "--data-set",
@@ -28,16 +28,16 @@ _MOST_SHOWN = 5  # genes that are printed
 @takes(options=SimilarOptions, selection=(Selection, ["stage_range"]))
 @click.option("--force", is_flag=True, help="Replace the outputs if they are there.")
 def command(file, queries, out, folder, data_set, options, selection, force):
-    """Rank genes and images by how much they look like each QUERY.
+    """Rank genes and images by how similar they are to each QUERY.
 
     FILE is a features file, or a model whose features lie beside it. QUERY is a gene (symbol or FlyBase
-    number) or an image of FILE; or a new picture, described as the images of FILE were. A query is
+    number) or an image of FILE; or a new picture, processed like the images of FILE. A query is
     compared with the images of its own stage range, and never finds itself.
 
     The best features for this are those of the registered stain: configs/similar.toml. In the
-    pictures orange marks what both embryos have, and blue what only one has.
+    pictures orange marks stain that both embryos have, blue stain that only one has.
 
-    With --lacks: which genes look like the query, but lack its terms?
+    With --lacks, only genes that look like the query but lack some of its terms are listed.
 
     \b
     Example:

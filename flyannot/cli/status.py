@@ -19,10 +19,10 @@ _HOUR, _MINUTE = 3600, 60
 def command(run, as_json):
     """Print how far a run is: each step, its images, their rate, and the time left.
 
-    FOLDER is the output folder of `flyannot run` or of a workflow. All is seen from the files that lie there,
-    so it may be asked for while the run goes on, also from another machine: nothing is locked or written.
-    "interrupted" means that parts of a step wait and nobody works on them: the same command as before
-    continues. The rate is that of the parts since the step runs; there is none before the first of them.
+    FOLDER is the output folder of `flyannot run` or of a workflow. Ask at any time, from any machine that
+    sees the folder: nothing is locked or written. "interrupted" means that parts of a step are missing and no
+    process works on them: give the same command again to continue. The rate is the mean since the step
+    began, known once a part is finished.
 
     \b
     Example:

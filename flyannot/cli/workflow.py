@@ -27,18 +27,18 @@ from flyannot.steps.runs import ENGINES
 @click.option(
     "--parts",
     type=COUNT,
-    help="Jobs among which the parts of extract, pool and annotate are divided.  [default: as many as take "
+    help="How many jobs share the parts of extract, pool and annotate.  [default: as many as take "
     "half an hour each]",
 )
 @over_data_set_option
 @settings_option
 @force_option
 def command(config, engine, out, parts, data_set, settings, force):
-    """Write the workflow that does what `flyannot run CONFIG` does.
+    """Write `flyannot run CONFIG` as jobs for Snakemake or SLURM.
 
-    Its jobs ask for the memory, the time and the threads that the size of the data set calls for ([run] jobs
-    sets the threads). All options go into run.toml in the output folder, and every job is `flyannot run` of
-    one step of it, or of some parts of one: the files are those that `flyannot run` makes, bit for bit.
+    The jobs ask for memory and time by the size of the data set; [run] jobs sets their threads. All options
+    go into run.toml in the output folder, and every job is `flyannot run` of one step of it, or of some
+    parts of a step: the files are the same as from `flyannot run`, bit for bit.
 
     \b
     Example:

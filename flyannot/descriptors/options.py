@@ -26,8 +26,8 @@ class ExtractOptions(Options):
     stride_px: int | None = option(
         None,
         Count(),
-        "From one patch to the next.",
-        stands_for="16; 8 where no stage range has images enough for 10,000 patches",
+        "Distance from one patch to the next.",
+        stands_for="16; 8 if no stage range has enough images for 10,000 patches",
         in_header=UNLESS_DEFAULT,
     )
     min_std: float = option(
@@ -36,28 +36,28 @@ class ExtractOptions(Options):
     channel: str = option(
         "grey",
         Choice(("grey", "stain", "pattern")),
-        "What is described: the grey levels; or only the blue-purple stain (NBT/BCIP) of a colour image on "
-        "white, of an image without colour its grey levels; or that stain drawn as a blastoderm pattern, as "
-        "photographs and drawn patterns alike are.",
+        "What is described: grey, the grey levels; stain, only the blue-purple stain (NBT/BCIP) of a colour "
+        "image on white (grey images as they are); pattern, that stain drawn as a blastoderm pattern, so "
+        "that photographs and drawn patterns look alike.",
     )
     register: str = option(
         "none",
         Choice(("none", "axis")),
-        "Find the embryo first, and turn (by at most 90 degrees: left stays left), cut out and scale it, so "
-        "that all lie alike. An image in which no embryo is found is taken as it is, and named.",
+        "Find the embryo, turn it (by at most 90 degrees: left stays left), cut it out and scale it, so that "
+        "all embryos are aligned. An image in which no embryo is found is used as it is, and named.",
     )
     orient: bool = option(
         False,
         Flag(),
         "Mirror every embryo whose posterior end is left: the anterior end is the more pointed one (with "
-        "--register axis). Where the two are alike, the image is taken as it is, and named.",
+        "--register axis). If both ends are alike, the image is not mirrored, and named.",
         more=True,
         in_header=UNLESS_DEFAULT,
     )
     multiple_embryos: bool = option(
         False,
         Flag(),
-        "Every image is a photograph of one embryo or several: each is found, cut out, and named IMAGE#1, "
+        "Every image is a photograph of one or more embryos: each is found, cut out, and named IMAGE#1, "
         "IMAGE#2 and so on (with --register axis).",
         more=True,
         was="many",
@@ -79,7 +79,7 @@ class ExtractOptions(Options):
     pictures: Path | None = option(
         None,
         FilePath(),
-        "A folder for a PNG of every embryo as it was found, turned and cut out, to look at.",
+        "A folder for a PNG of every embryo as it was turned and cut out, to check.",
         more=True,
         in_header=False,
     )

@@ -167,7 +167,7 @@ def evidence_in_words(learned, rows):
     n_blank, n = sum(not term.is_learned for _, term in terms), len(terms)
     precision, sentences = precision_of_yes([term for _, term in terms]), []
     if precision is not None:
-        sentences.append(f"Of the answers yes, {precision:.0%} are right, as cross-validation says.")
+        sentences.append(f"In cross-validation {precision:.0%} of the answers yes were right.")
     if not (n_untested or n_few or n_blank):
         return sentences
     if n_untested:
@@ -181,7 +181,7 @@ def evidence_in_words(learned, rows):
         sentences.append(
             f"Of {n_blank:,} nothing was learned: every gene gets one probability, at the threshold."
         )
-    guess, evidence = "Take every answer as a guess.", "What stands behind a term is beside its probability."
+    guess, evidence = "Take every answer as a guess.", "How far to trust a term is beside its probability."
     return [" ".join([*sentences, guess if n_untested == n else evidence])]
 
 

@@ -43,7 +43,7 @@ SYNTHESIZE = Step(
 
 FETCH = Step(
     name="fetch",
-    about="Published images and tables from their site; in a run, the data set of them too.",
+    about="Published images and tables from their site; in a run, also the data set made from them.",
     options=FetchOptions,
     makes="",
     task="flyannot.steps.fetch:task_of_step",
@@ -113,9 +113,9 @@ POOL = Step(
     help="""Code every patch, and keep the strongest use of every atom in every cell of an image.
 
     DESCRIPTORS comes from `flyannot extract` (several files count as one), DICTIONARY from `flyannot
-    learn-dict`; the output goes to `flyannot train` and `flyannot evaluate`. A data set folder may stand for
-    DESCRIPTORS: its images are then described as those that the dictionary was learned from, with no file
-    of descriptors between.
+    learn-dict`; the output goes to `flyannot train` and `flyannot evaluate`. DESCRIPTORS may also be a data
+    set folder: its images are then processed like those that the dictionary was learned from, without a file
+    of descriptors.
 
     \b
     Example:
@@ -139,7 +139,7 @@ TRAIN = Step(
 
     FEATURES comes from `flyannot pool` (several files count as one), ANNOTATIONS is a table with the
     columns gene, stage_range and term. The model holds all that `flyannot annotate` needs, and how well it
-    tells every term apart: `flyannot show model.h5`.
+    predicts every term (`flyannot show model.h5`).
 
     The answer to a term is yes where its probability is above the threshold of that term: the one with the
     largest sensitivity + specificity on held-out genes, which for a rare term is low. --operating-point
@@ -191,15 +191,16 @@ ANNOTATE = Step(
     help="""Predict the terms of new images.
 
     MODEL comes from `flyannot train`, or is the name of one that comes with flyannot (`flyannot info
-    --models`). IMAGES is a data set folder (with images.csv; images of one gene in one stage range are taken
-    together), or a plain folder or single image files (each taken separately; --stage-range says theirs, if
-    MODEL knows several); or a features file. Beside the output NAME.h5, NAME.csv lists every
-    term with its probability.
+    --models`). IMAGES is a data set folder (with images.csv; images of one gene in one stage range are
+    annotated together), a plain folder or single image files (each annotated separately; give --stage-range
+    if MODEL has several), or a features file. Beside the output NAME.h5, NAME.csv lists every term with its
+    probability.
 
-    The answer is yes where the probability is above the threshold of the term, which stands beside it and is
-    low for a rare term; to choose otherwise, train with --operating-point. precision says how many of the
-    answers yes were right in cross-validation, auc how well the term was told apart, n_genes how many genes
-    it was learned from. In a run, genes that the model learned from get the answers of cross-validation.
+    The answer is yes where the probability is above the threshold of the term, which is low for a rare
+    term; for another threshold, train with --operating-point. In the table, precision is the fraction of
+    yeses that were right in cross-validation, auc how well the term was predicted there, n_genes how many
+    genes it was learned from. In a run, genes that the model learned from get the answers of
+    cross-validation.
 
     \b
     Example:

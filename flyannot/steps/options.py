@@ -101,20 +101,20 @@ class LearnOptions(Options):
         None,
         Count(),
         "Atoms of each dictionary.",
-        stands_for="1,000; of fewer than 10,000 patches a tenth of their number",
+        stands_for="1,000, or a tenth of the patches if fewer than 10,000",
         in_header=UNLESS_DEFAULT,
     )
     n_epochs: int | None = option(
         None,
         Count(),
         "Passes over all patches.",
-        stands_for="3; with another learner than scc, or another of its variants, 10",
+        stands_for="3; 10 with other learners or variants",
     )
     max_patches: int | str | None = option(
         None,
         OrAuto(Count()),
-        "Learn from at most this many patches, drawn at random. auto visits more and more of them, in 16 "
-        "parts, until twice as many gain less than --tol.",
+        "Learn from at most this many patches, drawn at random. auto takes more and more of them, in 16 "
+        "parts, until doubling them gains less than --tol.",
         stands_for="all",
     )
     shared: bool = option(
@@ -143,7 +143,7 @@ class LearnOptions(Options):
     memory: int | None = option(
         None,
         Memory(),
-        "Take no more than this, such as 4GB. Learning that would need more is refused; with "
+        "Use no more than this, such as 4GB. Learning that would need more is refused; with "
         "--data-parallel, fewer workers run at a time, 300 MB each. The result is the same.",
         stands_for="what is free",
         more=True,
@@ -152,7 +152,7 @@ class LearnOptions(Options):
     learner: str = option(
         "scc",
         Choice(LEARNERS),
-        "Solver. modl is made for whole pictures: descriptors are too short for its masks to pay.",
+        "The method. modl is for whole pictures: on short descriptors its masks gain nothing.",
         more=True,
     )
     learner_option: dict = option(
@@ -225,7 +225,7 @@ class AnnotateOptions(Options):
     abstain_margin: float = option(
         0.0,
         Real(least=0, most=1),
-        'Answer "undetermined" where the probability is this near to that at the threshold of the term.',
+        'Answer "undetermined" where the probability is this near to the threshold of the term.',
     )
     ontology: tuple = option(
         (),
@@ -246,13 +246,13 @@ class EvaluateOptions(Options):
         None,
         Count(least=2),
         "Folds of the cross-validation; no gene is in two of them.",
-        stands_for="as --min-groups: 5, fewer of few genes",
+        stands_for="5; fewer if there are few genes",
         in_header=UNLESS_DEFAULT,
     )
     nested: bool = option(
         False,
         Flag(),
-        "Nested cross-validation: within the training genes of each fold. The score to choose options by.",
+        "Nested cross-validation, within the training genes of each fold: choose options by this score.",
     )
     roll_up: tuple = option(
         (),
@@ -264,15 +264,15 @@ class EvaluateOptions(Options):
     retrieval: bool = option(
         False,
         Flag(),
-        "Also score what looks alike, of FEATURES: the terms that a gene shares with the nearest others, and "
-        "whether an image finds the other images of its gene.",
+        "Also score similarity: the terms that a gene shares with the most similar genes, and whether an "
+        "image finds the other images of its gene.",
         more=True,
     )
     pixels: tuple | None = option(
         None,
         Grid(),
-        "FEATURES is a data set folder: evaluate its grey levels, averaged over these cells, such as 16x32. "
-        "The baseline.",
+        "The baseline: FEATURES is a data set folder, and its grey levels are evaluated, averaged over these "
+        "cells, such as 16x32.",
         more=True,
     )
 
@@ -287,7 +287,7 @@ class ReportOptions(Options):
         (),
         Several(FilePath()),
         "An OBO file, such as FBbt or FBdv, or a table of ids (repeatable): terms link to their entries at "
-        "FlyBase. Without it, the ids that `annotate --ontology` wrote are taken.",
+        "FlyBase. Without it, the ids from `annotate --ontology` are used.",
         in_header=False,
     )
 

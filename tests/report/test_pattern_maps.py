@@ -161,7 +161,7 @@ def test_a_run_without_features_has_no_map_and_nothing_alike(run, tmp_path, flya
     copy.features.unlink()
     assert flyannot("report R", R=copy.folder).code == 0
     text = (copy.folder / "report.html").read_text()
-    assert 'id="patterns"' not in text and "What looks alike" not in text
+    assert 'id="patterns"' not in text and "Look-alikes" not in text
 
 
 def test_every_group_has_the_most_similar_others_and_what_their_curators_said(run):
@@ -187,5 +187,5 @@ def test_every_group_has_the_most_similar_others_and_what_their_curators_said(ru
 
 def test_the_page_shows_them_and_links_to_each(page):
     text = page.read_text()
-    assert "What looks alike" in text and 'data-near="4-6.' in text and 'href="#open=4-6.' in text
+    assert "Look-alikes" in text and 'data-near="4-6.' in text and 'href="#open=4-6.' in text
     assert "other terms" in text and "same terms" in text

@@ -96,7 +96,7 @@ def test_groups_are_found_by_gene_and_by_term_and_open_by_key(view):
     assert all("stage range" in text for text in alt)
     view.select_option("#groups-which", "new")
     view.fill("#groups-search", "no such gene")
-    assert view.inner_text("#groups-count") == "no gene fits"
+    assert view.inner_text("#groups-count") == "no gene found"
     view.fill("#groups-search", "")
     view.select_option("#groups-which", "all")
     assert view.inner_text("#groups-count") == total

@@ -57,7 +57,7 @@ def test_a_term_that_is_searched_and_what_is_shown_go_together(view):
     view.fill("#groups-search", "low")
     assert genes(view) == ["low"]
     view.select_option("#groups-which", "missed")
-    assert genes(view) == [] and view.inner_text("#groups-count") == "no gene fits"
+    assert genes(view) == [] and view.inner_text("#groups-count") == "no gene found"
 
 
 def test_groups_are_ordered_by_confidence_in_what_is_searched(view):

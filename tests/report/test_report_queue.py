@@ -234,4 +234,4 @@ def test_a_page_offers_and_explains_the_orders_that_it_has(browser, tmp_path):
             said = view.text_content(".fold.reading")
             assert not view.locator("#groups-order option[value=look]").count()
             assert view.locator("#groups-which option[value=doubted]").count() == (only is missed)
-            assert ("contradict most" in said) == (only is missed) and "look at first" not in said.lower()
+            assert ("contradicts most" in said) == (only is missed) and "look at first" not in said.lower()

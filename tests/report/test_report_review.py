@@ -68,7 +68,7 @@ def progress(view):
     return view.inner_text("#review-progress")
 
 
-def take_in(view, table, said="taken in"):
+def take_in(view, table, said="loaded"):
     """Import a table of corrections; what the page says of it."""
     view.set_input_files("#import-corrections", table)
     view.locator("#review-said", has_text=said).wait_for()
@@ -169,11 +169,11 @@ def test_what_is_taken_in_replaces_what_the_curator_said_before_and_says_what_it
         f"midgut;other;4-6;accept;{today} 00:00:00;ben\nmidgut;Dl;4-6;perhaps;{today};ben\n"
     )
     said = take_in(view, table)
-    assert "c.csv: 2 verdicts taken in; left out: " in said
+    assert "c.csv: 2 verdicts loaded; left out: " in said
     assert "row 3: unknown verdict \u201cperhaps\u201d" in said
     for day, why in dates.items():
         (tmp_path / "dates.csv").write_text(f"{','.join(NEEDED)}\nDl,4-6,midgut,accept,{day}\n")
-        assert f"0 verdicts taken in; left out: row 1: \u201c{day}\u201d {why}" in take_in(
+        assert f"0 verdicts loaded; left out: row 1: \u201c{day}\u201d {why}" in take_in(
             view, tmp_path / "dates.csv", day
         )
         with pytest.raises(InputError, match=f'"{day}" {why}'):
@@ -341,7 +341,7 @@ def test_what_is_not_reviewed_yet_is_found(view):
     view.select_option("#groups-which", "reviewed")
     assert view.inner_text("#groups-count") == "1 of 4 groups"
     view.fill("#groups-search", "no such")
-    assert view.inner_text("#groups-count") == "no gene fits"
+    assert view.inner_text("#groups-count") == "no gene found"
 
 
 def test_a_verdict_without_a_name_asks_for_it_once(browser, pages, tmp_path):
@@ -376,7 +376,7 @@ def test_a_store_that_is_full_loses_nothing_in_silence(view, browser, pages, tmp
     table.write_text("\n".join([",".join([*NEEDED, "note"]), *rows]))
     said = take_in(view, table)
     n_lost = int(re.search(r"does not keep ([\d,]+) verdicts: download", said)[1].replace(",", ""))
-    assert 0 < n_lost < n and f"{n:,} verdicts taken in" in said
+    assert 0 < n_lost < n and f"{n:,} verdicts loaded" in said
     view.evaluate("dispatchEvent(new StorageEvent('storage', { key: null }))")
     assert progress(view) == f"0 of 12 terms reviewed, and {n:,} more"
     asked = []

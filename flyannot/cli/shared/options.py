@@ -168,11 +168,13 @@ seed_option = click.option(
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Seed of all random choices: the same seed makes the same bits.",
+    help="Seed of all random choices: the same seed gives the same bits.",
 )
 
 
-_data_set_option = functools.partial(click.option, "--data-set", help="The data set folder, over the file's.")
+_data_set_option = functools.partial(
+    click.option, "--data-set", help="The data set folder (overrides CONFIG)."
+)
 over_data_set_option = _data_set_option(type=IN_FOLDER)
 made_data_set_option = _data_set_option(type=OUT_FOLDER)  # of a run, which may begin with synthesize or fetch
 settings_option = click.option(
@@ -186,7 +188,7 @@ class MoreOption(click.Option):
     is_more = True
 
 
-force_option = click.option("--force", is_flag=True, help="Replace an output that was made in another way.")
+force_option = click.option("--force", is_flag=True, help="Replace an output that was made differently.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 

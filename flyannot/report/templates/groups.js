@@ -132,7 +132,7 @@ function drawList() {
   drawMore();
   list.scrollTop = 0;
   const isAll = listed.length === index.groups.length, like = byId("groups-which").value === "alike" && alike >= 0 ? " look like " + symbolOf(index.groups[alike]) + ", but lack terms of it" : "";
-  byId("groups-count").textContent = !listed.length ? "no gene fits" : (isAll ? "" : listed.length.toLocaleString("en") + " of ") + counted(index.groups.length, ...unit) + like;
+  byId("groups-count").textContent = !listed.length ? "no gene found" : (isAll ? "" : listed.length.toLocaleString("en") + " of ") + counted(index.groups.length, ...unit) + like;
 }
 function drawMore(to = nDrawn + AT_ONCE) {
   const more = listed.slice(nDrawn, to).map(lineOf);

@@ -124,7 +124,7 @@ function addForm(section) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const term = named.get(field.value.trim().toLowerCase());
-    if (!term) { say("There is no term \u201c" + field.value + "\u201d: choose one of the list."); field.focus(); return; }
+    if (!term) { say("There is no term \u201c" + field.value + "\u201d: choose one from the list."); field.focus(); return; }
     const row = rowOfTerm(section, term) || addRow(section, term);
     row.hidden = false;
     field.value = "";
@@ -189,9 +189,9 @@ function takeIn(text, name) {
   const taken = rows.filter(([key, row]) => texts.get(key).has(textOf(row))).length, contested = Array.from(all.keys()).filter((key) => verdicts.get(key).isContested).length;
   showAll();
   if (pane.querySelector(".inside")) startAgain(pane);
-  say(name + ": " + counted(taken, "verdict") + " taken in" +
+  say(name + ": " + counted(taken, "verdict") + " loaded" +
     (contested ? "; curators disagree on " + counted(contested, "term") + ": Show \u201cto decide\u201d" : "") +
-    (rows.length > taken ? "; " + counted(rows.length - taken, "is older than another of its curator", "are older than others of their curators") : "") +
+    (rows.length > taken ? "; " + counted(rows.length - taken, "is older than another by its curator", "are older than others by their curators") : "") +
     (wrong.length ? "; left out: " + wrong.slice(0, 3).join("; ") + (wrong.length > 3 ? " and " + (wrong.length - 3) + " more" : "") : "") + ".");
 }
 function startAgain(section) {
