@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 
@@ -96,17 +94,6 @@ def test_a_threshold_gives_what_is_wanted_and_as_much_of_the_other_as_any_that_d
             assert found[what] >= wanted and found["tp"] == max(one["tp"] for one in fitting)
         else:
             assert found[what] >= wanted and found["fp"] == min(one["fp"] for one in fitting)
-
-
-def test_a_higher_point_says_yes_to_fewer_or_more_groups(flyannot, chain):
-    answers = []
-    for point in ("--operating-point sensitivity=0.95", "--operating-point sensitivity=0.3"):
-        line = f"evaluate F T --folds 2 --min-groups 6 --json - {point}"
-        said = flyannot(line, F=chain.features, T=chain.annotations, code=0)
-        answers.append(json.loads(said.out)["summary"]["all"]["macro"]["sensitivity"])
-    assert answers[0] > answers[1]
-    said = flyannot("evaluate F T --operating-point precision=2", F=chain.features, T=chain.annotations)
-    assert said.code == 2 and "with P above 0 and at most 1" in said.err
 
 
 def answer_of(row):

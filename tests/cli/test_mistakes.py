@@ -142,6 +142,7 @@ terms and genes
 too little to learn from
     train features.h5 TERMS -o m.h5 --min-groups 99 -> 2 no term can be trained | lower min-groups
     evaluate features.h5 TERMS --folds 99 -> 1 24 genes are annotated | at least 99 genes with | --folds
+    evaluate features.h5 TERMS --operating-point precision=2 -> 2 with P above 0 and at most 1
     evaluate features.h5 few.csv --folds 2 -> 1 nothing could be evaluated: 3 genes are annotated
     learn-dict descriptors.h5 -o d.h5 --n-atoms 90000 -> 65 too few for 90,000 atoms | lower n-atoms to
     learn-dict descriptors.h5 -o d.h5 --n-atoms 600 -> 0 patches an atom | use --n-atoms

@@ -76,16 +76,6 @@ def test_on_a_terminal_there_is_a_bar_and_it_goes(chain, tmp_path):
     assert "|" not in said[said.index("wrote ") :], "the bar is wiped away"
 
 
-def test_the_figures_of_an_epoch_are_for_those_who_ask(flyannot, chain, tmp_path):
-    line = "learn-dict D -o O --n-atoms 20 --n-epochs 2"
-    plain = flyannot(line, D=chain.descriptors, O=tmp_path / "a.h5").err
-    full = flyannot(f"{line} -v", D=chain.descriptors, O=tmp_path / "b.h5").err
-    assert "epoch 2/2" in plain and "epoch 2/2" in full
-    for word in ("objective", "gap", "non-zeros"):
-        assert word not in plain and word in full
-    assert (tmp_path / "a.h5").read_bytes() == (tmp_path / "b.h5").read_bytes()
-
-
 def test_compiling_is_said_once_and_only_when_it_happens(flyannot, chain, tmp_path, monkeypatch):
     monkeypatch.setitem(progress_events._said, "compiles", False)
     line = "pool D L -o O --jobs 1"

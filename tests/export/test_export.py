@@ -3,6 +3,8 @@
 import csv
 import json
 import sys
+from itertools import groupby
+from operator import itemgetter
 
 import anndata
 import numpy as np
@@ -98,12 +100,17 @@ def assert_same(found, predicted):
 
 
 def test_the_table_beside_predictions_and_every_format_give_the_same(exported, predicted, open_predictions):
-    """The same columns in the same order, the same numbers and the same answers."""
+    """The same columns in the same order, numbers and answers; a group together, the likely first."""
     table = open_predictions.with_suffix(".csv")
     assert_same(keyed(rows_of_csv(table)), predicted)
     assert exported("predictions", "csv").read_bytes() == table.read_bytes()
     assert exported("predictions", "tsv").read_text() == table.read_text().replace(",", "\t")
-    columns = rows_of_csv(table)[0].keys()
+    rows = rows_of_csv(table)
+    columns, order = rows[0].keys(), []
+    for key, of_group in groupby(rows, itemgetter("gene", "stage_range")):
+        probabilities = [float(row["probability"]) for row in of_group]
+        assert key not in order and probabilities == sorted(probabilities, reverse=True)
+        order.append(key)
     parquet = pyarrow.parquet.read_table(exported("predictions", "parquet"))
     assert parquet.column_names == list(columns)
     assert keyed(parquet.to_pylist()) == predicted

@@ -183,9 +183,3 @@ def test_every_group_has_the_most_similar_others_and_what_their_curators_said(ru
             if name in annotated and entry.name in annotated:
                 assert set(one.shared) == own[name] & own[entry.name]
                 assert set(one.other) == own[name] - own[entry.name]
-
-
-def test_the_page_shows_them_and_links_to_each(page):
-    text = page.read_text()
-    assert "Look-alikes" in text and 'data-near="4-6.' in text and 'href="#open=4-6.' in text
-    assert "other terms" in text and "same terms" in text

@@ -1,7 +1,6 @@
 """The report: what it computes, what it writes, and that text from tables stays text."""
 
 import base64
-import io
 import json
 import re
 import shutil
@@ -9,12 +8,10 @@ import shutil
 import numpy as np
 import openpyxl
 import pytest
-from PIL import Image as Picture
 from sklearn.metrics import roc_curve
 
 from flyannot.classifiers.answers import UNDETERMINED, read_predicted
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import WriteError
 from flyannot.export.export import export
 from flyannot.report import curves
@@ -26,7 +23,7 @@ from flyannot.report.curves import (
     reliability,
     roc_curves,
 )
-from flyannot.report.drawing import atom_glyph, coarse_map, jpeg_for_page, packed_map, trace_chart
+from flyannot.report.drawing import atom_glyph, coarse_map, packed_map, trace_chart
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
 from flyannot.report.page import report_json, write_page
 from flyannot.scores.average_precision import average_precision
@@ -326,12 +323,3 @@ def test_json_within_a_script_cannot_end_it(text):
     written = report_json({text: [text]})
     assert json.loads(written) == {text: [text]}
     assert not set("<>&\u2028\u2029") & set(written)
-
-
-def test_a_picture_of_the_page_is_the_embryo_in_colour(chain):
-    path = read_images(chain.embryos)[0].path
-    small = Picture.open(io.BytesIO(jpeg_for_page(path, ExtractOptions())))
-    with Picture.open(path) as original, small:
-        assert small.size == original.size and small.mode == "RGB"
-        difference = np.asarray(small, float) - np.asarray(original.convert("RGB"), float)
-    assert np.abs(difference).mean() < 5

@@ -7,7 +7,6 @@ import shutil
 import pytest
 
 from flyannot.runtime.tables import read_table
-from tests.report.browser import shown
 from tests.report.pages_read import make_report, without_scripts
 
 OBO = """[Term]
@@ -91,17 +90,3 @@ def test_ids_that_the_predictions_carry_are_taken(run, linked, obo, terms, tmp_p
     assert "from tiny.obo" in out.read_text(), "the ontology that is named goes first, and the page is new"
     (folder / "predictions.csv").write_text(header + '\n"')
     assert make_report(folder, out).made and "Ids of terms are left out" in out.read_text()
-
-
-@pytest.mark.parametrize("width", [400, 1280, 2000])
-def test_a_browser_shows_the_ids_and_gives_terms_room(browser, linked, terms, width):
-    with shown(browser, linked, viewport={"width": width, "height": 900}) as view:
-        view.check("#scores-unevaluated")
-        link = view.locator("#scores-table a.id").first
-        assert link.get_attribute("href").startswith(f"{ADDRESS}FBbt:") and link.is_visible()
-        assert view.evaluate("document.documentElement.scrollWidth") == width
-        if width >= 1280:
-            table = view.locator("#scores-table")
-            assert table.evaluate("t => t.offsetWidth <= t.parentElement.clientWidth")
-        view.fill("#groups-search", terms[0])
-        view.locator("#gene tbody a.id").first.wait_for()

@@ -224,14 +224,3 @@ def test_the_page_lists_curated_terms_to_check_until_they_are_reviewed(view):
     view.keyboard.press("r")
     view.select_option("#groups-order", "stage")
     assert genes(view) == ["c1"]
-
-
-def test_a_page_offers_and_explains_the_orders_that_it_has(browser, tmp_path):
-    agreed, missed = term("gap", AGREED, 0.9, known=True), term("gap", MISSED, 0.1, queue=CHECK, worth=0.9)
-    for only in (agreed, missed):
-        write_groups(tmp_path / "p.html", [GroupEntry("4-6", "en", "en", terms=[only])])
-        with shown(browser, tmp_path / "p.html") as view:
-            said = view.text_content(".fold.reading")
-            assert not view.locator("#groups-order option[value=look]").count()
-            assert view.locator("#groups-which option[value=doubted]").count() == (only is missed)
-            assert ("contradicts most" in said) == (only is missed) and "look at first" not in said.lower()

@@ -131,21 +131,6 @@ def test_the_nested_score_never_sees_the_genes_of_the_fold_that_tests(chain):
         assert sorted(inner["group"]) == sorted(outer[stage_range]["group"] * 2)
 
 
-def test_the_command_compares_two_evaluations(flyannot, chain, tmp_path):
-    for name, scheme in (("a", "group"), ("b", "mean")):
-        line = f"evaluate F T --json J --folds 3 --min-groups 4 --inner-folds 2 --scheme {scheme}"
-        said = flyannot(line, J=tmp_path / f"{name}.json", F=chain.features, T=chain.annotations)
-        assert "95 % interval" in said.out and "ECE" in said.out, said.err
-    (tmp_path / "c.json").write_text("{}")
-    for name, code, words in (
-        ("b", 0, "mean of"),
-        ("c", 2, "does not hold scores"),
-        ("none", 2, "cannot read"),
-    ):
-        said = flyannot("compare A B", A=tmp_path / "a.json", B=tmp_path / f"{name}.json")
-        assert said.code == code and words in said.out + said.err
-
-
 def test_an_interval_holds_the_middle_95_percent_of_the_samples(rng):
     samples = rng.permutation(np.append(np.arange(1001.0), [np.nan, np.inf]))
     assert bootstrap.bootstrap_interval(samples) == pytest.approx([25, 975])

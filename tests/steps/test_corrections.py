@@ -151,19 +151,3 @@ def test_a_table_of_annotations_keeps_what_it_cannot_say(flyannot, desk):
     said = flyannot(f"annotations {TERMS} corrections.csv -o n.csv --new-genes")
     assert said.out == f"added: {min(terms)} of new in {stage_range}\n"
     assert read_annotations("n.csv").terms_of("new", stage_range) == {min(terms)}
-
-
-def test_curators_are_put_together(flyannot, desk):
-    write("a.csv", [["Dl", "4-6", "pole cell", "accept"], ["en", "4-6", "pole cell", "reject"]])
-    of_ben = [["Dl", "4-6", "pole cell", "reject"], ["en", "4-6", "pole cell", "reject"]]
-    write("b.csv", of_ben, "2026-01-03", "ben")
-    said = flyannot("curate a.csv b.csv -o m.csv", code=0).out
-    assert "pole cell  anna and ben     2      1   0.00" in said
-    verdicts = "anna: accept (2026-01-02), ben: reject (2026-01-03); is unsure until decided"
-    assert f"pole cell of Dl in 4-6: {verdicts}" in said
-    assert (desk / "m.csv").read_text().count("\n") == 5
-    to_decide = (desk / "m.to-decide.csv").read_text()
-    assert to_decide.count("\n") == 4
-    (desk / "d.csv").write_text(to_decide.replace("unsure,,", "accept,eva,"))
-    assert "1 disagreement, 0 to decide" in flyannot("curate m.csv d.csv -o n.csv", code=0).out
-    assert not (desk / "n.to-decide.csv").exists()

@@ -172,18 +172,3 @@ def test_two_annotated_genes_are_scored_without_a_warning_of_numpy(flyannot, own
     own_chain.annotations.write_text("\n".join(["gene,stage_range,term", rows[0], other]) + "\n")
     said = flyannot("evaluate P A --min-groups 2", P=own_chain.predictions, A=own_chain.annotations)
     assert said.code == 0 and "Warning" not in said.err
-
-
-def test_scores_of_what_looks_alike_are_printed_and_written(flyannot, desk):
-    line = "evaluate features.h5 embryos/annotations.csv --folds 2 --min-groups 6 --method ridge"
-    said = flyannot(f"{line} --retrieval --json scores.json", code=0).out
-    scores = json.loads((desk / "scores.json").read_text())["retrieval"]
-    assert list(scores) == [*STAGE_RANGES, "all"]
-    for s in STAGE_RANGES:
-        shared, on_map = scores[s]["shared_terms"], scores[s]["shared_terms_on_map"]
-        assert shared["value"] > shared["chance"]
-        assert on_map["value"] > on_map["chance"] == shared["chance"]
-        assert f"{s}: terms shared with the nearest 10 genes on the map of patterns" in said
-        assert f"{s}: AUC of a gene's other images {scores[s]['same_gene']['value']:.3f}" in said
-    assert scores["all"]["same_gene"]["value"] > 0.5
-    assert "retrieval" not in json.loads(flyannot(f"{line} --json -").out)

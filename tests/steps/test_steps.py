@@ -5,8 +5,6 @@ import shutil
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from itertools import groupby
-from operator import itemgetter
 
 import h5py
 import numpy as np
@@ -78,21 +76,6 @@ def test_a_second_run_finds_all_up_to_date_and_touches_nothing(own_chain):
 )
 def test_the_header_has_the_number_of_epochs_that_the_learner_chooses(given, n_epochs):
     assert LearnOptions(**given).as_header()["n_epochs"] == n_epochs
-
-
-def test_other_options_are_refused_without_force_and_the_file_stays(own_chain):
-    for kind, other, words in (
-        ("descriptors", replace(EXTRACT, min_std=7.0), "extract.min_std was 6.0 and is now 7.0"),
-        ("dictionary", replace(LEARN, n_epochs=1), "learn-dict.n_epochs was 2 and is now 1"),
-        ("features", replace(POOL, tol=1e-3), "pool.tol was 0.0001 and is now 0.001"),
-        ("model", replace(CLASSIFY, inner_folds=3), "train.inner_folds was 2 and is now 3"),
-    ):
-        before = own_chain.kinds[kind].read_bytes()
-        with pytest.raises(InputError) as caught:
-            make(own_chain.task(kind, options=other))
-        assert caught.value.exit_code == 2
-        assert words in str(caught.value) and "--force" in caught.value.fix
-        assert own_chain.kinds[kind].read_bytes() == before
 
 
 def test_pictures_that_are_turned_are_described_annotated_and_shown_as_if_they_lay_right(chain, tmp_path):
@@ -254,29 +237,6 @@ def test_annotating_the_training_images_gives_the_values_of_the_model_on_the_fea
                     assert predicted.yes[g, j] == (
                         predicted.decision_value[g, j] > model.decision_threshold[j]
                     )
-
-
-def test_the_table_of_predictions_agrees_with_the_file(chain):
-    rows = rows_of_csv(chain.predictions.with_suffix(".csv"))
-    with open_stored(chain.predictions) as stored:
-        found = {}
-        for s in stored.stage_ranges:
-            groups, predicted = read_predicted(stored, s)
-            for g, gene in enumerate(groups.gene):
-                for j, term in enumerate(predicted.terms):
-                    values = predicted.decision_value[g, j], predicted.probability[g, j]
-                    found[gene, s, term] = *values, predicted.answer(g, j)
-    assert len(rows) == len(found)
-    for row in rows:
-        value, probability, answer = found[row["gene"], row["stage_range"], row["term"]]
-        assert float(row["decision_value"]) == pytest.approx(value, rel=1e-5)
-        assert float(row["probability"]) == pytest.approx(probability, abs=1e-4)
-        assert row["answer"] == answer and row["image"] == ""
-    together = [(key, list(of_group)) for key, of_group in groupby(rows, itemgetter("gene", "stage_range"))]
-    assert len({key for key, _ in together}) == len(together), "the rows of a group stand together"
-    for _, of_group in together:
-        probabilities = [float(row["probability"]) for row in of_group]
-        assert probabilities == sorted(probabilities, reverse=True)
 
 
 def test_a_table_of_other_predictions_is_replaced_whatever_its_date(own_chain):
