@@ -123,24 +123,3 @@ def test_a_path_from_outside_is_opened_where_it_must_be_a_regular_file(all_calls
         ("store/reading.py", "h5py.File"),  # behind it
         ("store/writing.py", "open"),
     }
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        "open(path)",
-        "gzip.open(path)",
-        "path.read_text()",
-        "np.load(path)",
-        "h5py.File(path)",
-        "json.load(file)",
-        "path.write_bytes(b'')",
-        "optional_package('anndata', 'anndata').read_h5ad(path)",
-        "parquet.ParquetFile(path)",
-        "pickle.loads(content)",
-        "openpyxl.load_workbook(path)",
-    ],
-)
-def test_every_way_round_is_seen(call):
-    node = ast.parse(call).body[0].value
-    assert opens_by_itself(ast.unparse(node.func), ast.unparse(node.args[0]) if node.args else "")

@@ -7,9 +7,9 @@ from flyannot.classifiers import training_set
 from flyannot.classifiers.model import fit_model
 from flyannot.classifiers.options import TrainOptions
 from flyannot.classifiers.scorer import FitOptions
-from flyannot.classifiers.training_set import GroupRows, curated_groups, training_rows
+from flyannot.classifiers.training_set import curated_groups, training_rows
 from flyannot.dataset.folder import Annotations
-from flyannot.features.groups import HeldFeatures, group_features, groups_of
+from flyannot.features.groups import HeldFeatures, groups_of
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.train import train_task
 from flyannot.store.features import write_features
@@ -103,23 +103,6 @@ def test_neither_the_cut_into_files_nor_jobs_change_a_bit(collection, tmp_path, 
         for name, paths, jobs in (("a", whole, 1), ("b", parts, 1), ("c", whole, 2))
     )
     assert all(np.array_equal(one, other) for other in others)
-
-
-def test_groups_are_pooled_alike_from_any_blocks_of_images(collection):
-    columns, X, _ = collection
-    groups = groups_of(columns)
-
-    class InBlocks(HeldFeatures):
-        def blocks(self, columns):
-            for first in range(0, len(X), 13):
-                yield first, X[first : first + 13, columns]
-
-    for scheme in ("group", "mean"):
-        rows = GroupRows(InBlocks(X), groups, TrainOptions(scheme=scheme, normalisation="none"))
-        assert np.array_equal(rows.whole(), group_features(X, groups, scheme))
-    expected = [X[mine].mean(axis=0, dtype=np.float64).astype("f4") for mine in groups.rows]
-    assert np.array_equal(group_features(X, groups, "mean"), expected)
-    assert np.array_equal(group_features(X, groups), [X[mine].max(axis=0) for mine in groups.rows])
 
 
 @pytest.mark.parametrize("normalisation", ["l2", "none"])

@@ -27,7 +27,6 @@ from tests.store.test_hostile_files import flipped
 ROWS, COLUMNS = np.mgrid[:16, :32]
 MASK = ((ROWS - 7.5) / 8) ** 2 + ((COLUMNS - 15.5) / 16) ** 2 < 1
 DEEP = ((ROWS - 7.5) / 6) ** 2 + ((COLUMNS - 15.5) / 13) ** 2 < 1  # two blocks from the outline
-N_PIXELS = int(MASK.sum())
 
 
 def import_npz(source, folder, **more):
@@ -95,17 +94,6 @@ def test_a_pattern_fills_the_mask_column_by_column():
     head, dorsal = render_patterns(np.array([by_column(head), by_column(dorsal)], float), MASK)
     assert head[56:72, 8:60].max() < 30 and head[:, 120:].min() > 0.9 * BODY_GREY
     assert dorsal[12:24, 140:180].max() < 30 and dorsal[80:].min() > 0.9 * BODY_GREY
-
-
-def test_an_even_pattern_is_an_even_body_on_white_ground():
-    rows, columns = np.mgrid[:128, :320]
-    radius = np.hypot((rows - 63.5) / 64, (columns - 159.5) / 160)
-    for value in (0.0, 0.6, 1.0):
-        (picture,) = render_patterns(np.full((1, N_PIXELS), value), MASK)
-        assert (picture[radius > 1.12] == 255).all()
-        level = round(BODY_GREY * (1 - value))
-        assert (picture[radius < 0.9] == level).all()
-        assert (picture == level).sum() > 0.9 * (picture < 255).sum()  # stain does not fade to the outline
 
 
 def test_the_folder_holds_what_the_file_says(saved, tmp_path):
@@ -275,11 +263,6 @@ def test_the_folder_shows_the_patterns_with_their_terms(tmp_path, genes_table, f
     assert terms.terms_of("Abd-B", "4-6", "FBgn0000015") == {"gap"}
     assert terms.counts("7-8") == {} and terms.counts("4-6").total() == 2
     assert "unheard" in (tmp_path / "set" / "rejected.csv").read_text()
-
-
-def test_the_mask_is_filled_column_by_column():
-    assert ellipse_mask().sum() == 405 and ellipse_mask()[0].nonzero()[0].tolist() == list(range(10, 22))
-    assert [int(column.sum()) for column in ellipse_mask().T[:3]] == [4, 7, 9]  # the head is narrow
 
 
 def test_what_is_no_such_table_is_refused(tmp_path, genes_table):

@@ -7,12 +7,11 @@ import pytest
 from flyannot.dataset.folder import read_images
 from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import LearnOptions
-from flyannot.steps.patch_blocks import _UNIT, patch_blocks_of
+from flyannot.steps.patch_blocks import patch_blocks_of
 from flyannot.store.descriptors import n_patches
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.file_cache import close_cached_files
 from flyannot.store.reading import open_stored
-from flyannot.store.writing import write_array
 from tests.cli.test_cli import faulty
 from tests.small_embryos import STAGE_RANGES, make, rows_of_csv
 
@@ -78,13 +77,6 @@ def test_patch_blocks_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
         some = blocks.at_most(int(blocks.sizes[:2].max()), np.random.default_rng(0))
         assert 0 < some.sizes.sum() <= max(blocks.sizes)
     close_cached_files()
-
-
-def test_a_patch_block_is_read_without_its_neighbours(tmp_path):
-    """A chunk, which HDF5 reads as a whole, has no more patches than a block."""
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        write_array(file, "descriptors", np.zeros((3000, 128), np.uint8))
-        assert file["descriptors"].chunks == (_UNIT, 128)
 
 
 def test_every_image_is_checked_once_whoever_reads_it(chain):

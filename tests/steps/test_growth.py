@@ -3,13 +3,11 @@
 import h5py
 import pytest
 
-from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError
-from flyannot.steps.annotate import CachedFeatures
 from flyannot.steps.engine import parts
 from flyannot.steps.engine import task as task_module
 from flyannot.steps.pool import atoms_of_dictionary
-from flyannot.store import concatenation, file_cache
+from flyannot.store import file_cache
 from flyannot.store.reading import open_stored
 from tests.small_embryos import make
 
@@ -61,39 +59,3 @@ def test_a_part_damaged_meanwhile_is_found_and_it_alone_made_anew(chain, tmp_pat
     assert makes[1] == [makes[0][1]]
     make(chain.task("features", undisturbed))
     assert out.read_bytes() == undisturbed.read_bytes()
-
-
-def test_datasets_of_a_stage_range_that_is_whole_are_closed(chain, tmp_path, monkeypatch):
-    """Each that is open keeps up to a megabyte of chunks."""
-    monkeypatch.setattr(parts, "IMAGES_PER_PART", 3)
-    stream, n_open = concatenation._stream, []
-
-    def counted(datasets, *more):
-        stream(datasets, *more)
-        (file,) = {one.file for one in datasets.values()}
-        n_open.append((h5py.h5f.get_obj_count(file.id, h5py.h5f.OBJ_DATASET), len(datasets)))
-
-    monkeypatch.setattr(concatenation, "_stream", counted)
-    make(chain.task("features", tmp_path / "f.h5"))
-    with open_stored(chain.features) as stored:
-        assert len(n_open) > len(stored.stage_ranges) > 1
-    assert all(n == mine for n, mine in n_open)
-
-
-def test_a_task_of_annotate_takes_the_places_of_its_own_images_alone(chain, opened):
-    images = read_images(chain.embryos)
-    with open_stored(chain.features) as stored:
-        rows = {
-            (s, *what): i
-            for s in stored.stage_ranges
-            for i, what in enumerate(zip(stored.array(s, "image"), stored.array(s, "view")))
-        }
-        digest = stored.digest
-    everything = CachedFeatures(chain.features, digest, rows)
-    first, second = (everything.narrowed(some) for some in (images[:2], images[2:4]))
-    assert len(first.rows) == len(second.rows) == 2
-    known = {image.name: features for image, features, _ in everything.of(images)}
-    for one, some in ((first, images[:2]), (second, images[2:4])):
-        assert all((features == known[image.name]).all() for image, features, _ in one.of(some))
-    assert opened == [chain.features]
-    file_cache.close_cached_files()
