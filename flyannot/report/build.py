@@ -167,7 +167,7 @@ def evidence_in_words(learned, rows):
     n_blank, n = sum(not term.is_learned for _, term in terms), len(terms)
     precision, sentences = precision_of_yes([term for _, term in terms]), []
     if precision is not None:
-        sentences.append(f"In cross-validation {precision:.0%} of the answers yes were right.")
+        sentences.append(f"In cross-validation {100 * precision:.0f} % of the answers yes were right.")
     if not (n_untested or n_few or n_blank):
         return sentences
     if n_untested:

@@ -123,7 +123,7 @@ def _averages(summary):
         yield _line(name, summary[key])
     yield _line(_RANKED_TERMS, dict.fromkeys(METRICS) | {"average_precision": summary["ranked_terms"]})
     if (precision := summary["micro"].get("precision")) is not None:
-        yield f"of the answers yes, {precision:.0%} are right (precision, all groups and terms)"
+        yield f"of the answers yes, {100 * precision:.0f} % are right (precision, all groups and terms)"
     if summary.get("auc_interval"):
         low, high = summary["auc_interval"]
         yield f"mean AUC: 95 % interval {low:.3f} to {high:.3f}, by a bootstrap over genes"

@@ -248,7 +248,9 @@ def summary_of_annotate(out):
             groups, predicted = read_predicted(stored, stage_range)
             learned = learned_terms(stored, stage_range)
             precision = precision_of_yes(learned)
-            worth = "" if precision is None else f", {precision:.0%} of them right by cross-validation"
+            worth = (
+                "" if precision is None else f", {100 * precision:.0f} % of them right by cross-validation"
+            )
             n_yes = predicted.yes.sum() / max(1, len(groups))
             n_known = int(predicted.in_training.sum())
             line = f"{pluralise(len(groups), 'group')}, {pluralise(len(predicted.terms), 'term')}"

@@ -199,7 +199,7 @@ def test_table_workbook_page_and_scores_give_one_answer(page, run, tmp_path):
             assert row["auc"] == f"{area['auc']:.4f}" and f"{area['auc']:.2f}" in term["support"]
             precision = area["precision"]
             assert row["precision"] == ("" if precision is None else f"{precision:.4f}")
-            assert precision is None or f"yes is right {100 * precision:.0f}" in term["support"]
+            assert precision is None or f"yes is right in {100 * precision:.0f}" in term["support"]
             n_held_out += 1
     assert n_held_out == sum(len(one["term"]) * len(one["group"]) for one in scores["evaluated"].values())
 
