@@ -23,9 +23,10 @@ from flyannot.sparse.learners.lagrange_dual import primal_objective, solve_dual
 from flyannot.sparse.learners.scc import SCC
 from flyannot.sparse.objective import duality_gap, objective
 from tests.classifiers.labelled_kinds import labelled
+from tests.planted_samples import planted, unit_rows
 from tests.sparse.optimality import lam_max
 from tests.sparse.test_modl import with_missing
-from tests.sparse.test_ol import planted, unit_rows, visit
+from tests.sparse.test_ol import visit
 from tests.sparse.twin_online import project_l2, project_l2_within, slow_online
 
 
@@ -168,9 +169,9 @@ def test_an_scc_at_rest_keeps_its_dictionary_and_finds_sccs_codes(rng):
 
 @pytest.mark.parametrize("projection, project", [("approximate", project_l2_within), ("exact", project_l2)])
 def test_a_mini_batch_changes_only_features_that_it_has_seen(projection, project, rng):
-    X, _ = planted(24, 8, 40, rng)
+    X, _ = planted(24, 8, 40, 3, rng)
     shown, known = with_missing(X, rng, 0.8)
-    D, order = unit_rows((8, 40), rng), rng.permutation(24)
+    D, order = unit_rows(rng.normal(size=(8, 40))), rng.permutation(24)
     options = {"lam": 0.1, "batch_size": 4, "beta": 0.9}
     learner = OfSeenFeatures(D, 24, code_penalty="l2", projection=projection, **options)
     visit(learner, shown, order)
