@@ -140,7 +140,7 @@ def open_run(stack: ExitStack, folder, data_set=None):
     elif "predictions" in files and "scores" not in files["predictions"].inputs:
         notes.append(
             f"{files['predictions'].path.name} was not made by a run: its answers for genes that the model "
-            "learned from are too good."
+            "learned from are better than for new genes."
         )
     try:
         record = read_record(folder) or {}

@@ -257,7 +257,7 @@ def summary_of_annotate(out):
             lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} yes per group{worth}")
             if n_known:
                 known = pluralise(n_known, "group is", "groups are")
-                how = "by cross-validation" if predicted.held_out.any() else "too good"
+                how = "by cross-validation" if predicted.held_out.any() else "better than for new genes"
                 lines.append(f"{'':>7}{known} of genes that the model learned from: their answers are {how}")
             changes = [predicted.change(g, j) for g, j in np.argwhere(predicted.answer_before >= 0)]
             if n_changed := len(changes) - changes.count(""):

@@ -209,16 +209,14 @@ def effect_of_curation(before, now):
     if mean:
         low, high = mean["interval"] or (np.nan, np.nan)
         sentences.append(
-            f"with other curated terms: mean AUC over the same {pluralise(len(was & evaluated), 'term')} was "
-            f"{mean['first']:.3f} and is {mean['second']:.3f} ({mean['difference']:+.3f}, 95 % interval "
-            f"{low:+.3f} to {high:+.3f}), on the same genes, by the curated terms of now"
+            f"learned with other curated terms: over the same {pluralise(len(was & evaluated), 'term')} and "
+            f"genes, the mean AUC was {mean['first']:.3f} and is {mean['second']:.3f} "
+            f"({mean['difference']:+.3f}, 95 % interval {low:+.3f} to {high:+.3f})"
         )
     for stage_range, term in sorted(was - evaluated):
         row = of_results[1].get((stage_range, term), {"reason": "no gene with images has it any more"})
         why = row["reason"].removeprefix("not evaluable: ")
-        sentences.append(
-            f"warning: no longer evaluated with other curated terms: {term} ({stage_range}): {why}"
-        )
+        sentences.append(f"warning: no longer evaluated: {term} ({stage_range}): {why}")
     if new := sorted(evaluated - was):
         sentences.append(f"evaluated for the first time: {', '.join(f'{term} ({s})' for s, term in new)}")
     return sentences
