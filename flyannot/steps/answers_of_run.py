@@ -13,7 +13,7 @@ from flyannot.classifiers.training_set import annotated_groups, observed_terms, 
 from flyannot.dataset.paths import annotations_table
 from flyannot.errors import FlyannotError, InputError
 from flyannot.runtime.atomic_file import copy_file
-from flyannot.runtime.digest import digest_of_file
+from flyannot.runtime.digest import canonical_json, digest_of_file
 from flyannot.scores.group_outcomes import read_scores
 from flyannot.steps.engine.inputs import curated_annotations_of, digests_of_curated
 from flyannot.store.predictions import write_answers_of_run
@@ -133,7 +133,7 @@ def keep_what_was_before(scores, made_now):
     terms, all else being equal; otherwise remove that folder.
 
     scores : Path of scores.json, which is to be made anew
-    made_now : what the new scores are to be made from, as `Evaluation.made_from` returns
+    made_now : what the new scores are to be made from, with the options that are given
 
     Returns
     -------
@@ -143,8 +143,12 @@ def keep_what_was_before(scores, made_now):
     changed, is_of_scores = set(), False
     with suppress(FlyannotError):
         made_before = read_scores(scores)["made_from"]
-        roles = {*made_before, *made_now} - {"model"}
-        changed = {role for role in roles if made_before.get(role) != made_now.get(role)}
+        for role in {*made_before, *made_now} - {"model"}:
+            was, now = made_before.get(role), made_now.get(role)
+            if isinstance(now, dict):  # options: where none is given, the curated terms decide
+                was = {name: (was or {}).get(name) for name in now}
+            if canonical_json(was) != canonical_json(now):
+                changed.add(role)
         with open_stored(predictions, "predictions") as stored:
             is_of_scores = stored.inputs.get("scores") == [digest_of_file(scores)]
     if not changed or not changed <= _CURATED:

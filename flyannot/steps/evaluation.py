@@ -128,8 +128,8 @@ def digests_of_files(paths):
 def evaluate_task(evaluation, json_file, scores_before=lambda made_now: None):
     """The `flyannot.steps.engine.task.Task` of a file with the scores of an `Evaluation`.
 
-    `scores_before` is called with what they are to be made from, and returns the scores to compare them with,
-    or None.
+    `scores_before` is called with what they are to be made from, by the options that are given, and returns
+    the scores to compare them with, or None.
     """
 
     def make(execution):
