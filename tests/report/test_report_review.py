@@ -1,14 +1,16 @@
 """Curators review terms on the page, in a browser.  Skipped where no browser can be driven."""
 
 import re
+from dataclasses import asdict
 from datetime import date, timedelta
 
 import pytest
 
-from flyannot.dataset.corrections import read_corrections
+from flyannot.dataset.corrections import COLUMNS, VERDICTS, Correction, read_corrections, settle_verdicts
 from flyannot.errors import InputError
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry
 from flyannot.report.page import Review
+from flyannot.report.templates import raw
 from tests.report.browser import LINES, downloaded, genes, next_gene, open_gene, review_as, shown, violations
 from tests.report.small_pages import term, write_groups
 from tests.small_embryos import rows_of_csv
@@ -209,6 +211,21 @@ def test_what_curators_disagree_on_is_to_be_decided_as_by_curate(view, tmp_path)
         view.select_option("#groups-which", "all")
     kept = {(row["curator"], row["date"][-2:]) for row in rows_of_csv(downloaded(view, tmp_path / "all.csv"))}
     assert kept == {("anna", "02"), ("ben", "09"), ("carl", "01"), ("anna", "10")}
+
+
+def test_the_page_and_python_settle_verdicts_alike(view, rng):
+    functions = re.search(r"^const textOf.*?^(?=function setRows)", raw("verdicts.js"), re.S | re.M)[0]
+    script = f"(rows) => {{ const COLUMNS = {list(COLUMNS)}; {functions} return settled(rows); }}"
+    draw = {"curator": ["a", "b", "c"], "date": [f"2026-01-0{day}" for day in (1, 2, 3)], "verdict": VERDICTS}
+    draw["decides"] = ["", "", "", "a; b", "b;c ", "a"]
+    for _ in range(200):
+        drawn = {name: rng.choice(values, rng.integers(1, 7)).tolist() for name, values in draw.items()}
+        rows = [Correction("Dl", "", "4-6", "gap", **dict(zip(drawn, row))) for row in zip(*drawn.values())]
+        (settled,) = settle_verdicts(rows).values()
+        by_page = view.evaluate(script, [asdict(row) for row in rows])
+        assert by_page["isContested"] == settled.is_contested
+        assert by_page["verdict"] == settled.correction.verdict
+        assert {Correction(**row) for row in by_page["rows"]} == set(settled.rows)
 
 
 def test_a_curator_decides_on_the_page_and_takes_it_back(view, tmp_path):
