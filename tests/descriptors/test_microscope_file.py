@@ -98,8 +98,8 @@ FORMATS = ["OME-TIFF", "compressed OME-TIFF", "czi", "lif"]
 
 def written(format, folder):
     """The same planes in each format, with what its numbers of 16 bits have as white."""
-    if format == "czi":  # Zeiss's library writes nothing about used bits
-        return czi(folder / "a.czi", [stack()]), 65535
+    if format == "czi":  # Zeiss's library writes nothing about used bits: the numbers are those of a camera
+        return czi(folder / "a.czi", [stack()]), 4095
     if format == "lif":
         return lif(folder / "a.lif", stack()), 4095
     options = {"compression": "lzw", "ome": True} if format == "compressed OME-TIFF" else {}
@@ -134,11 +134,15 @@ def test_one_picture_needs_no_choice_and_is_read_as_any_other(tmp_path):
 
 
 @pytest.mark.parametrize("bits", [None, 11])
-def test_all_bits_are_used_where_nothing_is_said_and_where_a_level_is_above_those_that_are(bits, tmp_path):
-    path = ome_tiff(tmp_path / "a.ome.tif", stack(), bits=bits)
+@pytest.mark.parametrize(("brighter", "white"), [(1, 4095), (4, 16383), (20, 65535)])
+def test_where_nothing_is_said_or_a_level_is_above_it_a_camera_that_holds_the_levels_is_taken(
+    bits, brighter, white, tmp_path
+):
+    planes = brighter * stack()
+    path = ome_tiff(tmp_path / "a.ome.tif", planes, bits=bits)
     level = picture_at(path, "L", ("z=2", "channel=2"))[0, 0]
-    assert level == pytest.approx(SECOND_Z_AND_CHANNEL / 257)
-    tifffile.imwrite(tmp_path / "plain.tif", stack()[1, 1])
+    assert level == pytest.approx(brighter * SECOND_Z_AND_CHANNEL * 255 / white)
+    tifffile.imwrite(tmp_path / "plain.tif", planes[1, 1])
     assert picture_at(tmp_path / "plain.tif", "L")[0, 0] == level
 
 

@@ -118,10 +118,11 @@ def test_a_workbook_that_claims_more_cells_than_it_has_is_read_or_refused_at_onc
         assert "cells, or claims to" in error.message or "empty" in error.message
 
 
-def test_a_stage_range_that_excel_keeps_as_a_date_is_refused(tmp_path):
+def test_a_stage_range_that_excel_keeps_as_a_date_is_the_stage_range(tmp_path, caplog):
     rows = ["image", "gene", "stage_range"], ["a.png", "Dl", datetime.datetime(2023, 4, 6)]
-    message = refusal(read_images, workbook(tmp_path / "images.xlsx", *rows))
-    assert "line 2" in message and "a spreadsheet made it of 4-6" in message
+    (image,) = read_images(workbook(tmp_path / "images.xlsx", *rows))
+    assert image.stage_range == "4-6"
+    assert 'taken as a stage range: "2023-04-06 00:00:00" as 4-6 (line 2)' in caplog.messages[0]
 
 
 def test_without_its_reader_a_workbook_is_named_with_what_to_do(tmp_path, monkeypatch):
