@@ -16,6 +16,8 @@ No kernel lets the compiler reorder arithmetic: the same patch gives the same bi
 the thread or the vector length of the machine.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from flyannot.descriptors.patches import check_patch
@@ -69,9 +71,9 @@ def dense_sift(image, corners, patch_px=16):
     before, after = -first[0], first[-1] + weights.shape[1] - patch_px  # what patches at the border see
     maps = _orientation_maps(_smoothed(image, patch_px), before, after)
     order = _row_order(corners)
-    bands = np.empty((_N_BINS, maps.shape[1]), np.float32)
+    scratch = _scratch(maps.shape[1])
     descriptors = np.empty((len(corners), N_FEATURES), np.uint8)
-    _contract_patches(maps, corners, order, first + before, weights, bands, descriptors.view(np.uint64))
+    _contract_patches(maps, corners, order, first + before, weights, scratch, descriptors.view(np.uint64))
     return descriptors
 
 
@@ -223,14 +225,29 @@ def _map_orientations(image, before, share, direction, maps):
             maps[i + before, pixel + direction[1, j]] = share[1, j]
 
 
+class _Scratch(NamedTuple):
+    """The memory of `_contract_patches`; `flat` is `histogram` and `words` `quantised`, in other shapes."""
+
+    bands: np.ndarray  # row bin; pixel column, orientation
+    cells: np.ndarray  # pixel column; row bin, orientation
+    histogram: np.ndarray  # column bin; row bin, orientation
+    flat: np.ndarray
+    partial: np.ndarray
+    quantised: np.ndarray
+    words: np.ndarray
+
+
+def _scratch(width):
+    cells = np.empty((width // _N_ORIENTATIONS, N_FEATURES // _N_BINS), np.float32)
+    histogram, quantised = np.empty((_N_BINS, cells.shape[1]), np.float32), np.empty(N_FEATURES, np.uint8)
+    bands, partial = np.empty((_N_BINS, width), np.float32), np.empty(cells.shape[1], np.float32)
+    return _Scratch(bands, cells, histogram, histogram.ravel(), partial, quantised, quantised.view(np.uint64))
+
+
 @compiled(error_model="numpy")
-def _contract_patches(maps, corners, order, first, weights, bands, descriptors):
+def _contract_patches(maps, corners, order, first, weights, scratch, descriptors):
     """Contract rows once for every row of patches, then columns for every patch of it."""
-    cells = np.empty((bands.shape[1] // 8, 32), np.float32)  # pixel column; row bin, orientation
-    histogram = np.empty((4, 32), np.float32)  # column bin; row bin, orientation
-    partial = np.empty(32, np.float32)
-    quantised = np.empty(128, np.uint8)
-    flat, words = histogram.ravel(), quantised.view(np.uint64)
+    bands, cells, histogram, flat, partial, quantised, words = scratch
     top = -1
     for patch in order:
         if corners[patch, 0] != top:

@@ -54,20 +54,20 @@ def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
                 f"a patch centre lies outside the {size_px} px image; are the descriptors of other images?"
             )
         cell = place[:, 0] * columns + place[:, 1] + part * (rows * columns)
-        levels.append(_pool_max(Z.data, Z.indices, Z.indptr, cell, n_cells, Z.shape[1]))
+        features = np.zeros(n_cells * Z.shape[1], np.float32)
+        winner = np.full(len(features), NO_PATCH, np.int32)
+        _pool_max(Z.data, Z.indices, Z.indptr, cell, Z.shape[1], features, winner)
+        levels.append((features, winner))
     features, winner = (np.concatenate(arrays) for arrays in zip(*levels))
     return Pooled(features, winner)
 
 
 @compiled
-def _pool_max(data, indices, indptr, cell, n_cells, n_atoms):
+def _pool_max(data, indices, indptr, cell, n_atoms, features, winner):
     """Row after row; a tie keeps the earlier patch."""
-    features = np.zeros(n_cells * n_atoms, np.float32)
-    winner = np.full(n_cells * n_atoms, NO_PATCH, np.int32)
     for i in range(len(indptr) - 1):
         for at in range(indptr[i], indptr[i + 1]):
             k = cell[i] * n_atoms + indices[at]
             if abs(data[at]) > features[k]:
                 features[k] = abs(data[at])
                 winner[k] = i
-    return features, winner

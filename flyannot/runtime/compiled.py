@@ -1,34 +1,54 @@
-"""`@compiled`: numba with a cache folder that we choose and a cache that heals itself.
+"""`@compiled`: functions that numba compiles, whose machine code is kept and called again without numba.
 
-numba's own cache fails at import on a read-only install without HOME, a damaged entry ends every later
-run, and a kernel whose own file is unchanged is taken from it although what it calls has changed.  Here
-the folder is ours, every entry carries a checksum, what cannot be read is compiled again, and so is what
-any file behind a kernel has changed since.  A user's own kernels stay where numba puts them.
+Its import takes longer than most steps.  So numba compiles a kernel only where no code is kept for arguments
+of such types; after that llvmlite alone loads it and `ctypes` calls it, as numba's kernels call each other.
+Kept code has a checksum, and a stamp of what it was made from: what is damaged, or older than any file behind
+the kernel, is compiled again.  A user's own kernels stay where numba puts them.
 
 All of numba that is not public is in here.  A version in which it is gone gets numba's own cache instead.
 """
 
+import ctypes
 import getpass
 import hashlib
+import json
 import os
 import shutil
 import stat
+import struct
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial, update_wrapper
+from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
+from threading import RLock
+from types import CellType, FunctionType, ModuleType
+from typing import cast
 
-import llvmlite.binding
-import numba
+import llvmlite.binding as llvm
+import numpy as np
 import platformdirs
-from numba.core import caching
 
 from flyannot.runtime.progress_events import kernel_compiles, log
-from flyannot.runtime.system import call_at_end
+from flyannot.runtime.system import call_at_end, replace_file
 
 _CHECKSUM_BYTES = 32
+_OF_C = ("sqrt", "sqrtf")  # what machine code may call: it is in every process
+_NO_MATTER = ("NUMBA_NUM_THREADS", "NUMBA_CACHE_DIR")  # to what numba compiles, unlike its other variables
+_LAYOUT = 0x503  # of an array's flags, those that numba tells apart: C order, Fortran's, aligned, writeable
+_SAME = {np.float64: float, np.int64: int, np.bool_: bool}
+_LETTERS = {float: "d", int: "q", bool: "?", type(None): "P"}  # as `struct` and NumPy have them
+_CTYPES = {"P": ctypes.c_void_p, "?": ctypes.c_bool, "f": ctypes.c_float, "d": ctypes.c_double} | {
+    letter: kind
+    for letters, kinds in (
+        ("bhilq", (ctypes.c_byte, ctypes.c_short, ctypes.c_int, ctypes.c_long, ctypes.c_longlong)),
+        ("BHILQ", (ctypes.c_ubyte, ctypes.c_ushort, ctypes.c_uint, ctypes.c_ulong, ctypes.c_ulonglong)),
+    )
+    for letter, kind in zip(letters, kinds)
+}
+_one_at_a_time = RLock()  # compiles or loads
 
 
 def private_folder(path):
@@ -96,14 +116,12 @@ def _chosen_folder():
 
 def processor():
     """(target triple, features) of the processor that kernels are compiled for; features such as "avx2"."""
-    try:
-        from numba.core.registry import cpu_target
-
-        triple, _, features = cpu_target.target_context.codegen().magic_tuple()
-    except (ImportError, AttributeError, ValueError):  # a numba that hides it
-        triple = llvmlite.binding.get_process_triple()
-        features = llvmlite.binding.get_host_cpu_features().flatten()
-    return triple, frozenset(f[1:] for f in features.split(",") if f.startswith("+"))
+    features = os.environ.get("NUMBA_CPU_FEATURES")
+    if features is None:
+        features = llvm.get_host_cpu_features().flatten()
+    if os.environ.get("NUMBA_ENABLE_AVX") == "0":
+        features = features.replace("+avx", "-avx")
+    return llvm.get_process_triple(), frozenset(f[1:] for f in features.split(",") if f.startswith("+"))
 
 
 def _sources_behind(module_name):
@@ -123,106 +141,227 @@ def _sources_behind(module_name):
     return tuple(sorted(sources.values()))
 
 
-class _Place:
-    """Where numba looks for the kernels of a file: in a folder of our own."""
+class OnDemand:
+    """A function that kernels call, of which numba makes what it needs when it compiles one of these."""
 
-    def __init__(self, py_func, py_file):
-        folder = Path(py_file).resolve().parent
-        name = f"{folder.name}_{hashlib.sha256(str(folder).encode()).hexdigest()[:32]}"
-        name += "_bounds" * bool(numba.config.BOUNDSCHECK)  # kernels that check places are others
-        self._path, self._line = str(_chosen_folder() / name), py_func.__code__.co_firstlineno
+    def __init__(self, function, make):
+        update_wrapper(cast(Callable, self), function)
+        self.py_func, self._make = function, make
 
-    @classmethod
-    def from_function(cls, py_func, py_file):
-        return cls(py_func, py_file)
-
-    def ensure_cache_path(self):
-        os.makedirs(self._path, exist_ok=True)
-
-    def get_cache_path(self):
-        return self._path
-
-    def get_source_stamp(self):
-        return ()  # `_sources_behind`, once all are imported
-
-    def get_disambiguator(self):
-        return str(self._line)
+    @cached_property
+    def for_numba(self):
+        """What numba takes it for."""
+        return self._make(self.py_func)
 
 
-def _healing_cache():
-    """The class of our cache, made of numba's; None in a version of numba that has not what it is made of."""
-    try:
+class Kernel(OnDemand):
+    """A function that is called as machine code; numba compiles it for new types of its arguments."""
 
-        class ChecksummedFile(caching.IndexDataCacheFile):
-            """numba's data file with a checksum in front, so that damaged machine code is never run."""
+    def __init__(self, function, options):
+        super().__init__(function, partial(_njit, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options))
+        self._options, self._calls = options, {}
 
-            def _save_data(self, name, data):
-                payload = self._dump(data)
-                with self._open_for_write(self._data_path(name)) as f:
-                    f.write(hashlib.sha256(payload).digest() + payload)
+    def __reduce__(self):
+        return self.py_func.__qualname__  # pickled by its name, as functions are
 
-            def _load_data(self, name):
-                stored = Path(self._data_path(name)).read_bytes()
-                checksum, payload = stored[:_CHECKSUM_BYTES], stored[_CHECKSUM_BYTES:]
-                if hashlib.sha256(payload).digest() != checksum:
-                    raise ValueError(f"damaged kernel cache {name}")
-                return caching.pickle.loads(payload)
+    def __call__(self, *args):
+        kinds = tuple(map(_kind_of, args))
+        if kinds not in self._calls:
+            with _one_at_a_time:
+                if kinds not in self._calls:
+                    self._calls[kinds] = self._call_for(kinds, args)
+        return self._calls[kinds](*args)
 
-        class InPlace(caching.CompileResultCacheImpl):
-            _locator_classes = [_Place]
+    def _call_for(self, kinds, args):
+        """The function of such arguments that calls machine code."""
+        code = self.py_func.__code__
+        enclosed = [cell.cell_contents for cell in self.py_func.__closure__ or ()]
+        settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_"))
+        settings = [(k, v) for k, v in settings if k not in _NO_MATTER]
+        identity = repr((code.co_filename, code.co_firstlineno, self._options, enclosed, kinds, settings))
+        name = f"{self.py_func.__name__}-{hashlib.sha256(identity.encode()).hexdigest()[:32]}.kernel"
+        path = (_chosen_folder() or Path(os.devnull)) / name
+        stamp = _stamp(self.__module__, code)
+        kept = _read_code(path, stamp)
+        if kept is None:
+            kernel_compiles()
+            kept = _machine_code(self.for_numba, args)
+            if kept is None:
+                return self._by_numba
+            _write_code(path, stamp, *kept)
+        return partial(self._call_code, _loaded(*kept), kept[0])
 
-        class HealingCache(caching.FunctionCache):
-            _impl_class = InPlace
+    def _call_code(self, function, facts, *args):
+        flat, result = [], ctypes.create_string_buffer(8 * len(facts["returns"]) + 8)
+        for value in args:
+            _flatten(value, flat)
+        if function(result, ctypes.byref(ctypes.c_void_p()), *flat):
+            return self._by_numba(*args)  # which raises what the kernel raised
+        values = struct.unpack_from(facts["returns"], result)
+        return values if facts["is_tuple"] else values[0] if values else None
 
-            def __init__(self, py_func):
-                super().__init__(py_func)
-                self._cache_file = ChecksummedFile(
-                    cache_path=self._cache_path, filename_base=self._impl.filename_base, source_stamp=()
-                )
-
-            def load_overload(self, sig, target_context):
-                self._cache_file._source_stamp = _sources_behind(self._py_func.__module__)
-                try:
-                    kernel = super().load_overload(sig, target_context)
-                except Exception:  # whatever a damaged pickle raises: the kernel is compiled again
-                    kernel = None
-                if kernel is None:
-                    kernel_compiles()
-                return kernel
-
-            def save_overload(self, sig, data):
-                try:
-                    super().save_overload(sig, data)
-                except Exception:  # a damaged index or a full disk costs compile time, never a run
-                    with suppress(OSError):
-                        self.flush()
-
-        HealingCache(_healing_cache)
-    except (AttributeError, TypeError):
-        log.info(
-            "numba %s is not known: its own cache keeps the kernels, without checksums", numba.__version__
-        )
-        return None
-    return HealingCache
-
-
-_HealingCache = _healing_cache() if _chosen_folder() else None
+    @cached_property
+    def _by_numba(self):
+        """numba's own, with its own cache."""
+        dispatcher = _njit(self.py_func, **self._options)
+        with suppress(RuntimeError):  # there is no folder that it may write
+            dispatcher.enable_caching()
+        return dispatcher
 
 
 def compiled(function=None, **options):
-    """`numba.njit` with the cache above; the lock of the interpreter is released while it runs."""
-    if function is None:
-        return lambda f: compiled(f, **options)
-    dispatcher = numba.njit(nogil=True, **options)(function)
-    if _HealingCache is not None:
-        dispatcher._cache = _HealingCache(function)
-    elif _chosen_folder():
-        _enable_numbas_cache(dispatcher)
-    return dispatcher
+    """A `Kernel`, by `numba.njit`; the lock of the interpreter is released while it runs.
+
+    It takes arrays and numbers, and named or plain tuples of them, and returns numbers.  It makes no arrays:
+    that would need numba to run, and counts of references that cost more than the arithmetic.
+    """
+    return Kernel(function, {"_nrt": False} | options) if function else partial(compiled, **options)
 
 
-def _enable_numbas_cache(dispatcher):
+def _njit(function, **options):
+    """numba's dispatcher of a function, in which everything on demand is what numba makes of it."""
+    import numba
+
+    names = dict(function.__globals__)
+    for name in names.keys() & {*function.__code__.co_names}:
+        if isinstance(names[name], OnDemand):
+            names[name] = names[name].for_numba
+    cells = tuple(
+        CellType(cell.cell_contents.for_numba) if isinstance(cell.cell_contents, OnDemand) else cell
+        for cell in function.__closure__ or ()
+    )
+    resolved = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
+    return numba.njit(nogil=True, **options)(update_wrapper(resolved, function))
+
+
+# --- arguments, as numba's kernels pass them to each other ---
+
+
+def _kind_of(value):
+    """What an argument must share with another for the same machine code."""
+    if isinstance(value, np.ndarray):
+        layout = value.flags.num & _LAYOUT
+        return value.dtype.str, value.ndim, layout & ~2 if layout & 1 else layout
+    if isinstance(value, tuple):
+        return type(value), getattr(value, "_fields", ()), *map(_kind_of, value)
+    return _SAME.get(type(value), type(value))
+
+
+def _flatten(value, flat):
+    """Append to `flat` the numbers that an argument is passed as."""
+    if isinstance(value, np.ndarray):
+        flat += (None, None, value.size, value.itemsize, _address(value), *value.shape, *value.strides)
+    elif isinstance(value, tuple):
+        for part in value:
+            _flatten(part, flat)
+    else:
+        flat.append(value.item() if isinstance(value, np.generic) else value)
+
+
+def _address_in_header(array):
+    """Where the numbers of an array lie, from the second word of NumPy's own structure: six times as quick as
+    `array.ctypes.data`."""
+    return ctypes.c_void_p.from_address(id(array) + object.__basicsize__).value
+
+
+def _address_of(array):
+    return array.ctypes.data
+
+
+_probe = np.zeros(1)
+_address = _address_in_header if _address_in_header(_probe) == _address_of(_probe) else _address_of
+
+
+def _letters_of(value):
+    """The types of these numbers, a letter each, as `struct` has them."""
+    if isinstance(value, np.ndarray):
+        return "PPqqP" + 2 * value.ndim * "q"
+    if isinstance(value, tuple):
+        return "".join(map(_letters_of, value))
+    return value.dtype.char if isinstance(value, np.generic) else _LETTERS[type(value)]
+
+
+# --- machine code: made, kept, loaded ---
+
+
+def _machine_code(dispatcher, args):
+    """(facts, code) of what a dispatcher makes for such arguments; None of what only numba can call."""
+    import numba
+    from numba import types
+
+    kinds = tuple(map(numba.typeof, args))
+    dispatcher.compile(kinds)
     try:
-        dispatcher.enable_caching()
-    except RuntimeError:  # there is no folder that it may write
-        return
+        made = dispatcher.overloads[kinds]
+        module, returned = made.library._final_module, made.signature.return_type
+        called = [v for v in (*module.functions, *module.global_variables) if v.is_declaration]
+        is_tuple = isinstance(returned, (types.Tuple, types.UniTuple))
+        returns = returned if is_tuple else () if returned == types.none else (returned,)
+        facts = {
+            "symbol": made.fndesc.llvm_func_name,
+            "takes": "".join(map(_letters_of, args)),
+            "returns": "".join(np.dtype(str(kind)).char for kind in returns),
+            "is_tuple": is_tuple,
+        }
+        is_whole = all(v.name in _OF_C or v.name.startswith("llvm.") for v in called)
+        return (facts, made.library._get_compiled_object()) if is_whole else None
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        log.debug("%s is called by numba alone: %r", dispatcher.__name__, error)
+        return None
+
+
+def _stamp(module_name, code):
+    """What tells whether machine code was made of this code and these sources, here, by these versions."""
+    function = code.co_code, code.co_names, code.co_consts
+    return hashlib.sha256(repr([function, _machine(), _sources_behind(module_name)]).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _machine():
+    spec, (triple, features) = find_spec("numba"), processor()  # found, not imported
+    state = os.stat(spec.origin) if spec and spec.origin else None
+    numba = state and (state.st_mtime_ns, state.st_size)
+    return llvm.llvm_version_info, numba, triple, llvm.get_host_cpu_name(), sorted(features)
+
+
+def _read_code(path, stamp):
+    """(facts, code) that `_write_code` kept with that stamp; None of others, and of what is damaged."""
+    try:
+        stored = path.read_bytes()
+    except OSError:
+        return None
+    checksum, payload = stored[:_CHECKSUM_BYTES], stored[_CHECKSUM_BYTES:]
+    if hashlib.sha256(payload).digest() != checksum:
+        return None
+    head, _, code = payload.partition(b"\n")
+    facts = json.loads(head)
+    return (facts, code) if facts["stamp"] == stamp else None
+
+
+def _write_code(path, stamp, facts, code):
+    """Keep it; a full disk costs compile time, never a run."""
+    payload = json.dumps(facts | {"stamp": stamp}).encode() + b"\n" + code
+    with suppress(OSError):
+        handle, beside = tempfile.mkstemp(suffix=".tmp", dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(hashlib.sha256(payload).digest() + payload)
+        replace_file(beside, path)
+
+
+@lru_cache(maxsize=1)
+def _engine():
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+
+
+def _loaded(facts, code):
+    """The C function that machine code is; its first two arguments are places for the result and an error."""
+    with _one_at_a_time:
+        engine = _engine()
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        address = engine.get_function_address(facts["symbol"])
+    takes = (_CTYPES[letter] for letter in facts["takes"])
+    return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *takes)(address)

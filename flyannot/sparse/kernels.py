@@ -7,9 +7,7 @@ import numpy as np
 
 from flyannot.runtime.compiled import compiled
 
-# numba counts the references to every array it takes out of a tuple, with locked instructions that cost more
-# than the arithmetic.  Kernels that make no arrays need no counts.
-kernel = partial(compiled, _nrt=False, error_model="numpy")
+kernel = partial(compiled, error_model="numpy")
 inlined = partial(kernel, forceinline=True)
 
 # Sums may be taken in any order, as vector code does: bits depend on the processor, never on what else is

@@ -56,7 +56,8 @@ def test_a_feasible_point_stays_feasible_and_moves_as_far_as_it_can(rng):
         feasible, q = rng.uniform(-1, 1, 500), scale * rng.uniform(-1, 1, 500)
         feasible[7] = q[7]
         before, length = feasible.copy(), feasible_step(feasible, q, 1.0, 1.0)
-        sizes = blend_codes(feasible, q, length, 0.25)
+        sizes = np.empty(500)
+        blend_codes(feasible, q, length, 0.25, sizes)
         assert np.allclose(feasible, before + length * (q - before))
         assert np.allclose(sizes, np.abs(feasible + 0.25 * (q - feasible)))
         assert np.abs(feasible).max() <= 1 + 1e-12

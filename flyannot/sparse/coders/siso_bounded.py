@@ -146,7 +146,8 @@ class AtomLevel:
         if not bound > 0:
             return None
         Q = tuple(q for _, q in search.passes)
-        atoms = _may_violate(Q, c.astype(D.dtype), D.dtype.type(bound))
+        estimate, atoms = np.zeros(len(D), D.dtype), np.empty(len(D), np.int64)
+        atoms = atoms[: _may_violate(Q, c.astype(D.dtype), D.dtype.type(bound), estimate, atoms)]
         if len(atoms) > _FEW * len(D):
             return None
         q = np.abs(D[atoms] @ r.astype(D.dtype))
@@ -163,7 +164,8 @@ class AtomLevel:
             search.feasible = q * q.dtype.type(lam / largest)
         kind = q.dtype.type
         length = feasible_step(search.feasible, q, kind(lam), kind(1))
-        score = blend_codes(search.feasible, q, length, kind(_BLEND))
+        score = np.empty_like(q)
+        blend_codes(search.feasible, q, length, kind(_BLEND), score)
         pool = np.concatenate([worst, _top(score, POOL // 2, 0.0)])
         return largest, self._without_code(search, pool)
 
@@ -213,23 +215,23 @@ def feasible_step(feasible, q, lam, step):
 
 
 @compiled(fastmath=MAXIMA)
-def blend_codes(feasible, q, step, onwards):
-    """Move `feasible` by the step towards q, in place; the sizes a part `onwards` of the way further."""
-    sizes = np.empty_like(q)
+def blend_codes(feasible, q, step, onwards, sizes):
+    """Move `feasible` by the step towards q, in place; fill `sizes` a part `onwards` of the way further."""
     for k in range(len(q)):
         feasible[k] += step * (q[k] - feasible[k])
         sizes[k] = abs(feasible[k] + onwards * (q[k] - feasible[k]))
-    return sizes
 
 
 @compiled
-def _may_violate(passes, c, bound):
-    """The k for which |sum_j c_j passes[j][k]| is above the bound, rising."""
-    estimate = np.zeros(len(passes[0]), c.dtype)
+def _may_violate(passes, c, bound, estimate, atoms):
+    """Fill `atoms` with the k for which |sum_j c_j passes[j][k]| is above the bound, rising; their number.
+
+    estimate : zeros, a number for each
+    """
     for j in range(len(passes)):
         add_multiple(estimate, c[j], passes[j], len(estimate))
-    atoms, n = np.empty(len(estimate), np.int64), 0
+    n = 0
     for k in range(len(estimate)):
         atoms[n] = k
         n += abs(estimate[k]) > bound
-    return atoms[:n].copy()
+    return n

@@ -153,14 +153,14 @@ def largest_correlations(D, R, lam, n_best, actives=None):
     tops, atoms = np.full((n, n_best), lam, D.dtype), np.full((n, n_best), -1, np.int64)
     largest = np.zeros(n, D.dtype)
     for start, Q in correlation_blocks(D, R):
-        _keep_largest(Q, start, active, (tops, atoms), largest)
+        _keep_largest(Q, start, active, (tops, atoms), largest, np.zeros(Q.shape[1], Q.dtype))
     return largest.astype(float), [_falling(*lists) for lists in zip(tops, atoms)]
 
 
 def largest_correlations_among(D, r, lam, n_best, active, chosen):
     """As `largest_correlations`, of one residual with the chosen atoms: (largest, best)."""
     tops, atoms = np.full(n_best, lam, D.dtype), np.full(n_best, -1, np.int64)
-    largest = _keep_largest_of(D, r.astype(D.dtype), chosen, active, tops, atoms)
+    largest = _keep_largest_of(D, r.astype(D.dtype), chosen.astype(np.int64), active, tops, atoms)
     return float(largest), _falling(tops, atoms)
 
 
@@ -177,7 +177,7 @@ def _joined(arrays):
 
 
 @compiled
-def _keep_largest(Q, start, active, lists, largest):
+def _keep_largest(Q, start, active, lists, largest, highest):
     """Take the atoms `start`, `start` + 1, ... into every sample's list of the largest.
 
     Q (n_chunk, at least n) holds their correlations.  active is (first, atoms): the atoms of
@@ -187,7 +187,7 @@ def _keep_largest(Q, start, active, lists, largest):
     """
     first, actives = active
     tops, atoms = lists
-    highest = _column_maxima(Q)
+    _column_maxima(Q, highest)
     for i in range(len(largest)):
         largest[i] = max(largest[i], highest[i])
         if highest[i] > tops[i, 0]:
@@ -204,7 +204,7 @@ def _keep_largest_of(D, r, chosen, left_out, tops, atoms):
     Returns the largest |q| of the chosen atoms.
     """
     largest = 0.0
-    for k in chosen.astype(np.int64):
+    for k in chosen:
         size = abs(dot(D[k], r, len(r)))
         largest = max(largest, size)
         if size > tops[0] and not contains_atom(left_out, k):
@@ -213,14 +213,12 @@ def _keep_largest_of(D, r, chosen, left_out, tops, atoms):
 
 
 @compiled(fastmath=MAXIMA)
-def _column_maxima(Q):
+def _column_maxima(Q, highest):
     """The largest |q| of every column."""
-    highest = np.zeros(Q.shape[1], Q.dtype)
     for j in range(len(Q)):
         row = Q[j]
         for i in range(len(highest)):
             highest[i] = max(highest[i], abs(row[i]))
-    return highest
 
 
 @compiled

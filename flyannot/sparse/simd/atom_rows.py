@@ -7,10 +7,8 @@ instruction where the machine has it.
 """
 
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from flyannot.sparse.simd.vectors import BOOL, BYTE, CHUNK, I16, I64, LANES, row_operation
+from flyannot.sparse.simd.vectors import BOOL, BYTE, CHUNK, I16, I64, LANES, intrinsic, row_operation
 
 GROUP = 16  # atoms that `candidate_atoms` tests together
 
@@ -111,7 +109,7 @@ def round_residual(v, r, rounded):
     return [builder.fmul(largest, v.constant(1 / 127)), v.sum(measured[four:]), v.sum(total)]
 
 
-@row_operation(whole=types.uint64)
+@row_operation(whole="uint64")
 def candidate_atoms(v, D8, orders, o, t, flags, r8, offset, limit):
     """Which of the `GROUP` atoms at orders[o, t:] have |D8[j] r8 - offset| > limit or a flag at flags[t:].
 
@@ -137,4 +135,6 @@ def candidate_atoms(v, D8, orders, o, t, flags, r8, offset, limit):
 @intrinsic
 def lowest_bit(typing_context, mask):
     """The number of the lowest bit set in a mask that is not zero."""
+    from numba import types
+
     return types.int64(mask), lambda context, builder, signature, args: builder.cttz(args[0], BOOL(1))

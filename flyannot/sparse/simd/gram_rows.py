@@ -7,7 +7,6 @@ cache line.
 
 import numpy as np
 from llvmlite import ir
-from numba import types
 
 from flyannot.sparse.simd.vectors import BOOL, CHUNK, I16, I32, I64, LANES, row_operation
 
@@ -112,7 +111,7 @@ def largest_of_all(v, q):
     return v.fold(v.join(tops, v.max), v.max)
 
 
-@row_operation(whole=types.int64)
+@row_operation(whole="int64")
 def place_of_largest(v, bits, masks, width):
     """The place of the largest bits[k] & masks[k] for k < width; -1 where all are zero."""
     builder = v.builder
@@ -153,7 +152,7 @@ def gather_row(v, target, gram, atom, atoms, first, width):
     v.count(builder.sub(v.index(width), start), LANES, [], block)
 
 
-@row_operation(whole=types.int64)
+@row_operation(whole="int64")
 def append_above(v, q, q0, bar, numbers, values, size):
     """Append the atoms with |q| > bar to `numbers`, and their q0 to `values`; the number of all then.
 

@@ -59,7 +59,7 @@ def read_only(A, dtype=None):
     return A
 
 
-@compiled(_nrt=False)
+@compiled
 def _fill(D, order, panels):
     n_lanes = panels.shape[2]
     for place in range(len(order)):
@@ -68,7 +68,7 @@ def _fill(D, order, panels):
                 panels[place // n_lanes, j, place % n_lanes] = D[order[place], j]
 
 
-@compiled(_nrt=False)
+@compiled
 def multiply(X, panels, Q):
     """Q[: len(X)] = X D^T, a column for every lane of the panels.
 

@@ -7,11 +7,8 @@ from functools import wraps
 
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from flyannot.runtime.compiled import processor
+from flyannot.runtime.compiled import OnDemand, processor
 
 CHUNK = 64  # elements that one turn of a loop works on: a cache line of bytes
 LANES = 16  # elements of one vector: a cache line of float32
@@ -26,6 +23,10 @@ class Vectors:
     """Rows by the number of the argument that holds them, loops over them, and vectors of their elements."""
 
     def __init__(self, context, builder, signature, args):
+        from numba import types
+        from numba.core import cgutils  # slow, and only needed where kernels are compiled
+
+        self.numba_types, self.cgutils = types, cgutils
         self.context, self.builder = context, builder
         self.types, self.args = signature.args, args
         first = signature.args[0]
@@ -36,13 +37,13 @@ class Vectors:
 
     def shape(self, n):
         array = self.context.make_array(self.types[n])(self.context, self.builder, self.args[n])
-        return cgutils.unpack_tuple(self.builder, array.shape)
+        return self.cgutils.unpack_tuple(self.builder, array.shape)
 
     def index(self, n):
-        return self.context.cast(self.builder, self.args[n], self.types[n], types.int64)
+        return self.context.cast(self.builder, self.args[n], self.types[n], self.numba_types.int64)
 
     def integer(self, n):
-        return self.context.cast(self.builder, self.args[n], self.types[n], types.int32)
+        return self.context.cast(self.builder, self.args[n], self.types[n], self.numba_types.int32)
 
     def number(self, n):
         return self.context.cast(self.builder, self.args[n], self.types[n], self.types[0].dtype)
@@ -50,7 +51,7 @@ class Vectors:
     def pointer(self, n, row, column):
         array = self.context.make_array(self.types[n])(self.context, self.builder, self.args[n])
         if row is not None:
-            width = cgutils.unpack_tuple(self.builder, array.shape)[1]
+            width = self.cgutils.unpack_tuple(self.builder, array.shape)[1]
             column = self.builder.add(self.builder.mul(row, width), column)
         return self.builder.gep(array.data, [column])
 
@@ -126,7 +127,7 @@ class Vectors:
         kind = values[0].type
         name = f"{name}.v{LANES}{'f32' if isinstance(self.real, ir.FloatType) else 'f64'}"
         signature = ir.FunctionType(kind, [kind] * len(values))
-        function = cgutils.get_or_insert_function(self.builder.module, signature, name)
+        function = self.cgutils.get_or_insert_function(self.builder.module, signature, name)
         return self.builder.call(function, values)
 
     def fma(self, a, b, c):
@@ -183,7 +184,7 @@ class Vectors:
         builder, words = self.builder, ir.VectorType(I32, LANES)
         if self.has("avx512vnni"):  # the processor's own instruction
             kind = ir.FunctionType(words, [words] * 3)
-            function = cgutils.get_or_insert_function(builder.module, kind, VNNI)
+            function = self.cgutils.get_or_insert_function(builder.module, kind, VNNI)
             return builder.call(function, [total, *(builder.bitcast(v, words) for v in (unsigned, signed))])
         signed = builder.bitcast(signed, unsigned.type)
         for byte in range(4):
@@ -242,7 +243,9 @@ class Vectors:
             every = ir.Constant(ir.VectorType(BOOL, LANES), [1] * LANES)
             start = builder.bitcast(source, BYTE.as_pointer())
             kinds = [reals, start.type, numbers.type, every.type, I32]
-            gather = cgutils.get_or_insert_function(builder.module, ir.FunctionType(reals, kinds), GATHER)
+            gather = self.cgutils.get_or_insert_function(
+                builder.module, ir.FunctionType(reals, kinds), GATHER
+            )
             return builder.call(gather, [ir.Constant(reals, None), start, numbers, every, I32(4)])
         vector = ir.Constant(reals, ir.Undefined)
         for lane in range(LANES):
@@ -273,7 +276,7 @@ class Vectors:
         builder, kind = self.builder, vector.type
         name = f"{COMPRESS}.v{LANES}{'i32' if kind.element == I32 else 'f32'}"
         function = ir.FunctionType(kind, [kind, kind, chosen.type])
-        function = cgutils.get_or_insert_function(builder.module, function, name)
+        function = self.cgutils.get_or_insert_function(builder.module, function, name)
         return builder.call(function, [vector, ir.Constant(kind, None), chosen])
 
 
@@ -283,7 +286,7 @@ def row_operation(n_reals=0, *, whole=None):
     Parameters
     ----------
     n_reals : int, how many numbers it returns, of the type of its first argument's entries
-    whole : numba type of the one whole number that it returns instead
+    whole : name of the type of the one whole number that it returns instead, such as "int64"
 
     The decorated function takes `Vectors`, and for every argument its number there.
     """
@@ -291,6 +294,8 @@ def row_operation(n_reals=0, *, whole=None):
     def decorate(write):
         @wraps(write)  # numba reads names and number of arguments from the signature
         def define(typing_context, *kinds):
+            from numba import types
+
             real = kinds[0].dtype
             reals = real if n_reals == 1 else types.UniTuple(real, n_reals) if n_reals else types.none
 
@@ -300,11 +305,22 @@ def row_operation(n_reals=0, *, whole=None):
                     return context.make_tuple(builder, signature.return_type, values)
                 return context.get_dummy_value() if values is None else values
 
-            return (whole or reals)(*kinds), codegen
+            return (getattr(types, whole) if whole else reals)(*kinds), codegen
 
         return intrinsic(define)
 
     return decorate
+
+
+def intrinsic(define):
+    """`numba.extending.intrinsic`, once a kernel is compiled that calls it."""
+
+    def make(function):
+        from numba import extending
+
+        return extending.intrinsic(function)
+
+    return OnDemand(define, make)
 
 
 def aligned_zeros(shape, dtype):
