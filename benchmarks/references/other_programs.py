@@ -37,12 +37,17 @@ def encode_by_spams(patches, dictionary, lam, n):
     return graded_codes(seconds, X, D, Z, lam)
 
 
-def spams_codes(X, D, lam, *, tol=None):
-    """Codes of X, CSR (n_samples, n_atoms), of the type of X and D, by LARS: exact, whatever `tol`."""
+def spams_codes(X, D, lam, *, tol=None, gram=None):
+    """Codes of X, CSR (n_samples, n_atoms), of the type of X and D, by LARS: exact, whatever `tol`.
+
+    The Gram matrix, where it is not at hand, and the products are NumPy's: SPAMS's own take a twentieth to
+    two fifths longer in all.
+    """
     import spams
 
-    columns, D = np.asfortranarray(X.T), np.asfortranarray(D.T)
-    return spams.lasso(columns, D=D, lambda1=lam, mode=2, numThreads=1).T.tocsr()
+    gram = D @ D.T if gram is None else gram  # in C's order, of which the transpose is in Fortran's
+    options = {"lambda1": lam, "mode": 2, "numThreads": 1}
+    return spams.lasso(np.asfortranarray(X.T), Q=gram.T, q=(X @ D.T).T, **options).T.tocsr()
 
 
 def time_codes_at_batch_1(patches, initial, lam, n=16):
@@ -178,11 +183,6 @@ def without_warnings():
         yield
 
 
-def opencv_sift(image, corners, patch_px=16):
-    """Descriptors of patches of a uint8 image, as `flyannot.descriptors.sift.dense_sift` gives them."""
-    return compute(image, keypoints(corners, patch_px))
-
-
 def keypoints(corners, patch_px=16):
     """OpenCV's key points for patches: upright, with bins of a quarter of the patch."""
     from cv2 import KeyPoint  # slow to import, and only the comparison needs it
@@ -192,7 +192,7 @@ def keypoints(corners, patch_px=16):
 
 
 def compute(image, points):
-    """OpenCV's descriptors of given key points, uint8 (n_points, 128)."""
+    """OpenCV's descriptors of given key points of a uint8 image, uint8 (n_points, 128)."""
     from cv2 import SIFT_create
 
     return SIFT_create().compute(image, points)[1].astype(np.uint8)

@@ -78,8 +78,9 @@ class Annotator:
 def fitted_annotator(method, X, Y, rng):
     """Fit on labelled rows: the `Annotator`."""
     if method in _CODES:
-        A = unit_rows(X)
-        return Annotator(lambda queries: _propagated(_CODES[method], A, Y, unit_rows(queries)), 0.0)
+        A, solve = unit_rows(X), _CODES[method]
+        solve(A[:2], A[:_N_WARM])  # imported and compiled: no query pays for it
+        return Annotator(lambda queries: _propagated(solve, A, Y, unit_rows(queries)), 0.0)
     if method in _SEARCHES:
         return _hashed(method, X, Y, rng)
     fit = _RIVALS.get(method) or partial(_fit_our_classifier, CLASSIFIERS[method], rng=rng)

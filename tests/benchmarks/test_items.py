@@ -22,7 +22,7 @@ from benchmarks.scc.annotation import DIFFERENCES, OURS, PAPERS_OWN, Pictures
 from benchmarks.scc.fig_5 import METRICS, resampled_metrics
 from benchmarks.siso import annotators, growth
 from benchmarks.siso.growth import answer, missed_labels, overlapping
-from benchmarks.speed import code, shapes, sift
+from benchmarks.speed import code, shapes
 from benchmarks.speed.learn import methods as learning_methods
 from flyannot.classifiers.training_set import LabelledRows
 from flyannot.features.groups import Groups
@@ -67,21 +67,10 @@ def test_coding_has_every_key_and_ratios_to_the_product(setup, patches, monkeypa
     assert rows[2]["objective"] is None and rows[2]["us_per_sample"] > 0
 
 
-def test_opencv_sees_the_same_centres_in_both_patches(monkeypatch, tmp_path, rng):
-    pytest.importorskip("cv2")
-    seen, greys = [], tmp_path / "greys.npy"
-    np.save(greys, rng.integers(0, 256, (1, 64, 64), dtype=np.uint8))
-    monkeypatch.setattr(sift.other_programs, "compute", lambda grey, points: seen.append(points))
-    monkeypatch.setattr(sift, "timed", lambda f: (f(), (1.0,)))
-    for patch_px in (16, 96):
-        sift.describe_by_opencv(greys, 8, patch_px)
-    small, large = seen[1], seen[3]
-    assert [k.pt for k in small] == [k.pt for k in large]
-    assert small[0].size == pytest.approx(16 / 6) and large[0].size == pytest.approx(16)
-
-
 def test_a_quick_run_measures_slow_methods_and_some_references_at_one_size(setup, patches):
-    given = learning_methods(replace(setup, sizes={"n_references": 400}), patches, 20)
+    together = learning_methods(replace(setup, sizes={"n_references": 400}), patches, 20)
+    assert all(len({m.arguments["n_epochs"] for m in compared}) == 1 for compared in together)
+    given = sum(together, [])
     assert [method.who for method in given].count("SPAMS OL") == 3
     assert {method.reference for method in given} == {"", "spams", "scikit-learn"}
     few = methods_at(setup, given, is_main_size=False)

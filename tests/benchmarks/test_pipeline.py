@@ -6,9 +6,10 @@ import pytest
 
 from benchmarks.processor_shares import processor_shares
 from benchmarks.rows import Rows
-from benchmarks.speed import pipeline
+from benchmarks.speed import baseline, pipeline
 from benchmarks.speed.pipeline import extrapolated_minutes
 from flyannot.runtime.digest import digest_of_json
+from flyannot.sparse.coders import CODERS
 
 
 def test_the_time_goes_to_the_part_that_works():
@@ -19,29 +20,59 @@ def test_the_time_goes_to_the_part_that_works():
     assert max(parts, key=parts.get) == "hashing" and sum(parts.values()) > 0
 
 
-def test_a_step_tells_its_cost_and_its_parts(own_chain, tmp_path, monkeypatch):
+@pytest.fixture
+def small_way(chain, tmp_path, monkeypatch):
+    """What `cost_of_step` is given of a way of few atoms, and the files of its steps."""
     way = "flyexpress.toml", ("learn-dict.n-atoms=12", "train.min-groups=3")
     monkeypatch.setitem(pipeline.WAYS, "small", way)
-    given = {"data_set": str(own_chain.embryos), "output": str(tmp_path / "made"), "jobs": 1, "epochs": 1}
+    folders = {"data_set": str(chain.embryos), "output": str(tmp_path / "made")}
+    return {"way": "small", "jobs": 1, "epochs": 1} | folders
+
+
+def test_a_step_tells_its_cost_and_its_parts(small_way):
     for step in ("extract", "learn-dict", "pool"):
-        cost = pipeline.cost_of_step("small", step=step, **given)
+        cost = pipeline.cost_of_step(step=step, **small_way)
     assert cost["seconds"] > 0 and cost["peak_mb"] > 0
     assert {"coding", "HDF5", "start-up"} <= set(cost)
     assert cost["by_workers"] > 0 and cost["serial"] + cost["by_workers"] < cost["seconds"]
 
 
-def test_every_step_has_a_row_and_those_of_many_images_one_for_two_jobs(setup, own_chain, monkeypatch):
-    made = {"seconds": 2.0, "wall_seconds": 3.0, "peak_mb": 1.0}
+def test_with_features_at_hand_the_usual_way_codes_nothing(small_way, monkeypatch):
+    pytest.importorskip("cv2")
+    coded = []
+
+    def code(X, D, lam, gram):
+        coded.append(len(X))
+        end = time.process_time() + 0.05
+        while time.process_time() < end:
+            codes = CODERS["cd"](X, D, lam, gram=gram)
+        return codes
+
+    monkeypatch.setattr(baseline, "spams_codes", code)
+    for step in ("extract", "learn-dict", "pool", "train", baseline.NEW):
+        ours = pipeline.cost_of_step(step=step, **small_way)
+    assert {"decoding", "coding"} <= set(ours)
+    cost = baseline.cost_of_baseline(small_way["data_set"], small_way["output"], stride_px=8, n=2)
+    assert len(coded) == 1 + 2  # the first before the clock starts
+    assert cost["pool"] >= 0.05 > 10 * cost["annotate"] and cost["difference_of_features"] < 1e-3
+
+
+def test_every_step_has_a_row_and_the_usual_way_one_beside_what_does_the_same(setup, chain, monkeypatch):
+    made = {"seconds": 2.0, "wall_seconds": 3.0, "peak_mb": 1.0, "serial": 0.1, "by_workers": 0.4}
+    made |= {"extract": 1.0, "pool": 3.0, "annotate": 0.2}  # of the usual way, an image
     monkeypatch.setattr("benchmarks.workers.run_in_worker", lambda *_, **__: dict(made))
-    monkeypatch.setattr(pipeline, "image_folder", lambda _: own_chain.embryos)
-    monkeypatch.setattr(
-        pipeline, "compare_with_baseline", lambda *_: Rows([{"step": "extract", "times_as_long": 20.0}])
-    )
+    monkeypatch.setattr(pipeline, "image_folder", lambda _: chain.embryos)
+    monkeypatch.setattr(baseline, "why_reference_is_absent", lambda _: "")
     setup.sizes.update(n_images={pipeline.MAIN: 8}, n_epochs=1, n_baseline=1)
     rows = Rows(pipeline.measure_steps(setup).rows)
     ours = rows.where(who="flyannot")
     assert {row["step"] for row in ours if row["jobs"] == 2} == set(pipeline.IN_PARALLEL)
     assert {row["images_per_core_second"] for row in ours} == {4.0}
+    theirs = rows.where(who="the usual way")
+    beside = {row["step"]: (row["times_as_long"], row["times_without_starts"]) for row in theirs}
+    assert beside["annotate"] == pytest.approx((0.2 * 8 / 2, 0.2 * 8 / 0.5))
+    assert beside[baseline.WHOLE] == pytest.approx((4.2 * 8 / 6, 4.2 * 8 / 1.5))
+    assert beside[baseline.NEW] == pytest.approx((4.2 * 8 / 2, 4.2 * 8 / 0.5))
 
 
 def test_more_cores_shorten_what_workers_do_and_nothing_else():
