@@ -20,26 +20,17 @@ def test_the_time_goes_to_the_part_that_works():
     assert max(parts, key=parts.get) == "hashing" and sum(parts.values()) > 0
 
 
-@pytest.fixture
-def small_way(chain, tmp_path, monkeypatch):
-    """What `cost_of_step` is given of a way of few atoms, and the files of its steps."""
+def test_a_step_tells_its_cost_and_the_usual_way_codes_nothing_with_features(chain, tmp_path, monkeypatch):
+    pytest.importorskip("cv2")
+    made, cost, coded = str(tmp_path / "made"), {}, []
     way = "flyexpress.toml", ("learn-dict.n-atoms=12", "train.min-groups=3")
     monkeypatch.setitem(pipeline.WAYS, "small", way)
-    folders = {"data_set": str(chain.embryos), "output": str(tmp_path / "made")}
-    return {"way": "small", "jobs": 1, "epochs": 1} | folders
-
-
-def test_a_step_tells_its_cost_and_its_parts(small_way):
-    for step in ("extract", "learn-dict", "pool"):
-        cost = pipeline.cost_of_step(step=step, **small_way)
-    assert cost["seconds"] > 0 and cost["peak_mb"] > 0
-    assert {"coding", "HDF5", "start-up"} <= set(cost)
-    assert cost["by_workers"] > 0 and cost["serial"] + cost["by_workers"] < cost["seconds"]
-
-
-def test_with_features_at_hand_the_usual_way_codes_nothing(small_way, monkeypatch):
-    pytest.importorskip("cv2")
-    coded = []
+    for step in ("extract", "learn-dict", "pool", "train", baseline.NEW):
+        cost[step] = pipeline.cost_of_step("small", str(chain.embryos), made, step, jobs=1, epochs=1)
+    pool = cost["pool"]
+    assert pool["seconds"] > 0 and pool["peak_mb"] > 0 and {"coding", "HDF5", "start-up"} <= set(pool)
+    assert pool["by_workers"] > 0 and pool["serial"] + pool["by_workers"] < pool["seconds"]
+    assert {"decoding", "coding"} <= set(cost[baseline.NEW])
 
     def code(X, D, lam, gram):
         coded.append(len(X))
@@ -49,12 +40,9 @@ def test_with_features_at_hand_the_usual_way_codes_nothing(small_way, monkeypatc
         return codes
 
     monkeypatch.setattr(baseline, "spams_codes", code)
-    for step in ("extract", "learn-dict", "pool", "train", baseline.NEW):
-        ours = pipeline.cost_of_step(step=step, **small_way)
-    assert {"decoding", "coding"} <= set(ours)
-    cost = baseline.cost_of_baseline(small_way["data_set"], small_way["output"], stride_px=8, n=2)
+    theirs = baseline.cost_of_baseline(str(chain.embryos), made, stride_px=8, n=2)
     assert len(coded) == 1 + 2  # the first before the clock starts
-    assert cost["pool"] >= 0.05 > 10 * cost["annotate"] and cost["difference_of_features"] < 1e-3
+    assert theirs["pool"] >= 0.05 > 10 * theirs["annotate"] and theirs["difference_of_features"] < 1e-3
 
 
 def test_every_step_has_a_row_and_the_usual_way_one_beside_what_does_the_same(setup, chain, monkeypatch):
