@@ -105,7 +105,8 @@ def _number(variable):
     return int(text) if text.isdigit() else 0
 
 
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+_OF_BLAS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+THREAD_VARIABLES = (*_OF_BLAS, "NUMBA_NUM_THREADS")
 
 
 def usable_processors():
@@ -118,9 +119,11 @@ def usable_processors():
 def one_blas_thread():
     """A context in which BLAS runs on the calling thread alone, that of numpy and SciPy's own.
 
-    SciPy's must be loaded before it can be held.
+    SciPy's must be loaded before it can be held, which takes long, unless the environment holds it to one
+    thread, as that of a command does.
     """
-    import scipy.linalg  # noqa: F401
+    if any(os.environ.get(name) != "1" for name in _OF_BLAS):
+        import scipy.linalg  # noqa: F401
 
     return _libraries(len(sys.modules)).limit(limits=1)
 
