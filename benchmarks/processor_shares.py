@@ -58,9 +58,11 @@ def processor_shares():
 
 
 def _part_of(frame):
-    """The part that the innermost frame of a known module belongs to."""
+    """The part that the innermost frame of a known module belongs to; what a kernel does is its caller's."""
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
+        if name == "flyannot.runtime.compiled" and frame.f_code.co_name != "_call_for":
+            name = ""
         while name:
             if name in PARTS:
                 return PARTS[name]

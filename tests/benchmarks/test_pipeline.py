@@ -2,33 +2,41 @@
 
 import time
 
+import numpy as np
 import pytest
 
 from benchmarks.processor_shares import processor_shares
-from benchmarks.rows import Rows
 from benchmarks.speed import baseline, pipeline
 from benchmarks.speed.pipeline import extrapolated_minutes
 from flyannot.runtime.digest import digest_of_json
 from flyannot.sparse.coders import CODERS
 
 
-def test_the_time_goes_to_the_part_that_works():
+@pytest.mark.parametrize(
+    "part, work, given",
+    [("hashing", digest_of_json, [[*range(999)]]), ("coding", CODERS["cd"], [np.eye(64), np.eye(64), 0.1])],
+)
+def test_the_time_goes_to_the_part_that_works(part, work, given):
+    work(*given)
     with processor_shares() as parts:
         end = time.process_time() + 0.1
         while time.process_time() < end:
-            digest_of_json(list(range(1000)))
-    assert max(parts, key=parts.get) == "hashing" and sum(parts.values()) > 0
+            work(*given)
+    assert max(parts, key=parts.get) == part and sum(parts.values()) > 0
 
 
 def test_a_step_tells_its_cost_and_the_usual_way_codes_nothing_with_features(chain, tmp_path, monkeypatch):
     pytest.importorskip("cv2")
     made, cost, coded = str(tmp_path / "made"), {}, []
-    way = "flyexpress.toml", ("learn-dict.n-atoms=12", "train.min-groups=3")
-    monkeypatch.setitem(pipeline.WAYS, "small", way)
+    settings = ("learn-dict.n-atoms=12", "train.min-groups=3")
+    monkeypatch.setitem(pipeline.WAYS, "small", ("flyexpress.toml", settings))
     for step in ("extract", "learn-dict", "pool", "train", baseline.NEW):
         cost[step] = pipeline.cost_of_step("small", str(chain.embryos), made, step, jobs=1, epochs=1)
-    pool = cost["pool"]
-    assert pool["seconds"] > 0 and pool["peak_mb"] > 0 and {"coding", "HDF5", "start-up"} <= set(pool)
+    assert (
+        (pool := cost["pool"])["seconds"] > 0
+        and pool["peak_mb"] > 0
+        and {"coding", "HDF5", "start-up"} <= set(pool)
+    )
     assert pool["by_workers"] > 0 and pool["serial"] + pool["by_workers"] < pool["seconds"]
     assert {"decoding", "coding"} <= set(cost[baseline.NEW])
 
@@ -52,11 +60,10 @@ def test_every_step_has_a_row_and_the_usual_way_one_beside_what_does_the_same(se
     monkeypatch.setattr(pipeline, "image_folder", lambda _: chain.embryos)
     monkeypatch.setattr(baseline, "why_reference_is_absent", lambda _: "")
     setup.sizes.update(n_images={pipeline.MAIN: 8}, n_epochs=1, n_baseline=1)
-    rows = Rows(pipeline.measure_steps(setup).rows)
-    ours = rows.where(who="flyannot")
+    rows = pipeline.measure_steps(setup).rows
+    ours, theirs = rows.where(who="flyannot"), rows.where(who="the usual way")
     assert {row["step"] for row in ours if row["jobs"] == 2} == set(pipeline.IN_PARALLEL)
     assert {row["images_per_core_second"] for row in ours} == {4.0}
-    theirs = rows.where(who="the usual way")
     beside = {row["step"]: (row["times_as_long"], row["times_without_starts"]) for row in theirs}
     assert beside["annotate"] == pytest.approx((0.2 * 8 / 2, 0.2 * 8 / 0.5))
     assert beside[baseline.WHOLE] == pytest.approx((4.2 * 8 / 6, 4.2 * 8 / 1.5))
