@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.processor_shares import processor_shares
+from benchmarks.rows import Rows
 from benchmarks.speed import baseline, pipeline
 from benchmarks.speed.pipeline import extrapolated_minutes
 from flyannot.runtime.digest import digest_of_json
@@ -32,11 +33,8 @@ def test_a_step_tells_its_cost_and_the_usual_way_codes_nothing_with_features(cha
     monkeypatch.setitem(pipeline.WAYS, "small", ("flyexpress.toml", settings))
     for step in ("extract", "learn-dict", "pool", "train", baseline.NEW):
         cost[step] = pipeline.cost_of_step("small", str(chain.embryos), made, step, jobs=1, epochs=1)
-    assert (
-        (pool := cost["pool"])["seconds"] > 0
-        and pool["peak_mb"] > 0
-        and {"coding", "HDF5", "start-up"} <= set(pool)
-    )
+    pool = cost["pool"]
+    assert pool["peak_mb"] > 0 and {"coding", "HDF5", "start-up"} <= set(pool)
     assert pool["by_workers"] > 0 and pool["serial"] + pool["by_workers"] < pool["seconds"]
     assert {"decoding", "coding"} <= set(cost[baseline.NEW])
 
@@ -60,7 +58,7 @@ def test_every_step_has_a_row_and_the_usual_way_one_beside_what_does_the_same(se
     monkeypatch.setattr(pipeline, "image_folder", lambda _: chain.embryos)
     monkeypatch.setattr(baseline, "why_reference_is_absent", lambda _: "")
     setup.sizes.update(n_images={pipeline.MAIN: 8}, n_epochs=1, n_baseline=1)
-    rows = pipeline.measure_steps(setup).rows
+    rows = Rows(pipeline.measure_steps(setup).rows)
     ours, theirs = rows.where(who="flyannot"), rows.where(who="the usual way")
     assert {row["step"] for row in ours if row["jobs"] == 2} == set(pipeline.IN_PARALLEL)
     assert {row["images_per_core_second"] for row in ours} == {4.0}
