@@ -13,6 +13,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 CLI = [sys.executable, "-m", "flyannot"]
+_BY_PROCESSES = """
+from flyannot.__main__ import main
+from flyannot.runtime import executor
+executor._Pace.n_processes = lambda pace, most: most
+main()
+"""
+BY_PROCESSES = [sys.executable, "-c", _BY_PROCESSES]  # flyannot, whose workers pay from the first task
 LIMIT_S = 300
 _MARK = "FLYANNOT_TESTS"
 _KEEPER = """

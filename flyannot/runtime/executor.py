@@ -1,24 +1,31 @@
 """The one seam of parallel work: who runs the tasks of a command, from its first one to its end.
 
-One job runs in this process; more run in processes of this machine, which stay from step to step; with the
-address of a scheduler, the workers of its Dask cluster run all (`flyannot.runtime.dask_cluster`).  What
-starts or finds them is imported with the first task.  BLAS is held to one thread everywhere, so that the bits
-do not depend on who works.
+This process begins, on threads of its own; processes of this machine take over where so much is left that
+they pay for their start, and stay from step to step; with the address of a scheduler, the workers of its Dask
+cluster run all (`flyannot.runtime.dask_cluster`).  What starts or finds them is imported when it is wanted.
+BLAS is held to one thread everywhere, so that the bits do not depend on who works.
 """
 
 import multiprocessing
 import os
 import struct
+import time
 import warnings
-from collections import Counter
+from collections import Counter, deque
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
-from contextlib import closing
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
 from flyannot.errors import FlyannotError
 from flyannot.runtime.progress_events import LISTENS_EVERY_S, kernel_compiles, progress_sent_to
-from flyannot.runtime.resources import THREAD_VARIABLES, one_blas_thread, one_thread_for_good
+from flyannot.runtime.resources import (
+    THREAD_VARIABLES,
+    one_blas_thread,
+    one_thread_for_good,
+    threads_of_one_blas,
+)
 from flyannot.runtime.subprocess_call import exit_with_parent
 from flyannot.runtime.system import interrupts_deferred
 from flyannot.runtime.wording import pluralise
@@ -26,13 +33,16 @@ from flyannot.runtime.wording import pluralise
 _EVENT = struct.Struct("=cq")  # so short that a pipe which workers share keeps it in one piece
 _BEGINS, _ENDS, _ITEM, _COMPILES = b"b", b"e", b"i", b"c"
 _MOST_KILLS = 2
+_START_S = 1.2  # measured: until a new process is at work, with what it imports and loads
+_WARM_ITEMS = 8  # that tell nothing of the pace: kernels are loaded, or compiled, with the first
+_n_threads: ContextVar = ContextVar("n_threads", default=1)  # of this process, for the task that it runs
 _of_worker: dict = {"events": None}
 
 
 class Executor:
     """Runs tasks; to be closed when the command ends, or used as a context.
 
-    jobs : how many tasks run at a time on this machine
+    jobs : how many threads or processes of this machine work at a time, at most
     scheduler : address of the scheduler of a Dask cluster that works instead; None for none
     """
 
@@ -45,7 +55,9 @@ class Executor:
     def __exit__(self, *error):
         self.close()
 
-    def run_all(self, work, tasks, *, on_done=None, on_items=None, name=str, folder=None, reads=None):
+    def run_all(
+        self, work, tasks, *, on_done=None, on_items=None, name=str, folder=None, reads=None, n_items=None
+    ):
         """Call work(task) for every task; results come in the order of the tasks.
 
         FlyannotError if a task kills its worker twice, or the cluster cannot be used.  After whatever `work`
@@ -59,17 +71,19 @@ class Executor:
         name : function of a task: what it is called in messages
         folder, reads : where tasks write, and a function of a task to the paths that it reads: a cluster must
             see these
+        n_items : function of a task to the number of its items, if `work` takes these by `in_order`: then
+            this process begins; else processes do all
         """
-        results, n_items = {}, 0
+        results, n_told = {}, 0
 
         def tell(n):
-            nonlocal n_items
-            n_items += n
+            nonlocal n_told
+            n_told += n
             if on_items is not None:
-                on_items(n_items)
+                on_items(n_told)
 
         try:
-            with closing(self._results(work, tasks, name, tell, folder, reads)) as pairs:
+            with closing(self._results(work, tasks, name, tell, folder, reads, n_items)) as pairs:
                 for i, result in pairs:
                     results[i] = result
                     if on_done is not None:
@@ -85,42 +99,124 @@ class Executor:
         if engine is not None:
             engine.close()
 
-    def _results(self, work, tasks, name, tell, folder, reads):
+    def _results(self, work, tasks, name, tell, folder, reads, n_items):
         """(index, result) pairs as they come."""
-        if not tasks or self.scheduler is None and (self.jobs == 1 or len(tasks) == 1):
-            with one_blas_thread(), progress_sent_to(tell):
-                for i, task in enumerate(tasks):
-                    yield i, work(task)
-            return
-        if self._engine is None and self.scheduler is None:
-            self._engine = LocalProcesses(self.jobs)
-        elif self._engine is None:
-            from flyannot.runtime.dask_cluster import DaskCluster
+        if self.scheduler is not None and tasks:
+            if self._engine is None:
+                from flyannot.runtime.dask_cluster import DaskCluster
 
-            self._engine = DaskCluster(self.scheduler)
-        yield from self._engine.results(work, tasks, name, tell, folder, reads)
+                self._engine = DaskCluster(self.scheduler)
+            yield from self._engine.results(work, tasks, name, tell, folder, reads)
+            return
+        pace = _Pace(sum(map(n_items, tasks))) if n_items and self.jobs > 1 else None
+        for i, task in enumerate(tasks):
+            if n_processes := self._n_processes(len(tasks) - i, pace):
+                self._engine = self._engine or LocalProcesses()
+                rest = self._engine.results(work, tasks[i:], name, tell, n_processes)
+                yield from ((i + j, result) for j, result in rest)
+                return
+            yield i, self._result_here(work, task, tell, pace)
+
+    def _n_processes(self, n_tasks, pace):
+        """How many processes are to do the tasks that are left; 0 where this one goes on."""
+        if self.jobs == 1 or n_tasks < 2:
+            return 0
+        return self.jobs if pace is None else pace.n_processes(self.jobs)
+
+    def _result_here(self, work, task, tell, pace):
+        """What this process makes of a task, on its threads where its items are counted."""
+
+        def told(n):
+            pace.count(n)
+            tell(n)
+
+        before = _n_threads.set(self.jobs if pace else 1)
+        try:
+            with one_blas_thread(), progress_sent_to(told if pace else tell):
+                return work(task)
+        finally:
+            _n_threads.reset(before)
+
+
+def in_order(work, items):
+    """Yield work(item) for every item, in their order: within a task, on the threads that this process has.
+
+    `items` are taken by the calling thread, a few in advance; `work` is to spend its time where the
+    interpreter is not needed.
+    """
+    n = _n_threads.get()
+    if n == 1:
+        yield from map(work, items)
+        return
+    waiting: deque = deque()
+    with closing_threads(n) as threads:
+        for item in items:
+            waiting.append(threads.submit(work, item))
+            if len(waiting) >= 2 * n:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+@contextmanager
+def closing_threads(n):
+    """Threads that begin nothing new once they are left."""
+    threads = threads_of_one_blas(n)
+    try:
+        yield threads
+    finally:
+        threads.shutdown(cancel_futures=True)
+
+
+class _Pace:
+    """How long what is left of some tasks would take, by the items that ended."""
+
+    def __init__(self, n_left):
+        self._n_left, self._n_done, self._warm = n_left, 0, None
+
+    def count(self, n):
+        """So many more items have ended."""
+        self._n_left, self._n_done = self._n_left - n, self._n_done + n
+        if self._warm is None and self._n_done >= _WARM_ITEMS:
+            self._warm = self._n_done, time.perf_counter(), time.process_time()
+
+    def n_processes(self, most):
+        """How many processes would do the rest sooner than this one, started for it; 0 if none would.
+
+        Each gets at least as much to do as it costs.
+        """
+        if self._warm is None or self._n_done == self._warm[0]:
+            return 0
+        n, wall, processor = self._warm
+        left = self._n_left / (self._n_done - n)
+        wall_left, processor_left = (
+            left * (time.perf_counter() - wall),
+            left * (time.process_time() - processor),
+        )
+        n = min(most, int(processor_left / _START_S))
+        return n if n > 1 and _START_S + processor_left / n < wall_left else 0
 
 
 class LocalProcesses:
-    """Worker processes of this machine, joblib's loky: at most `jobs`, each on one thread, until closed.
+    """Worker processes of this machine, joblib's loky: each on one thread, until closed.
 
     They are spawned: a fork after compiled threads is killed.  A worker tells which task it begins, so that
     it is known which tasks ran when one is killed.  Each of these is tried once more, no two of them at a
     time: the one that kills again is then known by name.
     """
 
-    def __init__(self, jobs):
-        self._jobs, self._n_workers, self._begun = jobs, 0, set()
+    def __init__(self):
+        self._n_workers, self._begun = 0, set()
         self._pool: Any = None
 
-    def results(self, work, tasks, name, tell, _folder=None, _reads=None):
-        """(index, result) of every task, as they end; tell(n) whenever n more items have.  FlyannotError if
-        workers die twice over one task, or before they begin any."""
+    def results(self, work, tasks, name, tell, n_workers):
+        """(index, result) of every task, as they end, of at least so many workers; tell(n) whenever n more
+        items have.  FlyannotError if workers die twice over one task, or before they begin any."""
         left, kills = list(range(len(tasks))), Counter()
         while left:
-            if self._pool is None or self._n_workers < min(self._jobs, len(left)):
+            if self._pool is None or self._n_workers < min(n_workers, len(left)):
                 self.close()
-                self._start(min(self._jobs, len(left)))
+                self._start(min(n_workers, len(left)))
             try:
                 for i, result in self._run(work, tasks, list(left), kills, tell):
                     left.remove(i)

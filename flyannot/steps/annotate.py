@@ -23,7 +23,6 @@ from flyannot.descriptors.extract import describe_patches
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of, quality_warnings_with
-from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.tables import write_table
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
@@ -39,7 +38,7 @@ from flyannot.steps.engine.inputs import chosen_stage_ranges
 from flyannot.steps.engine.task import Outcome, file_task
 from flyannot.steps.extract import (
     lines_of_warnings,
-    read_embryos,
+    made_of_embryos,
     table_of_places,
     write_places,
 )
@@ -196,25 +195,20 @@ def _check_fit(model, features):
 def _make_part(part):
     """Runs in a worker: predict the groups of the images, in a file of their own."""
     (path, cached), digest = part.made_with, part.header.inputs["model"][0]
-    pooled, failures = [], []
     known = {row[0]: row for row in (cached.of(part.images) if cached else ())}
-    for image in part.images:
-        if image in known:
-            pooled.append(known[image])
-        else:
-            model = load_model(path, digest, image.stage_range)
-            for embryo, grey, warnings in read_embryos(image, model.extract, failures):
-                described = describe_patches(grey, model.extract)
-                features = features_of(described, model.atoms, model.pool, view=embryo.view)
-                warnings = quality_warnings_with(warnings, features)
-                pooled.append((embryo, features.features, warnings))
-        item_done()
+    models = {s: load_model(path, digest, s) for s in {image.stage_range for image in part.images}}
+    (extract, *_) = (model.extract for model in models.values())
+
+    def pooled(embryo, grey, warnings):
+        model = models[embryo.stage_range]
+        features = features_of(describe_patches(grey, extract), model.atoms, model.pool, view=embryo.view)
+        return embryo, features.features, quality_warnings_with(warnings, features)
 
     def predict(file, stage_range, columns, features):
-        model = load_model(path, digest, stage_range)
-        _predict_groups(file, stage_range, model, columns, np.stack(features), part.header)
+        _predict_groups(file, stage_range, models[stage_range], columns, np.stack(features), part.header)
 
-    return write_part(part, pooled, failures, predict)
+    made, failures = made_of_embryos(part.images, extract, pooled, known=known)
+    return write_part(part, made, failures, predict)
 
 
 def _predict_groups(file, stage_range, loaded, columns, features, header):

@@ -15,6 +15,7 @@ from flyannot.descriptors.images.photograph import EmbryoPlace
 from flyannot.descriptors.images.picture import embryos_at, read_embryo, read_embryo_in_colour
 from flyannot.errors import DataError, FlyannotError
 from flyannot.runtime.atomic_file import refuse_as_output, replacing_file
+from flyannot.runtime.executor import in_order
 from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.tables import write_table
 from flyannot.runtime.wording import pluralise
@@ -64,12 +65,13 @@ def extract_task(images, out, options):
 
 def _make_part(part):
     """Runs in a worker: describe the images and write them as a file of their own."""
-    described, failures = [], []
-    for image in part.images:
-        for embryo, grey, warnings in read_embryos(image, part.made_with, failures):
-            described.append((embryo, describe_patches(grey, part.made_with), warnings))
-        item_done()
-    return write_part(part, described, failures, write_descriptors)
+    options = part.made_with
+
+    def described(embryo, grey, warnings):
+        return embryo, describe_patches(grey, options), warnings
+
+    made, failures = made_of_embryos(part.images, options, described)
+    return write_part(part, made, failures, write_descriptors)
 
 
 def _refuse_without_patches(out, file, header):
@@ -160,6 +162,27 @@ def read_embryos(image, options, failures):
             failures.append((embryo.name, reason_of_failure(error)))
         else:
             yield embryo, grey, warnings
+
+
+def made_of_embryos(images, options, make, *, known=None):
+    """What make(image, grey, quality_warnings) returns of every embryo of some images, in order, a list; and
+    a list of (name, reason) of those that cannot be used.  `known` has what was made of an image before.
+
+    Threads share the images: what `make` needs is loaded before.
+    """
+
+    def of_image(image):
+        if known and image in known:
+            return [known[image]], []
+        failures = []
+        return [make(*embryo) for embryo in read_embryos(image, options, failures)], failures
+
+    made, failures = [], []
+    for some, not_read in in_order(of_image, images):
+        made += some
+        failures += not_read
+        item_done()
+    return made, failures
 
 
 def table_of_places(out, options):

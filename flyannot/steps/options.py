@@ -56,7 +56,7 @@ class RunOptions(Options):
     jobs: int | None = option(
         None,
         Count(),
-        "Worker processes. The result is the same for any number.",
+        "Cores to use at most: as many as gain time. The result is the same for any number.",
         stands_for="all cores",
         more=True,
     )

@@ -14,6 +14,7 @@ from flyannot.descriptors.extract import DescribedPatches, describe_patches
 from flyannot.errors import DataError, InputError
 from flyannot.features.image_features import INEXACT, atoms_of_features, features_of, quality_warnings_with
 from flyannot.runtime.digest import digest_of_json
+from flyannot.runtime.executor import in_order
 from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
@@ -36,7 +37,7 @@ from flyannot.steps.engine.parts import (
 from flyannot.steps.engine.task import parts_task
 from flyannot.steps.extract import (
     lines_of_warnings,
-    read_embryos,
+    made_of_embryos,
     write_places,
 )
 from flyannot.store.descriptors import read_patches_of_images
@@ -185,8 +186,9 @@ def _pool_descriptors(part):
                 stored = cached_file(path, "descriptors", digests[path])
                 rows = stored, stage_range, numbers[0], numbers[-1] + 1
                 columns.append(read_image_columns(*rows))
-                for patches, view in zip(read_patches_of_images(*rows), columns[-1]["view"]):
-                    pooled.append(features_of(DescribedPatches(*patches), atoms, options, view=view))
+                both = zip(read_patches_of_images(*rows), columns[-1]["view"])
+                for features in in_order(partial(_features_of_patches, atoms, options), both):
+                    pooled.append(features)
                     item_done()
             joined = {name: [value for some in columns for value in some[name]] for name in columns[0]}
             joined["quality_warnings"] = list(map(quality_warnings_with, joined["quality_warnings"], pooled))
@@ -194,22 +196,27 @@ def _pool_descriptors(part):
     return len(part.images)
 
 
+def _features_of_patches(atoms, options, patches_and_view):
+    patches, view = patches_and_view
+    return features_of(DescribedPatches(*patches), atoms, options, view=view)
+
+
 def _pool_images(part):
     """Runs in a worker: features of the images, in a file of their own."""
     (dictionary, extract, options), digest = part.made_with, part.header.inputs["dictionary"][0]
-    pooled, failures = [], []
-    for image in part.images:
-        for embryo, grey, warnings in read_embryos(image, extract, failures):
-            atoms = atoms_of_dictionary(dictionary, image.stage_range, digest, options.coder)
-            features = features_of(describe_patches(grey, extract), atoms, options, view=image.view)
-            pooled.append((embryo, features, quality_warnings_with(warnings, features)))
-        item_done()
+    stage_ranges = {image.stage_range for image in part.images}
+    atoms = {s: atoms_of_dictionary(dictionary, s, digest, options.coder) for s in stage_ranges}
+
+    def pooled(embryo, grey, warnings):
+        described = describe_patches(grey, extract)
+        features = features_of(described, atoms[embryo.stage_range], options, view=embryo.view)
+        return embryo, features, quality_warnings_with(warnings, features)
 
     def write(file, stage_range, columns, pooled):
-        D = atoms_of_dictionary(dictionary, stage_range, digest, options.coder).D
-        write_features(file, stage_range, columns, pooled, D)
+        write_features(file, stage_range, columns, pooled, atoms[stage_range].D)
 
-    return write_part(part, pooled, failures, write)
+    made, failures = made_of_embryos(part.images, extract, pooled)
+    return write_part(part, made, failures, write)
 
 
 @lru_cache(maxsize=len(STAGE_RANGES))

@@ -13,7 +13,16 @@ import pytest
 
 from flyannot.cli.shared import exit_codes
 from flyannot.store.reading import verify_stored
-from tests.processes import CLI, LIMIT_S, is_worker, members, said_when_ended_by, start_process, wait_for
+from tests.processes import (
+    BY_PROCESSES,
+    CLI,
+    LIMIT_S,
+    is_worker,
+    members,
+    said_when_ended_by,
+    start_process,
+    wait_for,
+)
 
 N_EPOCHS = 16  # so many that a slow reader of its messages still meets it learning
 
@@ -37,7 +46,9 @@ PARALLEL = {"extract", "pool", "train", "annotate"}
 def start(chain, step, *, jobs=1, longer=False):
     more = f" --jobs {jobs}" if step in PARALLEL else ""
     more += f" {LONGER[step]}" if longer else ""
-    return start_process([*CLI, *(LINES[step] + more).split()], cwd=chain.folder)
+    return start_process(
+        [*(BY_PROCESSES if jobs > 1 else CLI), *(LINES[step] + more).split()], cwd=chain.folder
+    )
 
 
 def wait_for_epoch(run, epoch):

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections import Counter
 from concurrent import futures
@@ -14,7 +15,7 @@ import pytest
 
 from flyannot.errors import DataError, FlyannotError
 from flyannot.runtime import executor
-from flyannot.runtime.executor import Executor
+from flyannot.runtime.executor import Executor, in_order
 from flyannot.runtime.progress_events import item_done
 from tests.processes import LIMIT_S
 
@@ -183,7 +184,41 @@ def test_no_more_tasks_are_handed_out_than_memory_is_for_however_long_they_take(
                 future.set_result(task)
 
     monkeypatch.setattr(executor, "LISTENS_EVERY_S", 0.001)
-    slow, processes = Slow(), executor.LocalProcesses(2)
+    slow, processes = Slow(), executor.LocalProcesses()
     processes._n_workers, processes._pool, processes._listen = 2, slow, slow.listen
     found = dict(processes._run(None, list("abcdefgh"), list(range(8)), Counter(), None))
     assert found == dict(enumerate("abcdefgh")) and slow.most == 4
+
+
+def square_in_order(numbers):
+    def square(i):
+        time.sleep(0.01 * (i % 3))
+        return i * i, threading.get_ident()
+
+    for _ in (found := list(in_order(square, numbers))):
+        item_done()
+    return os.getpid(), *zip(*found)
+
+
+def test_this_process_begins_on_its_threads_and_others_do_the_rest_once_they_pay(monkeypatch):
+    tasks = [list(range(i, i + 12)) for i in range(4)]
+    for jobs, start_s, n_here in ((1, 0, 4), (3, 1e6, 4), (3, 1e-9, 1)):
+        monkeypatch.setattr(executor, "_START_S", start_s)
+        told = []
+        done = run_all(square_in_order, tasks, jobs=jobs, n_items=len, on_items=told.append)
+        assert [list(squares) for _, squares, _ in done] == [[i * i for i in task] for task in tasks]
+        assert told[-1] == sum(map(len, tasks))
+        assert [process == os.getpid() for process, _, _ in done] == [i < n_here for i in range(4)]
+        assert (len(set(done[0][2])) > 1) == (jobs > 1)
+
+
+def test_what_fails_on_a_thread_arrives_and_nothing_is_begun_after_it():
+    begun = []
+
+    def fail(task):
+        for _ in in_order(lambda i: begun.append(i) or fail_with_a_fix(i), task):
+            raise AssertionError("nothing came of it")
+
+    with pytest.raises(DataError, match="task 0 is damaged"):
+        run_all(fail, [range(100)], jobs=2, n_items=len)
+    assert len(begun) <= 4

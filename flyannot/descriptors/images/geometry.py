@@ -16,7 +16,7 @@ _REDUCING_GAP = 4  # averaging whole blocks first saves memory; at this ratio th
 
 @cache
 def opencv():
-    """The module cv2, on one thread: workers are processes, and the bits must not depend on threads."""
+    """The module cv2, on one thread: images are shared among threads, and bits must not depend on these."""
     import cv2  # slow to import, and half of all commands never see a picture
 
     cv2.setNumThreads(1)

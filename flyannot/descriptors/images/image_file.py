@@ -10,6 +10,7 @@ import logging
 import os
 import re
 import warnings
+from functools import cache
 
 import numpy as np
 
@@ -66,8 +67,8 @@ def decode_image(path, mode, planes=()):
         If a package that reads it is missing.
     """
     try:
-        with open_regular(path) as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow's remarks on metadata; its limit is above ours
+        _silence_pillow()
+        with open_regular(path) as file:
             if not os.fstat(file.fileno()).st_size:
                 raise unreadable_image(path, "the file is empty")
             return _decode(path, file, mode, planes)
@@ -84,6 +85,12 @@ def decode_image(path, mode, planes=()):
         raise unreadable_image(path, error.strerror or _damaged(error)) from error
     except Exception as error:  # decoders of hostile files raise anything: KeyError, struct.error, ...
         raise unreadable_image(path, _damaged(error)) from error
+
+
+@cache
+def _silence_pillow():
+    """Ignore its remarks on metadata, and its limit, which is above ours: for good, since threads decode."""
+    warnings.filterwarnings("ignore", module=r"PIL\.")
 
 
 def _damaged(error):

@@ -4,6 +4,7 @@ Whatever reads the picture of an embryo reads it here.
 """
 
 import os
+import threading
 from functools import lru_cache
 
 import numpy as np
@@ -69,10 +70,14 @@ def embryos_at(address, planes=()):
 
 def _photograph(file, planes):
     about = os.stat(file) if os.path.exists(file) else None
-    return _decoded_photograph(file, planes, about and (about.st_mtime_ns, about.st_size))
+    if not hasattr(_of_thread, "decoded"):
+        _of_thread.decoded = lru_cache(maxsize=1)(_decoded_photograph)
+    return _of_thread.decoded(file, planes, about and (about.st_mtime_ns, about.st_size))
 
 
-@lru_cache(maxsize=1)  # its embryos are asked for one after the other
+_of_thread = threading.local()  # the photograph whose embryos it asks for, one after the other
+
+
 def _decoded_photograph(file, planes, stamp):
     picture = decode_image(file, "RGB", planes)
     return picture, find_embryos(picture)

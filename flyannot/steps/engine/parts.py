@@ -79,7 +79,8 @@ def part_path(out, key):
 def make_missing_parts(make_part, parts, execution):
     """Make every part that is not there yet, in parallel.
 
-    `make_part(part)` writes part.path, and tells `flyannot.runtime.progress_events` of every image.
+    `make_part(part)` writes part.path, takes its images by `flyannot.runtime.executor.in_order`, and tells
+    `flyannot.runtime.progress_events` of every one.
     """
     if not parts:  # of a few parts, some shares have none
         return
@@ -105,6 +106,7 @@ def make_missing_parts(make_part, parts, execution):
         name=attrgetter("name"),
         folder=parts[0].path.parent,
         reads=attrgetter("reads"),
+        n_items=attrgetter("n_items"),
     )
 
 
