@@ -158,17 +158,20 @@ def pose_and_shape_of_mask(mask):
     pose : EmbryoPose
     has_shape : bool
     """
-    direction, is_embryo = _axis_and_shape(mask)
-    along = (np.argwhere(mask)[:, ::-1] + 0.5) @ _turn(*direction)
+    centroid, direction, is_embryo = _axis_and_shape(mask)
+    rows = np.flatnonzero(mask.any(axis=1))
+    left, right = mask[rows].argmax(axis=1), mask.shape[1] - 1 - mask[rows, ::-1].argmax(axis=1)
+    ends = np.column_stack([np.concatenate([left, right]), np.tile(rows, 2)])  # of rows: the outermost pixels
+    along = (ends + 0.5) @ _turn(*direction)
     first, last = along.min(axis=0), along.max(axis=0)
     middle = _turn(*direction) @ (first + last) / 2
     half_sides = (last - first + 1) / 2
-    lean = (along[:, 0].mean() - (first[0] + last[0]) / 2) / half_sides[0]
+    lean = (centroid @ direction - (first[0] + last[0]) / 2) / half_sides[0]
     return EmbryoPose(middle, half_sides, direction, float(lean)), is_embryo
 
 
 def _axis_and_shape(mask):
-    """The direction of the long axis of a mask, and whether it is an embryo's, by its second moments."""
+    """The centroid of a mask, its long axis, and whether it is an embryo's, by its first two moments."""
     moments = opencv().moments(mask.astype(np.uint8), binaryImage=True)
     area = moments["m00"]
     covariance = np.array([[moments["mu20"], moments["mu11"]], [moments["mu11"], moments["mu02"]]]) / area
@@ -176,7 +179,8 @@ def _axis_and_shape(mask):
     deviations = np.sqrt(np.maximum(variances[::-1], 1e-9))
     filled = area / (np.pi * (2 * deviations).prod())
     is_embryo = _ASPECTS[0] <= deviations[0] / deviations[1] <= _ASPECTS[1] and filled >= _LEAST_ELLIPSE
-    return axes[:, 1] if axes[0, 1] >= 0 else -axes[:, 1], bool(is_embryo)
+    centroid = np.array([moments["m10"], moments["m01"]]) / area + 0.5
+    return centroid, axes[:, 1] if axes[0, 1] >= 0 else -axes[:, 1], bool(is_embryo)
 
 
 def _turn(x, y):
