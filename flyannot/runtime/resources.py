@@ -4,7 +4,7 @@ import math
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import psutil
@@ -133,7 +133,8 @@ def threads_of_one_blas(n_threads):
 
     A BLAS by OpenMP has a number of threads for each calling thread: `one_blas_thread` holds its own only.
     """
-    return ThreadPoolExecutor(n_threads, initializer=one_blas_thread)
+    libraries = _libraries(len(sys.modules))  # looked for once, not by each thread
+    return ThreadPoolExecutor(n_threads, initializer=partial(libraries.limit, limits=1))
 
 
 def one_thread_for_good():
