@@ -165,12 +165,15 @@ class Kernel(OnDemand):
         return self.py_func.__qualname__  # pickled by its name, as functions are
 
     def __call__(self, *args):
-        kinds = tuple(map(_kind_of, args))
+        listed: list = []
+        numbers: list = []
+        _unpack(args, listed, numbers)
+        kinds = tuple(listed)
         if kinds not in self._calls:
             with _one_at_a_time:
                 if kinds not in self._calls:
                     self._calls[kinds] = self._call_for(kinds, args)
-        return self._calls[kinds](*args)
+        return self._calls[kinds](args, numbers)
 
     def _call_for(self, kinds, args):
         """The function of such arguments that calls machine code."""
@@ -187,15 +190,13 @@ class Kernel(OnDemand):
             kernel_compiles()
             kept = _machine_code(self.for_numba, args)
             if kept is None:
-                return self._by_numba
+                return lambda args, _: self._by_numba(*args)
             _write_code(path, stamp, *kept)
         return partial(self._call_code, _loaded(*kept), kept[0])
 
-    def _call_code(self, function, facts, *args):
-        flat, result = [], ctypes.create_string_buffer(8 * len(facts["returns"]) + 8)
-        for value in args:
-            _flatten(value, flat)
-        if function(result, ctypes.byref(ctypes.c_void_p()), *flat):
+    def _call_code(self, function, facts, args, numbers):
+        result = ctypes.create_string_buffer(8 * len(facts["returns"]) + 8)
+        if function(result, ctypes.byref(ctypes.c_void_p()), *numbers):
             return self._by_numba(*args)  # which raises what the kernel raised
         values = struct.unpack_from(facts["returns"], result)
         return values if facts["is_tuple"] else values[0] if values else None
@@ -237,30 +238,26 @@ def _njit(function, **options):
 # --- arguments, as numba's kernels pass them to each other ---
 
 
-def _kind_of(value):
-    """What an argument must share with another for the same machine code."""
-    if isinstance(value, np.ndarray):
-        layout = value.flags.num & _LAYOUT
-        return value.dtype.str, value.ndim, layout & ~2 if layout & 1 else layout
-    if isinstance(value, tuple):
-        return type(value), getattr(value, "_fields", ()), *map(_kind_of, value)
-    return _SAME.get(type(value), type(value))
-
-
-def _flatten(value, flat):
-    """Append to `flat` the numbers that an argument is passed as."""
-    if isinstance(value, np.ndarray):
-        flat += (None, None, value.size, value.itemsize, _address(value), *value.shape, *value.strides)
-    elif isinstance(value, tuple):
-        for part in value:
-            _flatten(part, flat)
-    else:
-        flat.append(value.item() if isinstance(value, np.generic) else value)
+def _unpack(values, kinds, numbers):
+    """Append what arguments must share with others for the same machine code to `kinds`, and the numbers that
+    they are passed as to `numbers`."""
+    for value in values:
+        kind = type(value)
+        if isinstance(value, np.ndarray):
+            layout, shape = value.flags.num & _LAYOUT, value.shape
+            kinds += (value.dtype, len(shape), layout & ~2 if layout & 1 else layout)
+            numbers += (None, None, value.size, value.itemsize, _address(value), *shape, *value.strides)
+        elif isinstance(value, tuple):
+            kinds += (kind, len(value))
+            _unpack(value, kinds, numbers)
+        else:
+            kinds.append(_SAME.get(kind, kind))
+            numbers.append(value.item() if isinstance(value, np.generic) else value)
 
 
 def _address_in_header(array):
-    """Where the numbers of an array lie, from the second word of NumPy's own structure: six times as quick as
-    `array.ctypes.data`."""
+    """Where the numbers of an array lie, from the second word of NumPy's own structure: in a quarter of the
+    time of `array.ctypes.data`."""
     return ctypes.c_void_p.from_address(id(array) + object.__basicsize__).value
 
 

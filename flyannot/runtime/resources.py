@@ -73,20 +73,37 @@ def require_bytes(needed, purpose, *, fix, memory=None):
 def _cgroup_bytes():
     """Of this process's control group and those that hold it, version 2 or 1."""
     free = math.inf
+    for folder, version in _control_groups("memory"):
+        names = ("memory.max", "memory.current") if version == 2 else _VERSION_1
+        limit, in_use = (read_proc(folder / name).strip() for name in names)
+        if limit.isdigit() and in_use.isdigit():  # version 2 writes "max" for no limit
+            free = min(free, int(limit) - int(in_use))
+    return free
+
+
+def _cgroup_processors():
+    """So many as the control groups pay for all the time."""
+    paid = math.inf
+    for folder, version in _control_groups("cpu"):
+        names = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        quota, period, *_ = (*(text for name in names for text in read_proc(folder / name).split()), "", "")
+        if quota.isdigit() and period.isdigit():  # "max", or -1, for no limit
+            paid = min(paid, math.ceil(int(quota) / int(period)))
+    return paid
+
+
+def _control_groups(controller):
+    """(folder, version) of this process's control group, and of those that hold it."""
     for line in read_proc("/proc/self/cgroup").splitlines():
         _, controllers, inside = line.split(":", 2)
-        if controllers not in ("", "memory"):
+        if controllers and controller not in controllers.split(","):
             continue
         root = _CGROUPS / controllers
-        names = ("memory.max", "memory.current") if not controllers else _VERSION_1
         own = root / inside.lstrip("/")
         for folder in (own, *own.parents):
-            limit, in_use = (read_proc(folder / name).strip() for name in names)
-            if limit.isdigit() and in_use.isdigit():  # version 2 writes "max" for no limit
-                free = min(free, int(limit) - int(in_use))
+            yield folder, 1 if controllers else 2
             if folder == root:
                 break
-    return free
 
 
 def _slurm_bytes():
@@ -111,9 +128,8 @@ THREAD_VARIABLES = (*_OF_BLAS, "NUMBA_NUM_THREADS")
 
 def usable_processors():
     """Those that the system lets this process run on, and its control group pays for."""
-    from joblib import cpu_count
-
-    return cpu_count()
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(allowed, _cgroup_processors()))  # joblib knows too, but takes long to import
 
 
 def one_blas_thread():

@@ -302,19 +302,6 @@ def test_an_upgrade_of_the_program_orphans_no_file(tmp_path):
     assert difference_of_headers(path, header("features")) == ""
 
 
-def test_a_difference_is_told_in_words(tmp_path):
-    path = write(tmp_path / "f.h5", "features")
-    other = Header("features", OPTIONS | {"pool": {"grid": [[2, 4]]}}, {"descriptors": ["cd" * 32]}, 4)
-    assert difference_of_headers(path, other) == (
-        "pool.grid was [[1,2]] and is now [[2,4]], it was made from other descriptors, "
-        "seed was 3 and is now 4"
-    )
-    nested = header("features", **{"learn-dict": {"lam": 0.2}})
-    assert difference_of_headers(path, nested) == "learn-dict.lam was 0.1 and is now 0.2"
-    assert difference_of_headers(tmp_path / "none.h5", other) == "it is not there yet"
-    assert "holds features, not a model" in difference_of_headers(path, header("model"))
-
-
 @pytest.mark.parametrize("kind", ["descriptors", "features", "predictions"])
 def test_parts_joined_are_what_one_writer_would_have_written(tmp_path, kind):
     """Concatenation against the readers: every image has the values it had in its part."""
