@@ -181,7 +181,8 @@ class Kernel(OnDemand):
         enclosed = [cell.cell_contents for cell in self.py_func.__closure__ or ()]
         settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_"))
         settings = [(k, v) for k, v in settings if k not in _NO_MATTER]
-        identity = repr((code.co_filename, code.co_firstlineno, self._options, enclosed, kinds, settings))
+        of_code = code.co_filename, code.co_firstlineno, self._options, enclosed, kinds, settings
+        identity = repr((of_code, _processor_in_full()))  # a home may be that of several machines
         name = f"{self.py_func.__name__}-{hashlib.sha256(identity.encode()).hexdigest()[:32]}.kernel"
         path = (_chosen_folder() or Path(os.devnull)) / name
         stamp = _stamp(self.__module__, code)
@@ -308,17 +309,22 @@ def _machine_code(dispatcher, args):
 
 
 def _stamp(module_name, code):
-    """What tells whether machine code was made of this code and these sources, here, by these versions."""
+    """What tells whether machine code was made of this code and these sources, by these versions."""
     function = code.co_code, code.co_names, code.co_consts
-    return hashlib.sha256(repr([function, _machine(), _sources_behind(module_name)]).encode()).hexdigest()
+    return hashlib.sha256(repr([function, _compilers(), _sources_behind(module_name)]).encode()).hexdigest()
 
 
 @lru_cache(maxsize=1)
-def _machine():
-    spec, (triple, features) = find_spec("numba"), processor()  # found, not imported
+def _compilers():
+    spec = find_spec("numba")  # found, not imported
     state = os.stat(spec.origin) if spec and spec.origin else None
-    numba = state and (state.st_mtime_ns, state.st_size)
-    return llvm.llvm_version_info, numba, triple, llvm.get_host_cpu_name(), sorted(features)
+    return llvm.llvm_version_info, state and (state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=1)
+def _processor_in_full():
+    triple, features = processor()
+    return triple, llvm.get_host_cpu_name(), sorted(features)
 
 
 def _read_code(path, stamp):

@@ -15,7 +15,7 @@ from benchmarks import compare_methods as compared
 from benchmarks import items as table
 from benchmarks.__main__ import command
 from benchmarks.compare_methods import Method, compare_methods
-from benchmarks.findings import Finding, Source, Target, not_runnable
+from benchmarks.findings import Finding, Source, not_runnable
 from benchmarks.items import ITEMS, OURS, Item, chosen_items, paper_values, papers
 from benchmarks.records import as_csv, paths_of, read_record
 from benchmarks.rows import exponent
@@ -200,12 +200,6 @@ def test_the_exponent_of_a_power_law_is_its_power_from_two_sizes_on(power):
     for some in (sizes, sizes[:2]):
         assert exponent(some, 3.0 * some**power) == pytest.approx(power, abs=1e-9)
     assert exponent([10, 10], [1.0, 2.0]) is None
-
-
-def test_a_target_without_a_number_is_not_measured():
-    assert Target("", None, 2).verdict == "not measured"
-    assert [Target("", value, 2000).verdict for value in (1999.0, 2000.0)] == ["not met", "met"]
-    assert Target("", 3.0, 2, at_least=False).verdict == "not met"
 
 
 @pytest.fixture

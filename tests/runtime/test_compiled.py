@@ -46,6 +46,12 @@ def test_kernels_whose_indices_are_checked_are_others(tmp_path):
         assert said_by(beyond, NUMBA_BOUNDSCHECK=checked, FLYANNOT_CACHE=str(tmp_path)) == said
 
 
+def test_code_for_another_processor_is_kept_beside(tmp_path):
+    other = "import llvmlite.binding as llvm; llvm.get_host_cpu_name = lambda: 'generic'; "
+    said = [said_by(first + KERNEL, FLYANNOT_CACHE=str(tmp_path)) for first in ("", other, "", other)]
+    assert [line.endswith("True") for line in said] == [True, True, False, False], "each compiles once"
+
+
 def test_a_damaged_cache_of_kernels_heals(chain, tmp_path, rng, trials):
     """Every file of the cache is spoiled; the next run works, and the one after it too."""
     cache = tmp_path / "cache"
