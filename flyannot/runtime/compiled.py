@@ -83,7 +83,7 @@ def _keeps_names(state):
 def cache_folder():
     """The folder of compiled kernels: below FLYANNOT_CACHE, else the user's cache, else a temporary one.
 
-    numba unpickles what lies there: a folder that others can write is not taken, and a fresh one
+    What lies there is run: a folder that others can write is not taken, and a fresh one
     serves this process.
     """
     named = os.environ.get("FLYANNOT_CACHE")
