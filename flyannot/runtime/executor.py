@@ -34,6 +34,7 @@ _EVENT = struct.Struct("=cq")  # so short that a pipe which workers share keeps 
 _BEGINS, _ENDS, _ITEM, _COMPILES = b"b", b"e", b"i", b"c"
 _MOST_KILLS = 2
 _START_S = 1.2  # measured: until a new process is at work, with what it imports and loads
+_MOST_THREADS = 8  # more would wait for the interpreter, and hold as many pictures
 _WARM_ITEMS = 8  # that tell nothing of the pace: kernels are loaded, or compiled, with the first
 _n_threads: ContextVar = ContextVar("n_threads", default=1)  # of this process, for the task that it runs
 _of_worker: dict = {"events": None}
@@ -130,7 +131,7 @@ class Executor:
             pace.count(n)
             tell(n)
 
-        before = _n_threads.set(self.jobs if pace else 1)
+        before = _n_threads.set(min(self.jobs, _MOST_THREADS) if pace else 1)
         try:
             with one_blas_thread(), progress_sent_to(told if pace else tell):
                 return work(task)
