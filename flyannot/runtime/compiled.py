@@ -181,7 +181,8 @@ class Kernel(OnDemand):
         enclosed = [cell.cell_contents for cell in self.py_func.__closure__ or ()]
         settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_"))
         settings = [(k, v) for k, v in settings if k not in _NO_MATTER]
-        of_code = code.co_filename, code.co_firstlineno, self._options, enclosed, kinds, settings
+        options = [(k, sorted(v) if isinstance(v, set) else v) for k, v in sorted(self._options.items())]
+        of_code = code.co_filename, code.co_firstlineno, options, enclosed, kinds, settings
         identity = repr((of_code, _processor_in_full()))  # a home may be that of several machines
         name = f"{self.py_func.__name__}-{hashlib.sha256(identity.encode()).hexdigest()[:32]}.kernel"
         path = (_chosen_folder() or Path(os.devnull)) / name

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -244,9 +243,3 @@ def test_what_is_compared_is_repeated_unless_a_paper_did_it_once(setup, paper, s
     assert outcome.record.settings["repeats"] == repeats and "--repeats" not in outcome.record.command
     (outcome,) = measure_items([item], replace(setup, seed=3, repeats=7))
     assert outcome.record.command == "python -m benchmarks one --seed 3 --repeats 7 -o OUT"
-
-
-def test_nothing_above_the_package_is_looked_at():
-    source = "".join(path.read_text() for path in Path(table.__file__).parent.rglob("*.py"))
-    assert "__file__" not in source.replace("skimage.data.__file__", "") and "SHARED" not in source
-    assert os.environ.get("FLYANNOT_DATA") is None or Path(os.environ["FLYANNOT_DATA"]).is_dir()

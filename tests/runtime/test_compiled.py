@@ -50,6 +50,10 @@ def test_code_for_another_processor_is_kept_beside(tmp_path):
     other = "import llvmlite.binding as llvm; llvm.get_host_cpu_name = lambda: 'generic'; "
     said = [said_by(first + KERNEL, FLYANNOT_CACHE=str(tmp_path)) for first in ("", other, "", other)]
     assert [line.endswith("True") for line in said] == [True, True, False, False], "each compiles once"
+    with_set = "import sys, numpy as np; from flyannot.sparse.kernels import sum_squares as f; "
+    with_set += "f(np.ones((2, 2)), np.ones(2)); print('numba' in sys.modules)"
+    said = [said_by(with_set, FLYANNOT_CACHE=str(tmp_path), PYTHONHASHSEED=seed) for seed in "01234"]
+    assert said == ["True", *["False"] * 4], "whatever the order of a set of options"
 
 
 def test_a_damaged_cache_of_kernels_heals(chain, tmp_path, rng, trials):
