@@ -13,7 +13,7 @@ import time
 import warnings
 from collections import Counter, deque
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
-from contextlib import closing, contextmanager
+from contextlib import closing
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -150,21 +150,14 @@ def in_order(work, items):
         yield from map(work, items)
         return
     waiting: deque = deque()
-    with closing_threads(n) as threads:
+    threads = threads_of_one_blas(n)
+    try:
         for item in items:
             waiting.append(threads.submit(work, item))
             if len(waiting) >= 2 * n:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-
-
-@contextmanager
-def closing_threads(n):
-    """Threads that begin nothing new once they are left."""
-    threads = threads_of_one_blas(n)
-    try:
-        yield threads
     finally:
         threads.shutdown(cancel_futures=True)
 
@@ -190,10 +183,8 @@ class _Pace:
             return 0
         n, wall, processor = self._warm
         left = self._n_left / (self._n_done - n)
-        wall_left, processor_left = (
-            left * (time.perf_counter() - wall),
-            left * (time.process_time() - processor),
-        )
+        wall_left = left * (time.perf_counter() - wall)
+        processor_left = left * (time.process_time() - processor)
         n = min(most, int(processor_left / _START_S))
         return n if n > 1 and _START_S + processor_left / n < wall_left else 0
 

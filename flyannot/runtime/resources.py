@@ -122,8 +122,8 @@ def _number(variable):
     return int(text) if text.isdigit() else 0
 
 
-_OF_BLAS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-THREAD_VARIABLES = (*_OF_BLAS, "NUMBA_NUM_THREADS")
+BLAS_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+THREAD_VARIABLES = (*BLAS_VARIABLES, "NUMBA_NUM_THREADS")
 
 
 def usable_processors():
@@ -138,7 +138,7 @@ def one_blas_thread():
     SciPy's must be loaded before it can be held, which takes long, unless the environment holds it to one
     thread, as that of a command does.
     """
-    if any(os.environ.get(name) != "1" for name in _OF_BLAS):
+    if any(os.environ.get(name) != "1" for name in BLAS_VARIABLES):
         import scipy.linalg  # noqa: F401
 
     return _libraries(len(sys.modules)).limit(limits=1)

@@ -194,11 +194,11 @@ def table_of_places(out, options):
 
 def _write_beside(images, out, options):
     """The table of places, and the pictures that were asked for."""
-    from PIL import Image  # slow, and rarely needed
-
     write_places(out)
     if options.pictures is None:
         return
+    from PIL import Image  # slow, and rarely needed
+
     by_name = {image.name: image for image in images}
     with open_stored(out) as stored:
         names = [name for s in stored.stage_ranges for name in stored.array(s, "image")]

@@ -70,17 +70,22 @@ def embryos_at(address, planes=()):
 
 def _photograph(file, planes):
     about = os.stat(file) if os.path.exists(file) else None
-    if not hasattr(_of_thread, "decoded"):
-        _of_thread.decoded = lru_cache(maxsize=1)(_decoded_photograph)
     return _of_thread.decoded(file, planes, about and (about.st_mtime_ns, about.st_size))
 
 
-_of_thread = threading.local()  # the photograph whose embryos it asks for, one after the other
+class _LastPhotograph(threading.local):
+    """Of each thread the photograph whose embryos it asks for, one after the other."""
+
+    def __init__(self):
+        self.decoded = lru_cache(maxsize=1)(_decoded_photograph)
 
 
 def _decoded_photograph(file, planes, stamp):
     picture = decode_image(file, "RGB", planes)
     return picture, find_embryos(picture)
+
+
+_of_thread = _LastPhotograph()
 
 
 def read_grey(path, *, size_px=STANDARD_PX):

@@ -24,10 +24,7 @@ _WORK_TIMES, _WORK_HEIGHT_PX = 3, 40  # down to a part of it, and to this shorte
 _STEP, _NOISES = 8.0, 4.0  # grey levels, and deviations of the background, by which an embryo stands out
 _LEAST_AREA, _LEAST_DEPTH_PX = 0.02, 2.5  # of what stands out: of the picture, and in the small copy
 _CORES = (0.5, 0.65)  # of the greatest depth: what is deeper is one piece in one embryo, not in several
-_PALE = (
-    20.0  # grey levels: of 165 embryos of FlyExpress the middle stands out by 27 to 140, and a pale outline
-)
-# has gaps
+_PALE = 20.0  # grey levels: the outline of what stands out by less has gaps (165 of FlyExpress: 27 to 140)
 _CLUMP_CORE = 0.8  # where what stands out has not the shape of one embryo
 PORTRAIT, SEVERAL_EMBRYOS, UNCLEAR = "portrait", "several embryos", "outline not clear"  # warnings
 POSTERIOR_LEFT = "posterior left?"
