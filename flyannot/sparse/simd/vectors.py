@@ -269,6 +269,7 @@ class Vectors:
                 for lane in range(LANES):
                     builder.store(builder.extract_element(vector, I32(lane)), builder.gep(row, [at]))
                     at = builder.add(at, builder.zext(builder.extract_element(chosen, I32(lane)), I64))
+                builder.store(ir.Constant(kind.element, 0), builder.gep(row, [at]))  # no number left out
         return builder.add(size, builder.zext(builder.ctpop(which), I64))
 
     def _compressed(self, vector, chosen):
