@@ -1,5 +1,7 @@
 """The patches of an image: where they lie, and how much happens inside each."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from flyannot.errors import InputError
@@ -34,6 +36,11 @@ def patch_corners(size_px, patch_px, stride_px):
         raise InputError(
             f"a stride of {stride_px} px never leaves the first patch", fix="choose --stride-px of 1 or more"
         )
+    return _grid(tuple(size_px), patch_px, stride_px).copy()
+
+
+@lru_cache(maxsize=16)  # most images have one size
+def _grid(size_px, patch_px, stride_px):
     starts = [np.arange(length + 1)[(length - patch_px) % stride_px // 2 :: stride_px] for length in size_px]
     fitting = [start[start <= length - patch_px] for start, length in zip(starts, size_px)]
     rows, columns = np.meshgrid(*fitting, indexing="ij")

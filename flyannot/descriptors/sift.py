@@ -16,6 +16,7 @@ No kernel lets the compiler reorder arithmetic: the same patch gives the same bi
 the thread or the vector length of the machine.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from flyannot.runtime.compiled import compiled
 
 N_FEATURES = 128
 _N_BINS, _N_ORIENTATIONS = 4, 8
+_N_KEPT = 16  # sides of patches, or of images, for which what all images share is kept
 _PAIRS, _TAPS = 3, 8  # pixels added in one pass of a filter: fewer passes, fewer trips through memory
 
 _ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
@@ -123,18 +125,30 @@ def _smoothed(image, patch_px):
     The Gaussian brings an image of sharpness 0.5 px to 0.1 * patch_px: 1.6 px for a patch of 16, as OpenCV
     smooths its first octave, and twice that for twice the patch, as it smooths the next.
     """
-    smooth_px = np.sqrt(max((0.1 * patch_px) ** 2 - 0.25, 0.0))
-    radius = int(np.rint(4 * smooth_px))
-    if radius == 0:
+    taps = _gaussian_taps(patch_px)
+    if len(taps) == 1:
         return image
-    taps = np.exp(-0.5 * (np.arange(radius + 1) / smooth_px) ** 2)
-    taps = (taps / (2 * taps.sum() - taps[0])).astype(np.float32)
-    taps = np.pad(taps, (0, -radius % _PAIRS))
-    radius = len(taps) - 1
-    rows, columns = (np.pad(np.arange(length), radius, mode="reflect") for length in image.shape)
+    rows, columns = (_reflected(length, len(taps) - 1) for length in image.shape)
     smoothed = np.empty_like(image)
     _smooth_image(image, taps, rows, columns, np.empty(len(columns), np.float32), smoothed)
     return smoothed
+
+
+@lru_cache(maxsize=_N_KEPT)
+def _gaussian_taps(patch_px):
+    """Half of that Gaussian from its middle; zeros follow up to a multiple of _PAIRS."""
+    smooth_px = np.sqrt(max((0.1 * patch_px) ** 2 - 0.25, 0.0))
+    radius = int(np.rint(4 * smooth_px))
+    if radius == 0:
+        return np.ones(1, np.float32)
+    taps = np.exp(-0.5 * (np.arange(radius + 1) / smooth_px) ** 2)
+    return np.pad((taps / (2 * taps.sum() - taps[0])).astype(np.float32), (0, -radius % _PAIRS))
+
+
+@lru_cache(maxsize=_N_KEPT)
+def _reflected(length, radius):
+    """The numbers of a line's pixels, with reflected ones before and after."""
+    return np.pad(np.arange(length), radius, mode="reflect")
 
 
 def _orientation_maps(image, before, after):
@@ -146,6 +160,7 @@ def _orientation_maps(image, before, after):
     return maps
 
 
+@lru_cache(maxsize=_N_KEPT)
 def _bin_weights(bin_px):
     """The four one-dimensional bins: their first pixels (from the corner) and weights (4, n_taps).
 

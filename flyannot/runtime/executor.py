@@ -13,7 +13,7 @@ import time
 import warnings
 from collections import Counter, deque
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
-from contextlib import closing
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -131,10 +131,16 @@ class Executor:
             pace.count(n)
             tell(n)
 
-        before = _n_threads.set(min(self.jobs, _MOST_THREADS) if pace else 1)
+        here = self.threads(1 if pace is None else None)
+        with here, one_blas_thread(), progress_sent_to(told if pace else tell):
+            return work(task)
+
+    @contextmanager
+    def threads(self, most=None):
+        """Within it `in_order` has as many threads of this process as jobs are allowed, `most` at most."""
+        before = _n_threads.set(min(self.jobs, most or _MOST_THREADS))
         try:
-            with one_blas_thread(), progress_sent_to(told if pace else tell):
-                return work(task)
+            yield
         finally:
             _n_threads.reset(before)
 

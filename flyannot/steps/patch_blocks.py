@@ -125,8 +125,7 @@ class PatchBlocks:
 
     def _rows(self, piece):
         stage_range, opened = self.stage_ranges[piece.stage_range], _open(*self.files[piece.file])
-        with opened.reading(stage_range, "descriptors"):
-            return opened.dataset(stage_range, "descriptors")[piece.first : piece.stop]
+        return opened.array(stage_range, "descriptors", piece.first, piece.stop)
 
 
 def patch_blocks_of(files, stage_ranges):
@@ -151,4 +150,4 @@ def patch_blocks_of(files, stage_ranges):
 
 
 def _open(path, digest):
-    return cached_file(path, "descriptors", digest, cache_bytes=0)  # no unit is read twice
+    return cached_file(path, "descriptors", digest)

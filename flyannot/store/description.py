@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from flyannot.errors import DataError
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.header import Header, read_header
-from flyannot.store.reading import open_hdf5, open_stored
+from flyannot.store.layout import open_hdf5
+from flyannot.store.reading import open_stored
 from flyannot.store.schema import MADE_BY
 
 _MOST_SHOWN = 10  # values of a short dataset that are printed
@@ -64,12 +65,9 @@ def contents_of_file(path):
 
 
 def _shapes(group):
-    names = []
-    group.visit(names.append)
-    for name in names:
-        if hasattr(group[name], "shape"):
-            text = group[name].dtype.kind == "S"
-            yield name, {"shape": list(group[name].shape), "type": "text" if text else str(group[name].dtype)}
+    for name, dataset in group.items():
+        text = dataset.dtype.kind == "S"
+        yield name, {"shape": list(dataset.shape), "type": "text" if text else str(dataset.dtype)}
 
 
 _COMPLAINTS = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, DataError)

@@ -50,8 +50,8 @@ def write_checkpoint(file, stage_range, state, records):
 
 def read_checkpoint(stored, stage_range):
     """The state, whose scalars come back as arrays of one, and the records as dicts."""
-    group = stored.group(stage_range)
-    state = {name: stored.array(stage_range, f"state/{name}") for name in group["state"]}
+    names = stored.names_below(stage_range, "state")
+    state = {name: stored.array(stage_range, f"state/{name}") for name in names}
     columns = [stored.array(stage_range, f"trace/{name}").tolist() for name in TRACE]
     return state, [dict(zip(TRACE, row)) for row in zip(*columns)]
 

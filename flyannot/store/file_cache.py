@@ -9,7 +9,8 @@ import os
 from collections import OrderedDict
 from contextlib import contextmanager
 
-from flyannot.store.reading import Stored, damaged_file, open_hdf5, open_stored
+from flyannot.store.layout import OpenFile, open_hdf5
+from flyannot.store.reading import Stored, damaged_file, open_stored
 
 _MOST_OPEN_BY_TASKS = 64
 _MOST_OPEN_OF_INPUTS = 8
@@ -21,24 +22,21 @@ class FileCache:
     def __init__(self, most_open):
         self._most_open, self._validated, self._open = most_open, {}, OrderedDict()
 
-    def file(self, path, kind, digest=None, *, cache_bytes=None):
-        """The `CachedFile` of a path; parameters and errors as of `flyannot.store.reading.open_stored`.
-
-        `cache_bytes` are for chunks that were read of each of its arrays; None as HDF5 has it.
-        """
+    def file(self, path, kind, digest=None):
+        """The `CachedFile` of a path; parameters and errors as of `flyannot.store.reading.open_stored`."""
         key = os.path.abspath(path), kind, digest
         if key not in self._validated:
             identity = _identity(path) if os.path.exists(path) else None
             with open_stored(path, kind, digest=digest) as stored:
-                self._validated[key] = CachedFile(stored, identity, self, cache_bytes)
+                self._validated[key] = CachedFile(stored, identity, self)
         return self._validated[key]
 
     def opened(self, file):
-        """The open h5py file of a `CachedFile`, and its open datasets by stage range and name."""
+        """The `OpenFile` of a `CachedFile`."""
         if file not in self._open:
             while len(self._open) >= self._most_open:
                 self._close_oldest()
-            self._open[file] = file.open_again(), {}
+            self._open[file] = OpenFile.of(file.open_again())
         self._open.move_to_end(file)
         return self._open[file]
 
@@ -49,29 +47,20 @@ class FileCache:
             self._close_oldest()
 
     def _close_oldest(self):
-        file, datasets = self._open.popitem(last=False)[1]
-        datasets.clear()
-        file.close()
+        self._open.popitem(last=False)[1].h5.close()
 
 
 class CachedFile(Stored):
     """A file that was validated, and is opened again when it is read; `identity` is what the system
     said of it before that."""
 
-    def __init__(self, stored, identity, cache, cache_bytes):
-        vars(self).update({name: value for name, value in vars(stored).items() if name != "_file"})
-        self._identity, self._cache, self._cache_bytes = identity, cache, cache_bytes
+    def __init__(self, stored, identity, cache):
+        vars(self).update({name: value for name, value in vars(stored).items() if name != "_open"})
+        self._identity, self._cache = identity, cache
 
     @property
-    def _file(self):
-        return self._cache.opened(self)[0]
-
-    def dataset(self, stage_range, name):
-        """A dataset that stays open as long as its file does."""
-        _, datasets = self._cache.opened(self)
-        if (stage_range, name) not in datasets:
-            datasets[stage_range, name] = self.group(stage_range)[name]
-        return datasets[stage_range, name]
+    def _open(self):
+        return self._cache.opened(self)
 
     def open_again(self):
         """An h5py file of the contents that were validated; DataError if they were replaced."""
@@ -80,7 +69,7 @@ class CachedFile(Stored):
             with open_stored(self.path, self.kind, digest=self.digest):
                 self._identity = identity
         try:
-            return open_hdf5(self.path, rdcc_nbytes=self._cache_bytes)
+            return open_hdf5(self.path)
         except OSError as error:
             raise damaged_file(self.path, f"it cannot be opened again ({error})", self.kind) from error
 
@@ -93,9 +82,9 @@ def _identity(path):
 _of_tasks = FileCache(_MOST_OPEN_BY_TASKS)
 
 
-def cached_file(path, kind, digest, *, cache_bytes=None):
+def cached_file(path, kind, digest):
     """The `CachedFile` of a path that stays validated from one task of a process to the next."""
-    return _of_tasks.file(path, kind, digest, cache_bytes=cache_bytes)
+    return _of_tasks.file(path, kind, digest)
 
 
 def close_cached_files():

@@ -10,9 +10,12 @@ import hashlib
 import json
 from dataclasses import dataclass
 
+import h5py
 import numpy as np
+from h5py import h5a
 
 from flyannot.errors import DataError
+from flyannot.store.layout import OpenFile, datasets_of, objects_in
 from flyannot.store.schema import BULK, FORMAT_VERSION, MADE_BY, SCHEMAS
 
 _NAMES_BEFORE = {"learn": "learn-dict", "classify": "train"}  # of tables before flyannot 1.0, and today
@@ -110,40 +113,29 @@ def _text(attributes, name):
 _BLOCK_BYTES = 1 << 22  # read at a time
 
 
-def content_digest(h5, kind, items=None):
+def content_digest(h5, kind, objects=None):
     """SHA-256 over every small dataset (name, type, shape, values) and every attribute but `digest` itself.
 
     The package's version is left out, so that an upgrade does not orphan the files it can still read.
-    `items` are all groups and datasets by name, where they are known.
+    `objects` are as `objects_in` returns them, where they are known.
     """
-    sha, names = hashlib.sha256(), []
-    if not items:
-        h5.visit(names.append)
-        items = {name: h5[name] for name in names}
-    for name, item in [("/", h5["/"]), *sorted(items.items())]:
+    objects = objects or objects_in(h5)
+    sha, opened, datasets = hashlib.sha256(), OpenFile.of(h5), datasets_of(objects)
+    for name, item in sorted(objects.items()):
         sha.update(f"\0{name}\0".encode())
-        for key in sorted(set(item.attrs) - {"digest", "flyannot_version"}) if len(item.attrs) else ():
-            value = np.asarray(item.attrs[key])
-            sha.update(f"@{key}={value.tolist()!r}\0".encode())
-        if hasattr(item, "shape"):
-            sha.update(f"{item.dtype.str}{item.shape}\0".encode())
-            if name.partition("/")[2] not in BULK.get(kind, ()):
-                for values in _blocks_of(item):
-                    sha.update(np.ascontiguousarray(values).data)
+        dataset = datasets.get(name)
+        if h5a.get_num_attrs(item):
+            attributes = (h5py.Group(item) if dataset is None else h5py.Dataset(item)).attrs
+            for key in sorted(set(attributes) - {"digest", "flyannot_version"}):
+                sha.update(f"@{key}={np.asarray(attributes[key]).tolist()!r}\0".encode())
+        if dataset is None:
+            continue
+        sha.update(f"{dataset.dtype.str}{dataset.shape}\0".encode())
+        if name.partition("/")[2] not in BULK.get(kind, ()):
+            n_rows = max(1, _BLOCK_BYTES // max(1, dataset.row_bytes))
+            for start in range(0, len(dataset), n_rows):
+                sha.update(opened.rows(name, dataset, start, start + n_rows).data)
     return sha.hexdigest()
-
-
-def _blocks_of(dataset):
-    """Its values, some megabytes at a time."""
-    try:
-        if not dataset.shape or not dataset.size:
-            yield dataset[()]
-            return
-        n_rows = max(1, _BLOCK_BYTES * len(dataset) // max(1, dataset.nbytes))
-        for start in range(0, len(dataset), n_rows):
-            yield dataset[start : start + n_rows]
-    except (OSError, RuntimeError) as error:
-        raise OSError(f"{dataset.name.strip('/')} cannot be read: {error}") from error
 
 
 def digest_of_image(*arrays):

@@ -37,7 +37,7 @@ def read_classifier(stored, stage_range, datasets, n_features):
 def read_known_images(stored, stage_range, datasets):
     """What it keeps of the images that it learned from, by name, as `read_classifier` gives arrays; None of a
     model that keeps nothing of them."""
-    if _KNOWN.rstrip("/") not in stored.group(stage_range):
+    if not stored.names_below(stage_range, _KNOWN.rstrip("/")):
         return None
     return stored.arrays(stage_range, _KNOWN.rstrip("/"), datasets, {})
 

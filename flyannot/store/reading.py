@@ -1,26 +1,32 @@
 """The reading side: a file is looked over before any of its data are believed.
 
-HDF5 itself is not made for hostile files.  Before a dataset is read we know that it is reached by
-hard links only, lies in this file, has a type of the short list, is stored in full (a 1 MB file
-cannot claim 4 GiB) and fits the schema.  Whenever a file is opened, all that is small in it is compared with
-the digest in its header; what is bulky is compared with its own, image by image, when it is read.
+Its layout comes first (`flyannot.store.layout`), then its schema.  Whenever a file is opened, all that is
+small in it is compared with the digest in its header; what is bulky is compared with its own, image by image,
+when it is read.
 """
 
-import math
+import os
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-import h5py
 import numpy as np
 
 from flyannot.errors import DataError, InputError
-from flyannot.runtime.text_files import first_bytes, open_regular
+from flyannot.runtime.executor import in_order
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.header import content_digest, digest_of_image, read_header
+from flyannot.store.layout import (
+    OpenFile,
+    datasets_of,
+    is_hdf5,
+    objects_in,
+    open_hdf5,
+    require_as_written,
+)
 from flyannot.store.schema import (
     BULK,
-    DTYPES,
     IMAGE_COLUMNS,
     MADE_BY,
     MAY_BE_NAN,
@@ -30,40 +36,49 @@ from flyannot.store.schema import (
 )
 
 _BLOCK_BYTES = 1 << 22  # read and checked at a time
-_SIGNATURE = b"\x89HDF\r\n\x1a\n"  # how every HDF5 file begins
-_PLAIN_FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_LZF}
 _HDF5_COMPLAINTS = (OSError, RuntimeError, KeyError, ValueError)
 
 
 class Stored:
-    """An open file: its header, and its datasets by stage range."""
+    """An open file: its header, and its datasets by stage range.  Threads may read it side by side.
 
-    def __init__(self, file, path, header):
-        self._file, self.path = file, path
+    datasets : name, such as `4-6/image`, -> `flyannot.store.layout.Dataset`, where they are known
+    """
+
+    def __init__(self, h5, path, header, datasets=None):
+        datasets = datasets_of(objects_in(h5)) if datasets is None else datasets
+        self._open, self.path = OpenFile.of(h5), path
         self.kind, self.digest, self.version = header.kind, header.digest, header.version
         self.options, self.inputs, self.failures = header.options, header.inputs, header.failures
         self.seed = header.seed
-        self.stage_ranges = tuple(s for s in STAGE_RANGES if s in file)
+        self.stage_ranges = tuple(s for s in STAGE_RANGES if s in h5)
+        self._groups = {
+            s: {n.partition("/")[2]: d for n, d in datasets.items() if n.startswith(f"{s}/")}
+            for s in self.stage_ranges
+        }
 
     def __repr__(self):
         return f"<{self.kind} file {str(self.path)!r}: {', '.join(self.stage_ranges) or 'no stage range'}>"
 
     def group(self, stage_range):
-        """The h5py group of one stage range; DataError if the file has none."""
+        """Name -> `flyannot.store.layout.Dataset` of one stage range; DataError if the file has none."""
         if stage_range not in self.stage_ranges:
             present = ", ".join(self.stage_ranges) or "none"
             raise DataError(
                 f"{self.path} holds no stage range {stage_range}, only {present}",
                 fix=f"make it with: {MADE_BY[self.kind]} --stage-range {stage_range}",
             )
-        return self._file[stage_range]
+        return self._groups[stage_range]
 
     def array(self, stage_range, name, start=0, stop=None, *, columns=None, as_bytes=False):
         """The rows `start` to `stop` of one dataset, or some of their columns; text comes back as a list of
         str, or `as_bytes` as it is stored."""
-        chosen = slice(start, stop) if columns is None else (slice(start, stop), columns)
-        with self.reading(stage_range, name):
-            values = self.group(stage_range)[name][chosen]  # a dataset that stays open keeps chunks in memory
+        with self._reading(stage_range, name):
+            if columns is None:
+                dataset = self.group(stage_range)[name]
+                values = self._open.rows(f"{stage_range}/{name}", dataset, start, stop)
+            else:
+                values = self._open.h5[f"{stage_range}/{name}"][start:stop, columns]
         if values.dtype.kind == "S":
             return values if as_bytes else [text.decode("utf-8", "replace") for text in values.tolist()]
         if values.dtype.kind == "f":
@@ -79,17 +94,24 @@ class Stored:
 
         `datasets` and `sizes` are as `flyannot.store.schema.shape_violation` takes them.
         """
-        group = self.group(stage_range).get(place, {})
+        group = {name: self.group(stage_range).get(f"{place}/{name}") for name in datasets}
         wrong = shape_violation(datasets, group, f"{stage_range}/{place}", sizes)
         if wrong:
             raise damaged_file(self.path, wrong, self.kind)
-        return {name: self.array(stage_range, f"{place}/{name}") for name in datasets if name in group}
+        return {
+            name: self.array(stage_range, f"{place}/{name}") for name in datasets if group[name] is not None
+        }
+
+    def names_below(self, stage_range, place):
+        """The names of the datasets of a group within a stage range, in order."""
+        names = (name.partition("/") for name in self.group(stage_range))
+        return [name for first, _, name in names if first == place and name]
 
     def images(self, stage_range, start, stop):
         """The rows of the images `start` to `stop` in the kind's BULK datasets; DataError if they are not
         those that were written."""
         first = self._first(stage_range, start, stop)
-        arrays = self._rows(stage_range, first)
+        arrays = tuple(self.array(stage_range, name, first[0], first[-1]) for name in BULK[self.kind])
         expected = self.array(stage_range, "content", start, stop)
         for i, (a, b) in enumerate(pairwise(first - first[0])):
             if not np.array_equal(digest_of_image(*(array[a:b] for array in arrays)), expected[i]):
@@ -98,21 +120,15 @@ class Stored:
                 raise damaged_file(self.path, what, self.kind)
         return arrays
 
-    def _rows(self, stage_range, first):
-        return tuple(self.array(stage_range, name, first[0], first[-1]) for name in BULK[self.kind])
-
-    def blocks_of_images(self, stage_range, *, verified=True):
-        """`images`, all in order, some megabytes at a time; compared with no digest unless `verified`."""
+    def blocks_of_images(self, stage_range):
+        """`images`, all in order, some megabytes at a time."""
         for some in self.cuts_of_blocks(stage_range, 0, len(self.group(stage_range)["image"])):
-            if verified:
-                yield self.images(stage_range, some.start, some.stop)
-            else:
-                yield self._rows(stage_range, self._first(stage_range, some.start, some.stop))
+            yield self.images(stage_range, some.start, some.stop)
 
     def cuts_of_blocks(self, stage_range, start, stop):
         """The numbers of the images `start` to `stop` as ranges, each of some megabytes."""
         group, ends = self.group(stage_range), np.asarray(self._first(stage_range, start, stop))
-        row_bytes = sum(group[n].dtype.itemsize * math.prod(group[n].shape[1:]) for n in BULK[self.kind])
+        row_bytes = sum(group[name].row_bytes for name in BULK[self.kind])
         n_rows, done = _BLOCK_BYTES // max(1, row_bytes), 0
         while start + done < stop:
             end = int(np.searchsorted(ends[1:], ends[done] + n_rows, side="right"))
@@ -122,7 +138,7 @@ class Stored:
     def blocks_of_rows(self, stage_range, name, columns):
         """Some columns of a dataset, some megabytes of its rows at a time; compared with no digest."""
         dataset = self.group(stage_range)[name]
-        n_rows = max(1, _BLOCK_BYTES // max(1, dataset.dtype.itemsize * dataset.shape[1]))
+        n_rows = max(1, _BLOCK_BYTES // max(1, dataset.row_bytes))
         for start in range(0, len(dataset), n_rows):
             yield self.array(stage_range, name, start, start + n_rows, columns=columns)
 
@@ -133,7 +149,7 @@ class Stored:
         return np.arange(start, stop + 1)
 
     @contextmanager
-    def reading(self, stage_range, name):
+    def _reading(self, stage_range, name):
         """Within it HDF5's complaints of a dataset are a DataError."""
         try:
             yield
@@ -166,15 +182,8 @@ def open_stored(path, kind=None, *, digest=None):
         yield stored
 
 
-def open_hdf5(path, **how):
-    """A file as h5py opens it, of which nothing is known yet; `how` as of h5py.  OSError if it cannot be."""
-    open_regular(path).close()
-    # Not locked: files are replaced as a whole, and not all systems have locks.
-    return h5py.File(path, "r", locking=False, **how)
-
-
 def verify_stored(path, progress=lambda done, total, unit: None):
-    """Read everything in a file and compare it with its digests; progress(done, total, "row") on the way.
+    """Read everything in a file and compare it with its digests; progress(done, total, "image") on the way.
 
     Raises
     ------
@@ -183,17 +192,18 @@ def verify_stored(path, progress=lambda done, total, unit: None):
     """
     with open_stored(path) as stored:
         stage_ranges = stored.stage_ranges if stored.kind in BULK else ()
-        n_rows = sum(len(stored.group(s)[BULK[stored.kind][0]]) for s in stage_ranges)
-        progress(n_read := 0, n_rows, "row")
-        for stage_range in stage_ranges:
-            for rows, *_ in stored.blocks_of_images(stage_range):
-                progress(n_read := n_read + len(rows), n_rows, "row")
+        n_images = [len(stored.group(s)["image"]) for s in stage_ranges]
+        progress(n_read := 0, sum(n_images), "image")
+        cuts = ((s, some) for s, n in zip(stage_ranges, n_images) for some in stored.cuts_of_blocks(s, 0, n))
+        for n in in_order(partial(_verify_images, stored), cuts):
+            progress(n_read := n_read + n, sum(n_images), "image")
         return stored.kind
 
 
-def is_hdf5(path):
-    """Whether a file begins as HDF5 files do."""
-    return first_bytes(path, len(_SIGNATURE)) == _SIGNATURE
+def _verify_images(stored, cut):
+    stage_range, some = cut
+    stored.images(stage_range, some.start, some.stop)
+    return len(some)
 
 
 def read_image_columns(stored, stage_range, start=0, stop=None):
@@ -223,83 +233,25 @@ def _first_line(error):
     return (str(error).splitlines() or [type(error).__name__])[0].strip("'\"")
 
 
-def _looked_over(file, path, kind):
+def _looked_over(h5, path, kind):
     """HDF5 answers a hostile file with almost any exception."""
     try:
-        header, items, wrong = read_header(file.attrs, path, kind), {}, ""
-        _collect(file, path, items)
-        stored, schema = Stored(file, path, header), SCHEMAS[header.kind]
+        header, objects, wrong = read_header(h5.attrs, path, kind), objects_in(h5), ""
+        datasets = datasets_of(objects)
+        require_as_written(objects, datasets, os.path.getsize(path))
+        stored, schema = Stored(h5, path, header, datasets), SCHEMAS[header.kind]
         for s in stored.stage_ranges:
-            datasets = {name: items.get(f"{s}/{name}") for name in schema}
-            wrong = wrong or shape_violation(schema, datasets, s, {}) or contradiction_in_file(stored, s)
-        digest = "" if wrong else content_digest(file, header.kind, items)
+            wrong = wrong or shape_violation(schema, stored.group(s), s, {})
+            wrong = wrong or contradiction_in_file(stored, s)
+        digest = "" if wrong else content_digest(h5, header.kind, objects)
     except (*_HDF5_COMPLAINTS, TypeError, AttributeError) as error:
-        raise damaged_file(path, f"it cannot be looked over ({_first_line(error)})", kind) from error
+        raise damaged_file(path, _first_line(error), kind) from error
     if wrong:
         raise damaged_file(path, wrong, stored.kind)
     if digest != header.digest:
         what = f"its contents have digest {digest[:12]}, its header says {header.digest[:12] or 'nothing'}"
         raise damaged_file(path, what, stored.kind)
     return stored
-
-
-def _collect(group, path, items):
-    """Add all that a group holds to `items`, by name, checked."""
-    for name in group:
-        if not _is_hard_link(group, name):
-            raise damaged_file(path, f"{group.name}/{name} is a link out of the file")
-        items[f"{group.name}/{name}".strip("/")] = item = group[name]
-        if isinstance(item, h5py.Group):
-            _collect(item, path, items)
-        else:
-            _check_dataset(item, path)
-
-
-def checked_item(group, name, most_bytes):
-    """A dataset or group in a group of a file of another program, looked at before it is read.  ValueError if
-    it is not there, lies elsewhere, claims more than is stored or `most_bytes`, or is packed unusually."""
-    if "/" in name or not group.id.links.exists(name.encode()):
-        raise ValueError(f"there is no {name} in {group.name}")
-    if not _is_hard_link(group, name):
-        raise ValueError(f"{name} in {group.name} is a link out of the file")
-    item = group[name]
-    if not isinstance(item, h5py.Group):
-        if not _lies_in_file(item) or not _PLAIN_FILTERS.issuperset(_filters_of(item)):
-            raise ValueError(f"{name} does not lie in the file, or not as programs write it")
-        if item.nbytes > most_bytes or not _is_stored_whole(item):
-            raise ValueError(f"{name} claims {item.nbytes:,} bytes, more than it can have")
-    return item
-
-
-def _is_hard_link(group, name):
-    return group.id.links.get_info(name.encode()).type == h5py.h5l.TYPE_HARD
-
-
-def _lies_in_file(item):
-    return isinstance(item, h5py.Dataset) and not item.is_virtual and not item.external
-
-
-def _filters_of(item):
-    how = item.id.get_create_plist()  # filters: those that its blocks go through, none without blocks
-    return [how.get_filter(i)[0] for i in range(how.get_nfilters())]
-
-
-def _is_stored_whole(item):
-    if item.chunks is None:
-        return item.id.get_storage_size() >= item.nbytes
-    n_chunks = math.prod(-(-size // chunk) for size, chunk in zip(item.shape, item.chunks))
-    return item.id.get_num_chunks() == n_chunks
-
-
-def _check_dataset(item, path):
-    if not _lies_in_file(item):
-        raise damaged_file(path, f"{item.name} does not lie in the file")
-    if item.dtype.kind != "S" and item.dtype.str.lstrip("<|") not in DTYPES:  # kernels take no other order
-        raise damaged_file(path, f"{item.name} holds {item.dtype}, which no flyannot file does")
-    if _filters_of(item) != [h5py.h5z.FILTER_FLETCHER32]:
-        raise damaged_file(path, f"{item.name} is not stored in checksummed blocks")
-    if item.id.get_storage_size() < item.nbytes or not _is_stored_whole(item):
-        raise damaged_file(path, f"{item.name} claims more data than it stores")
 
 
 def kind_claimed(path):

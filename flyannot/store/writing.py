@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import h5py
 import numpy as np
+from h5py import h5d, h5p, h5s, h5t
 
 from flyannot import __version__
 from flyannot.errors import DataError, InputError
@@ -18,19 +19,23 @@ from flyannot.store.header import content_digest
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.schema import FORMAT_VERSION, IMAGE_COLUMNS
 
-_CHUNK_BYTES = 1 << 18
-_CHUNK_BYTES_OF = {"descriptors": 1 << 15}  # 256 of them: what data-parallel learning reads at a time
-
 
 @contextmanager
-def create_stored(path, header, *, verified=True):
+def create_stored(path, header, *, verified=True, fill=None):
     """Yield an h5py file to fill; on leaving it is verified and takes the place of `path`.
 
     The header's digest and version are set here.  `verified` is off for what is verified as a part of another
-    file, before any of it is believed.  WriteError if the disk is full or the folder cannot be written;
-    `path` is then as it was.
+    file, before any of it is believed.  `fill`, called with the path of the file once HDF5 has closed it,
+    writes the rows of the arrays that were reserved.  WriteError if the disk is full or the folder cannot be
+    written; `path` is then as it was.
     """
-    check = verify_stored if verified else None
+
+    def check(beside):
+        if fill is not None:
+            fill(beside)
+        if verified:
+            verify_stored(beside)
+
     with replacing_file(path, check=check) as beside, new_hdf5(beside) as (file, output):
         _write_text(file, "format", f"flyannot-{header.kind}")
         file.attrs["format_version"] = FORMAT_VERSION
@@ -66,14 +71,14 @@ def _write_text(file, name, text):
 
 
 def write_array(group, name, values, *, dtype=None):
-    """Add a dataset: chunked, with checksums, text as fixed-length UTF-8."""
+    """Add a dataset, which lies in the file in one piece; text as fixed-length UTF-8."""
     if dtype is None and _is_text(values):
         encoded = [str(text).encode() for text in values]
         values = np.array(encoded, f"S{max(1, *map(len, encoded))}" if encoded else "S1")
-    values = np.asarray(values, dtype)
-    dataset = growing_array(group, name, values.shape[1:], values.dtype, n_rows=len(values))
-    append_rows(dataset, values)
-    return dataset
+    values = np.ascontiguousarray(values, dtype)
+    made = _create(group, name, values.shape, values.dtype, h5p.create(h5p.DATASET_CREATE))
+    if values.size:
+        made.write(h5s.ALL, h5s.ALL, values)
 
 
 def write_image_columns(group, columns):
@@ -82,29 +87,21 @@ def write_image_columns(group, columns):
         write_array(group, name, columns[name])
 
 
-def growing_array(group, name, row_shape, dtype, *, n_rows):
-    """Add a dataset whose rows, `n_rows` in all, arrive later through `append_rows`."""
-    row_bytes = max(1, np.dtype(dtype).itemsize * int(np.prod(row_shape, dtype=int)))
-    # A whole chunk is stored even where rows are few.
-    chunk_rows = max(1, min(n_rows, _CHUNK_BYTES_OF.get(name, _CHUNK_BYTES) // row_bytes))
-    chunk = (chunk_rows, *(max(1, n) for n in row_shape))
-    return group.create_dataset(
-        name,
-        shape=(0, *row_shape),
-        maxshape=(None, *(n or None for n in row_shape)),
-        dtype=dtype,
-        chunks=chunk,
-        fletcher32=True,
-        track_times=False,
-    )
+def reserve_array(group, name, shape, dtype):
+    """Add a dataset that has its place in the file, and no values yet; the offset of that place."""
+    how = h5p.create(h5p.DATASET_CREATE)
+    how.set_alloc_time(h5d.ALLOC_TIME_EARLY)
+    how.set_fill_time(h5d.FILL_TIME_NEVER)
+    return _create(group, name, shape, dtype, how).get_offset() or 0
 
 
-def append_rows(dataset, rows):
-    """Add rows at the end of a dataset made by `growing_array`."""
-    if len(rows):
-        start = len(dataset)
-        dataset.resize(start + len(rows), axis=0)
-        dataset[start:] = rows
+def _create(group, name, shape, dtype, how):
+    """h5py's lower-level id of a new dataset: its upper level takes ten times as long."""
+    folder, _, name = name.rpartition("/")
+    group = group.require_group(folder) if folder else group
+    how.set_obj_track_times(False)
+    kind = h5t.py_create(np.dtype(dtype), logical=True)
+    return h5d.create(group.id, name.encode(), kind, h5s.create_simple(shape), how)
 
 
 def _is_text(values):

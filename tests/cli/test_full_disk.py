@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from flyannot.steps.engine import parts
+from flyannot.store import concatenation
 from tests.campaign.trials import IN_CAMPAIGN
 from tests.processes import CLI, LIMIT_S
 
@@ -50,10 +50,10 @@ def test_a_file_that_cannot_grow_is_exit_74(own_chain, kind, part):
 def test_a_full_device_leaves_no_parts_behind(own_chain, monkeypatch, flyannot):
     """What would be continued from takes the space that is wanted."""
 
-    def full(file, parts, *, verified):
+    def full(*copy):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(parts, "concatenate", full)
+    monkeypatch.setattr(concatenation, "_copy_bytes", full)
     said = flyannot("extract E -o X --min-std 7 --jobs 1 --force", **own_chain.words, code=74).err
     assert "No space left on device" in said and "bytes free" in said
     assert not [path for path in own_chain.folder.iterdir() if path.name.startswith(".")]

@@ -99,7 +99,7 @@ def _read_parquet(path, names, most_bytes):
 
 def _read_h5ad(path, names, most_bytes):
     """Without anndata, which opens whatever a file links to, and believes its indices."""
-    from flyannot.store.reading import checked_item, open_hdf5
+    from flyannot.store.layout import checked_item, open_hdf5
 
     def column(group, name):
         item = checked_item(group, name, most_bytes)

@@ -137,7 +137,8 @@ def _bodies(grey):
     down = np.linspace(top - bottom, bottom - top, grey.shape[0], dtype=np.float32) / 2
     off = np.abs(grey - (left + right + top + bottom) / 4 - across - down[:, None])
     least = max(_STEP, _NOISES * 1.4826 * _middle(border_of_image(off)))
-    stands_out = np.pad((off > least).astype(np.uint8), 2)
+    margin = (2, 2, 2, 2)
+    stands_out = cv2.copyMakeBorder((off > least).astype(np.uint8), *margin, cv2.BORDER_CONSTANT, value=0)
     closed = cv2.morphologyEx(stands_out, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
     outlines, _ = cv2.findContours(closed, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     bodies = cv2.drawContours(np.zeros_like(closed), outlines, -1, 1, cv2.FILLED)

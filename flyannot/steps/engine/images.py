@@ -8,6 +8,7 @@ from flyannot.dataset.images import images_named, named_as_genes, select_images
 from flyannot.dataset.paths import IMAGES, table_of_data_set
 from flyannot.descriptors.images.address import photograph_of_embryo
 from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
+from flyannot.runtime.executor import in_order
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.parts import Part, create_part, cut_into_parts, part_path, share_of_parts
@@ -120,8 +121,7 @@ class ImagesInParts:
     def _digest_of_all(self):
         """Of a million images only the digests of the parts are kept, for `_digest_of_part`."""
         digest = DigestOfList()
-        for number, images in enumerate(self._cut):
-            identities = [_identity_of_image(image) for image in images]
+        for number, identities in enumerate(in_order(_identities_of_images, self._cut)):
             self._digests[number] = digest_of_json(identities)
             for identity in identities:
                 digest.add(identity)
@@ -136,9 +136,14 @@ class ImagesInParts:
 def digest_of_images(images):
     """The digest of what images are, in this order: their columns and their bytes."""
     digest = DigestOfList()
-    for image in images:
-        digest.add(_identity_of_image(image))
+    for identities in in_order(_identities_of_images, cut_into_parts(images)):
+        for identity in identities:
+            digest.add(identity)
     return digest.hexdigest()
+
+
+def _identities_of_images(images):
+    return [_identity_of_image(image) for image in images]
 
 
 def _identity_of_image(image):

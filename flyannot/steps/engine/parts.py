@@ -16,7 +16,7 @@ from flyannot.errors import DataError, FlyannotError, LockedError
 from flyannot.runtime.locks import exclusive_lock
 from flyannot.runtime.wording import pluralise
 from flyannot.steps.engine.failures import error_and_fix
-from flyannot.store.concatenation import closed_file, concatenate
+from flyannot.store.concatenation import closed_file, create_joined
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.writing import create_stored
@@ -73,7 +73,7 @@ def folder_of_parts(out):
 
 def part_path(out, key):
     """Where the part with digest `key` lies."""
-    return folder_of_parts(out) / f"{key[:24]}.h5"
+    return folder_of_parts(out) / f"{key[:24]}.part.h5"
 
 
 def make_missing_parts(make_part, parts, execution):
@@ -140,8 +140,7 @@ def join_parts(out, header_of, parts, complete=None):
             fix=fix or "check the images that the table or the command names",
         )
     try:
-        with create_stored(out, header := header_of(failures)) as file:
-            concatenate(file, parts, verified=False)
+        with create_joined(out, header := header_of(failures), parts) as file:
             if complete is not None:
                 complete(file, header)
     except DataError:

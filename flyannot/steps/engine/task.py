@@ -12,7 +12,8 @@ from flyannot.runtime.executor import Executor
 from flyannot.runtime.tables import read_table
 from flyannot.steps.engine.parts import drop_parts, join_parts, make_missing_parts
 from flyannot.store.file_cache import close_cached_files
-from flyannot.store.reading import is_hdf5, open_stored
+from flyannot.store.layout import is_hdf5
+from flyannot.store.reading import open_stored
 from flyannot.store.writing import difference_of_headers
 
 log = logging.getLogger("flyannot")
@@ -194,7 +195,8 @@ def run_task(task, execution):
         If another run is writing it.
     """
     _refuse_outputs(task)
-    with locked_output(task.path, beside=task.tables) if task.is_locked else nullcontext():
+    held = locked_output(task.path, beside=task.tables) if task.is_locked else nullcontext()
+    with held, execution.workers.threads():
         why = task.why()
         if not why:
             drop_parts(task.path)  # a run may have been killed just before it removed them
@@ -232,7 +234,8 @@ def make_part_of_task(task, share, execution):
     if task.make_parts is None:
         raise InputError(f"{task.path} is made in one piece", fix="leave out --part")
     _refuse_outputs(task)
-    with locked_output(task.path.with_name(f"{task.path.name}.{number}-of-{count}")):
+    held = locked_output(task.path.with_name(f"{task.path.name}.{number}-of-{count}"))
+    with held, execution.workers.threads():
         if task.path.exists() and not task.why_by_header():
             return False
         task.make_parts(execution, share)
