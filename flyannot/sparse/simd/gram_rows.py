@@ -5,6 +5,8 @@ Widths are multiples of `LANES`, numbers of rows are rounded up to `FOUR`; what 
 cache line.
 """
 
+from functools import partial
+
 import numpy as np
 from llvmlite import ir
 
@@ -156,21 +158,36 @@ def gather_row(v, target, gram, atom, atoms, first, width):
 def append_above(v, q, q0, bar, numbers, values, size):
     """Append the atoms with |q| > bar to `numbers`, and their q0 to `values`; the number of all then.
 
-    q and q0 are in mirrored order.  Both lists are written up to `LANES` entries beyond their new end.
+    q and q0 are in mirrored order.  Both lists are written up to `LANES` entries beyond their new end, by
+    zeros: a number that was left out may be that of no atom.
     """
     builder = v.builder
     q, q0, numbers, values = (v.row(array) for array in (q, q0, numbers, values))
     bar, words = v.splat(v.number(bar)), ir.VectorType(I32, LANES)
     order = mirrored_place(np.arange(CHUNK)).reshape(-1, LANES)
 
+    def append_at_once(k, i, above, size):
+        atoms = builder.add(v.splat(builder.trunc(k, I32)), ir.Constant(words, order[i].tolist()))
+        lists = (atoms, numbers), (v.load(q0, k, i, aligned=False), values)
+        return [v.append_at_once(above, lists, size)]
+
+    def append_one(first, lane, carried):
+        (size,), place = carried, builder.add(first, lane)
+        kept, up, down = (builder.and_(place, I64(bits)) for bits in (~60, 12, 48))  # as `mirrored_place`
+        atom = builder.or_(builder.or_(kept, builder.shl(up, I64(2))), builder.lshr(down, I64(2)))
+        builder.store(builder.trunc(atom, I32), builder.gep(numbers, [size]))
+        builder.store(builder.load(builder.gep(q0, [place])), builder.gep(values, [size]))
+        return [builder.add(size, I64(1))]
+
     def chunk(k, carried):
-        (size,) = carried
         for i in range(CHUNK // LANES):
             above = builder.fcmp_ordered(">", v.abs(v.load(q, k, i)), bar)
-            atoms = builder.add(v.splat(builder.trunc(k, I32)), ir.Constant(words, order[i].tolist()))
-            q0_here = v.load(q0, k, i, aligned=False)
-            size = v.append(above, [(atoms, numbers), (q0_here, values)], size)
-        return [size]
+            if v.appends_at_once():
+                carried = append_at_once(k, i, above, *carried)
+            else:
+                first = builder.add(k, I64(LANES * i))
+                carried = v.each_chosen(above, carried, partial(append_one, first))
+        return carried
 
     (size,) = v.count(v.n, CHUNK, [v.index(size)], chunk)
     return size

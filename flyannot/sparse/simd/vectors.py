@@ -16,6 +16,7 @@ LANES = 16  # elements of one vector: a cache line of float32
 BOOL, BYTE, I16, I32, I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
 COMPRESS = "llvm.x86.avx512.mask.compress"
 GATHER = "llvm.x86.avx512.mask.gather.dps.512"
+PAIRS = "llvm.x86.avx2.pmadd.wd"  # sums of two products of signed 16 bits
 VNNI = "llvm.x86.avx512.vpdpbusd.512"  # sums of four products of an unsigned and a signed byte
 
 
@@ -186,12 +187,29 @@ class Vectors:
             kind = ir.FunctionType(words, [words] * 3)
             function = self.cgutils.get_or_insert_function(builder.module, kind, VNNI)
             return builder.call(function, [total, *(builder.bitcast(v, words) for v in (unsigned, signed))])
+        if self.has("avx2"):
+            return self._products_of_shorts(unsigned, signed, total)
         signed = builder.bitcast(signed, unsigned.type)
         for byte in range(4):
             lanes = range(byte, CHUNK, 4)
             a = builder.zext(self._shuffle(unsigned, unsigned, lanes), words)
             b = builder.sext(self._shuffle(signed, signed, lanes), words)
             total = builder.add(total, builder.mul(a, b))
+        return total
+
+    def _products_of_shorts(self, unsigned, signed, total):
+        """`byte_products` of the even bytes and of the odd ones, each as 16 bits, which hold them."""
+        builder, shorts, half = self.builder, ir.VectorType(I16, CHUNK // 2), CHUNK // 4
+        u, s = (builder.bitcast(v, shorts) for v in (unsigned, signed))
+        eight, low = (ir.Constant(shorts, [value] * (CHUNK // 2)) for value in (8, 255))
+        even = builder.and_(u, low), builder.ashr(builder.shl(s, eight), eight)
+        kinds = [ir.VectorType(I16, half)] * 2
+        kind = ir.FunctionType(ir.VectorType(I32, half // 2), kinds)
+        function = self.cgutils.get_or_insert_function(builder.module, kind, PAIRS)
+        for pair in (even, (builder.lshr(u, eight), builder.ashr(s, eight))):
+            halves = ([self._shuffle(v, v, range(at, at + half)) for v in pair] for at in (0, half))
+            sums = [builder.call(function, both) for both in halves]
+            total = builder.add(total, self._shuffle(*sums, range(half)))
         return total
 
     def interleave(self, a, b):
@@ -253,24 +271,39 @@ class Vectors:
             vector = builder.insert_element(vector, builder.load(builder.gep(source, [number])), I32(lane))
         return vector
 
-    def append(self, chosen, lists, size):
-        """Append the lanes that were chosen to each list, (vector, row) of `size` entries; the new size."""
-        builder, which = self.builder, self.builder.bitcast(chosen, I16)
-        is_short = self.has("avx512f")
+    def each_chosen(self, chosen, carried, body):
+        """Run body(lane, carried) for every lane that was chosen, in their order; the last carried values."""
+        builder, before = self.builder, self.builder.block
+        loop, inside, done = (builder.append_basic_block(name) for name in ("chosen", "lane", "chosen_ended"))
+        start = builder.zext(builder.bitcast(chosen, I16), I64)
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        bits, *phis = (builder.phi(value.type) for value in (start, *carried))
+        builder.cbranch(builder.icmp_unsigned("!=", bits, I64(0)), inside, done)
+        builder.position_at_end(inside)
+        results = body(builder.cttz(bits, BOOL(1)), phis)
+        following = builder.and_(bits, builder.sub(bits, I64(1)))
+        for phi, first, result in zip([bits, *phis], [start, *carried], [following, *results]):
+            phi.add_incoming(first, before)
+            phi.add_incoming(result, builder.block)
+        builder.branch(loop)
+        builder.position_at_end(done)
+        return phis
+
+    def appends_at_once(self):
+        """Whether `append_at_once` is to be had."""
+        return self.has("avx512f") and isinstance(self.real, ir.FloatType)
+
+    def append_at_once(self, chosen, lists, size):
+        """Append the lanes that were chosen to each list, (vector, row) of `size` entries; the new size.
+
+        Zeros stand behind them, `LANES` entries in all.
+        """
+        builder = self.builder
         for vector, row in lists:
-            kind = vector.type
-            if is_short and kind.element in (I32, ir.FloatType()):
-                vector = self._compressed(vector, chosen)
-                place = builder.bitcast(builder.gep(row, [size]), kind.as_pointer())
-                builder.store(vector, place, align=4)
-                continue
-            with builder.if_then(builder.icmp_unsigned("!=", which, I16(0))):
-                at = size
-                for lane in range(LANES):
-                    builder.store(builder.extract_element(vector, I32(lane)), builder.gep(row, [at]))
-                    at = builder.add(at, builder.zext(builder.extract_element(chosen, I32(lane)), I64))
-                builder.store(ir.Constant(kind.element, 0), builder.gep(row, [at]))  # no number left out
-        return builder.add(size, builder.zext(builder.ctpop(which), I64))
+            place = builder.bitcast(builder.gep(row, [size]), vector.type.as_pointer())
+            builder.store(self._compressed(vector, chosen), place, align=4)
+        return builder.add(size, builder.zext(builder.ctpop(builder.bitcast(chosen, I16)), I64))
 
     def _compressed(self, vector, chosen):
         """The lanes that were chosen, one after the other."""
