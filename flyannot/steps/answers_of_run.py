@@ -62,9 +62,10 @@ class AnswersOfRun:
         scores, stored = read_scores(self.scores), Stored(file, self.before, header)
         annotations, _ = curated_annotations_of(self.annotations, corrections=self.corrections)
         margin = header.options["annotate"]["abstain_margin"]
+        evaluated = self._evaluated_images()
         for s in stored.stage_ranges:
             groups, predicted = read_predicted(stored, s)
-            names = self._evaluated_names(stored, s, groups)
+            names = _evaluated_names(groups, stored.array(s, "image"), evaluated.get(s, ()))
             held_out = HeldOutAnswers(scores, s)
             probability, threshold = held_out.of_groups(names, predicted.terms)
             is_held_out = np.isfinite(probability)
@@ -85,16 +86,10 @@ class AnswersOfRun:
                 arrays[name] = np.where(np.isfinite(values), values, getattr(predicted, name))
             write_answers_of_run(file[s], arrays)
 
-    def _evaluated_names(self, stored, stage_range, groups):
-        """The names of the groups, "" of one with an image that was not cross-validated."""
+    def _evaluated_images(self):
+        """Stage range -> the names of the images that were cross-validated."""
         with open_stored(self.features, "features") as features:
-            known = stage_range in features.stage_ranges
-            evaluated = set(features.array(stage_range, "image")) if known else set()
-        images = stored.array(stage_range, "image")
-        return [
-            name if evaluated.issuperset(images[i] for i in rows) else ""
-            for name, rows in zip(groups.name, groups.rows)
-        ]
+            return {s: set(features.array(s, "image")) for s in features.stage_ranges}
 
     def _answers_before(self, stage_range, groups, terms):
         """Of every group and term the place in ANSWERS, int8 (n_groups, n_terms); -1 where there was none."""
@@ -108,6 +103,14 @@ class AnswersOfRun:
             now, before = zip(*(_in_common(*names) for names in places))
             answers[np.ix_(*now)] = predicted.answers[np.ix_(*before)]
         return answers
+
+
+def _evaluated_names(groups, images, evaluated):
+    """The names of the groups, "" of one with an image that was not cross-validated."""
+    is_evaluated = [image in evaluated for image in images]
+    return [
+        name if all(is_evaluated[i] for i in rows) else "" for name, rows in zip(groups.name, groups.rows)
+    ]
 
 
 def _in_common(names, others):

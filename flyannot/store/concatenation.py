@@ -1,7 +1,7 @@
 """Files of one kind, made from different images, as one file: what is small of them is joined, and what is
 bulky is copied from file to file, so that memory does not grow with it."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.runtime.executor import in_order
+from flyannot.store.reading import open_stored
 from flyannot.store.schema import BULK, SCHEMAS
 from flyannot.store.writing import create_stored, reserve_array, write_array
 
@@ -18,9 +19,9 @@ _GROWING = ("n_images", "n_patches", "n_groups")  # every other dimension is the
 
 @dataclass(frozen=True)
 class ClosedFile:
-    """A file to be joined with others, closed: what it held when it was open, but for what is bulky.
+    """A file to be joined with others, closed: what grows with its images, unless it is bulky.
 
-    contents : stage range -> its arrays by name; of those that are bulky, the `flyannot.store.layout.Dataset`
+    contents : stage range -> its arrays by name, and of all others the `flyannot.store.layout.Dataset`
     """
 
     path: Path
@@ -33,18 +34,20 @@ class ClosedFile:
         return tuple(self.contents)
 
 
-def closed_file(stored):
-    """The `ClosedFile` of an open file."""
-    bulky = BULK.get(stored.kind, ())
-    contents = {
-        s: {
-            name: stored.group(s)[name] if name in bulky else stored.array(s, name, as_bytes=True)
-            for name in SCHEMAS[stored.kind]
-            if name in stored.group(s)
-        }
-        for s in stored.stage_ranges
-    }
-    return ClosedFile(stored.path, stored.kind, stored.failures, contents)
+def closed_file(path):
+    """The `ClosedFile` of a path; errors as of `flyannot.store.reading.open_stored`."""
+    with open_stored(path) as stored:
+        schema, bulky, contents = SCHEMAS[stored.kind], BULK.get(stored.kind, ()), {}
+        for s in stored.stage_ranges:
+            datasets = {name: stored.group(s)[name] for name in schema if name in stored.group(s)}
+            held = [name for name in datasets if _grows(stored.kind, name) and name not in bulky]
+            contents[s] = datasets | {name: stored.array(s, name, as_bytes=True) for name in held}
+        return ClosedFile(stored.path, stored.kind, stored.failures, contents)
+
+
+def _grows(kind, name):
+    """Whether a dataset is longer in a file of more images."""
+    return SCHEMAS[kind][name][1][0].partition("+")[0] in _GROWING
 
 
 @contextmanager
@@ -59,18 +62,28 @@ def create_joined(path, header, parts):
 
 def _begin(file, parts, copies):
     """Add what is small, and room for what is bulky; to `copies`, of that: path, `Dataset`, offset here."""
+    kind = parts[0].kind
     for s in dict.fromkeys(s for part in parts for s in part.stage_ranges):
         group, its_parts = file.create_group(s), [part for part in parts if s in part.stage_ranges]
-        for name in its_parts[0].contents[s]:
-            values = [part.contents[s][name] for part in its_parts]
-            if name not in BULK.get(parts[0].kind, ()):
-                write_array(group, name, _joined(name, values, its_parts, s))
-                continue
-            n_rows, like = sum(map(len, values)), values[0]
-            offset = reserve_array(group, name, (n_rows, *like.shape[1:]), like.dtype)
-            for part, dataset in zip(its_parts, values):
-                copies.append((part.path, dataset, offset))
-                offset += dataset.n_bytes
+        with open_stored(its_parts[0].path) as first:
+            for name in its_parts[0].contents[s]:
+                values = [part.contents[s][name] for part in its_parts]
+                if name in BULK.get(kind, ()):
+                    copies += _reserved(group, name, zip((part.path for part in its_parts), values))
+                elif _grows(kind, name):
+                    write_array(group, name, _joined(name, values, its_parts, s))
+                else:
+                    write_array(group, name, first.array(s, name))
+
+
+def _reserved(group, name, sources):
+    """Add room for the datasets of some files, (path, `Dataset`), one after the other; its `copies`."""
+    sources = list(sources)
+    like, n_rows = sources[0][1], sum(len(dataset) for _, dataset in sources)
+    offset = reserve_array(group, name, (n_rows, *like.shape[1:]), like.dtype)
+    for path, dataset in sources:
+        yield path, dataset, offset
+        offset += dataset.n_bytes
 
 
 def _copy_rows(copies, path):
@@ -80,7 +93,7 @@ def _copy_rows(copies, path):
 
 def _copy_bytes(path, source, dataset, offset):
     """As far as there are any: what is missing shows when the file is verified."""
-    with open(source, "rb") as file, open(path, "rb+") as out:
+    with suppress(FileNotFoundError), open(source, "rb") as file, open(path, "rb+") as out:
         file.seek(dataset.offset or 0)
         out.seek(offset)
         left = dataset.n_bytes
@@ -90,8 +103,6 @@ def _copy_bytes(path, source, dataset, offset):
 
 def _joined(name, values, parts, stage_range):
     """The values of all parts; what counts patches or groups within a part then counts through all parts."""
-    if SCHEMAS[parts[0].kind][name][1][0].partition("+")[0] not in _GROWING:
-        return values[0]
     if name == "first":
         counts = np.concatenate([np.diff(first) for first in values])
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

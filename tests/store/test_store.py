@@ -307,7 +307,7 @@ def test_parts_joined_are_what_one_writer_would_have_written(tmp_path, kind):
     """Concatenation against the readers: every image has the values it had in its part."""
     a, b = write(tmp_path / "a.h5", kind, seed=1), write(tmp_path / "b.h5", kind, 2, ("4-6", "7-8"))
     with open_stored(a) as one, open_stored(b) as two:
-        with create_joined(tmp_path / "c.h5", header(kind), [closed_file(one), closed_file(two)]):
+        with create_joined(tmp_path / "c.h5", header(kind), [closed_file(a), closed_file(b)]):
             pass
         with open_stored(tmp_path / "c.h5") as joined:
             assert joined.stage_ranges == ("4-6", "7-8", "11-12")
@@ -319,10 +319,9 @@ def test_parts_joined_are_what_one_writer_would_have_written(tmp_path, kind):
 
 def test_a_part_that_changed_since_it_was_looked_over_is_noticed(tmp_path):
     """It is opened once: what is copied of it later is compared with what it was then."""
-    path, parts = write(tmp_path / "a.h5", "features"), []
-    with open_stored(path) as stored:
-        parts.append(closed_file(stored))
-        place = stored.group("4-6")["features"]
+    path = write(tmp_path / "a.h5", "features")
+    parts = [closed_file(path)]
+    place = parts[0].contents["4-6"]["features"]
     spoiled = bytearray(path.read_bytes())
     spoiled[place.offset + place.n_bytes - 1] ^= 1
     path.write_bytes(spoiled)

@@ -7,6 +7,7 @@ made from: a later run takes up exactly the parts that still fit.
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from glob import escape
 from operator import attrgetter
 from pathlib import Path
@@ -18,7 +19,7 @@ from flyannot.runtime.wording import pluralise
 from flyannot.steps.engine.failures import error_and_fix
 from flyannot.store.concatenation import closed_file, create_joined
 from flyannot.store.header import Header
-from flyannot.store.reading import open_stored, verify_stored
+from flyannot.store.reading import verify_stored
 from flyannot.store.writing import create_stored
 
 IMAGES_PER_PART = 64
@@ -77,20 +78,22 @@ def part_path(out, key):
 
 
 def make_missing_parts(make_part, parts, execution):
-    """Make every part that is not there yet, in parallel.
+    """Make every part that is not there yet, in parallel.  Returns the
+    `flyannot.store.concatenation.ClosedFile` of each.
 
     `make_part(part)` writes part.path, takes its images by `flyannot.runtime.executor.in_order`, and tells
     `flyannot.runtime.progress_events` of every one.
     """
     if not parts:  # of a few parts, some shares have none
-        return
-    total = sum(part.n_items for part in parts)
+        return []
+    total, closed = sum(part.n_items for part in parts), {}
     missing = [part for part in parts if not _is_whole(part.path)]
     before = done = total - sum(part.n_items for part in missing)
     execution.progress(done, total, "image")
 
-    def on_done(n_items):
+    def on_done(made):
         nonlocal done
+        n_items, closed[made[1].path] = made
         done += n_items
         execution.progress(done, total, "image")
 
@@ -99,7 +102,7 @@ def make_missing_parts(make_part, parts, execution):
             execution.progress(max(done, min(before + n_ended, total - 1)), total, "image")
 
     execution.workers.run_all(
-        make_part,
+        partial(_made_and_closed, make_part),
         missing,
         on_done=on_done,
         on_items=on_items,
@@ -108,6 +111,12 @@ def make_missing_parts(make_part, parts, execution):
         reads=attrgetter("reads"),
         n_items=attrgetter("n_items"),
     )
+    return [closed.get(part.path) or closed_file(part.path) for part in parts]
+
+
+def _made_and_closed(make_part, part):
+    """Runs in a worker: to look over what was written takes longer than to join it."""
+    return make_part(part), closed_file(part.path)
 
 
 def create_part(part, failures=()):
@@ -116,8 +125,8 @@ def create_part(part, failures=()):
 
 
 def join_parts(out, header_of, parts, complete=None):
-    """Join the parts into `out` and remove them; `header_of(failures)` is its header, and `complete(file,
-    header)` adds to the open file what the parts lack.  Returns the failures.
+    """Join parts, which were closed, into `out` and remove them; `header_of(failures)` is its header, and
+    `complete(file, header)` adds to the open file what the parts lack.  Returns the failures.
 
     Raises
     ------
@@ -126,11 +135,6 @@ def join_parts(out, header_of, parts, complete=None):
     DataError
         If a part is not what was written.
     """
-    made = []
-    for part in parts:
-        with open_stored(part.path) as stored:
-            made.append(closed_file(stored))
-    parts = made
     failures = tuple(failure for part in parts for failure in part.failures)
     if not any(part.stage_ranges for part in parts):
         drop_parts(out)

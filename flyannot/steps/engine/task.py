@@ -144,10 +144,9 @@ def parts_task(path, header, parts, make_part, inputs, *, summary, complete=None
     """
 
     def make_parts(execution, share=None):
-        chosen = parts(share)
-        make_missing_parts(make_part, chosen, execution)
+        made = make_missing_parts(make_part, parts(share), execution)
         close_cached_files()
-        return chosen
+        return made
 
     def make(execution):
         failures = join_parts(path, header, make_parts(execution), complete)
