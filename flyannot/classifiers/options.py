@@ -67,7 +67,6 @@ class TrainOptions(Options):
     """All that decides how features become terms."""
 
     table: ClassVar[str] = "train"
-    former_table: ClassVar[str] = "classify"
 
     method: str = option(
         "svm", Choice(CLASSIFIERS), "The classifier: a linear SVM for each term, or another method."

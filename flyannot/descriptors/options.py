@@ -60,7 +60,7 @@ class ExtractOptions(Options):
         "Every image is a photograph of one or more embryos: each is found, cut out, and named IMAGE#1, "
         "IMAGE#2 and so on (with --register axis).",
         more=True,
-        was="many",
+        kept_as="many",
     )
     plane: tuple = option(
         (),

@@ -23,7 +23,7 @@ _FIX = "see what options there are: flyannot info --options"
 
 
 def option(
-    default, kind, help, *, stands_for="", more=False, in_header=True, in_files=True, variable="", was=""
+    default, kind, help, *, stands_for="", more=False, in_header=True, in_files=True, variable="", kept_as=""
 ):
     """A field of an options class.
 
@@ -39,7 +39,7 @@ def option(
         a step fits to the data where it is open
     in_files : whether a configuration may give it; what lets others run code has no place there
     variable : the variable of the environment that gives it, where it is not named by table and option
-    was : its former name, which headers keep and configurations may still have
+    kept_as : its name in files' headers, where that is another
     """
     about = {
         "kind": kind,
@@ -49,7 +49,7 @@ def option(
         "in_header": in_header,
         "in_files": in_files,
         "variable": variable,
-        "was": was,
+        "kept_as": kept_as,
     }
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=about)
@@ -61,11 +61,9 @@ class Options:
     """The base of all options classes: values are parsed when one is made.
 
     table : what holds them in a configuration, and after FLYANNOT_ in the environment
-    former_table : what that was called before, where it is still read
     """
 
     table: ClassVar[str] = ""
-    former_table: ClassVar[str] = ""
 
     def __post_init__(self):
         for entry in fields(self):
@@ -89,19 +87,13 @@ class Options:
         known, spelled = {entry.name: entry for entry in fields(cls)}, spelled or kebab
         values = {}
         for name, value in table.items():
-            plain = cls.present_name(name)
+            plain = name.replace("-", "_")
             if plain not in known:
                 names = [spelled(entry) for entry in known]
                 meant = did_you_mean(spelled(plain), names)
                 raise InputError(f'{where} has no option "{name}".{meant}', fix=f"use {', '.join(names)}")
             values[plain] = parsed(known[plain], value, f"{where} {spelled(plain)}")
         return cls(**values)
-
-    @classmethod
-    def present_name(cls, name):
-        """The name of an option, in snake case, by one in any case or by its former one."""
-        plain = name.replace("-", "_")
-        return next((entry.name for entry in fields(cls) if plain and entry.metadata["was"] == plain), plain)
 
     @classmethod
     def of_header(cls, header):
@@ -154,13 +146,9 @@ def shown_default(entry):
     return entry.metadata["stands_for"] or (kind.as_text(default) if is_shown else "")
 
 
-def environment_names(options, entry):
-    """The variables of the environment that give a field of an options class, the present name first."""
-    present, former = (
-        f"FLYANNOT_{table}_{entry.name}".replace("-", "_").upper()
-        for table in (options.table, options.former_table)
-    )
-    return (entry.metadata["variable"] or present, *([former] if options.former_table else []))
+def environment_name(options, entry):
+    """The variable of the environment that gives a field of an options class."""
+    return entry.metadata["variable"] or f"FLYANNOT_{options.table}_{entry.name}".replace("-", "_").upper()
 
 
 def kebab(name):
@@ -173,7 +161,7 @@ def _in_header(options):
 
 
 def _name_in_header(entry):
-    return entry.metadata["was"] or entry.name
+    return entry.metadata["kept_as"] or entry.name
 
 
 def _as_json(entry, value):

@@ -130,7 +130,7 @@ class LearnOptions(Options):
         "are read from their files as they are visited: for more than fit in memory, or for several workers. "
         "16 parts suit most data. For --learner scc.",
         stands_for="one part, held in memory",
-        was="shares",
+        kept_as="shares",
     )
     tol: float | None = option(
         None,

@@ -79,7 +79,7 @@ def test_the_example_of_a_command_runs(flyannot, workplace, name):
 def test_the_example_of_the_group_runs(flyannot, workplace, monkeypatch):
     monkeypatch.setenv("FLYANNOT_SYNTHESIZE_N_GENES", "16")
     monkeypatch.setenv("FLYANNOT_LEARN_DICT_N_ATOMS", "32")
-    monkeypatch.setenv("FLYANNOT_CLASSIFY_MIN_GROUPS", "3")
+    monkeypatch.setenv("FLYANNOT_TRAIN_MIN_GROUPS", "3")
     for line in group.example:
         said = flyannot(line.removeprefix("flyannot "), code=0)
     assert said.out.startswith("demo-output: done")

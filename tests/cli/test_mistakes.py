@@ -43,11 +43,6 @@ commands and options
     synthesize -o new --stage-range 5-9 -> 2 "5-9" lie in several
     run -> 2 no configuration is named
     run --demo c.toml -> 2 --demo brings
-what was before
-    extract embryos -o d.h5 --shard 1/2 -> 2 --step STEP --part I/N
-    join a.h5 b.h5 -o d.h5 -> 2 no such command "join" | --step STEP
-    learn-dict descriptors.h5 -o d.h5 --shares 4 -> 2 --data-parallel
-    bench -> 2 no such command "bench" | python -m benchmarks
 stage ranges and views
     extract embryos -o d.h5 --stage-range 4-66 -> 2 Did you mean "4-6"?
     extract embryos -o d.h5 --stage-range 11-112
@@ -201,7 +196,7 @@ configurations
     ablate no-name.toml -> 2 needs a name
     ablate misspelt-key.toml -> 2 unknown key "bse"
 what a late step would refuse, said before the first
-    run c.toml --set classify.exclude-terms='pole cel'
+    run c.toml --set train.exclude-terms='pole cel'
         -> 2 the term "pole cel", which is to be left out. Did you mean "pole cell"?
     run c.toml --set train.min-groups=500 --set evaluate.folds=99
         -> 2 and min-groups is 500 | into 99 folds | [train]\nmin-groups = 5\n[evaluate]\nfolds = 24

@@ -14,7 +14,7 @@ ROWS = """
 [[row]]
 name = "pixels"
 pixels = "4x10"
-classify = { scheme = "mean", min-groups = 4, inner-folds = 2 }
+train = { scheme = "mean", min-groups = 4, inner-folds = 2 }
 evaluate = { folds = 3 }
 [[row]]
 name = "plain"

@@ -19,18 +19,6 @@ from flyannot.errors import FlyannotError, InputError, WriteError, did_you_mean
 from flyannot.runtime.system import ENDING_SIGNALS, end_at_once, start_alarm, stop_alarm
 
 SKIPPED = 3  # finished, some items skipped and listed
-_IN_PARTS = "an output is made in parts now: flyannot run CONFIG --step STEP --part I/N"
-_BENCHMARKS = "in a clone of the repository: python -m benchmarks --list"
-_NEW_WAYS = {  # of what was there before flyannot 1.0
-    "--shard": _IN_PARTS,
-    "--share": _IN_PARTS,
-    "join": "a step joins its parts itself: flyannot run CONFIG --step STEP",
-    "--shards": "it is called --parts now",
-    "--shares": "it is called --data-parallel now",
-    "--many": "it is called --multiple-embryos now",
-    "bench": _BENCHMARKS,
-    "reproduce": _BENCHMARKS,
-}
 _MOST_LETTERS = 1000  # of a line of a message: what a damaged file says of itself may be long
 _MOST_LINES = 100
 _AGAIN_S = 0.5
@@ -71,7 +59,7 @@ def _explained_code_of(group):
             click.echo(error.format_message(), err=True)
             return error.exit_code
         help_page = f"see {error.ctx.command_path if error.ctx else 'flyannot'} --help"
-        _say(f"Error: {error.format_message()}{_choice_meant(error)}", _new_way(error) or help_page)
+        _say(f"Error: {error.format_message()}{_choice_meant(error)}", help_page)
         return error.exit_code
     except click.ClickException as error:
         _say(f"Error: {error.format_message()}")
@@ -115,12 +103,6 @@ def _choice_meant(error):
     kind = getattr(getattr(error, "param", None), "type", None)
     value = re.match("'(.*)' is not one of ", error.message)
     return did_you_mean(value[1], kind.choices) if value and isinstance(kind, click.Choice) else ""
-
-
-def _new_way(error):
-    """What took the place of an option or a command that was there before flyannot 1.0, or ""."""
-    name = re.search(r'--[a-z-]+|"([a-z]+)"', error.message)
-    return _NEW_WAYS.get(getattr(error, "option_name", None) or (name[1] or name[0] if name else ""), "")
 
 
 def _unexpected(error):

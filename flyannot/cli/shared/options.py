@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 from flyannot.cli.shared.help_page import HelpPage
 from flyannot.cli.shared.messages import Progress, log, message_options, set_command_of_messages, start_log
 from flyannot.errors import InputError
-from flyannot.options import FilePath, Flag, Several, environment_names, kebab, shown_default
+from flyannot.options import FilePath, Flag, Several, environment_name, kebab, shown_default
 from flyannot.runtime.resources import require_address_space, usable_processors
 from flyannot.runtime.wording import pluralise, printable_text
 
@@ -104,7 +104,7 @@ class FieldOption(click.Option):
             names,
             help=self._help(),
             metavar=self._metavar(),
-            envvar=list(environment_names(cls, option)),
+            envvar=environment_name(cls, option),
             **value | more,
         )
 

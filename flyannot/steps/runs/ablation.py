@@ -21,7 +21,7 @@ from flyannot.steps.engine.step import Asked
 from flyannot.steps.evaluate import evaluation_of_files
 from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.options import Selection
-from flyannot.steps.runs.configuration import configuration_of, option_tables, with_names_of_today
+from flyannot.steps.runs.configuration import configuration_of, in_kebab_case, option_tables
 from flyannot.steps.runs.run import steps_of
 
 _TOP = ("data-set", "output", "seed", "row")
@@ -73,7 +73,7 @@ def _check(path, table, known):
 
 
 def _row(path, row, places, nested):
-    known, row = option_tables(), with_names_of_today(row, path)
+    known, row = option_tables(), in_kebab_case(row)
     _check(path, row, (*_OF_A_ROW, *known))
     if "name" not in row or ("base" in row) == ("pixels" in row):
         raise InputError(

@@ -5,7 +5,6 @@ are relative to the file.  Values given on the command line come before those of
 (FLYANNOT_TABLE_OPTION), and these before the file's.
 """
 
-import logging
 import os
 import tomllib
 from collections.abc import Mapping
@@ -17,14 +16,13 @@ import tomli_w
 
 from flyannot.dataset.paths import path_from, relative_path
 from flyannot.errors import DataError, InputError, did_you_mean, message_of
-from flyannot.options import Count, FilePath, Several, environment_names, kebab, parsed
+from flyannot.options import Count, FilePath, Several, environment_name, kebab, parsed
 from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.text_files import read_text, read_toml
 from flyannot.steps.chain import STEPS
 from flyannot.steps.options import RunOptions, Selection
 
-log = logging.getLogger("flyannot")
 RECORD = "run.toml"  # in the output folder: the configuration as it was run
 _SEAL = "# what stands above, as it was written: "
 _TOP = ("data-set", "output", "seed")
@@ -34,12 +32,6 @@ def option_tables():
     """Table of a configuration -> its class of options: those of the steps, `select` and `run`."""
     steps = {step.name: step.options for step in STEPS.values()}
     return {Selection.table: Selection} | steps | {RunOptions.table: RunOptions}
-
-
-def _present_table(name):
-    """The name of a table, in kebab case, by one in any case or by its former one."""
-    present = {kind.former_table: table for table, kind in option_tables().items() if kind.former_table}
-    return present.get(kebab(name), kebab(name))
 
 
 def _makes_data_set(table):
@@ -93,7 +85,7 @@ def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
     tables : dict
     settings : tuples (table, option, value) that come before the file and the environment
     """
-    known, tables = option_tables(), with_names_of_today(tables, path)
+    known, tables = option_tables(), in_kebab_case(tables)
     _check_names(tables, known, path)
     options = {}
     for name, kind in known.items():
@@ -168,7 +160,7 @@ def read_record(folder):
     try:
         text, _, digest = read_text(path, fix="").rpartition(f"\n{_SEAL}")
         if digest.strip() == digest_of_json(text):
-            return with_names_of_today(tomllib.loads(text), path)
+            return in_kebab_case(tomllib.loads(text))
     except (OSError, ValueError):
         pass
     raise DataError(f"{path} is not what `flyannot run` wrote", fix="give the run again, or name --data-set")
@@ -212,15 +204,12 @@ def _as_table(options, folder):
     return table
 
 
-def with_names_of_today(tables, path):
-    """The tables in kebab case, under the names of today; a name of before 1.0 is noted."""
-    renamed = {}
-    for key, value in tables.items():
-        name = _present_table(key)
-        if name != kebab(key):
-            log.warning("note: %s: [%s] is called [%s] now", path, key, name)
-        renamed[name] = {kebab(k): v for k, v in value.items()} if isinstance(value, dict) else value
-    return renamed
+def in_kebab_case(tables):
+    """The tables, with their names and those of their options in kebab case."""
+    return {
+        kebab(name): {kebab(k): v for k, v in value.items()} if isinstance(value, dict) else value
+        for name, value in tables.items()
+    }
 
 
 def _check_names(tables, known_tables, path):
@@ -242,7 +231,7 @@ def _refuse_what_is_not_of_files(kind, table, path):
         if not option.metadata["in_files"] and kebab(option.name) in table:
             raise InputError(
                 f"{path}: [{kind.table}] {kebab(option.name)} is not taken from a file",
-                fix=f"name it with --{kebab(option.name)}, or as {environment_names(kind, option)[0]}",
+                fix=f"name it with --{kebab(option.name)}, or as {environment_name(kind, option)}",
             )
 
 
@@ -254,20 +243,19 @@ def _setting(text):
             f'cannot read the setting "{text}"',
             fix="write it as table.option=value, such as extract.stride-px=4",
         )
-    return _present_table(table), kebab(option), value
+    return kebab(table), kebab(option), value
 
 
 def _set_elsewhere(kind, settings):
     """The values of an options class that --set gives, or else the environment, by name."""
     values = {}
     for option in fields(kind):
-        for name in environment_names(kind, option):
-            if os.environ.get(name):
-                values[option.name] = parsed(option, os.environ[name], f"{name} in the environment")
-                break
+        name = environment_name(kind, option)
+        if os.environ.get(name):
+            values[option.name] = parsed(option, os.environ[name], f"{name} in the environment")
     for table, option, value in settings:
         if table == kind.table:
-            name = kind.present_name(option)
+            name = option.replace("-", "_")
             values[name] = getattr(kind.of_table({option: value}, f"--set: [{table}]"), name)
     return values
 
