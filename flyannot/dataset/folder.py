@@ -28,9 +28,7 @@ from flyannot.dataset.table_warnings import (
     plain_letters,
     respelt_terms,
     terms_of_cell,
-    warn_of_capitals,
-    warn_of_cells,
-    warn_of_dates,
+    warn_of,
     warn_of_genes,
     warn_of_terms,
 )
@@ -39,7 +37,13 @@ from flyannot.errors import InputError, did_you_mean
 from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.tables import read_table, table_as_text, table_with_cells, write_table
 from flyannot.runtime.wording import short_repr
-from flyannot.stage_ranges import STAGE_RANGES, note_on_stages, parse_stage_range, stage_range_of_date
+from flyannot.stage_ranges import (
+    AS_TEXT,
+    STAGE_RANGES,
+    note_on_stages,
+    parse_stage_range,
+    stage_range_of_date,
+)
 
 log = logging.getLogger("flyannot")
 
@@ -122,7 +126,9 @@ def read_gene_rows(table, required, optional, found=None):
         yield line, cells
     if note := note_on_stages(stage_ranges):
         log.info("note: %s: %s", table.name, note)
-    warn_of_dates(table, dates)
+    taken = [f'"{text}" as {stage_range} (line {line})' for text, (line, stage_range) in dates.items()]
+    one, many = "date was taken as a stage range", "dates were taken as stage ranges"
+    warn_of(table, taken, one, many, f"; {AS_TEXT}")
     warn_of_genes(table, line_of_gene)
 
 
@@ -246,7 +252,8 @@ def read_annotations(folder_or_csv, *, known=(), found=None):
     if not rows and not found.faults:
         fix = "add one row per gene, stage range and term"
         found.faults.append(InputError(f"{table} holds no term", fix=fix))
-    warn_of_cells(table, several)
+    shown, what = [f'line {line}: "{text}"' for line, text in several], "; each is taken: give each a row"
+    warn_of(table, shown, "cell holds several terms", "cells hold several terms", what)
     terms_by_gene, genes, dates = defaultdict(set), defaultdict(set), {}
     fbgns = _complete_fbgns(table, lines, [(row[0], row[3]) for row in rows], found.faults)
     respelt = respelt_terms((row[2] for row in rows), bdgp_terms().union(known))
@@ -256,7 +263,8 @@ def read_annotations(folder_or_csv, *, known=(), found=None):
         genes[gene].add(gene_id)
         if date:
             dates[gene_id, stage_range, term] = date
-    warn_of_capitals(table, respelt)
+    taken = [f'"{term}" as "{other}"' for term, other in respelt.items()]
+    warn_of(table, taken, "term was taken with other capitals", "terms were taken with other capitals")
     near = warn_of_terms(table, terms_by_gene.values(), known)
     if not is_asked:
         found.raise_faults(table)

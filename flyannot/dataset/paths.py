@@ -1,17 +1,13 @@
 """Where the tables of a data set lie and the images that they name, and what was meant where nothing does."""
 
-import logging
 import os
 import unicodedata
 from difflib import get_close_matches
 from pathlib import Path
 
-from flyannot.dataset.table_warnings import all_names
+from flyannot.dataset.table_warnings import warn_of
 from flyannot.descriptors.images.address import file_of_name
 from flyannot.errors import InputError, did_you_mean
-from flyannot.runtime.wording import pluralise
-
-log = logging.getLogger("flyannot")
 
 IMAGES, ANNOTATIONS = "images.csv", "annotations.csv"
 TABLE_SUFFIXES = (".csv", ".tsv", ".xlsx")
@@ -118,24 +114,17 @@ class ImagePaths:
     def warn(self, table):
         """Name the images whose files have other capitals; those that are missing, the places where they were
         looked for, and what may be meant."""
-        if self._respelt:
-            what = pluralise(len(self._respelt), "image was", "images were")
-            respelt = self._respelt.items()
-            shown = [f'"{name}" (line {i}: "{os.path.basename(path)}")' for name, (i, path) in respelt]
-            log.warning("warning: %s: %s taken with other capitals: %s", table.name, what, all_names(shown))
+        respelt = self._respelt.items()
+        taken = [f'"{name}" (line {i}: "{os.path.basename(path)}")' for name, (i, path) in respelt]
+        warn_of(table, taken, "image was taken with other capitals", "images were taken with other capitals")
         missing = self._missing
         if not missing:
             return
         shown = [f'"{name}" (line {line}{self._meant(name)})' for name, line, _ in missing[:_MOST_SOUGHT]]
         shown += [f'"{name}" (line {line})' for name, line, _ in missing[_MOST_SOUGHT:]]
         places = dict.fromkeys(os.path.normpath(place) for place, _ in self._listings(missing[0][0]))
-        log.warning(
-            "warning: %s: %s: %s; looked for in %s",
-            table.name,
-            pluralise(len(missing), "image is missing", "images are missing"),
-            all_names(shown),
-            " and ".join(places),
-        )
+        where = f"; looked for in {' and '.join(places)}"
+        warn_of(table, shown, "image is missing", "images are missing", where)
 
     def _find(self, name):
         tail = name.rpartition("/")[2]

@@ -70,17 +70,12 @@ class Findings:
             raise InputError(f"{where}: {len(self.faults)} faults:\n{lines}", fix=fixes)
 
 
-def all_names(names):
-    """Some names, as a text: three in the line, more one below the other."""
-    return first_names(names) if len(names) <= _MOST_NAMED else "".join(f"\n  {name}" for name in names)
-
-
-def warn_of_dates(table, dates):
-    """Say which stage ranges were dates, and as what they were taken: a dict, text -> (line, stage range)."""
-    shown = [f'"{text}" as {stage_range} (line {line})' for text, (line, stage_range) in dates.items()]
-    if shown:
-        what = pluralise(len(shown), "date was taken as a stage range", "dates were taken as stage ranges")
-        log.warning("warning: %s: %s: %s; %s", table.name, what, all_names(shown), AS_TEXT)
+def warn_of(table, named, one, many, more=""):
+    """Name what is probably wrong in a table, if anything is: three in the line, more one below the other.
+    `one` and `many` say what is wrong with one of them, or with several, `more` what else there is to say."""
+    if named:
+        names = first_names(named) if len(named) <= _MOST_NAMED else "".join(f"\n  {name}" for name in named)
+        log.warning("warning: %s: %s: %s%s", table.name, pluralise(len(named), one, many), names, more)
 
 
 def respelt_terms(terms, known):
@@ -94,14 +89,6 @@ def respelt_terms(terms, known):
         if alike[0] != term and (len(alike) < 2 or alike[1] not in known):
             respelt[term] = alike[0]
     return respelt
-
-
-def warn_of_capitals(table, respelt):
-    """Name the terms that were taken as another that differs in capitals only: a dict."""
-    if respelt:
-        what = pluralise(len(respelt), "term was", "terms were")
-        names = all_names([f'"{term}" as "{other}"' for term, other in respelt.items()])
-        log.warning("warning: %s: %s taken with other capitals: %s", table.name, what, names)
 
 
 def first_names(names):
@@ -125,26 +112,13 @@ def terms_of_cell(cell):
     return parts or [term]
 
 
-def warn_of_cells(table, cells):
-    """Name the cells that held several terms: pairs of the line and the text."""
-    if cells:
-        log.warning(
-            "warning: %s: %s several terms, each of which was taken as one (%s); give each a row",
-            table.name,
-            pluralise(len(cells), "cell holds", "cells hold"),
-            all_names([f'line {line}: "{text}"' for line, text in cells]),
-        )
-
-
 def warn_of_terms(table, terms_of_genes, known=()):
     """Name the terms that are nearly one of BDGP's, of an ontology (`known`), or of the table itself: a dict,
     term -> the one that is likely meant."""
     counts = Counter(term for terms in terms_of_genes for term in terms)
     near = near_terms(counts, bdgp_terms().union(known))
-    if near:
-        shown = [f'"{term}" ({pluralise(counts[term], "gene")}; "{meant}"?)' for term, meant in near.items()]
-        what = pluralise(len(near), "term looks", "terms look")
-        log.warning("warning: %s: %s misspelt: %s", table.name, what, all_names(shown))
+    shown = [f'"{term}" ({pluralise(counts[term], "gene")}; "{meant}"?)' for term, meant in near.items()]
+    warn_of(table, shown, "term looks misspelt", "terms look misspelt")
     return near
 
 
@@ -155,14 +129,9 @@ def warn_of_genes(table, line_of_gene):
         for gene, line in line_of_gene.items()
         if _MAYBE_DATE.match(gene) and (_NUMBER.fullmatch(gene) or month_and_day(gene))
     ]
-    if shown:
-        log.warning(
-            "warning: %s: %s that a spreadsheet made of the name: %s; write the name again; %s",
-            table.name,
-            pluralise(len(shown), "gene is a date or number", "genes are dates or numbers"),
-            all_names(shown),
-            AS_TEXT,
-        )
+    what = "that a spreadsheet made of the name"
+    one, many = f"gene is a date or number {what}", f"genes are dates or numbers {what}"
+    warn_of(table, shown, one, many, f"; write the name again; {AS_TEXT}")
 
 
 def near_terms(counts, known):

@@ -61,7 +61,7 @@ def test_what_an_ontology_names_is_right(said):
 def test_a_cell_of_several_terms_is_taken_apart_and_named(said, cell):
     (message,), terms = said(f"y,4-6,gap\nx,4-6,{cell}\n")
     assert terms == {"gap", "pole cell"}
-    assert message.startswith("warning: annotations.csv: 1 cell holds several terms, each of which was taken")
+    assert message.startswith("warning: annotations.csv: 1 cell holds several terms: ")
     assert 'line 3: "gap' in message and "give each a row" in message
     assert said('x,4-6,"stripe, narrow"\n') == ([], {"stripe, narrow"}), "a comma within another term stays"
 
