@@ -46,10 +46,23 @@ class Explanation:
         """The sum of all parts; the decision value, up to rounding."""
         return self.intercept + self.without_patch + float(self.contribution.sum())
 
+    @property
+    def sums(self):
+        """What supports, what opposes, and the rest: plus - minus + rest is the decision value."""
+        plus, minus = self.contribution[self.contribution > 0], self.contribution[self.contribution < 0]
+        return float(plus.sum()), float(-minus.sum()), self.intercept + self.without_patch
+
     def of_image(self, number):
         """Patches and contributions of one image."""
         of_image = self.image == number
         return self.patch[of_image], self.contribution[of_image]
+
+    def spread(self, number, patches, size_px):
+        """The contributions laid over one image of that size: `contribution_map`; `patches` are the image's,
+        as `flyannot.descriptors.extract.describe_patches` describes them."""
+        patch, contribution = self.of_image(number)
+        sides = patches.patch_px[patch].astype(int)
+        return contribution_map(patches.centres_px[patch], contribution, sides, size_px)
 
 
 def require_linear(model):

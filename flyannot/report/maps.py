@@ -9,14 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.classifiers.explain import contribution_map, explain_group, require_linear
+from flyannot.classifiers.explain import explain_group, require_linear
 from flyannot.classifiers.training_set import training_rows
-from flyannot.descriptors.extract import describe_patches
 from flyannot.descriptors.images.geometry import STANDARD_PX
-from flyannot.descriptors.images.picture import read_embryo
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import Groups
-from flyannot.features.image_features import features_of
 from flyannot.report.drawing import coarse_map, packed_map
 from flyannot.steps.engine.inputs import described_image, is_imported
 from flyannot.steps.loaded_model import load_model
@@ -91,31 +88,26 @@ class MapMaker:
         return {}
 
     def _from_files(self, entry):
-        """Features, winners and patches of a group's images; None if the run does not have them."""
+        """Patches, features and winners of a group's images; None if the run does not have them."""
         names = [image.name for image in entry.images]
         if not all(name in rows for name in names for rows in self._rows):
             return None
         rows, described = ([known[name] for name in names] for known in self._rows)
         of_images = [read_features_of_image(self._features, self._stage_range, i) for i in rows]
-        features, winner = (np.concatenate(arrays) for arrays in zip(*of_images))
-        return features, winner, [described_image(self._descriptors, self._stage_range, i) for i in described]
+        patches = [described_image(self._descriptors, self._stage_range, i) for i in described]
+        return patches, *(np.concatenate(arrays) for arrays in zip(*of_images))
 
     def _from_pictures(self, entry):
         """As `_from_files`, by the model; None without a picture, or if the predictions are not its own."""
         if not self._is_own or not all(image.path for image in entry.images):
             return None
         try:
-            greys = [read_embryo(image.path, self._model.extract)[0] for image in entry.images]
+            _, *of_group = self._model.pooled((image.path, image.view) for image in entry.images)
         except DataError:
             return None
-        patches = [describe_patches(grey, self._model.extract) for grey in greys]
-        pooled = [
-            features_of(of_image, self._model.atoms, self._model.pool, view=image.view)
-            for of_image, image in zip(patches, entry.images)
-        ]
-        return *(np.stack([getattr(p, name) for p in pooled]) for name in ("features", "winner")), patches
+        return of_group
 
-    def _maps(self, entry, values, features, winner, patches):
+    def _maps(self, entry, values, patches, features, winner):
         group = Groups([entry.name], [entry.gene], [entry.fbgn], [np.arange(len(patches))])
         X = training_rows(features, group, self._model.classify)
         drawn, model, terms = {}, self._model.model, self._model.terms
@@ -131,13 +123,8 @@ class MapMaker:
     def _drawn(self, split, patches):
         spreads = []
         for number, described in enumerate(patches):
-            patch, contribution = split.of_image(number)
-            if len(patch) and patch.max() >= len(described.centres_px):
+            if split.patch[split.image == number].max(initial=0) >= max(1, len(described.centres_px)):
                 raise DataError(f"the features of {self._features.path} do not fit its descriptors")
-            centres_px, sides = described.centres_px[patch], described.patch_px[patch].astype(int)
-            spreads.append(coarse_map(contribution_map(centres_px, contribution, sides, STANDARD_PX)))
+            spreads.append(coarse_map(split.spread(number, described, STANDARD_PX)))
         full = max(float(np.abs(cells).max()) for cells in spreads) or 1.0
-        plus = float(split.contribution[split.contribution > 0].sum())
-        minus = float(-split.contribution[split.contribution < 0].sum())
-        packed = [packed_map(cells, full) for cells in spreads]
-        return TermMap(split.value, plus, minus, split.intercept + split.without_patch, full, packed)
+        return TermMap(split.value, *split.sums, full, [packed_map(cells, full) for cells in spreads])

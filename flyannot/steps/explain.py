@@ -10,14 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.classifiers.explain import Explanation, contribution_map, explain_group, require_linear
+from flyannot.classifiers.explain import Explanation, explain_group, require_linear
 from flyannot.classifiers.training_set import training_rows
-from flyannot.descriptors.extract import describe_patches
 from flyannot.descriptors.images.geometry import STANDARD_PX
-from flyannot.descriptors.images.picture import read_embryo
 from flyannot.errors import FlyannotError, InputError, did_you_mean
 from flyannot.features.groups import groups_of
-from flyannot.features.image_features import features_of
 from flyannot.runtime.atomic_file import new_folder
 from flyannot.runtime.tables import write_table
 from flyannot.stage_ranges import STAGE_RANGES
@@ -56,20 +53,9 @@ class Explained:
 
     def patches(self, number):
         """Centres (n, 2) and contributions (n,) of the patches of one image, the strongest first."""
-        patch, contribution = self._strongest(number)
-        return self.described[number].centres_px[patch], contribution
-
-    def spread(self, number):
-        """The contributions laid over one image: `contribution_map`."""
-        patch, contribution = self._strongest(number)
-        described = self.described[number]
-        sides = described.patch_px[patch].astype(int)
-        return contribution_map(described.centres_px[patch], contribution, sides, STANDARD_PX)
-
-    def _strongest(self, number):
         patch, contribution = self.split.of_image(number)
         order = np.argsort(-np.abs(contribution), kind="stable")
-        return patch[order], contribution[order]
+        return self.described[number].centres_px[patch[order]], contribution[order]
 
 
 def explain(model, images, *, terms=()):
@@ -123,12 +109,7 @@ def explain(model, images, *, terms=()):
 
 
 def _explain_group(loaded, images, terms):
-    greys = [read_embryo(image.address, loaded.extract)[0] for image in images]
-    described = [describe_patches(grey, loaded.extract) for grey in greys]
-    pooled = [
-        features_of(d, loaded.atoms, loaded.pool, view=image.view) for d, image in zip(described, images)
-    ]
-    features, winner = (np.stack([getattr(p, name) for p in pooled]) for name in ("features", "winner"))
+    greys, described, features, winner = loaded.pooled((image.address, image.view) for image in images)
     group, model = groups_of(image_columns(images)), loaded.model
     X = training_rows(features, group, loaded.classify)
     values = model.decision_values(X)[0]
@@ -185,7 +166,8 @@ def draw_explanations(explained, folder, *, force=False):
 
 def _pictures(explanation):
     """All images of a group on one scale, so that they can be compared."""
-    spreads = [explanation.spread(number) for number in range(len(explanation.images))]
+    described = enumerate(explanation.described)
+    spreads = [explanation.split.spread(number, patches, STANDARD_PX) for number, patches in described]
     full = max(float(np.abs(spread).max()) for spread in spreads) or 1.0
     title = f"{explanation.gene or explanation.group}, stage range {explanation.stage_range}"
     answer = f"{'yes' if explanation.yes else 'no'}, probability {explanation.probability:.3f}"
@@ -198,11 +180,10 @@ def _pictures(explanation):
 def sum_in_words(explanation, number=None):
     """How the decision value adds up; with the number of an image, what that image has of it."""
     split = explanation.split
-    plus, minus = split.contribution[split.contribution > 0], split.contribution[split.contribution < 0]
-    intercept = split.intercept + split.without_patch
+    plus, minus, rest = split.sums
     text = (
-        f"decision value {split.value:+.4f} = {plus.sum():.4f} supporting - {-minus.sum():.4f} opposing "
-        f"{intercept:+.4f} intercept (yes above {explanation.decision_threshold:+.4f})"
+        f"decision value {split.value:+.4f} = {plus:.4f} supporting - {minus:.4f} opposing "
+        f"{rest:+.4f} intercept (yes above {explanation.decision_threshold:+.4f})"
     )
     if number is not None and len(explanation.images) > 1:
         text += f"; this image: {split.of_image(number)[1].sum():+.4f}"

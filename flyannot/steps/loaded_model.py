@@ -4,11 +4,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from flyannot.classifiers.model import Model, model_from_arrays, schema_of
 from flyannot.classifiers.options import TrainOptions
 from flyannot.classifiers.unlikeness import ARRAYS, KnownImages
+from flyannot.descriptors.extract import describe_patches
+from flyannot.descriptors.images.picture import read_embryo
 from flyannot.errors import InputError
-from flyannot.features.image_features import atoms_of_features
+from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import n_cells
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.inputs import (
@@ -47,6 +51,15 @@ class LoadedModel:
     extract: Any
     pool: Any
     classify: TrainOptions
+
+    def pooled(self, pictures):
+        """Of some pictures, (path or address, view) each, their grey levels and patches, two lists; features
+        and winners, (n_pictures, n_features).  DataError if one cannot be read."""
+        paths, views = zip(*pictures)
+        greys = [read_embryo(path, self.extract)[0] for path in paths]
+        patches = [describe_patches(grey, self.extract) for grey in greys]
+        pooled = [features_of(p, self.atoms, self.pool, view=view) for p, view in zip(patches, views)]
+        return greys, patches, *(np.stack([getattr(p, n) for p in pooled]) for n in ("features", "winner"))
 
 
 @lru_cache(maxsize=len(STAGE_RANGES))

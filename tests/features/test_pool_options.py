@@ -9,6 +9,7 @@ from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.extract import DescribedPatches, describe_patches
+from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.images.picture import read_grey
 from flyannot.descriptors.options import ExtractOptions, patch_sides
 from flyannot.descriptors.sift import mirrored_descriptors
@@ -149,7 +150,8 @@ def test_contributions_of_patches_of_all_sizes_add_up_to_the_prediction(made):
             value = stored.array(answer.stage_range, "decision_value")[g, j]
             assert answer.split.total == pytest.approx(value, rel=1e-6)
             assert answer.split.value == pytest.approx(value, rel=1e-9)
-            spread = sum(answer.spread(number).sum() for number in range(len(answer.images)))
+            spreads = (answer.split.spread(i, d, STANDARD_PX) for i, d in enumerate(answer.described))
+            spread = sum(map(np.sum, spreads))
             assert spread == pytest.approx(answer.split.contribution.sum(), abs=1e-9)
             sides_px = np.concatenate([described.patch_px for described in answer.described])
             assert len(set(sides_px.tolist())) == 2
