@@ -27,7 +27,7 @@ WAYS = {
     "scc, paper": ("scc", {"variant": "paper"}),
     "scc, quick": ("scc", {"variant": "quick"}),
     "scc, going beyond": ("scc", {"n_sweeps": 8, "forgetting": 0.2, "max_step": 1.0}),
-    "ol, short memory": ("ol", {"batch_size": 16, "recency": 9.0, "replace_after": 20}),
+    "ol, short memory": ("ol", {"batch_size": 16, "recency": 9.0}),
     "modl, masks": ("modl", {"reduction": 3}),
     "modl, whole projections": ("modl", {"reduction": 2, "projection": "exact", "history": "products"}),
     "dssc, proximal": ("dssc", {"surrogate": "proximal"}),
@@ -41,7 +41,7 @@ BOTH_TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 # Values that are not the default, for the command line.
 OTHERS = dict(
     [("variant", "paper"), ("n_sweeps", 2), ("forgetting", 0.5), ("max_step", 1.0), ("coder", "cd")]
-    + [("tol", 1e-3), ("batch_size", 24), ("beta", 0.85), ("recency", 2.0), ("replace_after", 9)]
+    + [("tol", 1e-3), ("batch_size", 24), ("beta", 0.85), ("recency", 2.0)]
     + [("reduction", 2), ("ball", "l1"), ("projection", "exact"), ("code_penalty", "l2")]
     + [("history", "products"), ("surrogate", "proximal"), ("n_blocks", 3), ("n_processors", 2)]
     + [("code_blocks", "drawn"), ("n_code_steps", 4), ("tau", 0.1), ("rho", 0.9), ("gamma", 0.8)]
@@ -203,7 +203,7 @@ def test_awkward_samples_do_no_harm(way, awkward, rng):
 # What must be refused by the name of its first option, of every learner.
 OUT_OF_RANGE = """
 scc            lam=0  variant=papr  n_sweeps=0  forgetting=2  max_step=0
-ol             lam=0  batch_size=0  beta=0.75  beta=1.1  tol=0  recency=-1  replace_after=0
+ol             lam=0  batch_size=0  beta=0.75  beta=1.1  tol=0  recency=-1
 modl           lam=0  reduction=0  reduction=17  ball=l3  projection=lazy  code_penalty=l0  history=sums
 modl           ball=l1,projection=exact,reduction=2
 lagrange-dual  lam=0  coder=feature-sing  tol=0  n_threads=0

@@ -62,7 +62,7 @@ def test_modl_equals_its_slow_twin(reduction, options, project, missing, rng):
 def test_with_reduction_1_and_nothing_missing_modl_is_ol_bit_for_bit(rng):
     X = planted(150, 20, 40, 3, rng)[0].astype(np.float32)
     D = random_patches(X, 20, rng)
-    options = {"lam": LAM, "batch_size": 16, "recency": 4, "replace_after": 4}
+    options = {"lam": LAM, "batch_size": 16, "recency": 4}
     ol = run(OL(D, 150, **options), X, 3)
     for projection in ("exact", "approximate"):
         modl = run(MODL(D, 150, reduction=1, projection=projection, **options), X, 3)

@@ -96,8 +96,6 @@ def test_hash_siso_says_what_it_knows_of_its_codes(rng):
     found = {e: hash_siso.solve(X, D, 0.005, tol=1e-8, search=s) for e, s in searches.items()}
     assert np.isnan(found["none"].gaps).all()
     assert not found["none"].n_passes.any()
-    gaps = duality_gap(X, D, found["none"].Z, 0.005)
-    assert np.allclose(found["certify"].gaps, gaps, rtol=1e-6, atol=1e-14)
     assert (found["solve"].gaps <= 0.5e-8).all()
     solved, exact = (
         objective(X, D, Z, 0.005) for Z in (found["solve"].Z, siso.encode(X, D, 0.005, tol=1e-8))

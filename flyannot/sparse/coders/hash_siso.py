@@ -3,8 +3,7 @@
 The rounds are those of SISO, but the atoms that join are the best of those found in a few hash cells by
 random projections.  Hashing overlooks some, so an empty answer proves nothing.  By default the code is then
 handed to SISO, which passes over all atoms until the duality gap is what was asked for: the result is
-SISO's to that gap.  One pass that only certifies the gap of what hashing found, or none, may be chosen
-instead.
+SISO's to that gap; or it stays what hashing found.
 
 Measured on a million descriptors (benchmark siso, single queries): hashing alone was 11 times as fast as SISO
 with a full pass in every round, and its objective stood 12 % above the minimum.  With SISO to end, it was no
@@ -43,7 +42,7 @@ from flyannot.sparse.coders.siso_rounds import largest_correlations, largest_cor
 from flyannot.sparse.coders.verified import Coder
 from flyannot.sparse.kernels import track_gap
 
-ENDINGS = ("solve", "certify", "none")
+ENDINGS = ("solve", "none")
 _SEED = 2013  # of an index that the caller did not bring
 _SAMPLES_AT_ONCE = 16  # that one thread takes
 _FUNCTIONS = 64  # whose cells are filled at once
@@ -176,8 +175,8 @@ class HashSearch:
 
     index : HashIndex over the atoms, or what `candidates` takes in its place
     n_probes : cells per round
-    ending : of ENDINGS: "solve" completes the code by SISO, "certify" finds its duality gap and leaves it
-        as it is, "none" compares with no other atoms than those of the cells
+    ending : of ENDINGS: "solve" completes the code by SISO, "none" compares with no other atoms than those of
+        the cells
     candidates : the atoms of the cells, as `candidates_of_query`
     """
 
@@ -247,8 +246,8 @@ def _solution_of(samples, lam, search, *, tol, max_sweeps, start, n_threads):
     n_rounds = np.array([n for _, n in searched], int)
     if search.ending == "none":
         return siso.SISOSolution(Z.astype(X.dtype), np.full(len(X), np.nan), n_rounds, np.zeros(len(X), int))
-    rules = {"max_sweeps": max_sweeps if search.ending == "solve" else 1, "gram": gram}
-    ended = siso.solution_of(samples, lam, tol=tol, start=Z, n_threads=n_threads, **rules)
+    rules = {"tol": tol, "max_sweeps": max_sweeps, "gram": gram, "n_threads": n_threads}
+    ended = siso.solution_of(samples, lam, start=Z, **rules)
     return siso.SISOSolution(ended.Z, ended.gaps, ended.n_rounds + n_rounds, ended.n_passes)
 
 

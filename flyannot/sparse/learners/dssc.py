@@ -32,8 +32,7 @@ import numpy as np
 
 from flyannot.errors import InputError
 from flyannot.options import Choice, Count, Options, Real, option
-from flyannot.runtime.resources import threads_of_one_blas
-from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, kernel
+from flyannot.runtime.resources import one_blas_thread, threads_of_one_blas
 from flyannot.sparse.learners.dssc_kernels import (
     DSSCAtoms,
     DSSCBatch,
@@ -190,7 +189,8 @@ class DSSC(Learner):
         """Take the generator that draws blocks; the codes so far become the warm starts."""
         self._direction[:] = rng.normal(size=len(self._direction))
         self._rng = rng.spawn(1)[0]
-        _power_steps(self.D, self._direction, np.empty_like(self._direction), 50)
+        with one_blas_thread():
+            _power_steps(self.D, self._direction, 50)
         self._codes.begin_epoch()
 
     def step(self, X, rows):
@@ -239,8 +239,7 @@ class DSSC(Learner):
 
     def _rates(self):
         options, real = self.options, self.D.dtype.type
-        w = np.empty_like(self._direction)
-        curvature = _power_steps(self.D, self._direction, w, POWER_STEPS) * CURVATURE_MARGIN
+        curvature = _power_steps(self.D, self._direction, POWER_STEPS) * CURVATURE_MARGIN
         return DSSCRates(
             lam=real(self.lam),
             rho=real(rho_at(self.n_iterations, options)),
@@ -276,22 +275,14 @@ class DSSC(Learner):
         return {"D": self.D, "d": self._atoms.d}
 
 
-@kernel(fastmath=SUMS)
-def _power_steps(D, v, w, n_steps):
+def _power_steps(D, v, n_steps):
     """`n_steps` of the power method on D^T D from v, in place; returns the last Rayleigh quotient."""
     quotient = 0.0
     for _ in range(n_steps):
-        norm2 = dot(v, v, len(v))
-        if norm2 == 0:  # D v = 0: a dictionary of zeros
+        if not v.any():  # a dictionary of zeros
             return 0.0
-        scale = v.dtype.type(1 / np.sqrt(norm2))
-        for f in range(len(v)):
-            v[f] *= scale
-            w[f] = 0
-        quotient = 0.0
-        for k in range(len(D)):
-            along = dot(D[k], v, len(v))
-            quotient += along * along
-            add_multiple(w, along, D[k], len(v))
-        copy(v, w, len(v))
+        v /= np.linalg.norm(v)
+        along = D @ v
+        quotient = float(along @ along)
+        v[:] = along @ D
     return quotient

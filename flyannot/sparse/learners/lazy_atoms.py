@@ -111,12 +111,6 @@ class LazyAtoms:
         H -= np.matmul(moved[:n].T, A[visited[:n]], out=self._buffers("change", *D.shape))
         self._put(D, features, outside, growth)
 
-    def replace(self, atom, x):
-        """Put the sample x (n_features,) in place of an atom, at norm 1."""
-        norm = np.linalg.norm(x, 2 if self.ball != L1_WITHIN else 1)
-        self.F[:, atom] = x / norm
-        self.scale[atom] = self.mass[atom] = 1.0
-
     def _block_buffers(self, moved):
         return moved, self._buffers("block", *moved.shape), self._buffers("atom", 1, moved.shape[1])[0]
 

@@ -43,12 +43,6 @@ class OLOptions(Options):
     tol: float = option(
         1e-4, Real(above=0), "Duality gap of the codes, as a part of half the patch's squared norm."
     )
-    replace_after: int | None = option(
-        None,
-        Count(),
-        "An atom in no code for so many mini-batches becomes a random patch of the last.",
-        stands_for="never",
-    )
 
 
 class OL(Learner):
@@ -77,7 +71,6 @@ class OL(Learner):
         self._history = np.zeros((n_features, n_atoms), dtype)  # B, feature by feature
         self.t = 0.0  # mini-batches so far
         self._seen = np.zeros(n_features)  # mini-batches that knew the feature; a part of one counts so
-        self._idle = np.zeros(n_atoms, np.int64)  # mini-batches since the atom was in a code
         self._buffers = BufferPool(dtype)
 
     @property
@@ -109,9 +102,9 @@ class OL(Learner):
                 self._learn_batch(X[batch], rows[batch])
 
     def kept_arrays(self):
-        """The atoms as they are stored, the two means, and what is counted of features and atoms."""
+        """The atoms as they are stored, the two means, and what is counted of features."""
         atoms = {"F": self._atoms.F, "scale": self._atoms.scale, "mass": self._atoms.mass}
-        return atoms | {"A": self._A, "history": self._history, "seen": self._seen, "idle": self._idle}
+        return atoms | {"A": self._A, "history": self._history, "seen": self._seen}
 
     def _next_features(self):
         """The features of the next mini-batch, in rising order; None, as here, for all."""
@@ -133,10 +126,7 @@ class OL(Learner):
         Z = self._encode(masked, observed, F)
         self._codes.append(rows, Z)
         self._add_to_A(Z)
-        dense = Z.toarray()
-        self._update_atoms(dense, masked, observed, F, features)
-        if self.options.replace_after is not None:
-            self._replace_idle(X, Z)
+        self._update_atoms(Z.toarray(), masked, observed, F, features)
 
     def _add_to_A(self, Z):
         n, n_atoms = Z.shape
@@ -182,16 +172,6 @@ class OL(Learner):
         recency, least = self.options.recency, len(self._A) / self.options.batch_size  # else A were singular
         recent = np.maximum((t + recency) / (1 + recency), least)
         return np.where(t > 0, np.minimum(np.minimum(t, t**self.options.beta), recent), 1.0)
-
-    def _replace_idle(self, X, Z):
-        self._idle += 1
-        self._idle[Z.indices] = 0
-        usable = np.flatnonzero(np.nan_to_num(X).any(axis=1))
-        for atom in np.flatnonzero(self._idle >= self.options.replace_after) if len(usable) else ():
-            x = np.nan_to_num(X[self._rng.choice(usable)]).astype(self._A.dtype)
-            self._atoms.replace(atom, x)
-            self._A[atom], self._A[:, atom], self._history[:, atom] = 0, 0, 0
-            self._idle[atom] = 0
 
 
 @kernel(fastmath=SUMS)
