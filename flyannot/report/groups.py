@@ -19,20 +19,7 @@ _OF_ANSWERS = {  # (is the gene annotated, with this term, is the answer yes)
     (True, False, True): NEW,
     (True, False, False): ABSENT,
 }
-
-_KEYS = (  # of the page
-    ("a", "accept the term: the gene shows it"),
-    ("r", "reject it"),
-    ("u", "mark it unsure"),
-    ("z", "undo"),
-    ("n", "write a note on it"),
-    ("t", "type another term"),
-    ("m", "its map, or none"),
-    ("j→", "next gene"),
-    ("k←", "previous gene"),
-    ("↓↑", "next or previous term"),
-    ("?", "this list"),
-)
+_OF_PREDICTIONS = ("term", "probability", "threshold", "n_genes", "auc", "precision", "caution", "change")
 
 
 @dataclass
@@ -207,19 +194,12 @@ def _add_terms(entry, rows, annotations):
         if row.answer != UNDETERMINED:
             status = _OF_ANSWERS[known is not None, is_curated, row.answer == YES]
         term = TermEntry(
-            row.term,
-            status,
-            row.probability,
-            row.held_out == YES,
-            row.model_probability,
-            row.threshold,
-            row.n_genes,
-            row.auc,
-            None if row.auc_low is None else (row.auc_low, row.auc_high),
-            row.precision,
-            row.caution,
-            row.change,
-            is_curated,
+            status=status,
+            held_out=row.held_out == YES,
+            final=row.model_probability,
+            auc_interval=None if row.auc_low is None else (row.auc_low, row.auc_high),
+            curated=is_curated,
+            **{name: getattr(row, name) for name in _OF_PREDICTIONS},
         )
         entry.terms.append(term)
     unlearned = (curated or set()) - {row.term for row in rows}
@@ -236,4 +216,4 @@ def groups_section(stages, *, held_out, why_no_maps, is_predicted=True, config="
     `is_predicted` whether there are predictions, `config` what is to be run again.
     """
     about = {"held_out": held_out, "why_no_maps": why_no_maps, "is_predicted": is_predicted, "config": config}
-    return render("groups.html", stages=stages, keys=_KEYS, **about)
+    return render("groups.html", stages=stages, **about)
