@@ -88,8 +88,8 @@ def plan_images(annotations, images, *, genes=(), stage_ranges=(), most=None, th
     InputError if a gene is unknown or its name unclear.
     """
     log, known = ImportLog(), Genes()
-    rows = TABLES.rows("images", images, log)
-    known.learn([*rows, *TABLES.rows("terms", annotations, log)])
+    rows = TABLES.rows(images, log)
+    known.learn([*rows, *TABLES.rows(annotations, log)])
     wanted = {_id_of_name(known, name) for name in genes}
     chosen, refused, gene_ids = set(), {}, set()
     for row in rows:

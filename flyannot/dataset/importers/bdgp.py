@@ -26,7 +26,9 @@ def kind_of_dump(cells):
     return "terms" if len(cells) == _N_TERM_CELLS else None
 
 
-def _parser_of(kind, _):
+def _parser_of(first_row):
+    kind = kind_of_dump(first_row)
+
     def parse(table, line, cells):
         if kind_of_dump(cells) != kind:
             raise ValueError(BAD_ROW)
@@ -44,7 +46,7 @@ def _parser_of(kind, _):
         items, view = (item,) if item else (), view if view in _VIEWS else ""
         return SourceRow(table, line, (symbol, cg), stage, items, fbgn, view, _TURNED.get(orientation, ""))
 
-    return parse
+    return kind and (kind, parse)
 
 
 def _dumps_in(folder):
@@ -53,7 +55,6 @@ def _dumps_in(folder):
 
 
 TABLES = TableFormat(
-    kind_of_dump,
     _parser_of,
     has_header=False,
     columns=f"name {' and '.join(DUMPS.values())}, with rows of 5 and of 7 or more cells, gzipped or not",

@@ -15,30 +15,23 @@ _COLUMNS = {
 _REQUIRED = ("gene", "stage", "items")
 
 
-def _kind_of(header):
+def _parser_of(header):
     for kind, columns in _COLUMNS.items():
         places = named_columns(header, columns)
         if all(places[name] is not None for name in _REQUIRED):
-            return kind
+            return kind, partial(_parse, places, len(header))
     return None
 
 
-def _parser_of(kind, header):
-    def parse(table, line, cells):
-        if len(cells) != len(header):
-            raise ValueError(BAD_ROW)
-        cell = {name: cells[at] if at is not None else "" for name, at in places.items()}
-        items = tuple(parse_texts(cell["items"]))
-        return SourceRow(
-            table, line, (cell["gene"],), cell["stage"], items, cell["fbgn"], cell["view"].lower()
-        )
-
-    places = named_columns(header, _COLUMNS[kind])
-    return parse
+def _parse(places, n_columns, table, line, cells):
+    if len(cells) != n_columns:
+        raise ValueError(BAD_ROW)
+    cell = {name: cells[at] if at is not None else "" for name, at in places.items()}
+    items = tuple(parse_texts(cell["items"]))
+    return SourceRow(table, line, (cell["gene"],), cell["stage"], items, cell["fbgn"], cell["view"].lower())
 
 
 TABLES = TableFormat(
-    _kind_of,
     _parser_of,
     has_header=True,
     columns="the columns are gene, stage, direction and image_url, or gene, stage and annotation",

@@ -14,14 +14,13 @@ from flyannot.dataset.folder import (
     write_annotations_csv,
     write_images_csv,
 )
+from flyannot.dataset.table_warnings import first_names
 from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.digest import digest_of_file
 from flyannot.runtime.tables import write_table
 
 SORTS = ("image rows", "images", "annotation rows", "terms")
-SEVERAL_REASONS = "none of its images could be taken, for several reasons"
 _MOST_TERMS = 20
-_MOST_MERGED = 5
 _COLUMNS = {
     "n_images": "images",
     "n_genes": "genes",
@@ -57,14 +56,6 @@ class ImportLog:
         """Count and list one thing that was rejected."""
         self.reasons[sort][rejected.reason] += 1
         self.rejected.append(rejected)
-
-    def settle(self, sort, n_taken, reasons):
-        """Count a row of several things: it is taken if any of them was."""
-        if n_taken:
-            self.take(sort)
-        else:
-            first, *others = dict.fromkeys(reasons)
-            self.reasons[sort][SEVERAL_REASONS if others else first] += 1
 
     def as_json(self):
         """Plain numbers for every sort, the most frequent reason first."""
@@ -123,9 +114,8 @@ def text_of_summary(summary):
     unknown, merged = summary["n_genes_without_fbgn"], summary["one_gene"]
     blocks.append([f"genes: {summary['n_genes']:,}, {unknown:,} of them without FlyBase number"])
     if merged:
-        pairs = ", ".join(f"{a} = {b}" for a, b in merged[:_MOST_MERGED])
-        more = f" and {len(merged) - _MOST_MERGED:,} more" if len(merged) > _MOST_MERGED else ""
-        blocks[-1].append(f"one gene under two names, because they share an image: {pairs}{more}")
+        pairs = first_names([f"{a} = {b}" for a, b in merged])
+        blocks[-1].append(f"one gene under two names, because they share an image: {pairs}")
     if terms := summary["terms"]:
         shown = [f"  {n:>9,}  {term}" for term, n in list(terms.items())[:_MOST_TERMS]]
         blocks.append([f"terms: {len(terms):,}, in genes and stage ranges", *shown])

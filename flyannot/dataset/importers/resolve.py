@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from flyannot.dataset.importers.import_log import Rejected
-from flyannot.dataset.importers.source_tables import header_of, named_columns, read_source_rows
+from flyannot.dataset.importers.source_tables import header_of, named_columns, rows_by_column
 from flyannot.errors import InputError
 from flyannot.stage_ranges import STAGE_RANGES, bdgp_name
 
@@ -104,10 +104,8 @@ def read_genes(path):
                 fix="name a table with the columns fbgn, gene and perhaps cg",
             )
     genes = Genes()
-    for line, cells, fault in read_source_rows(path):
-        if line > 1 and not fault:
-            cell = {n: cells[at] if at is not None and at < len(cells) else "" for n, at in places.items()}
-            genes.add(cell["fbgn"], cell["gene"], cell["cg"], cell["synonyms"].split("|"))
+    for row in rows_by_column(path, places):
+        genes.add(row["fbgn"], row["gene"], row["cg"], row["synonyms"].split("|"))
     return genes
 
 
@@ -153,9 +151,9 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log, *, only_annotate
         terms[key] = {"gene": gene.symbol, "fbgn": gene.fbgn, "stage_range": stage_range, "term": term}
         return "", ""
 
-    _take_all(placed_terms, same, take_term, log, ("annotation rows", "terms"))
+    _take_all(placed_terms, same, take_term, log, "terms")
     images = _TakenImages(pictures, {key[:2] for key in terms} if only_annotated else None)
-    _take_all(placed_images, same, images.take, log, ("image rows", "images"))
+    _take_all(placed_images, same, images.take, log, "images")
     return images.rows, list(terms.values()), same.pairs
 
 
@@ -174,6 +172,7 @@ def _placed(rows, genes, log, sort, nothing):
             item = next(filter(None, row.names), row.fbgn)
             log.reject(sort, Rejected(row.table, row.line, item, reason, detail))
         else:
+            log.take(sort)
             yield row, gene, stage_range
 
 
@@ -205,19 +204,15 @@ class _SameGenes:
         return gene
 
 
-def _take_all(placed, same, take, log, sorts):
+def _take_all(placed, same, take, log, sort):
     """Take what is in the rows; `take` returns why it does not, and a detail."""
-    of_rows, of_items = sorts
     for row, gene, stage_range in placed:
-        reasons = []
         for item in row.items:
             reason, detail = take(item, row, same.as_one(gene), stage_range)
             if reason:
-                reasons.append(reason)
-                log.reject(of_items, Rejected(row.table, row.line, item, reason, detail))
+                log.reject(sort, Rejected(row.table, row.line, item, reason, detail))
             else:
-                log.take(of_items)
-        log.settle(of_rows, len(row.items) - len(reasons), reasons)
+                log.take(sort)
 
 
 class _TakenImages:

@@ -111,6 +111,14 @@ def named_columns(header, wanted):
     }
 
 
+def rows_by_column(path, places):
+    """The usable rows below the header as dicts, name -> cell, "" of a missing one; `places` as of
+    `named_columns`."""
+    for line, cells, fault in read_source_rows(path):
+        if line > 1 and not fault:
+            yield {n: cells[at] if at is not None and at < len(cells) else "" for n, at in places.items()}
+
+
 def parse_texts(text):
     """The texts in a tuple or list that was written as Python prints it; never evaluated.
 

@@ -45,16 +45,15 @@ class TableOptions(Options):
 class TableFormat:
     """How a publisher writes its two tables.
 
-    kind_of : function of the cells of the first row: "images", "terms" (annotations), or None
-    parser_of : function of the kind and the first row's cells, which returns a function of (table, line,
-        cells) that makes a `flyannot.dataset.importers.resolve.SourceRow`, or raises ValueError: why not
+    parser_of : function of the cells of the first row: "images" or "terms" (annotations), and a function of
+        (table, line, cells) that makes a `flyannot.dataset.importers.resolve.SourceRow`, or raises
+        ValueError: why not.  None where the table is neither
     has_header : whether the first row names the columns
     columns : what the tables look like, for those who named another one
     tables_in : function of the folder of images: the tables that lie there
     names_genes : whether a row has a gene's number and its names, so that the tables explain one another
     """
 
-    kind_of: Callable
     parser_of: Callable
     has_header: bool
     columns: str
@@ -67,12 +66,13 @@ class TableFormat:
         tables = {}
         for path in paths:
             header = header_of(path)
-            kind = self.kind_of(header)
-            if kind is None:
+            found = self.parser_of(header)
+            if found is None:
                 raise InputError(
                     f"{path} is no such table: its first row is {', '.join(header[:8]) or 'empty'}",
                     fix=self.columns,
                 )
+            kind, _ = found
             if kind in tables:
                 raise InputError(
                     f"{tables[kind]} and {path} are both tables of {kind}", fix="name one of them"
@@ -82,10 +82,10 @@ class TableFormat:
             raise InputError("no table of images is named", fix=self.columns)
         return tables
 
-    def rows(self, kind, path, log):
+    def rows(self, path, log):
         """The usable SourceRows of a table; the others are entered in the ImportLog."""
         table, rows = Path(path).name, []
-        parse = self.parser_of(kind, header_of(path))
+        kind, parse = self.parser_of(header_of(path))
         for number, (line, cells, fault) in enumerate(read_source_rows(path, is_latin1=self.is_latin1)):
             if number == 0 and self.has_header:
                 continue
@@ -118,7 +118,7 @@ def import_tables(form, sources, folder, options, *, force=False):
     tables = form.sorted_tables(named or form.tables_in(folders[0]))
     log = ImportLog()
     genes = read_genes(options.genes) if options.genes else Genes()
-    rows = {kind: form.rows(kind, tables[kind], log) for kind in ROWS if kind in tables}
+    rows = {kind: form.rows(tables[kind], log) for kind in ROWS if kind in tables}
     if form.names_genes:
         for of_table in rows.values():
             genes.learn(of_table)

@@ -29,7 +29,7 @@ from flyannot.dataset.importers.source_tables import (
     header_of,
     lines_of_text,
     named_columns,
-    read_source_rows,
+    rows_by_column,
 )
 from flyannot.dataset.importers.vectors import read_arrays
 from flyannot.descriptors.images.pattern import GRID, ellipse_mask, render_patterns
@@ -128,11 +128,9 @@ def _terms_of_genes(path, fbgns):
     if None in places.values():
         return []
     rows = {}
-    for _, cells, fault in read_source_rows(path):
-        if not fault and len(cells) > max(places.values()):
-            row = {name: cells[at] for name, at in places.items()}
-            if row["fbgn"] in fbgns and row["stage_range"] == STAGE_RANGE and row["term"]:
-                rows[row["fbgn"], row["term"]] = row | {"gene": row["gene"] or row["fbgn"]}
+    for row in rows_by_column(path, places):
+        if row["fbgn"] in fbgns and row["stage_range"] == STAGE_RANGE and row["term"]:
+            rows[row["fbgn"], row["term"]] = row | {"gene": row["gene"] or row["fbgn"]}
     return list(rows.values())
 
 
