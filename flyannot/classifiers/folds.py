@@ -11,7 +11,7 @@ from flyannot.errors import InputError
 from flyannot.runtime.wording import pluralise
 
 
-def folds_of_genes(genes, n_folds, rng):
+def folds_of_genes(genes, n_folds, rng, *, positive=None):
     """Deal genes into folds of equal numbers of genes, to within one.
 
     Parameters
@@ -19,6 +19,8 @@ def folds_of_genes(genes, n_folds, rng):
     genes : sequence of gene names; repetitions are ignored
     n_folds : int >= 2
     rng : numpy Generator
+    positive : bool sequence, which of `genes` has a term: the genes that have it are spread evenly, too, so
+        that of n_folds or more of them and of the others every fold gets both; None for no such term
 
     Returns
     -------
@@ -29,52 +31,20 @@ def folds_of_genes(genes, n_folds, rng):
     InputError
         If there are fewer genes than folds.
     """
-    names = np.unique(genes)
-    _check(len(names), n_folds)
-    return dict(zip(names[rng.permutation(len(names))].tolist(), _deal(len(names), n_folds)))
-
-
-def gene_folds(genes, n_folds, rng):
-    """The fold of every row, by `folds_of_genes`.
-
-    Parameters
-    ----------
-    genes : sequence (n_rows,), the gene of each row
-    n_folds, rng : as for `folds_of_genes`
-
-    Returns
-    -------
-    folds : int array (n_rows,)
-    """
-    return look_up_folds(genes, folds_of_genes(genes, n_folds, rng))
-
-
-def inner_folds(genes, n_folds, rng):
-    """The fold of every row; fewer than `n_folds` where genes are fewer."""
-    return gene_folds(genes, min(n_folds, len(np.unique(genes))), rng)
-
-
-def stratified_gene_folds(genes, positive, n_folds, rng):
-    """As `gene_folds`, and the genes with a positive row are spread evenly too.
-
-    Parameters
-    ----------
-    genes : sequence (n_rows,)
-    positive : bool array (n_rows,)
-    n_folds, rng : as for `folds_of_genes`
-
-    Returns
-    -------
-    folds : int array (n_rows,)
-        With at least n_folds positive genes and n_folds others, every fold holds both kinds.
-    """
     genes = np.asarray(genes)
     names = np.unique(genes)
-    _check(len(names), n_folds)
+    if n_folds < 2:
+        raise InputError(f"{n_folds} fold leaves nothing to train on", fix="use at least 2 folds")
+    if len(names) < n_folds:
+        raise InputError(
+            f"{pluralise(len(names), 'gene')} cannot be split into {n_folds} folds",
+            fix=f"use at most {len(names)} folds, or add genes" if len(names) > 1 else "add genes",
+        )
     dealt = rng.permutation(names)
-    carries = np.isin(dealt, genes[np.asarray(positive, bool)])
-    dealt = np.concatenate([dealt[carries], dealt[~carries]])  # one deal after the other evens out both
-    return look_up_folds(genes, dict(zip(dealt.tolist(), _deal(len(names), n_folds))))
+    if positive is not None:  # one deal after the other evens out both
+        carries = np.isin(dealt, genes[np.asarray(positive, bool)])
+        dealt = np.concatenate([dealt[carries], dealt[~carries]])
+    return dict(zip(dealt.tolist(), (np.arange(len(dealt)) % n_folds).tolist()))
 
 
 def look_up_folds(genes, folds):
@@ -82,15 +52,6 @@ def look_up_folds(genes, folds):
     return np.array([folds[gene] for gene in np.asarray(genes).tolist()], int)
 
 
-def _deal(n_genes, n_folds):
-    return (np.arange(n_genes) % n_folds).tolist()
-
-
-def _check(n_genes, n_folds):
-    if n_folds < 2:
-        raise InputError(f"{n_folds} fold leaves nothing to train on", fix="use at least 2 folds")
-    if n_genes < n_folds:
-        raise InputError(
-            f"{pluralise(n_genes, 'gene')} cannot be split into {n_folds} folds",
-            fix=f"use at most {n_genes} folds, or add genes" if n_genes > 1 else "add genes",
-        )
+def inner_folds(genes, n_folds, rng):
+    """The fold of every row (n_rows,); fewer than `n_folds` where genes are fewer."""
+    return look_up_folds(genes, folds_of_genes(genes, min(n_folds, len(np.unique(genes))), rng))

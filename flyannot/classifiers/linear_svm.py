@@ -22,7 +22,7 @@ from functools import partial
 import numpy as np
 
 from flyannot.classifiers.feature_rows import COLUMNS, OwnBasis, inner_products, weights_of_rows
-from flyannot.classifiers.folds import stratified_gene_folds
+from flyannot.classifiers.folds import folds_of_genes, look_up_folds
 from flyannot.classifiers.scorer import HeldOut, LinearScorer, choose_held_out, observed_rows
 from flyannot.errors import FlyannotError
 from flyannot.runtime.resources import require_bytes, threads_of_one_blas
@@ -141,7 +141,8 @@ def _train_term(A, term, *, genes, seed, n_folds):
         return *fitted, _among_all(known, rows, len(A))
     n_positive = len(np.unique(genes[positive]))
     n_folds = min(n_folds, n_positive, len(np.unique(genes)) - n_positive)
-    folds = stratified_gene_folds(genes, positive, n_folds, np.random.default_rng(seed))
+    dealt = folds_of_genes(genes, n_folds, np.random.default_rng(seed), positive=positive)
+    folds = look_up_folds(genes, dealt)
     candidates = [_held_out_values(A, positive, folds, C)[:, None] for C in CS]
     chosen, held_out = choose_held_out(candidates, positive[:, None], folds)
     return *fit_liblinear(A, positive, CS[chosen]), CS[chosen], held_out

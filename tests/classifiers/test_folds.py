@@ -1,8 +1,12 @@
 import numpy as np
 import pytest
 
-from flyannot.classifiers.folds import folds_of_genes, gene_folds, look_up_folds, stratified_gene_folds
+from flyannot.classifiers.folds import folds_of_genes, look_up_folds
 from flyannot.errors import InputError
+
+
+def folds_of_rows(genes, *how, **more):
+    return look_up_folds(genes, folds_of_genes(genes, *how, **more))
 
 
 def genes_with_images(rng, n_genes=23):
@@ -12,7 +16,7 @@ def genes_with_images(rng, n_genes=23):
 @pytest.mark.parametrize("n_folds", [2, 3, 5, 23])
 def test_no_gene_is_in_two_folds_and_folds_differ_by_one_gene_at_most(n_folds, rng):
     genes = genes_with_images(rng)
-    folds = gene_folds(genes, n_folds, rng)
+    folds = folds_of_rows(genes, n_folds, rng)
     members = [set(genes[folds == fold]) for fold in range(n_folds)]
     assert sum(map(len, members)) == len(set(genes)) == len(set.union(*members))
     assert max(map(len, members)) - min(map(len, members)) <= 1
@@ -23,15 +27,13 @@ def test_the_split_depends_on_the_genes_and_the_seed_but_not_on_the_order_of_row
     order = rng.permutation(len(genes))
     positive = np.isin(genes, ["gene1", "gene5", "gene8"])
     for seed in range(3):
-        folds = gene_folds(genes, 5, np.random.default_rng(seed))
-        shuffled = gene_folds(genes[order], 5, np.random.default_rng(seed))
-        assert (folds[order] == shuffled).all()
-        folds = stratified_gene_folds(genes, positive, 3, np.random.default_rng(seed))
-        shuffled = stratified_gene_folds(genes[order], positive[order], 3, np.random.default_rng(seed))
-        assert (folds[order] == shuffled).all()
-    assert (
-        gene_folds(genes, 5, np.random.default_rng(0)) != gene_folds(genes, 5, np.random.default_rng(1))
-    ).any()
+        for term in (None, positive):
+            folds = folds_of_rows(genes, 3, np.random.default_rng(seed), positive=term)
+            term = None if term is None else term[order]
+            shuffled = folds_of_rows(genes[order], 3, np.random.default_rng(seed), positive=term)
+            assert (folds[order] == shuffled).all()
+    one, other = (folds_of_rows(genes, 5, np.random.default_rng(seed)) for seed in range(2))
+    assert (one != other).any()
 
 
 def test_one_split_serves_all_stage_ranges(rng):
@@ -46,19 +48,16 @@ def test_one_split_serves_all_stage_ranges(rng):
 def test_stratified_folds_share_positive_genes_and_all_genes_evenly(n_positive, rng):
     genes = genes_with_images(rng)
     positive = np.isin(genes, [f"gene{i}" for i in range(n_positive)])
-    folds = stratified_gene_folds(genes, positive, 3, rng)
+    folds = folds_of_rows(genes, 3, rng, positive=positive)
     for some in (positive, np.ones(len(genes), bool)):
         counts = [len(set(genes[some & (folds == fold)])) for fold in range(3)]
         assert max(counts) - min(counts) <= 1
         assert min(counts) >= 1
 
 
-@pytest.mark.parametrize(
-    "split", [gene_folds, folds_of_genes, lambda g, n, r: stratified_gene_folds(g, [0] * 3, n, r)]
-)
-def test_fewer_genes_than_folds_is_an_error_that_names_the_remedy(split, rng):
+def test_fewer_genes_than_folds_is_an_error_that_names_the_remedy(rng):
     with pytest.raises(InputError, match="2 genes cannot be split into 3 folds") as error:
-        split(["a", "b", "a"], 3, rng)
+        folds_of_genes(["a", "b", "a"], 3, rng)
     assert error.value.fix == "use at most 2 folds, or add genes"
     with pytest.raises(InputError, match="leaves nothing to train on"):
-        split(["a", "b", "a"], 1, rng)
+        folds_of_genes(["a", "b", "a"], 1, rng)
