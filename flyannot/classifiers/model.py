@@ -229,10 +229,8 @@ def untrainable(positive, genes, needed=2):
     genes : sequence (n_rows,)
     needed : int >= 2, the least number of genes with the term, and of genes without it
     """
-    genes, positive = np.asarray(genes), np.asarray(positive, bool)
-    n_positive = len(np.unique(genes[positive]))
-    n_negative = len(np.unique(genes)) - n_positive
-    for n, sign in ((n_positive, "positive"), (n_negative, "negative")):
+    counts = genes_of_terms(np.asarray(positive, bool)[:, None], genes)
+    for (n,), sign in zip(counts, ("positive", "negative")):
         if n < needed:
             return f"{pluralise(n, f'{sign} gene')}, {needed} needed"
     return ""

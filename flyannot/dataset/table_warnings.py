@@ -9,6 +9,7 @@ import logging
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from functools import cache
 from importlib.resources import files
 
@@ -188,20 +189,7 @@ def _is_misspelt(word, other):
     """Whether one or two letters are too many, too few, wrong or exchanged, and no number differs."""
     n = max(len(word), len(other))
     most = 0 if n < _LEAST_LETTERS else 1 if n < _LONG else 2
-    if abs(len(word) - len(other)) > most or len({*word} ^ {*other}) > 2 * most:
+    if len({*word} ^ {*other}) > 2 * most or _DIGITS.findall(word) != _DIGITS.findall(other):
         return False
-    return _DIGITS.findall(word) == _DIGITS.findall(other) and _n_edits(word, other) <= most
-
-
-def _n_edits(a, b):
-    """How many letters to insert, delete, replace or exchange with the next one make `b` of `a`."""
-    before, last = [], list(range(len(b) + 1))
-    for i, x in enumerate(a, start=1):
-        row = [i]
-        for j, y in enumerate(b, start=1):
-            best = min(last[j] + 1, row[-1] + 1, last[j - 1] + (x != y))
-            if i > 1 and j > 1 and x == b[j - 2] and y == a[i - 2]:
-                best = min(best, before[j - 2] + 1)
-            row.append(best)
-        before, last = last, row
-    return last[-1]
+    blocks = SequenceMatcher(None, word, other, autojunk=False).get_matching_blocks()
+    return n - sum(block.size for block in blocks) <= most

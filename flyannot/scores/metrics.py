@@ -96,15 +96,11 @@ def pair_counts_by_fold(values, truth, folds=None, observed=None):
     return ordered, n_pairs.astype(np.int64)
 
 
-def auc_within_folds(values, truth, folds):
-    """The AUC over the pairs within folds; None if no fold has both classes.  Shapes as `pair_counts`."""
+def auc(values, truth, folds=None):
+    """The area under the receiver operating characteristic, over the pairs within folds; None if no fold has
+    both classes.  Shapes as `pair_counts`."""
     ordered, n_pairs = pair_counts(values, truth, folds)
     return ordered / n_pairs if n_pairs else None
-
-
-def auc(values, truth):
-    """The area under the receiver operating characteristic; None for a single class."""
-    return auc_within_folds(values, truth, None)
 
 
 def confusion_counts(yes, truth):
@@ -140,7 +136,7 @@ def scores_of_term(values, yes, truth, folds=None):
 def _ranked(values, truth, folds):
     """The metrics that see the order of the values only."""
     return {
-        "auc": auc_within_folds(values, truth, folds),
+        "auc": auc(values, truth, folds),
         "average_precision": average_precision(values, truth, folds),
     }
 

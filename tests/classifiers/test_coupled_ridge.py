@@ -14,7 +14,7 @@ from flyannot.classifiers.coupled_ridge import (
 )
 from flyannot.classifiers.feature_rows import inner_products
 from flyannot.classifiers.scorer import FitOptions
-from flyannot.scores.metrics import auc_within_folds
+from flyannot.scores.metrics import auc
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_rare_terms_learn_from_related_ones(rng):
     W, _ = plain_ridge(X[train], Y[train].astype(float), model.alpha[0])
 
     def mean_auc(values):
-        return np.mean([auc_within_folds(v, t, None) for v, t in zip(values.T, Y[~train].T)])
+        return np.mean([auc(v, t, None) for v, t in zip(values.T, Y[~train].T)])
 
     assert model.share[0] > 0
     assert mean_auc(model.decision_values(X[~train])) > mean_auc(X[~train] @ W)

@@ -6,7 +6,7 @@ import pytest
 from flyannot.classifiers.model import LEAST_GENES, genes_of_terms, held_out_aucs
 from flyannot.classifiers.scorer import HeldOut, choose_held_out
 from flyannot.classifiers.training_set import ENOUGH_GROUPS
-from flyannot.scores.metrics import auc_within_folds
+from flyannot.scores.metrics import auc
 
 
 def held_out(values, folds):
@@ -29,7 +29,7 @@ def test_a_term_of_too_few_genes_is_untested_and_any_other_has_its_auc_within_fo
     if n_positive in (LEAST_GENES - 1, 26):
         assert np.isnan([area, low, high]).all()
     else:
-        assert area == auc_within_folds(values[:, 0], Y[:, 0], folds)
+        assert area == auc(values[:, 0], Y[:, 0], folds)
         assert low < area < high or (low, high) == (area, area) == (1, 1)
 
 
@@ -47,8 +47,8 @@ def test_the_best_of_many_settings_by_chance_does_not_flatter_what_is_scored(rng
     Y = (np.arange(60) < 15)[:, None]
     for _ in range(40):
         _, found = choose_held_out(list(rng.normal(size=(40, 60, 1))), Y, folds)
-        chosen.append(auc_within_folds(found.values[:, 0], Y[:, 0], folds))
-        scored.append(auc_within_folds(found.scored[:, 0], Y[:, 0], folds))
+        chosen.append(auc(found.values[:, 0], Y[:, 0], folds))
+        scored.append(auc(found.scored[:, 0], Y[:, 0], folds))
     assert np.mean(chosen) > 0.65
     assert abs(np.mean(scored) - 0.5) < 0.05
 

@@ -27,7 +27,7 @@ from flyannot.report.drawing import atom_glyph, coarse_map, packed_map, trace_ch
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
 from flyannot.report.page import report_json, write_page
 from flyannot.scores.average_precision import average_precision
-from flyannot.scores.metrics import auc_within_folds
+from flyannot.scores.metrics import auc
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.task import Execution, run_task
@@ -59,7 +59,7 @@ def test_areas_under_the_curves_are_the_auc_and_the_average_precision(rng, monke
         values, truth, folds = evaluated(rng)
         ones = np.ones((1, len(values)), int)
         area = np.trapezoid(roc_curves(values, truth, folds, ones)[0], curves.GRID)
-        assert area == pytest.approx(auc_within_folds(values, truth, folds), abs=1e-3)
+        assert area == pytest.approx(auc(values, truth, folds), abs=1e-3)
         apart = values + 1e-6 * rng.random(len(values))  # equal values are one threshold here, and not there
         precision = precision_curves(apart, truth, None, ones)[0][1:].mean()
         assert precision == pytest.approx(average_precision(apart, truth), abs=2e-3)

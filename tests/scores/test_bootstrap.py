@@ -10,7 +10,7 @@ import pytest
 from flyannot.classifiers.calibration import sigmoid
 from flyannot.scores import bootstrap
 from flyannot.scores.group_outcomes import group_outcomes, json_of_scores, outcomes_of_groups
-from flyannot.scores.metrics import TermOutcomes, auc_within_folds, score_terms
+from flyannot.scores.metrics import TermOutcomes, auc, score_terms
 from flyannot.steps.evaluate import evaluation_of_files
 from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.options import EvaluateOptions
@@ -50,10 +50,10 @@ def test_a_resampled_auc_is_the_auc_of_the_groups_repeated_as_drawn(outcome):
     for sample, weight in zip(found.samples, weights.astype(int)):
         rows = np.repeat(np.arange(40), weight)
         for j in range(2):
-            expected = auc_within_folds(outcome.values[rows, j], outcome.truth[rows, j], outcome.folds[rows])
+            expected = auc(outcome.values[rows, j], outcome.truth[rows, j], outcome.folds[rows])
             assert sample[j] == pytest.approx(expected, abs=1e-12)
     for j in range(2):
-        measured = auc_within_folds(outcome.values[:, j], outcome.truth[:, j], outcome.folds)
+        measured = auc(outcome.values[:, j], outcome.truth[:, j], outcome.folds)
         assert found.auc[j] == pytest.approx(measured, abs=1e-12)
 
 

@@ -12,7 +12,6 @@ from flyannot.scores.metrics import (
     NOT_ANATOMY,
     TermOutcomes,
     auc,
-    auc_within_folds,
     confusion_counts,
     score_terms,
     scores_of_term,
@@ -45,15 +44,15 @@ def test_auc_is_the_counted_fraction_of_pairs_and_equals_scikit_learns(rng):
     for _ in range(20):
         values, truth, folds = tied_values(rng)
         expected = counted_auc(values, truth, folds)
-        assert auc_within_folds(values, truth, folds) == pytest.approx(expected, abs=1e-14)
+        assert auc(values, truth, folds) == pytest.approx(expected, abs=1e-14)
         assert auc(values, truth) == pytest.approx(roc_auc_score(truth, values), abs=1e-14)
-        assert auc(values, truth) == auc_within_folds(values, truth, np.zeros(len(values)))
+        assert auc(values, truth) == auc(values, truth, np.zeros(len(values)))
 
 
 def test_auc_without_a_pair_is_none_and_with_nan_an_error():
     assert auc([1, 2], [True, True]) is None
     assert auc([], []) is None
-    assert auc_within_folds([1, 2], [True, False], [0, 1]) is None
+    assert auc([1, 2], [True, False], [0, 1]) is None
     for score in (auc, average_precision):
         with pytest.raises(DataError, match="nan"):
             score([1, np.nan], [True, False])
@@ -207,7 +206,7 @@ def test_scores_compare_groups_of_one_fold_only(rng):
     for row, other, one, positive in zip(result["terms"], shifted["terms"], values, truth):
         expected = average_precision(one, positive, folds)
         assert row["average_precision"] == other["average_precision"] == expected
-        assert row["auc"] == other["auc"] == auc_within_folds(one, positive, folds)
+        assert row["auc"] == other["auc"] == auc(one, positive, folds)
     micro = result["summary"]["4-6"]["micro"]
     assert micro["auc"] == pytest.approx(counted_auc(*pairs), abs=1e-14)
     assert micro["average_precision"] == pytest.approx(average_precision(*pairs), abs=1e-14)

@@ -97,14 +97,14 @@ def codes_of(solution, samples):
     return Codes(solution.Z, 2 * gaps / np.where(squares > 0, squares, 1))
 
 
-def solve_with_full_passes(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1, top_k=TOP_K):
+def solve_with_full_passes(X, D, lam, *, tol=1e-4, top_k=TOP_K):
     """As `solve`, with a full pass in every round, as published, however many atoms there are.
 
     At most `top_k` atoms join an active set in one round.
     """
     X, D, _, _ = checked_samples(X, D, lam)
-    problem = SISOProblem(D, float(lam), float(tol), int(max_sweeps), int(top_k), exact_gram(D, None))
-    return _solved(X, start, problem, n_threads, BLOCK, solve_block)
+    problem = SISOProblem(D, float(lam), float(tol), 1000, int(top_k), exact_gram(D, None))
+    return _solved(X, None, problem, 1, BLOCK, solve_block)
 
 
 def _solved(X, start, problem, n_threads, length, solve_rows):
