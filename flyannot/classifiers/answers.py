@@ -204,12 +204,13 @@ def predictions_of_group(stage_range, groups, predicted, g):
         )
 
 
-def predictions_table(stored, stage_ranges, ids=None):
-    """The columns and the rows of the table as texts; rows are made as they are asked for.
+def predictions_table(stored, stage_ranges, ids=None, *, as_text=True):
+    """The columns and the rows of the table, as texts or as they are; rows are made as they are asked for.
 
     With `flyannot.dataset.ontology.IdColumns`, ids of terms and stages too.
     """
-    rows = (row.texts() for row in prediction_rows(stored, stage_ranges))
+    rows = prediction_rows(stored, stage_ranges)
+    rows = (row.texts() for row in rows) if as_text else rows
     if ids:
         rows = ((*row, *ids.of(row.term, row.stage_range)) for row in rows)
     return PREDICTION_COLUMNS + (ids.COLUMNS if ids else ()), rows

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flyannot.classifiers.answers import ANSWERS, PREDICTION_COLUMNS, prediction_rows, read_predicted
+from flyannot.classifiers.answers import ANSWERS, predictions_table, read_predicted
 from flyannot.export.predictions import images_of_groups
 from flyannot.runtime.environment import optional_package
 from flyannot.store.features import read_features
@@ -14,22 +14,25 @@ _OF_TERMS = ("n_genes", "auc", "auc_low", "auc_high", "precision")
 
 def write_predictions_parquet(stored, stage_ranges, path, *, ids=None):
     """One row for each group and term; the columns of the CSV, numbers as doubles."""
-    rows = list(prediction_rows(stored, stage_ranges))
-    columns = dict(zip(PREDICTION_COLUMNS, zip(*rows)))
-    if ids:
-        columns |= dict(zip(ids.COLUMNS, zip(*(ids.of(row.term, row.stage_range) for row in rows))))
-    _write_parquet(stored, columns, path)
+    columns, rows = predictions_table(stored, stage_ranges, ids, as_text=False)
+    _write_parquet(stored, dict(zip(columns, zip(*rows))), path)
 
 
 def write_features_parquet(stored, stage_ranges, path):
     """One row for each image: its columns, stage range, and a list of features."""
-    columns = {name: [] for name in (*IMAGE_COLUMNS, "stage_range", "features")}
+    columns, features = _columns_and_features(stored, stage_ranges)
+    _write_parquet(stored, columns | {"features": list(features)}, path)
+
+
+def _columns_and_features(stored, stage_ranges):
+    """The columns of all images, a dict of lists, stage range among them, and the features (n_images, n)."""
+    columns, blocks = {name: [] for name in (*IMAGE_COLUMNS, "stage_range")}, []
     for s in stage_ranges:
-        of_images, features = read_features([stored], s)
-        of_images = of_images | {"stage_range": [s] * len(features), "features": list(features)}
-        for name, values in of_images.items():
+        of_range, features = read_features([stored], s)
+        blocks.append(features)
+        for name, values in (of_range | {"stage_range": [s] * len(features)}).items():
             columns[name] += values
-    _write_parquet(stored, columns, path)
+    return columns, np.concatenate(blocks)
 
 
 def _write_parquet(stored, columns, path):
@@ -86,15 +89,10 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
 
 def write_features_anndata(stored, stage_ranges, path):
     """X is the feature vector of every image (rows); `obs` has the columns of the image."""
-    blocks, obs = [], {name: [] for name in ("name", "stage_range", *IMAGE_COLUMNS)}
-    for s in stage_ranges:
-        columns, features = read_features([stored], s)
-        blocks.append(features)
-        names = [f"{s} {image}" for image in columns["image"]]
-        for name, values in (columns | {"name": names, "stage_range": [s] * len(names)}).items():
-            obs[name] += values
-    var = {"name": [f"f{i}" for i in range(blocks[0].shape[1])]}
-    _write_anndata(stored, np.concatenate(blocks), obs, var, {}, path)
+    columns, features = _columns_and_features(stored, stage_ranges)
+    names = [f"{s} {image}" for s, image in zip(columns["stage_range"], columns["image"])]
+    var = {"name": [f"f{i}" for i in range(features.shape[1])]}
+    _write_anndata(stored, features, {"name": names} | columns, var, {}, path)
 
 
 def _write_anndata(stored, X, obs, var, layers, path):

@@ -6,6 +6,7 @@ decimal comma is used, 0.36 becomes text.  In a workbook text is text, and a num
 
 import json
 from datetime import datetime
+from functools import partial
 from io import BytesIO
 
 from flyannot.classifiers.answers import (
@@ -36,20 +37,14 @@ _YES_COLUMNS = ("gene", "stage_range", "term", "probability", "curated")
 _LETTERS = {"term": 38, "quality_warnings": 30}  # the width of a column; others as wide as their names
 
 
-def write_predictions_csv(stored, stage_ranges, path, *, ids=None):
+def write_predictions_csv(stored, stage_ranges, path, *, ids=None, delimiter=","):
     """The table as `flyannot annotate` writes it; text that a spreadsheet would run gets an apostrophe."""
-    _write_table(stored, stage_ranges, path, ",", ids)
-
-
-def write_predictions_tsv(stored, stage_ranges, path, *, ids=None):
-    """As the CSV, separated by tabs."""
-    _write_table(stored, stage_ranges, path, "\t", ids)
-
-
-def _write_table(stored, stage_ranges, path, delimiter, ids):
     columns, rows = predictions_table(stored, stage_ranges, ids)
     with open(path, "w", newline="", encoding="utf-8") as file:
         write_csv_rows(file, [columns, *rows], delimiter=delimiter)
+
+
+write_predictions_tsv = partial(write_predictions_csv, delimiter="\t")
 
 
 def write_predictions_json(stored, stage_ranges, path, *, ids=None):
@@ -123,23 +118,22 @@ def _omero_rows(stored, stage_ranges):
 def write_predictions_xlsx(stored, stage_ranges, path, *, ids=None):
     """A sheet with the answers yes in short, then one for each stage range with the columns of the CSV; the
     first row stays, with filters."""
-    columns, content = PREDICTION_COLUMNS + (ids.COLUMNS if ids else ()), BytesIO()
+    content = BytesIO()
     with optional_package("xlsxwriter", "excel").Workbook(content, _AS_THEY_ARE) as workbook:
         workbook.set_properties({"created": _NO_DATE})
         in_short, answered = workbook.add_worksheet("yes only"), []
         for stage_range in stage_ranges:
-            rows = list(prediction_rows(stored, [stage_range]))
-            answered += [row for row in rows if row.answer == YES]
-            if ids:
-                rows = [(*row, *ids.of(row.term, row.stage_range)) for row in rows]
+            columns, rows = predictions_table(stored, [stage_range], ids, as_text=False)
+            rows = list(rows)
+            named = (dict(zip(columns, row)) for row in rows)
+            answered += [row | {"gene": row["gene"] or row["image"]} for row in named if row["answer"] == YES]
             if len(rows) >= _MOST_ROWS:
                 raise InputError(
                     f"{len(rows):,} predictions of stage range {stage_range} are too many for Excel",
                     fix="export with --to csv, or annotate fewer genes at a time",
                 )
             _write_sheet(workbook.add_worksheet(f"stages {stage_range}"), columns, rows)
-        named = [row._replace(gene=row.gene or row.image) for row in answered[: _MOST_ROWS - 1]]
-        cells = [[getattr(row, name) for name in _YES_COLUMNS] for row in named]
+        cells = [[row[name] for name in _YES_COLUMNS] for row in answered[: _MOST_ROWS - 1]]
         _write_sheet(in_short, _YES_COLUMNS, cells, workbook.add_format({"num_format": "0.00"}))
     path.write_bytes(content.getvalue())
 
