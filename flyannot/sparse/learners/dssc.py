@@ -39,9 +39,8 @@ from flyannot.sparse.learners.dssc_kernels import (
     DSSCCodes,
     DSSCRates,
     DSSCScratch,
-    exact_processor,
-    proximal_processor,
     store_codes,
+    work_of_processor,
 )
 from flyannot.sparse.simd.vectors import aligned_zeros
 from flyannot.sparse.stored_codes import Learner, real_type
@@ -130,7 +129,6 @@ def resolved_dssc_options(options, n_atoms):
     return replace(options, n_blocks=n_blocks, n_processors=n_processors)
 
 
-_WORK = {"proximal": proximal_processor, "exact": exact_processor}
 POWER_STEPS = 8  # per iteration, from the last iteration's direction: they follow D as it moves
 CURVATURE_MARGIN = 1.1  # over the power method's eigenvalue, which comes from below
 
@@ -210,12 +208,12 @@ class DSSC(Learner):
 
     def _iterate(self, batch, scratches, codes, threads):
         """One iteration: all processors from one iterate, then what they wrote takes its place."""
-        work, rates = _WORK[self.options.surrogate], self._rates()
+        rates = self._rates()
         turns = iter(range(len(batch.blocks)))  # shared: a thread takes the next processor when it is free
 
         def take_turns(scratch):
             for i in turns:
-                work(i, batch, self._atoms, self._codes.past, rates, scratch, codes)
+                work_of_processor(i, batch, self._atoms, self._codes.past, rates, scratch, codes)
 
         in_threads = [threads.submit(take_turns, scratch) for scratch in scratches[1:]]
         take_turns(scratches[0])
@@ -248,6 +246,7 @@ class DSSC(Learner):
             curvature=real(max(curvature, 1e-30)),
             code_tolerance=real(self.lam * CODE_TOLERANCE[self.D.dtype]),
             atom_tolerance=real(ATOM_TOLERANCE[self.D.dtype]),
+            is_exact=options.surrogate == "exact",
             n_code_steps=options.n_code_steps,
             whole_codes=options.code_blocks == "whole",
         )

@@ -1,4 +1,4 @@
-"""The kernels of DSSC: what one processor does in one iteration, for each of the two surrogates.
+"""The kernels of DSSC: what one processor does in one iteration, with either surrogate.
 
 Processors of one iteration read the same dictionary `D` and the same stored codes.  Each writes the
 block of atoms it drew to `D_next`, the averaged gradient of that block, and the codes of its own
@@ -42,6 +42,7 @@ class DSSCRates(NamedTuple):
     curvature: float  # c of a code's surrogate: at least the largest eigenvalue of D D^T
     code_tolerance: float  # of an exact solve: how far an entry may be from optimal, as lam
     atom_tolerance: float  # of an exact solve: the largest change of an entry in the last sweep
+    is_exact: bool  # the surrogate is the objective itself
     n_code_steps: int
     whole_codes: bool  # a visit moves all entries of a code; else those of the drawn block
 
@@ -67,55 +68,42 @@ class DSSCCodes(NamedTuple):
 
 
 @kernel(fastmath=SUMS)
-def proximal_processor(i, batch, atoms, past, rates, scratch, codes):
-    """Work of processor i with the surrogate of Eq. 2: one proximal step.
+def work_of_processor(i, batch, atoms, past, rates, scratch, codes):
+    """What processor i does.
 
-    The first n_code_steps - 1 proximal steps move codes alone.  The last reads one iterate (D, codes) and
-    moves both: the atoms' gradient is that of the codes before it.
+    With the objective itself as the surrogate of each block, codes are solved for the dictionary as it is,
+    then the block's atoms for these codes.  With that of Eq. 2, the first n_code_steps - 1 proximal steps
+    move codes alone; the last reads one iterate (D, codes) and moves both: the atoms' gradient is that of the
+    codes before it.
     """
-    z, q, r = scratch.z, scratch.q, scratch.r
+    z, q, r, G, A = scratch.z, scratch.q, scratch.r, scratch.G, scratch.A
     a, b = atoms.edges[batch.blocks[i]], atoms.edges[batch.blocks[i] + 1]
     first, last = (0, len(z)) if rates.whole_codes else (a, b)
     n_stored = 0
-    scratch.G[: b - a] = 0
+    G[: b - a], A[: b - a] = 0, 0
+    if rates.is_exact:
+        for k in range(first, last):
+            q[k] = dot(atoms.D[k], atoms.D[k], len(r))
     for s in range(batch.first[i], batch.first[i + 1]):
         _restore_code(batch, s, atoms.D, past, z, r)
-        for _ in range(rates.n_code_steps - 1):
-            _correlate(atoms.D, r, q, first, last)
-            _step_code(atoms.D, r, q, z, first, last, rates.lam, rates.curvature)
-        _correlate(atoms.D, r, q, first, last)
-        _add_gradient(scratch.G, z, r, a, b)
-        _step_code(atoms.D, r, q, z, first, last, rates.lam, rates.curvature)
+        if rates.is_exact:
+            _solve_code(atoms.D, scratch, first, last, rates.lam, rates.code_tolerance)
+            _add_gradient(G, z, r, a, b)
+            _add_square(A, z, a, b)
+        else:
+            for step in range(rates.n_code_steps):
+                _correlate(atoms.D, r, q, first, last)
+                if step == rates.n_code_steps - 1:
+                    _add_gradient(G, z, r, a, b)
+                _step_code(atoms.D, r, q, z, first, last, rates.lam, rates.curvature)
         n_stored = _store_code(z, codes, i, s, n_stored)
     n_samples = batch.first[i + 1] - batch.first[i]
     if n_samples:
-        _average_gradient(scratch.G, atoms.d, a, b, n_samples, rates.rho)
-        _step_atoms(atoms, a, b, rates)
-
-
-@kernel(fastmath=SUMS)
-def exact_processor(i, batch, atoms, past, rates, scratch, codes):
-    """Work of processor i with the objective itself as the surrogate of each block.
-
-    Codes are solved for the dictionary as it is, then the block's atoms for these codes.
-    """
-    z, r, A = scratch.z, scratch.r, scratch.A
-    a, b = atoms.edges[batch.blocks[i]], atoms.edges[batch.blocks[i] + 1]
-    first, last = (0, len(z)) if rates.whole_codes else (a, b)
-    n_stored = 0
-    scratch.G[: b - a], A[: b - a] = 0, 0
-    for k in range(first, last):
-        scratch.q[k] = dot(atoms.D[k], atoms.D[k], len(r))
-    for s in range(batch.first[i], batch.first[i + 1]):
-        _restore_code(batch, s, atoms.D, past, z, r)
-        _solve_code(atoms.D, scratch, first, last, rates.lam, rates.code_tolerance)
-        _add_gradient(scratch.G, z, r, a, b)
-        _add_square(A, z, a, b)
-        n_stored = _store_code(z, codes, i, s, n_stored)
-    n_samples = batch.first[i + 1] - batch.first[i]
-    if n_samples:
-        _average_gradient(scratch.G, atoms.d, a, b, n_samples, rates.rho)
-        _solve_atoms(atoms, a, b, A, r.dtype.type(rates.rho / n_samples), scratch.S, rates)
+        _average_gradient(G, atoms.d, a, b, n_samples, rates.rho)
+        if rates.is_exact:
+            _solve_atoms(atoms, a, b, A, r.dtype.type(rates.rho / n_samples), scratch.S, rates)
+        else:
+            _step_atoms(atoms, a, b, rates)
 
 
 @kernel(fastmath=SUMS)

@@ -73,7 +73,8 @@ def round_row(v, D, j, factor, rounded, scale):
             v.store(x, d, k, i)
             q = v.nearest(builder.fmul(x, inverse))
             shifted.append(builder.fadd(q, v.splat(128.0)))
-            largest, error2 = v.max(largest, v.abs(x)), v.add_square(v.residue(x, scale, q), error2)
+            error = v.residue(x, scale, q)
+            largest, error2 = v.max(largest, v.abs(x)), v.fma(error, error, error2)
         v.store_bytes(shifted, bytes_, k)
         return [largest, error2]
 

@@ -48,7 +48,10 @@ def pack_columns(D, order=None, *, few=False):
     order = np.arange(len(D)) if order is None else order
     n_lanes = LANES if few else _WIDTH[D.dtype]
     panels = aligned_zeros((-(-len(order) // n_lanes), D.shape[1], n_lanes), D.dtype)
-    _fill(read_only(D), order, panels)
+    atoms = np.zeros((len(panels) * n_lanes, D.shape[1]), D.dtype)
+    places = np.flatnonzero(order < len(D))
+    atoms[places] = D[order[places]]
+    panels[:] = atoms.reshape(-1, n_lanes, D.shape[1]).transpose(0, 2, 1)
     return panels
 
 
@@ -57,15 +60,6 @@ def read_only(A, dtype=None):
     A = np.ascontiguousarray(A, dtype).view()
     A.flags.writeable = False
     return A
-
-
-@compiled
-def _fill(D, order, panels):
-    n_lanes = panels.shape[2]
-    for place in range(len(order)):
-        if order[place] < len(D):
-            for j in range(D.shape[1]):
-                panels[place // n_lanes, j, place % n_lanes] = D[order[place], j]
 
 
 @compiled

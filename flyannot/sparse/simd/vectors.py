@@ -146,9 +146,6 @@ class Vectors:
     def residue(self, x, scale, q):
         return self.fma(self.builder.fneg(scale), q, x)
 
-    def add_square(self, a, total):
-        return self.fma(a, a, total)
-
     def fold(self, a, join):
         """All lanes joined into one number, by halves."""
         width = LANES
