@@ -9,13 +9,12 @@ import numpy as np
 from markupsafe import Markup
 
 from flyannot.classifiers.answers import learned_terms, precision_of_yes
-from flyannot.classifiers.model import FEW_GENES, LEAST_GENES
 from flyannot.dataset.paths import relative_path
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
 from flyannot.report.atoms import atom_sheet, dictionary_section
 from flyannot.report.drawing import jpeg_for_page, picture_as_data_url
-from flyannot.report.groups import group_entries, groups_section
+from flyannot.report.groups import group_entries
 from flyannot.report.maps import MapMaker
 from flyannot.report.page import PATTERNS, Page, digest_in_page, review_of, write_page
 from flyannot.report.queue import Queue
@@ -30,6 +29,7 @@ from flyannot.steps.engine.inputs import extract_options, is_synthetic
 from flyannot.steps.engine.task import Outcome, ProgressCount, Task
 from flyannot.steps.options import ReportOptions
 from flyannot.steps.runs.configuration import RECORD
+from flyannot.steps.show import weak_terms
 
 _SYNTHETIC = (
     "SYNTHETIC embryos: drawn by a program, not photographed. Their terms are known, and nothing here says "
@@ -135,7 +135,7 @@ def _page(run, ids, parts, wanted):
     drawn = is_synthetic(columns for columns, _, _ in parts)
     banners = [_SYNTHETIC] if drawn or scores.get("synthetic") else []
     learned = {s: learned_terms(run.files["predictions"], s) for s in predicted}
-    banners += evidence_in_words(learned, scores.get("terms", ()))
+    banners += evidence_in_words(learned)
     banners += pictures_in_words(run) if len(run.pictures.paths) < run.pictures.n_wanted else []
     return Page(
         run.folder.absolute().name,
@@ -155,44 +155,34 @@ def _page(run, ids, parts, wanted):
     )
 
 
-def evidence_in_words(learned, rows):
-    """What stands on top if terms are untested or were learned from few genes: a list of sentences, or none.
+def evidence_in_words(learned):
+    """What stands on top of how far to trust the terms: a list of sentences, or none.
 
-    `learned` maps a stage range to its LearnedTerms, `rows` are those of the terms in scores.json.
+    `learned` maps a stage range to its LearnedTerms.
     """
-    evaluated = {(row["stage_range"], row["term"]) for row in rows if not row["reason"]}
-    terms = [(s, term) for s in learned for term in learned[s]]
-    n_untested = sum(term.auc is None and (s, term.term) not in evaluated for s, term in terms)
-    n_few = sum(term.n_genes < FEW_GENES for _, term in terms)
-    n_blank, n = sum(not term.is_learned for _, term in terms), len(terms)
-    precision, sentences = precision_of_yes([term for _, term in terms]), []
-    if precision is not None:
-        sentences.append(f"In cross-validation {100 * precision:.0f} % of the answers yes were right.")
-    if not (n_untested or n_few or n_blank):
+    terms = [term for of_range in learned.values() for term in of_range]
+    precision, weak = precision_of_yes(terms), weak_terms(terms)
+    right = f"In cross-validation {100 * (precision or 0):.0f} % of the answers yes were right."
+    sentences = [] if precision is None else [right]
+    if not weak:
         return sentences
-    if n_untested:
-        some = f"{n_untested:,} of the {pluralise(n, 'term')} could not be tested"
-        some = f"None of the {pluralise(n, 'term')} could be tested" if n_untested == n else some
-        sentences.append(f"{some}: that takes {LEAST_GENES} genes with the term, and {LEAST_GENES} without.")
-    if n_few:
-        some = f"All {n:,}" if n_few == n else f"{n_few:,} of the {n:,}"
-        sentences.append(f"{some} terms were learned from fewer than {FEW_GENES} genes, which is little.")
-    if n_blank:
-        sentences.append(
-            f"Of {n_blank:,} nothing was learned: every gene gets one probability, at the threshold."
-        )
-    guess, evidence = "Take every answer as a guess.", "How far to trust a term is beside its probability."
-    return [" ".join([*sentences, guess if n_untested == n else evidence])]
+    is_guess = all(term.auc is None for term in terms)
+    end = (
+        "Take every answer as a guess." if is_guess else "How far to trust a term is beside its probability."
+    )
+    return [" ".join([*sentences, sentence_on_scores(weak), end])]
 
 
 def _groups(run, ranges, predicted):
+    """The section of the groups without its list, which the page's script fills."""
     if not ranges:
         return ""
     held_out = bool(predicted) and "scores" in run.files["predictions"].inputs
     reasons = {MapMaker(run, s).why_not for s in predicted or ranges}
     record = f"{run.folder.absolute().name}/{RECORD}"
-    return groups_section(
-        [(STAGE_RANGES.index(s), s) for s in ranges],
+    return render(
+        "groups.html",
+        stages=[(STAGE_RANGES.index(s), s) for s in ranges],
         held_out=held_out,
         why_no_maps="" if "" in reasons else reasons.pop(),
         is_predicted=bool(predicted),

@@ -6,7 +6,6 @@ from pathlib import Path
 from flyannot.classifiers.answers import UNDETERMINED, YES, predictions_of_group
 from flyannot.report.maps import MapMaker, TermMap
 from flyannot.report.nearest import Nearest
-from flyannot.report.templates import render
 
 AGREED, MISSED, NEW, PREDICTED = "agreed", "missed", "new", "predicted"
 UNLEARNED, ABSENT = "unlearned", "absent"
@@ -207,13 +206,3 @@ def _add_terms(entry, rows, annotations):
     for term in entry.terms:
         term.known = entry.annotated and term.term not in unknown
         term.reviewed = term.term in reviewed
-
-
-def groups_section(stages, *, held_out, why_no_maps, is_predicted=True, config="CONFIG"):
-    """The section of the groups without its list, which the page's script fills.
-
-    `stages` is a list of (number, stage range); `held_out` says whether there are values of cross-validation,
-    `is_predicted` whether there are predictions, `config` what is to be run again.
-    """
-    about = {"held_out": held_out, "why_no_maps": why_no_maps, "is_predicted": is_predicted, "config": config}
-    return render("groups.html", stages=stages, **about)

@@ -176,7 +176,7 @@ class _Chunks:
                 entry=entry,
                 n_shown=N_SHOWN,
                 images=list(zip(entry.images, sources)),
-                ids={term.term: self._ids.packed(entry.stage_range, term.term) for term in entry.terms},
+                ids={term.term: self._ids.link(entry.stage_range, term.term) for term in entry.terms},
                 link=f"#{urlencode({'open': f'{entry.stage_range}.{entry.name}'})}",
                 flybase=gene_link(entry.fbgn),
                 n_hidden=n_minor if n_minor < len(entry.terms) else 0,

@@ -5,8 +5,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from markupsafe import Markup
-
 from flyannot import __version__
 from flyannot.classifiers.answers import read_predicted
 from flyannot.dataset.folder import Annotations, read_images
@@ -239,35 +237,17 @@ def origin_section(run, failures, notes, stages):
     `notes` are sentences, `stages` what `flyannot.report.term_ids.TermIds.stage_links` returns.
     """
     stored_files = list(run.files.values())
-    known = {stored.digest: stored.path.name for stored in stored_files}
-    maker = {step.makes: f"flyannot {step.name}" for step in STEPS.values()}
-    others = [(name, maker[name], "", "", _code(digest[:12]), "") for name, digest in run.others.items()]
     return render(
         "origin.html",
-        files=[*(_file_row(stored, known) for stored in stored_files), *others],
-        options_of={
-            stored.path.name: [(_code(name), _code(json.dumps(v))) for name, v in _flat(stored.options)]
-            for stored in stored_files
-        },
+        files=stored_files,
+        others=run.others,
+        known={stored.digest: stored.path.name for stored in stored_files},
+        maker=MADE_BY | {step.makes: f"flyannot {step.name}" for step in STEPS.values()},
+        options_of={stored.path.name: list(_flat(stored.options)) for stored in stored_files},
         skipped=[*failures, *images_not_shown(run)],
         notes=notes,
         stages=stages,
     )
-
-
-def _file_row(stored, known):
-    sources = [
-        Markup("{} {}").format(role, _code(known.get(digest, digest[:12])))
-        for role, digests in stored.inputs.items()
-        for digest in digests
-    ]
-    seed = "" if stored.seed is None else str(stored.seed)
-    name, made_by, digest = stored.path.name, MADE_BY[stored.kind], _code(stored.digest[:12])
-    return name, made_by, stored.version, seed, digest, Markup("<br>").join(sources)
-
-
-def _code(text):
-    return Markup("<code>{}</code>").format(text)
 
 
 def _flat(options, prefix=""):
@@ -276,4 +256,4 @@ def _flat(options, prefix=""):
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name}", value
+            yield f"{prefix}{name}", json.dumps(value)

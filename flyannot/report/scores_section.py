@@ -13,14 +13,6 @@ from flyannot.scores.group_outcomes import outcomes_of_groups
 from flyannot.scores.metrics import METRICS
 from flyannot.stage_ranges import STAGE_RANGES
 
-_HEADS = {
-    "auc": ("AUC", "chance that a group with the term gets a larger value than one without; 0.5 is guessing"),
-    "average_precision": ("AP", "mean precision over the groups with the term, best first"),
-    "sensitivity": ("Sensitivity", "of the groups with the term, the fraction answered yes"),
-    "specificity": ("Specificity", "of the groups without the term, the fraction answered no"),
-    "accuracy": ("Accuracy", "the fraction of right answers"),
-    "f1": ("F1", "harmonic mean of precision and sensitivity"),
-}
 _CURVES = {
     "ROC curve": (curves.roc_curves, "false positive rate", "true positive rate"),
     "Precision-recall curve": (curves.precision_curves, "recall (sensitivity)", "precision"),
@@ -34,16 +26,12 @@ def scores_section(scores, ids=NO_IDS):
     """
     if scores is None:
         return ""
-    metrics = [m for m in METRICS if any(m in row for row in scores["terms"])]
-    heads = [("Stage range", ""), ("Term", ""), *(_HEADS.get(m, (m, "")) for m in metrics)]
-    heads += [("With term", "groups that carry the term"), ("Groups", "annotated groups that were evaluated")]
     rows = sorted(scores["terms"], key=lambda r: (STAGE_RANGES.index(r["stage_range"]), -(r["auc"] or -1)))
     return render(
         "scores.html",
         notes=[sentence_on_scores(note) for note in scores.get("notes", ())],
         stages=list(dict.fromkeys(row["stage_range"] for row in scores["terms"])),
-        heads=heads,
-        rows=[_row(row, metrics, ids) for row in rows],
+        rows=[_row(row, ids) for row in rows],
         panels=_curve_panels(scores),
         calibration=_calibration(scores),
     )
@@ -54,12 +42,12 @@ def sentence_on_scores(text):
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _row(row, metrics, ids):
-    scores = [] if row["reason"] else [(row.get(m), row.get(f"{m}_interval")) for m in metrics]
+def _row(row, ids):
+    scores = [] if row["reason"] else [(row[m], row.get(f"{m}_interval")) for m in METRICS]
     return row | {
         "stage_number": STAGE_RANGES.index(row["stage_range"]),
         "curves": _name_of(row["stage_range"], row["term"]),
-        "id": ids.packed(row["stage_range"], row["term"]),
+        "id": ids.link(row["stage_range"], row["term"]),
         "scores": scores,
     }
 

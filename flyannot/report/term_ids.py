@@ -7,7 +7,6 @@ predictions, if it has ids.
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote
 
 from flyannot.dataset.ontology import ids_of_stage_ranges, read_ontology
 from flyannot.errors import FlyannotError
@@ -16,8 +15,6 @@ from flyannot.runtime.text_files import first_bytes
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 
-_FLYBASE = "https://flybase.org/cgi-bin/cvreport.pl?id="
-_FLYBASE_GENES = "https://flybase.org/reports/"
 _GENE = re.compile(r"FBgn[0-9]+")
 _REMARKS = {"obsolete": "obsolete", "replaced": "in place of an obsolete term"}
 _HEADER_BYTES = 10_000  # more than a first line has
@@ -28,8 +25,8 @@ _COLUMNS = ("stage_range", "term"), ("term_id", "stage_id")
 class TermIds:
     """What the page says of ids.
 
-    terms : dict from "stage range|term" to (id, remark, title), of those that have one; the remark is seen,
-    the title is shown when the pointer rests on the id
+    terms : dict from "stage range|term" to (id, remark, title), of those that have one, of which the page
+    makes a link; the remark is seen, the title is shown when the pointer rests on the id
     stages : dict from stage range to a list of ids
     notes : sentences on where they come from
     """
@@ -38,28 +35,18 @@ class TermIds:
     stages: dict = field(default_factory=dict)
     notes: list = field(default_factory=list)
 
-    def packed(self, stage_range, term):
-        """What a link is made of: [id, address, remark, title], or None."""
-        key = f"{stage_range}|{term}"
-        return _packed(*self.terms[key]) if key in self.terms else None
+    def link(self, stage_range, term):
+        """What the link of a term is made of, or None."""
+        return self.terms.get(f"{stage_range}|{term}")
 
     def stage_links(self):
         """Stage range -> what the links of its stages are made of, in order: pairs."""
-        return [
-            (s, [_packed(stage_id) for stage_id in self.stages[s]])
-            for s in STAGE_RANGES
-            if self.stages.get(s)
-        ]
+        return [(s, [(i, "", "") for i in self.stages[s]]) for s in STAGE_RANGES if self.stages.get(s)]
 
 
 def gene_link(fbgn):
-    """What the link to FlyBase's report of a gene is made of, as `TermIds.packed`; None without number."""
-    known = _GENE.fullmatch(fbgn)
-    return [fbgn, _FLYBASE_GENES + fbgn, "", "FlyBase's report of this gene"] if known else None
-
-
-def _packed(term_id, remark="", title=""):
-    return [term_id, _FLYBASE + quote(term_id, safe=":"), remark, title]
+    """What the link to FlyBase's report of a gene is made of, as `TermIds.link`; None without number."""
+    return (fbgn, "", "FlyBase's report of this gene") if _GENE.fullmatch(fbgn) else None
 
 
 NO_IDS = TermIds()

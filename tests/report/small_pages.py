@@ -15,12 +15,12 @@ from flyannot.report.groups import (
     GroupEntry,
     ImageEntry,
     TermEntry,
-    groups_section,
 )
 from flyannot.report.maps import TermMap
 from flyannot.report.page import Page, write_page
 from flyannot.report.run_folder import Run, origin_section
 from flyannot.report.scores_section import scores_section
+from flyannot.report.templates import render
 from flyannot.report.term_ids import TermIds
 from flyannot.scores.bootstrap import add_confidence
 from flyannot.scores.group_outcomes import group_outcomes
@@ -79,8 +79,8 @@ def entries(n, n_images=1, maps=False):
 
 
 def groups_page(is_predicted=True, **more):
-    about = {"held_out": is_predicted, "why_no_maps": "", "is_predicted": is_predicted}
-    html = groups_section(list(enumerate(STAGE_RANGES)), **about)
+    about = {"held_out": is_predicted, "why_no_maps": "", "is_predicted": is_predicted, "config": "CONFIG"}
+    html = render("groups.html", stages=list(enumerate(STAGE_RANGES)), **about)
     return Page("sizes", sections=[("groups", "Genes", html)], **more)
 
 

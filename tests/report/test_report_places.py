@@ -122,7 +122,7 @@ def test_every_term_says_its_genes_and_its_auc_or_that_it_is_untested(run, page)
     scores = {(row["stage_range"], row["term"]): row["auc"] for row in rows}
     with open_stored(run.predictions) as stored:
         learned_of = {s: learned_terms(stored, s) for s in stored.stage_ranges}
-    (sentence,) = evidence_in_words(learned_of, rows)
+    (sentence,) = evidence_in_words(learned_of)
     assert all(part in page.read_text() for part in sentence.split(". ", 1))
     known = {(s, one.term): one for s, terms in learned_of.items() for one in terms}
     n_seen = 0
@@ -143,10 +143,8 @@ def test_every_term_says_its_genes_and_its_auc_or_that_it_is_untested(run, page)
 
 
 GUESSES = (
-    "None of the 2 terms could be tested: that takes 5 genes with the term, and 5 without. "
-    "All 2 terms were learned from fewer than 20 genes, which is little. "
-    "Of 1 nothing was learned: every gene gets one probability, at the threshold. "
-    "Take every answer as a guess."
+    "2 of 2 terms learned from fewer than 20 genes; 2 untested, for want of 5 genes with and 5 without the "
+    "term; nothing was learned of 1: every gene gets the same probability. Take every answer as a guess."
 )
 
 
@@ -154,13 +152,13 @@ GUESSES = (
     ("auc", "n_genes", "said"),
     [
         ([None] * 2, [2, 3], GUESSES),
-        ([None, 0.8], [3, 30], "1 of the 2 terms could not be tested"),
-        ([0.7, 0.8], [13, 30], "1 of the 2 terms were learned from fewer than 20 genes"),
+        ([None, 0.8], [3, 30], "; 1 untested, for want of"),
+        ([0.7, 0.8], [13, 30], "1 of 2 terms learned from fewer than 20 genes"),
         ([0.7, 0.8], [20, 30], ""),
     ],
 )
 def test_what_is_untested_or_learned_from_few_genes_stands_on_top(auc, n_genes, said):
     both = zip(auc, n_genes, strict=True)
     learned = [LearnedTerm(f"t{n}", 0.3, n > 2, n, area, None, None, None) for area, n in both]
-    sentences = evidence_in_words({"4-6": learned}, [])
+    sentences = evidence_in_words({"4-6": learned})
     assert said in "".join(sentences) and bool(said) == bool(sentences)
