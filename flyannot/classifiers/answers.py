@@ -38,7 +38,8 @@ class Predicted:
     n_genes : (n_terms,), with the term, in the training set
     auc, auc_low, auc_high, precision : (n_terms,), cross-validated; nan is untested
     in_training : (n_groups,), whether the model learned from the gene
-    unlikeness : (n_groups,), as `unlikeness_of_groups`
+    unlikeness : (n_groups,), the largest of its images by `flyannot.classifiers.unlikeness.KnownImages`; nan,
+        which is unknown, if it is of one
     quality_warnings : (n_groups,) texts, as `quality_warnings_of_groups`
     curated : whether curators gave the term; answer_before : that of the run before it learned with other
         curated terms, as its place in ANSWERS; both -1 where that is not known
@@ -94,12 +95,6 @@ def quality_warnings_of_groups(columns, groups):
     ]
 
 
-def unlikeness_of_groups(of_images, groups):
-    """The largest of each group's images, as `flyannot.classifiers.unlikeness.KnownImages` ranks them; nan,
-    which is unknown, if it is of one."""
-    return np.array([of_images[rows].max() for rows in groups.rows], float)
-
-
 def write_predicted(file, stage_range, columns, groups, predicted):
     """Add one stage range to an open file: image columns, with quality warnings and unlikeness, Groups, and
     what a model says of them, a dict with those of the fields of Predicted that a model knows."""
@@ -116,7 +111,7 @@ def read_predicted(stored, stage_range):
     groups = Groups(**named, rows=np.split(np.argsort(of_image, kind="stable"), ends[:-1]))
     warnings = quality_warnings_of_groups(read_image_columns(stored, stage_range), groups)
     renamed = {"terms": arrays.pop("term"), "probability_threshold": arrays.pop("threshold")}
-    arrays["unlikeness"] = unlikeness_of_groups(arrays["unlikeness"], groups)
+    arrays["unlikeness"] = np.array([arrays["unlikeness"][rows].max() for rows in groups.rows], float)
     return groups, Predicted(**renamed, **arrays, quality_warnings=warnings)
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -39,7 +40,7 @@ class LabelledRows:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSet(LabelledRows):
-    """The annotated `groups` of a stage range as rows.
+    """The annotated `groups` of a stage range as rows; X has no column until `with_features` reads it.
 
     Rows that are fewer than their features are written in a basis of their own where a linear method is to
     learn from them (`flyannot.classifiers.feature_rows`); `in_features` makes its models those of features.
@@ -51,7 +52,7 @@ class TrainingSet(LabelledRows):
     __repr__ = short_repr
 
     def __len__(self):
-        return len(self.X)
+        return len(self.groups)
 
     def of_genes(self, genes):
         """The groups of the given genes."""
@@ -60,24 +61,8 @@ class TrainingSet(LabelledRows):
         X, Y, genes = self.X[rows], self.Y[rows], groups.gene_ids
         return replace(self, X=X, Y=Y, genes=genes, groups=groups, observed=observed)
 
-
-@dataclass(frozen=True, kw_only=True)
-class CuratedGroups:
-    """What is known of the annotated groups of a stage range, but for their features: as of `TrainingSet`."""
-
-    Y: np.ndarray
-    terms: list
-    reasons: list
-    groups: Groups
-    observed: np.ndarray | None = None
-
-    __repr__ = short_repr
-
-    def __len__(self):
-        return len(self.groups)
-
-    def training_set(self, features, options, n_threads=1):
-        """With their features, which are read.
+    def with_features(self, features, options, n_threads=1):
+        """The same with X, which is read.
 
         Parameters
         ----------
@@ -85,14 +70,11 @@ class CuratedGroups:
         options : flyannot.classifiers.options.TrainOptions
         """
         rows = GroupRows(features, self.groups, options)
-        more = {"genes": self.groups.gene_ids, "groups": self.groups, "observed": self.observed}
-        if CLASSIFIERS[options.method].is_linear and 0 < len(self) < features.shape[1]:
-            basis, lengths = rows.own_basis(n_threads)
-            X = basis.coordinates
-            more["in_features"] = lambda scorer: rows.in_features(scorer, basis, lengths)
-        else:
-            X = rows.whole()
-        return TrainingSet(X=X, Y=self.Y, terms=self.terms, reasons=self.reasons, **more)
+        if not CLASSIFIERS[options.method].is_linear or not 0 < len(self) < features.shape[1]:
+            return replace(self, X=rows.whole())
+        basis, lengths = rows.own_basis(n_threads)
+        in_features = partial(rows.in_features, basis=basis, lengths=lengths)
+        return replace(self, X=basis.coordinates, in_features=in_features)
 
 
 class GroupRows:
@@ -166,7 +148,7 @@ def training_rows(features, groups, options):
 
 
 def curated_groups(columns, annotations, stage_range, options):
-    """The annotated groups of one stage range.
+    """The `TrainingSet` of one stage range; its X has no column.
 
     Parameters
     ----------
@@ -180,7 +162,16 @@ def curated_groups(columns, annotations, stage_range, options):
     truth = truth_of(carried, terms)
     observed = observed_terms(groups, annotations, stage_range, terms)
     reasons = [_left_out(t, n, options) for t, n in zip(terms, truth.sum(axis=0))]
-    return CuratedGroups(Y=truth, terms=terms, reasons=reasons, groups=groups, observed=observed)
+    genes = groups.gene_ids
+    return TrainingSet(
+        X=np.empty((len(groups), 0)),
+        Y=truth,
+        genes=genes,
+        terms=terms,
+        reasons=reasons,
+        groups=groups,
+        observed=observed,
+    )
 
 
 def enough_groups(carried_of, excluded=()):

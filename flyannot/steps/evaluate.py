@@ -169,7 +169,7 @@ class CrossValidation(Evaluation):
         fit_options = train.fit_options(execution.jobs, on_terms=count.add, elsewhere=remote)
         outcomes, evaluated = {}, {}
         for s, groups in curated.items():
-            rows = groups.training_set(loaded[s][1], train, execution.jobs)
+            rows = groups.with_features(loaded[s][1], train, execution.jobs)
             outcomes[s], members = validate(rows, s, folds, train.method, fit_options, seed=self.seed)
             names = [[column[g] for g in members] for column in (groups.groups.name, rows.genes)]
             evaluated[s] = group_outcomes(outcomes[s], *names)

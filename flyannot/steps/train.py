@@ -150,7 +150,7 @@ def _train_stage_range(curated, features, options, fit_options, rng):
         known = _known_images(features, curated.groups, rng)
         return _Trained([], model_of_no_terms(features.shape[1]), frozenset(genes), known)
     fit_options.on_terms(len(curated.terms) - len(kept))
-    rows = curated.training_set(features, options, fit_options.n_threads)
+    rows = curated.with_features(features, options, fit_options.n_threads)
     observed = part_of_observed(rows.observed, slice(None), kept)
     model = fit_model(
         options.method, rows.X, rows.Y[:, kept], rows.genes, rng=rng, options=fit_options, observed=observed

@@ -114,7 +114,7 @@ def test_rows_that_are_zero_or_equal_are_learned_from(rng, normalisation):
     options = TrainOptions(normalisation=normalisation)
     annotations = Annotations(terms, {g: {g} for g in genes})
     curated = curated_groups(columns_of(genes), annotations, "4-6", options)
-    rows = curated.training_set(HeldFeatures(X), options)
+    rows = curated.with_features(HeldFeatures(X), options)
     assert rows.X.shape == (12, 1)
     model = fit_model("svm", rows.X, rows.Y, rows.genes, rng=rng, options=FitOptions())
     found = rows.in_features(model.scorer).decision_values(training_rows(X, curated.groups, options))
