@@ -1,7 +1,6 @@
 """Label propagation by sparse codes: a query is written as a sparse sum of the labelled groups' features.
 
 The terms of the groups are passed on with the same weights, sum_i Y_i z_i (the codes z may be negative).
-`hash-siso` finds the code through hash cells, and ends by SISO's own look at all rows.
 
 Source: Huang, Yan, Zhang, Hua and Li, ACM Multimedia 2013: "Sparse multi-modal hashing", as SISO and
 hash-accelerated SISO in these papers.
@@ -14,17 +13,11 @@ import numpy as np
 
 from flyannot.classifiers.feature_rows import RowSpan, checked_unit_rows, unit_rows
 from flyannot.classifiers.scorer import Scorer
-from flyannot.sparse.coders import hash_siso, siso
-from flyannot.sparse.coders.hash_siso import HashIndex, HashSearch, build_index
+from flyannot.sparse.coders import siso
 
 FRACTION = 0.002  # of |A y|_inf: the lam of a query y (Huang et al. 2013)
 _TOL = 1e-5  # duality gap of a code, as part of 1/2 |y|^2
 _BLOCK = 256  # rows that are compared with all queries at once
-
-LABELLED_ROWS: dict[str, tuple[str, tuple]] = {
-    "A": ("f", ("n_rows", "n_features")),
-    "Y": ("u", ("n_rows", "n_terms")),
-}
 
 
 @dataclass(frozen=True)
@@ -34,7 +27,7 @@ class Siso(Scorer):
     A: np.ndarray
     Y: np.ndarray
 
-    ARRAYS = LABELLED_ROWS
+    ARRAYS = {"A": ("f", ("n_rows", "n_features")), "Y": ("u", ("n_rows", "n_terms"))}
 
     @staticmethod
     def settings(n_rows):
@@ -65,40 +58,6 @@ class Siso(Scorer):
         if len(A) < A.shape[1]:
             A, X = self._span.rows, self._span.coordinates(X)
         return siso.encode(X, A, FRACTION, tol=_TOL, n_threads=n_threads).astype(np.float64)
-
-
-@dataclass(frozen=True)
-class HashSiso(Siso):
-    """As `Siso`, with the arrays of the hash index; ending : uint8 (1,), a place in hash_siso.ENDINGS."""
-
-    directions: np.ndarray
-    cells: np.ndarray
-    ending: np.ndarray
-
-    ARRAYS = LABELLED_ROWS | {
-        "directions": ("f", ("n_functions", "n_features")),
-        "cells": ("i", ("n_functions", "n_places")),
-        "ending": ("u", (1,)),
-    }
-
-    @staticmethod
-    def settings(n_rows):
-        """How a code ends: by the look at all rows that makes it SISO's."""
-        return ["solve"]
-
-    @classmethod
-    def fit_setting(cls, X, Y, setting, *, rng, n_threads=1, observed=None):
-        """Hash the rows."""
-        A = unit_rows(X)
-        index = build_index(A, rng, n_threads=n_threads)
-        ending = np.array([hash_siso.ENDINGS.index(setting)], np.uint8)
-        return cls(A, np.asarray(Y, np.uint8), index.directions, index.cells, ending)
-
-    def _codes(self, X, n_threads):
-        index = HashIndex(self.directions, self.cells, len(self.A))
-        search = HashSearch(index, ending=hash_siso.ENDINGS[int(self.ending[0])])
-        options = {"tol": _TOL, "n_threads": n_threads}
-        return hash_siso.solve(X, self.A, FRACTION, search, **options).Z.astype(np.float64)
 
 
 def largest_products(X, A):

@@ -77,7 +77,7 @@ class PoolOptions(Options):
         "cd",
         Choice(CODERS),
         "Solver of the codes; all find the same ones. cd is the quickest for dictionaries of usual size; "
-        "siso and hash-siso are for very many atoms, 10,000 and more.",
+        "siso is for very many atoms, 10,000 and more.",
         more=True,
     )
     tol: float = option(

@@ -7,13 +7,12 @@ from sklearn.linear_model import Ridge as SklearnRidge
 from flyannot.classifiers.feature_rows import RowSpan, unit_rows
 from flyannot.classifiers.model import fit_model
 from flyannot.classifiers.ridge import Ridge
-from flyannot.classifiers.siso import FRACTION, HashSiso, Siso
+from flyannot.classifiers.siso import FRACTION, Siso
 from flyannot.errors import DataError, InputError
-from flyannot.scores.metrics import auc
 from flyannot.sparse.coders.cd import encode
 from tests.classifiers.labelled_kinds import labelled
 
-METHODS = (Siso, HashSiso, Ridge)
+METHODS = (Siso, Ridge)
 
 
 def fitted(cls, X, Y, setting=None):
@@ -43,14 +42,6 @@ def test_siso_says_the_same_in_a_space_of_more_dimensions_than_rows(rng):
     span = RowSpan.of(wide[20:])
     queries = span.coordinates(wide[:20] + turn[50])
     assert span.rows.shape[1] <= 40 and np.allclose(queries @ span.rows.T, wide[:20] @ wide[20:].T, atol=1e-5)
-
-
-def test_the_codes_of_hash_siso_end_as_those_of_siso(rng):
-    X, Y, _ = labelled(rng, n=600)
-    siso, hashed = (fitted(cls, X[40:], Y[40:]).decision_values(X[:40]) for cls in (Siso, HashSiso))
-    assert np.abs(siso - hashed).max() < 0.02 * np.abs(siso).max()
-    quick = fitted(HashSiso, X, Y, "none")  # without its ending it is another setting
-    assert auc(quick.decision_values(X)[:, 0], Y[:, 0]) > 0.9
 
 
 @pytest.mark.parametrize("p", [40, 300])
@@ -91,12 +82,11 @@ def test_bad_calls_are_refused_in_words(rng):
         fitted(Siso, X, Y).decision_values(X[:, 1:])
 
 
-@pytest.mark.parametrize("cls", [Siso, HashSiso])
-def test_the_weight_is_two_thousandths_of_the_one_that_passes_nothing_on(cls, rng):
+def test_the_weight_is_two_thousandths_of_the_one_that_passes_nothing_on():
     """Of orthogonal rows the code is the shrunk product: what lies below the weight passes no term on."""
     scale = np.array([1.0, 0.6, -0.3, 0.0025, 0.0015])
     X = np.zeros((1, 8))
     X[0, :5] = scale
-    model = fitted(cls, np.eye(8), np.eye(8, dtype=bool))
+    model = fitted(Siso, np.eye(8), np.eye(8, dtype=bool))
     shrunk = np.sign(X) * np.maximum(np.abs(X) - 0.002, 0)
     assert np.allclose(model.decision_values(X) * np.linalg.norm(X), shrunk, atol=2e-5)

@@ -53,7 +53,7 @@ def test_a_cluster_makes_the_same_bytes(flyannot, cluster, own_chain, monkeypatc
     assert not re.search("^warning", said.err, re.MULTILINE) and not list(Path().glob(".out*"))
 
 
-@pytest.mark.parametrize("method", ["svm", "coupled-ridge", "hash-siso"])
+@pytest.mark.parametrize("method", ["svm", "coupled-ridge", "ridge"])
 def test_terms_and_folds_go_there_too_to_the_same_bytes(flyannot, cluster, own_chain, monkeypatch, method):
     monkeypatch.chdir(own_chain.folder)
     lines = [

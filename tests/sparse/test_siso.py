@@ -24,7 +24,12 @@ def crowded(rng, n_atoms=3000, n_features=24, n_samples=7):
     return unit_rows(X), D
 
 
-@pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])
+def by_hashing(X, D, lam, **rules):
+    search = HashSearch(build_index(D, np.random.default_rng(2013)))
+    return hash_siso.solve(X, D, lam, search, **rules).Z
+
+
+@pytest.mark.parametrize("encode", [siso.encode, by_hashing])
 @pytest.mark.parametrize("fraction", [1.01, 0.5, 0.05, 0.002])
 @pytest.mark.parametrize("n_atoms", [300, 3000])
 @pytest.mark.parametrize("few_atoms", [siso.FEW_ATOMS, 0])
@@ -106,9 +111,9 @@ def test_hash_siso_says_what_it_knows_of_its_codes(rng):
 def test_an_index_of_other_atoms_is_refused(rng):
     X, D = crowded(rng)
     with pytest.raises(InputError, match="3000 atoms"):
-        hash_siso.encode(X, D[:-1], 0.1, search=HashSearch(build_index(D, rng, n_functions=8)))
+        hash_siso.solve(X, D[:-1], 0.1, HashSearch(build_index(D, rng, n_functions=8)))
     with pytest.raises(InputError, match="cannot end"):
-        hash_siso.encode(X, D, 0.1, search=HashSearch(build_index(D, rng, n_functions=8), ending="prayer"))
+        hash_siso.solve(X, D, 0.1, HashSearch(build_index(D, rng, n_functions=8), ending="prayer"))
 
 
 @pytest.mark.parametrize(("n_atoms", "n_features"), [(3, 12), (30, 12), (90, 12), (90, 60), (400, 300)])

@@ -55,7 +55,6 @@ CODERS = Registry(
         "cd": f"{_HERE}.cd:encode",
         "feature-sign": f"{_HERE}.feature_sign:encode",
         "siso": f"{_HERE}.siso:encode",
-        "hash-siso": f"{_HERE}.hash_siso:encode",
     },
 )
 

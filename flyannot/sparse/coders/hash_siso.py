@@ -1,4 +1,4 @@
-"""The hash-accelerated SISO coder: atoms join from hash cells first, and from a full pass last.
+"""Hash-accelerated SISO, for the paper's tables: atoms join from hash cells first, from a full pass last.
 
 The rounds are those of SISO, but the atoms that join are the best of those found in a few hash cells by
 random projections.  Hashing overlooks some, so an empty answer proves nothing.  By default the code is then
@@ -39,11 +39,9 @@ from flyannot.sparse.coders import siso, siso_rounds
 from flyannot.sparse.coders.blocks import checked_samples, finite_squares, over_threads
 from flyannot.sparse.coders.cd import FewAtoms
 from flyannot.sparse.coders.siso_rounds import largest_correlations, largest_correlations_among
-from flyannot.sparse.coders.verified import Coder
 from flyannot.sparse.kernels import track_gap
 
 ENDINGS = ("solve", "none")
-_SEED = 2013  # of an index that the caller did not bring
 _SAMPLES_AT_ONCE = 16  # that one thread takes
 _FUNCTIONS = 64  # whose cells are filled at once
 _RIDGE = 1e-4  # of the mean second moment: directions in which no atom varies stay finite
@@ -186,42 +184,27 @@ class HashSearch:
     candidates: Callable = candidates_of_query
 
 
-@Coder
-def encode(samples, lam, *, gram, n_threads, search=None, **rules):
-    """Codes of X over very many atoms, found through hash cells and completed by SISO.
-
-    Parameters and result are those of every coder (`flyannot.sparse.coders`).  `gram` is only checked.
-
-    search : HashSearch; None builds an index, which takes longer than many codes
-
-    Source
-    ------
-    Huang et al., ACM Multimedia 2013, algorithm 1.  They take an empty answer of the hash for the
-    minimum; we pass over all atoms before we believe it.
-    """
-    search = search or HashSearch(build_index(samples.D, np.random.default_rng(_SEED), n_threads=n_threads))
-    return siso.codes_of(_solution_of(samples, lam, search, n_threads=n_threads, **rules), samples)
-
-
 def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1):
-    """As `encode`; returns a `flyannot.sparse.coders.siso.SISOSolution`.
+    """Codes of X over very many atoms, found through hash cells.
 
-    With the ending "none" its gaps are nan.  Its rounds are those of the
-    search and of the ending.
+    Parameters and result are those of `flyannot.sparse.coders.siso.solve`; search : HashSearch.  With the
+    ending "none" the gaps are nan, and the atoms are not checked.  The rounds are those of the search and of
+    the ending.
 
     Raises
     ------
     InputError
         If the index is of another number of atoms, the ending is unknown, or lam is not positive.
     DataError
-        As `flyannot.sparse.coders.siso.encode`; with the ending "none" the atoms are not checked.
+        As `flyannot.sparse.coders.siso.encode`.
+
+    Source
+    ------
+    Huang et al., ACM Multimedia 2013, algorithm 1.  They take an empty answer of the hash for the
+    minimum; we pass over all atoms before we believe it.
     """
     norms = np.zeros(0) if search.ending == "none" else None  # they would take longer than the codes
-    rules = {"tol": tol, "max_sweeps": max_sweeps, "start": start, "n_threads": n_threads}
-    return _solution_of(checked_samples(X, D, lam, norms=norms), lam, search, **rules)
-
-
-def _solution_of(samples, lam, search, *, tol, max_sweeps, start, n_threads):
+    samples = checked_samples(X, D, lam, norms=norms)
     X, D, _, _ = samples
     if search.ending not in ENDINGS:
         raise InputError(
