@@ -128,7 +128,7 @@ def dummies(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("pool --help", "siso, dummy"),
+        ("pool --help", "siso|dummy"),
         ("learn-dict --help", "dummy"),
         ("train --help", "ridge, dummy"),
         ("evaluate --help", "ridge, dummy"),
