@@ -15,11 +15,11 @@ class FlyannotError(Exception):
 
     exit_code = 1
 
-    def __init__(self, message, *, fix=None):
+    def __init__(self, message: object, *, fix: str | None = None) -> None:
         super().__init__(message)
         self.message, self.fix = str(message), fix
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.message}\nFix: {self.fix}" if self.fix else self.message
 
 
@@ -43,7 +43,7 @@ class WriteError(FlyannotError):
 
     exit_code = 74
 
-    def __init__(self, message, *, fix=None, is_full=False):
+    def __init__(self, message: object, *, fix: str | None = None, is_full: bool = False) -> None:
         super().__init__(message, fix=fix)
         self.is_full = is_full
 

@@ -9,9 +9,11 @@ import logging
 import os
 from array import array
 from collections import Counter, defaultdict, deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from sys import intern
+from typing import Any
 
 from flyannot.dataset.paths import (
     ANNOTATIONS,
@@ -80,16 +82,16 @@ class Image:
     place: str = ""
 
     @property
-    def address(self):
+    def address(self) -> str:
         """What is read: the file, and what the name says is meant of it."""
         return address_in_file(self.file, self.name)
 
     @property
-    def path(self):
+    def path(self) -> Path:
         return Path(self.file)  # not stored: a million paths take seconds to make
 
     @property
-    def gene_id(self):
+    def gene_id(self) -> str:
         """What images of one gene share and no other image has; the name where the gene is unknown."""
         return self.fbgn or self.gene or self.name
 
@@ -132,7 +134,7 @@ def read_gene_rows(table, required, optional, found=None):
     warn_of_genes(table, line_of_gene)
 
 
-def read_images(folder_or_csv, found=None):
+def read_images(folder_or_csv: str | os.PathLike[str], found: Any = None) -> list[Image]:
     """The images of a data set folder, or of its `images.csv`: a list of Image, in the order of the table.
 
     Absolute paths and `..` are accepted: images are only read, and no output is named after them.  A missing
@@ -175,20 +177,20 @@ class Annotations:
     terms: it teaches nothing and scores nothing.
     """
 
-    terms_by_gene: dict  # (gene_id, stage range) -> frozenset of terms
-    genes_by_symbol: dict  # symbol -> set of gene_id
+    terms_by_gene: dict[tuple[str, str], Any]  # (gene_id, stage range) -> frozenset of terms
+    genes_by_symbol: dict[str, set[str]]  # symbol -> set of gene_id
     dates: dict = field(default_factory=dict)  # (gene_id, stage range, term) -> date, as the table has it
     unsure: dict = field(default_factory=dict)  # (gene_id, stage range) -> terms of which nothing is known
     known_only: dict = field(default_factory=dict)  # of genes without a row -> the terms that are known
     reviewed: dict = field(default_factory=dict)  # (gene_id, stage range) -> terms that corrections are of
-    _gene_ids: set = field(init=False, repr=False)
+    _gene_ids: set[str] = field(init=False, repr=False)
 
     __repr__ = short_repr
 
     def __post_init__(self):
         object.__setattr__(self, "_gene_ids", set().union(*self.genes_by_symbol.values()))
 
-    def gene_id(self, gene, fbgn=""):
+    def gene_id(self, gene: str, fbgn: str = "") -> str | None:
         """The annotated gene that is meant, or None: by FlyBase number first, then by symbol.
 
         A symbol decides only where it has one gene here, and never against two FlyBase numbers.
@@ -201,7 +203,7 @@ class Annotations:
         (gene_id,) = known
         return None if fbgn and gene_id != gene else gene_id
 
-    def terms_of(self, gene, stage_range, fbgn=""):
+    def terms_of(self, gene: str, stage_range: str, fbgn: str = "") -> frozenset[str] | None:
         """The frozenset of terms of one gene in one stage range, or None where it is not annotated."""
         return self.terms_by_gene.get((self.gene_id(gene, fbgn), stage_range))
 
@@ -223,14 +225,16 @@ class Annotations:
         """The terms of a gene that a curator has looked at since: those of corrections."""
         return self.reviewed.get((self.gene_id(gene, fbgn), stage_range), frozenset())
 
-    def counts(self, stage_range):
+    def counts(self, stage_range: str) -> Counter[str]:
         """How many genes have each term in one stage range: a Counter."""
         return Counter(
             term for (_, where), terms in self.terms_by_gene.items() if where == stage_range for term in terms
         )
 
 
-def read_annotations(folder_or_csv, *, known=(), found=None):
+def read_annotations(
+    folder_or_csv: str | os.PathLike[str], *, known: Iterable[str] = (), found: Any = None
+) -> Annotations:
     """The Annotations of a data set folder, or of its `annotations.csv`; a term that is known but for its
     capitals is taken as that.
 

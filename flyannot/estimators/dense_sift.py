@@ -1,8 +1,11 @@
 """DenseSIFT: images to the descriptors of their patches."""
 
 import os
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from flyannot.descriptors.extract import describe_patches
@@ -13,18 +16,20 @@ from flyannot.descriptors.sift import N_FEATURES, normalise_descriptors
 from flyannot.errors import InputError
 from flyannot.estimators.image_patches import ImagePatches
 
+Images = Sequence[ArrayLike | str | os.PathLike[str]] | NDArray[Any]
+
 
 class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     """One SIFT descriptor, of mean 0 and norm 1, for every patch of an image in which something happens.
 
+    There is nothing to learn: `fit` only looks at the parameters.
+
     Parameters
     ----------
-    patch_px : int, the side of a patch, in pixels; a multiple of 4
-    stride_px : int, from one patch to the next, in pixels
-    min_std : float
+    patch_px : int, the side of a patch, in pixels; a multiple of 4, by default 16
+    stride_px : int, from one patch to the next, in pixels, by default 16
+    min_std : float, by default 6
         Patches whose grey levels (0 to 255) have a smaller standard deviation are left out.
-
-    There is nothing to learn: `fit` only looks at the parameters.
 
     Source
     ------
@@ -43,18 +48,18 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     def __init__(
         self,
         *,
-        patch_px=ExtractOptions.patch_px[0],
-        stride_px=STRIDE_PX,
-        min_std=ExtractOptions.min_std,
-    ):
+        patch_px: int = ExtractOptions.patch_px[0],
+        stride_px: int = STRIDE_PX,
+        min_std: float = ExtractOptions.min_std,
+    ) -> None:
         self.patch_px, self.stride_px, self.min_std = patch_px, stride_px, min_std
 
-    def fit(self, X, y=None):
+    def fit(self, X: Images, y: object = None) -> Self:
         """Nothing but a check that X is a sequence of images."""
         _require_images(X)
         return self
 
-    def transform(self, X):
+    def transform(self, X: Images) -> ImagePatches:
         """Describe every image.
 
         Parameters
@@ -81,7 +86,7 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
             np.array([grey.shape for grey in greys]),
         )
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """The names of the 128 numbers: cell of the patch (row, column), direction in degrees."""
         return np.array(
             [f"row{k // 32}_column{k // 8 % 4}_{k % 8 * 45}deg" for k in range(N_FEATURES)], dtype=object

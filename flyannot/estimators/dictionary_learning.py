@@ -1,11 +1,13 @@
 """DictionaryLearning: atoms of which samples are sums of few, by any learner of the table."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -104,25 +106,25 @@ class DictionaryLearning(SparseCoding):
 
     def __init__(
         self,
-        n_components=None,
+        n_components: int | None = None,
         *,
-        learner="scc",
-        alpha=None,
-        max_iter=None,
-        learner_params=None,
-        n_shares=None,
-        objective_tol=None,
-        callback=None,
-        dict_init=None,
-        positive_code=False,
-        positive_dict=False,
-        coder="cd",
-        tol=1e-4,
-        sparse_output=False,
-        n_jobs=None,
-        random_state=None,
-        verbose=False,
-    ):
+        learner: str = "scc",
+        alpha: float | None = None,
+        max_iter: int | None = None,
+        learner_params: Mapping[str, Any] | None = None,
+        n_shares: int | None = None,
+        objective_tol: float | None = None,
+        callback: Callable[[Any], object] | None = None,
+        dict_init: ArrayLike | None = None,
+        positive_code: bool = False,
+        positive_dict: bool = False,
+        coder: str = "cd",
+        tol: float = 1e-4,
+        sparse_output: bool = False,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
+        verbose: bool = False,
+    ) -> None:
         self.n_components, self.learner, self.alpha, self.max_iter = n_components, learner, alpha, max_iter
         self.learner_params, self.dict_init = learner_params, dict_init
         self.n_shares, self.objective_tol, self.callback = n_shares, objective_tol, callback
@@ -130,7 +132,7 @@ class DictionaryLearning(SparseCoding):
         self.coder, self.tol, self.sparse_output, self.n_jobs = coder, tol, sparse_output, n_jobs
         self.random_state, self.verbose = random_state, verbose
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: object = None) -> Self:
         """Learn from X; y is ignored.
 
         Parameters
@@ -233,7 +235,7 @@ class DictionaryLearning(SparseCoding):
         can_be_read_in_blocks = isinstance(X, np.memmap) and LEARNERS[self.learner].is_data_parallel
         return can_be_read_in_blocks and len(X) * _CODE_BYTES > available_bytes() / 4
 
-    def partial_fit(self, X, y=None):
+    def partial_fit(self, X: Any, y: object = None) -> Self:
         """Go on learning from more samples, which need not be seen again.
 
         What a learner remembers of earlier samples is its own matter.  scc takes all that it is given for

@@ -1,9 +1,12 @@
 """The patches of several images as the rows of one matrix, and their pooling to one vector an image."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -17,6 +20,8 @@ from flyannot.runtime.wording import short_repr
 class ImagePatches:
     """Descriptors, or codes, of the patches of some images.  Its length is the number of images.
 
+    An integer, a slice, or an array of numbers or truth values picks images, so that folds can be cut.
+
     Parameters
     ----------
     rows : float array or CSR matrix (n_patches, n_features)
@@ -26,21 +31,19 @@ class ImagePatches:
     centres_px : float array (n_patches, 2)
         Patch centres (row, column), in pixels from the top left corner of their image.
     sizes_px : int array (n_images, 2), (height, width) of every image
-
-    An integer, a slice, or an array of numbers or truth values picks images, so that folds can be cut.
     """
 
-    rows: object
-    first: np.ndarray
-    centres_px: np.ndarray
-    sizes_px: np.ndarray
+    rows: Any
+    first: NDArray[Any]
+    centres_px: NDArray[Any]
+    sizes_px: NDArray[Any]
 
     __repr__ = short_repr
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.first) - 1
 
-    def __getitem__(self, images):
+    def __getitem__(self, images: Any) -> "ImagePatches":
         chosen = np.atleast_1d(np.arange(len(self))[images])
         rows = np.concatenate([np.arange(self.first[i], self.first[i + 1]) for i in chosen] or [chosen])
         counts = np.diff(self.first)[chosen]
@@ -51,11 +54,11 @@ class ImagePatches:
             self.sizes_px[chosen],
         )
 
-    def with_rows(self, rows):
+    def with_rows(self, rows: Any) -> "ImagePatches":
         """The same patches with other numbers: their codes instead of their descriptors."""
         return replace(self, rows=rows)
 
-    def of_image(self, i):
+    def of_image(self, i: int) -> tuple[Any, NDArray[Any], tuple[int, ...]]:
         """The rows, centres and (height, width) of one image."""
         rows = slice(self.first[i], self.first[i + 1])
         return self.rows[rows], self.centres_px[rows], tuple(self.sizes_px[i].tolist())
@@ -112,10 +115,10 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     array([[0.5, 2. , 0. ]], dtype=float32)
     """
 
-    def __init__(self, *, grid=(1, 1)):
+    def __init__(self, *, grid: Sequence[int] | Sequence[Sequence[int]] = (1, 1)) -> None:
         self.grid = grid
 
-    def fit(self, X, y=None):
+    def fit(self, X: ImagePatches | ArrayLike, y: object = None) -> Self:
         """Look at how many atoms there are."""
         try:
             self._levels = Grid().parse(self.grid)
@@ -124,7 +127,7 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         matrix_of_samples(self, X, reset=True, accept_sparse="csr")
         return self
 
-    def transform(self, X):
+    def transform(self, X: ImagePatches | ArrayLike) -> NDArray[np.float32]:
         """Pool every image.
 
         Parameters

@@ -1,15 +1,18 @@
 """SparseCoder: codes over atoms that are known; and what it shares with `DictionaryLearning`."""
 
 from inspect import signature
+from os import PathLike
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from flyannot.errors import InputError
-from flyannot.estimators.image_patches import matrix_of_samples
+from flyannot.estimators.image_patches import ImagePatches, matrix_of_samples
 from flyannot.runtime.resources import usable_processors
 from flyannot.runtime.wording import named_values
 from flyannot.sparse.coders import CODERS
@@ -34,7 +37,7 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         changed = {p.name: values[p.name] for p in parameters if repr(values[p.name]) != repr(p.default)}
         return named_values(type(self).__name__, changed)
 
-    def transform(self, X):
+    def transform(self, X: ImagePatches | ArrayLike) -> Any:
         """The codes of X, each within `tol` / 2 |x|^2 of the minimum of 1/2 |x - z D|^2 + alpha |z|_1.
 
         Parameters
@@ -53,7 +56,7 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             return patches.with_rows(Z)
         return Z if self.sparse_output else Z.toarray()
 
-    def inverse_transform(self, Z):
+    def inverse_transform(self, Z: Any) -> NDArray[Any]:
         """The samples z D that codes stand for.
 
         Parameters
@@ -70,7 +73,7 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             raise ValueError(f"codes of {Z.shape[1]} components do not fit {len(D)} atoms")
         return Z @ D
 
-    def score(self, X, y=None):
+    def score(self, X: ImagePatches | ArrayLike, y: object = None) -> float:
         """Minus the mean of 1/2 |x - z D|^2 + alpha |z|_1, so that greater is better.
 
         It compares dictionaries for one alpha; a smaller alpha always scores higher.
@@ -162,27 +165,27 @@ class SparseCoder(SparseCoding):
 
     def __init__(
         self,
-        dictionary=None,
+        dictionary: ArrayLike | None = None,
         *,
-        coder="cd",
-        alpha=None,
-        tol=1e-4,
-        positive_code=False,
-        sparse_output=False,
-        n_jobs=None,
-    ):
+        coder: str = "cd",
+        alpha: float | None = None,
+        tol: float = 1e-4,
+        positive_code: bool = False,
+        sparse_output: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
         self.dictionary, self.coder, self.alpha, self.tol = dictionary, coder, alpha, tol
         self.positive_code, self.sparse_output, self.n_jobs = positive_code, sparse_output, n_jobs
 
     @classmethod
-    def from_file(cls, path, stage_range, **options):
+    def from_file(cls, path: str | PathLike[str], stage_range: str, **options: Any) -> Self:
         """A coder over the atoms, and with the lam, of one stage range of a file of `learn-dict`."""
         stage_range = parse_stage_range(stage_range)
         with open_stored(Path(path), "dictionary") as stored:
             D = read_dictionary(stored, stage_range)
             return cls(D, **({"alpha": lam_of_dictionary(stored)} | options))
 
-    def fit(self, X, y=None):
+    def fit(self, X: ImagePatches | ArrayLike, y: object = None) -> Self:
         """Check X, array-like (n_samples, n_features) or ImagePatches, and take atoms if none are given."""
         X, _ = matrix_of_samples(self, X, reset=True)
         if self.dictionary is None:
