@@ -1,29 +1,47 @@
 # Two commands for a newcomer: `make demo` and `make test`.  Both install what they need into .venv.
 PYTHON ?= python3
 VENV := .venv
+BIN := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 RECORD := --papers
-RUN := $(VENV)/bin/python -m
+RUN := $(VENV)/$(BIN)/python -m
 INSTALLED := $(VENV)/.installed
 INDEXED := tests/sparse/test_torture.py tests/sparse/test_learners.py
 HIDDEN := tests/runtime tests/store tests/steps tests/cli
+ANYWHERE := $(addprefix tests/,sparse descriptors features scores classifiers estimators dataset export options store)
 FOR_TESTS := $(VENV)/.installed-for-tests
+EXTRAS := dask,fetch,excel,parquet,anndata,browser,bench,reproduce,microscopy
 SNAKEMAKE := $(VENV)/snakemake/.installed
+REPORT := demo-output/report.html
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' flyannot/__init__.py)
 
-.PHONY: demo test bounds platforms lint mutants campaign pictures models bench reproduce-tables record clean
+.PHONY: demo test tests oldest anywhere bounds platforms lint site mutants campaign pictures models bench
+.PHONY: reproduce-tables record wheel try-wheel container version notes clean
 
 demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "The whole chain on synthetic embryos, step by step: about a minute."
 	@echo "The first time on a machine its kernels are compiled, once: under a minute more."
-	$(VENV)/bin/flyannot run --demo
+	$(VENV)/$(BIN)/flyannot run --demo
 	@echo
 	@echo "These are SYNTHETIC embryos. Everything lies in demo-output/:"
 	@echo "  embryos/         the images and their terms      descriptors.h5 ... model.h5   each step's file"
 	@echo "  predictions.csv  the predicted terms             scores.json                   the table above"
 	@echo "Open the report in a browser: $(CURDIR)/demo-output/report.html"
-	@echo "Look into a file with: $(VENV)/bin/flyannot show demo-output/model.h5"
+	@echo "Look into a file with: $(VENV)/$(BIN)/flyannot show demo-output/model.h5"
 
-test: lint $(SNAKEMAKE)  ## lint, then tests and doctests; those that need the real data skip where it is absent
+test: lint site tests  ## all that is checked; tests that need the real data skip where it is absent
+
+tests: $(FOR_TESTS) $(SNAKEMAKE)  ## tests and doctests
 	$(RUN) pytest -n auto --maxprocesses 4
+
+oldest: $(SNAKEMAKE)  ## the tests with the oldest releases that pyproject.toml allows, in an environment of their own
+	$(PYTHON) -m venv $(VENV)/oldest
+	$(VENV)/oldest/$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(VENV)/oldest/$(BIN)/python -m uv pip install --quiet --resolution lowest-direct --editable '.[$(EXTRAS)]'
+	$(VENV)/oldest/$(BIN)/python -m uv pip install --quiet --editable '.[test]'
+	$(VENV)/oldest/$(BIN)/python -m pytest -n auto --maxprocesses 4
+
+anywhere: $(FOR_TESTS)  ## the tests that ask nothing of the system: for macOS and Windows
+	$(RUN) pytest -n auto --maxprocesses 4 -m "not not_on_windows and not not_on_macos" $(ANYWHERE)
 
 bounds: $(FOR_TESTS)  ## coders and learners with every index of their kernels checked; vector code (sparse/simd) is not
 	NUMBA_BOUNDSCHECK=1 $(RUN) pytest -n auto --maxprocesses 4 $(INDEXED)
@@ -32,23 +50,33 @@ platforms: $(FOR_TESTS)  ## the tests of files, steps and commands with Linux-on
 	TESTED_AS=macos PYTHONPATH=$(CURDIR)/tests/platforms $(RUN) pytest -n auto --maxprocesses 4 -m "not not_on_macos" $(HIDDEN)
 	TESTED_AS=windows PYTHONPATH=$(CURDIR)/tests/platforms $(RUN) pytest -n auto --maxprocesses 4 -m "not not_on_windows" $(HIDDEN)
 
-lint: $(FOR_TESTS)  ## the house style, and types
+lint: $(FOR_TESTS)  ## the house style, types, and what a forge reads
 	$(RUN) ruff check --quiet .
 	$(RUN) ruff format --quiet --check .
 	$(RUN) mypy --no-error-summary
+	$(RUN) mypy --no-error-summary --config-file= --strict tests/estimators/typed_user.py
+	$(RUN) check_jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(RUN) check_jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
+	$(RUN) check_jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(RUN) check_jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
+	$(VENV)/$(BIN)/zizmor --quiet --offline --no-progress --min-severity medium .github
+
+site: $(FOR_TESTS) $(REPORT)  ## the pages as a site, in site/; a broken link or a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build
+	@echo "Open site/index.html in a browser."
 
 mutants: $(FOR_TESTS)  ## would the tests notice a wrong line? under an hour; MUTANTS='--per-module 4' for less
-	$(VENV)/bin/python tests/mutants/run.py $(MUTANTS)
+	$(VENV)/$(BIN)/python tests/mutants/run.py $(MUTANTS)
 
 campaign: $(FOR_TESTS)  ## faults tried at length, and the table of docs/reliability.md; ROW=11 for one row
 	$(RUN) tests.campaign.run $(ROW)
 
 pictures: demo $(FOR_TESTS)  ## the pictures of README and docs, from synthetic embryos; needs chromium
-	$(VENV)/bin/python docs/pictures/make_sheets.py
-	$(VENV)/bin/python docs/pictures/make_pictures.py
+	$(VENV)/$(BIN)/python docs/pictures/make_sheets.py
+	$(VENV)/$(BIN)/python docs/pictures/make_pictures.py
 
 models: $(FOR_TESTS)  ## the model that comes with flyannot and the tables of docs/models.md, from the data that tests use
-	$(VENV)/bin/python docs/pictures/make_models.py
+	$(VENV)/$(BIN)/python docs/pictures/make_models.py
 
 bench: $(FOR_TESTS)  ## how fast all this is beside other programs; BENCH=--full for all of it
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench]'
@@ -62,6 +90,32 @@ record: $(FOR_TESTS)  ## measure data/results, docs/papers.md and docs/measured.
 	$(RUN) benchmarks $(RECORD) --full -o reproduced/full
 	cp reproduced/full/items/*.json data/results/
 	$(RUN) benchmarks.page.recorded data/results docs
+
+wheel: $(FOR_TESTS)  ## wheel and source into dist/; with REPOSITORY=https://... links of README lead there
+	rm -rf dist $(VENV)/source && mkdir -p $(VENV)/source && git archive HEAD | tar -x -C $(VENV)/source
+	test -z "$(REPOSITORY)" || (cd $(VENV)/source && sed -i -E \
+		-e 's#!\[([^]]*)\]\(docs/#![\1]($(REPOSITORY)/raw/v$(VERSION)/docs/#g' \
+		-e 's#([^!]\[[^]]*\]\()([a-zA-Z]+[./])#\1$(REPOSITORY)/blob/v$(VERSION)/\2#g' README.md && \
+		sed -i 's#^\[project.urls\]#&\nRepository = "$(REPOSITORY)"#' pyproject.toml)
+	$(RUN) build --outdir dist $(VENV)/source
+
+try-wheel:  ## the wheel of dist/ in an empty environment: the demo, the supplied model, the Python names
+	$(PYTHON) -m venv --clear $(VENV)/wheel
+	$(VENV)/wheel/$(BIN)/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd $(VENV)/wheel && $(BIN)/flyannot run --demo
+	cd $(VENV)/wheel && $(BIN)/flyannot annotate blastoderm demo-output/embryos --stage-range 4-6 -o terms.h5 --page
+	cd $(VENV)/wheel && $(BIN)/python -c "from flyannot import *; print(DenseSIFT(), DictionaryLearning(), SparseCoder())"
+
+container:  ## the container of configs/Containerfile, and the demo in it
+	podman build -f configs/Containerfile -t flyannot .
+	podman run --rm flyannot run --demo
+
+version:  ## whether TAG=v1.2.3, package, CITATION.cff and CHANGELOG.md name one version
+	test "$(TAG)" = "v$(VERSION)" && grep -qx "version: $(VERSION)" CITATION.cff && grep -q '"version": "$(VERSION)"' codemeta.json
+	grep -q "^## $(VERSION) (20[0-9-]*)" CHANGELOG.md
+
+notes:  ## what CHANGELOG.md says of this version
+	@sed -n '/^## $(VERSION)/,/^## [^$(VERSION)]/p' CHANGELOG.md | grep -v '^## '
 
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("flyannot needs Python 3.11 or later: make PYTHON=/path/to/python3.11") if sys.version_info < (3, 11) else None'
@@ -78,8 +132,11 @@ $(FOR_TESTS): $(INSTALLED)
 # An environment of its own: it brings sixty packages.  Without it the tests that need it say so, and skip.
 $(SNAKEMAKE): $(INSTALLED)
 	@echo "Installing Snakemake, for the tests of workflows, into $(VENV)/snakemake."
-	-$(PYTHON) -m venv $(VENV)/snakemake && $(VENV)/snakemake/bin/python -m pip install --quiet \
+	-$(PYTHON) -m venv $(VENV)/snakemake && $(VENV)/snakemake/$(BIN)/python -m pip install --quiet \
 		--disable-pip-version-check 'snakemake>=9,<10' && touch $@
 
+$(REPORT): $(INSTALLED)
+	$(VENV)/$(BIN)/flyannot --quiet run --demo
+
 clean:
-	rm -rf $(VENV) demo-output
+	rm -rf $(VENV) demo-output site dist
