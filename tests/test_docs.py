@@ -206,11 +206,11 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize("page", BY_HAND, ids=lambda page: page.name)
-def test_a_page_begins_with_whom_it_is_for_and_the_index_or_the_readme_names_it(page):
+def test_a_page_begins_with_whom_it_is_for_and_the_readme_names_it(page):
+    """The site has no other first page than the README: mkdocs.yml."""
     title, _, first = page.read_text(encoding="utf-8").partition("\n\n")
     assert title.startswith("# ") and re.match(r"(This page|flyannot) is for ", first), page
-    linked = (DOCS / "index.md").read_text() + (ROOT / "README.md").read_text()
-    assert page.name in ("README.md", "index.md") or f"{page.name})" in linked
+    assert page.name == "README.md" or f"{page.name})" in (ROOT / "README.md").read_text()
 
 
 def test_the_glossary_has_every_word_and_the_tutorial_every_column():
@@ -220,9 +220,10 @@ def test_the_glossary_has_every_word_and_the_tutorial_every_column():
     assert [name for name in PREDICTION_COLUMNS if f"`{name}`" not in tutorial] == []
 
 
-def test_the_page_on_python_lists_every_public_name():
-    page = (DOCS / "python.md").read_text()
+def test_the_pages_on_python_have_every_public_name():
+    page, reference = (DOCS / "python.md").read_text(), (DOCS / "api.md").read_text()
     assert [name for name in package.__all__ if f"`flyannot.{name}`" not in page] == []
+    assert [name for name in package.__all__ if f"\n::: flyannot.{name}\n" not in reference] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_ids)
