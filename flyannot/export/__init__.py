@@ -15,6 +15,7 @@ EXPORTERS = {
             "xlsx": "flyannot.export.predictions:write_predictions_xlsx",
             "json": "flyannot.export.predictions:write_predictions_json",
             "omero-csv": "flyannot.export.predictions:write_predictions_omero_csv",
+            "multiqc": "flyannot.export.predictions:write_predictions_multiqc",
             "parquet": "flyannot.export.data_frames:write_predictions_parquet",
             "anndata": "flyannot.export.data_frames:write_predictions_anndata",
         },

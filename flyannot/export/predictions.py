@@ -1,4 +1,4 @@
-"""Predictions as tables: CSV, TSV, JSON, the table that OMERO takes in, and an Excel workbook.
+"""Predictions as tables: CSV, TSV, JSON, the tables that OMERO and MultiQC take in, and an Excel workbook.
 
 Excel opens a CSV by its own lights: 4-6 becomes the 6th of April, letters beyond ASCII break, and where the
 decimal comma is used, 0.36 becomes text.  In a workbook text is text, and a number a number.
@@ -8,6 +8,8 @@ import json
 from datetime import datetime
 from functools import partial
 from io import BytesIO
+
+import numpy as np
 
 from flyannot.classifiers.answers import (
     PREDICTION_COLUMNS,
@@ -29,6 +31,15 @@ _OMERO = {"gene": "Gene", "fbgn": "FBgn", "auc": "AUC", "auc_low": "AUC_Low", "a
 _OMERO_NUMBERS = dict.fromkeys(("probability", "threshold", "decision_value", "model_probability"), "d")
 _OMERO_NUMBERS["n_genes"] = "l"
 _OMERO_COLUMNS = [name for name in PREDICTION_COLUMNS if name != "image"]
+
+_MULTIQC = {  # column -> its title, what it counts, its format
+    "images": ("Images", "Images that were read", "{:,.0f}"),
+    "groups": ("Genes", "Groups: all images of one gene", "{:,.0f}"),
+    "warned": ("Warned", "Groups with a quality warning", "{:,.0f}"),
+    "terms": ("Terms", "Terms that the model knows", "{:,.0f}"),
+    "yes": ("Yes", "Answers yes for a group, on the average", "{:,.1f}"),
+    "auc": ("AUC", "Mean AUC of the terms that could be tested, by cross-validation", "{:,.3f}"),
+}
 
 _MOST_ROWS = 1_048_576  # of a sheet of Excel
 _NO_DATE = datetime(1980, 1, 1)  # of making: equal predictions give equal bytes
@@ -113,6 +124,36 @@ def _omero_rows(stored, stage_ranges):
             texts = row.texts()._asdict()
             for image in images[row.group]:
                 yield image.rpartition("/")[2], *(texts[name] for name in _OMERO_COLUMNS)
+
+
+def write_predictions_multiqc(stored, stage_ranges, path):
+    """A row for each stage range, as custom content of MultiQC: it takes in what is named `..._mqc.json`."""
+    run, rows = stored.path.absolute().parent.name, {}
+    for stage_range in stage_ranges:
+        groups, predicted = read_predicted(stored, stage_range)
+        tested = predicted.auc[~np.isnan(predicted.auc)]
+        n_images, n_warned = sum(map(len, groups.rows)), sum(map(bool, predicted.quality_warnings))
+        yes = float(predicted.yes.sum(axis=1).mean())
+        numbers = [n_images, len(groups), n_warned, len(predicted.terms), yes]
+        numbers += [float(tested.mean())] if len(tested) else []
+        rows[f"{run} {stage_range}"] = dict(zip(_MULTIQC, numbers))
+    document = {
+        "id": "flyannot",
+        "section_name": "flyannot",
+        "description": f"Anatomical terms of embryos; images skipped: {len(stored.failures)}.",
+        "plot_type": "table",
+        "pconfig": {
+            "id": "flyannot_table",
+            "title": "flyannot: predictions",
+            "col1_header": "Run, stage range",
+        },
+        "headers": {
+            name: {"title": title, "description": text, "format": form}
+            for name, (title, text, form) in _MULTIQC.items()
+        },
+        "data": rows,
+    }
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def write_predictions_xlsx(stored, stage_ranges, path, *, ids=None):

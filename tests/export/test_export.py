@@ -150,6 +150,20 @@ def test_omero_gets_types_names_and_a_row_for_every_image_and_term(exported, pre
         assert_same({key: (*numbers, row["Answer"])}, {key: predicted[key]})
 
 
+def test_multiqc_gets_a_row_for_each_stage_range(exported, predicted, open_predictions):
+    """As the custom content that MultiQC 1.35 was seen to show, two runs in one table."""
+    document = json.loads(exported("predictions", "multiqc").read_text())
+    assert document["plot_type"] == "table" and list(document["data"]) == [
+        f"{open_predictions.parent.name} {s}" for s in ("4-6", "11-12")
+    ]
+    for name, row in document["data"].items():
+        keys = [key for key in predicted if name.endswith(f" {key[0]}")]
+        assert row.keys() <= document["headers"].keys()
+        assert row["groups"] * row["terms"] == len(keys) and row["images"] >= row["groups"] > row["warned"]
+        n_yes = sum(predicted[key][2] == "yes" for key in keys)
+        assert row["yes"] >= n_yes / row["groups"] and 0 <= row["auc"] <= 1
+
+
 @pytest.fixture
 def hostile(tmp_path):
     """Predictions whose names and terms are formulas and mark-up."""

@@ -326,7 +326,7 @@ def checksums(how):
 
 
 FILTERS = {
-    "scale-offset": (blocks, lambda how: how.set_scaleoffset(h5py.h5z.SO_FLOAT_DSCALE, 30), checksums),
+    "scale-offset": (blocks, lambda how: how.set_scaleoffset(h5py.h5z.SO_FLOAT_DSCALE, 3), checksums),
     "n-bit": (blocks, lambda how: how.set_filter(h5py.h5z.FILTER_NBIT), checksums),
     "shuffle": (blocks, lambda how: how.set_shuffle(), checksums),
     "deflate": (blocks, lambda how: how.set_deflate(0), checksums),
