@@ -163,7 +163,10 @@ def test_a_table_beside_an_output_replaces_none_of_the_users(flyannot, workplace
 WRITTEN = {
     "curate anna.csv ben.csv -o both.csv": ["both.csv"],
     "queue . -o queue.csv": ["queue.csv"],
-    "workflow configs/demo.toml --data-set embryos --engine snakemake -o w": ["w", "w.slurm/config.yaml"],
+    "workflow configs/demo.toml --data-set embryos --engine snakemake -o w": [
+        "w",
+        "profiles/slurm/config.yaml",
+    ],
     "similar features.h5 embryo.png --stage-range 4-6 -o s.csv --pictures looks": ["s.csv", "looks"],
     "report . -o *.html": ["*.html"],
 }

@@ -84,8 +84,8 @@ def test_settings_and_the_data_set_of_the_command_line_are_recorded(flyannot, pl
 
 
 def test_the_profile_beside_a_workflow_is_replaced_only_by_force(flyannot, place):
-    there, line = Path("w.slurm", "config.yaml"), "workflow c.toml --engine snakemake -o w"
-    there.parent.mkdir()
+    there, line = Path("profiles", "slurm", "config.yaml"), "workflow c.toml --engine snakemake -o w"
+    there.parent.mkdir(parents=True)
     there.write_text("mine")
     faulty(flyannot(line), 2, f"{there} exists", "--force")
     assert there.read_text() == "mine" and not (place / "results").exists()

@@ -163,8 +163,8 @@ def write_workflow(configuration, out, engine, *, n_jobs=None, force=False):
 
 
 def snakemake_files(out, configuration, jobs):
-    """The file of rules, and beside it the profile of SLURM."""
-    profile = out.with_name(f"{out.name}.slurm")
+    """The file of rules, and beside it the profile of SLURM, as Snakemake's catalogue lays workflows out."""
+    profile = out.with_name("profiles") / "slurm"
     values = _values(out, configuration, jobs) | {"profile": shlex.quote(str(profile))}
     return {
         out: _render("snakemake.txt", values),
