@@ -10,6 +10,7 @@ import zipfile
 
 import pytest
 
+import flyannot as package
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -93,6 +94,13 @@ def test_the_environment_of_conda_has_what_the_project_needs():
     python, pip, *packages, last = [one for one in listed if one != "pip:"]
     assert sorted(packages) == sorted(PROJECT["dependencies"])
     assert python.startswith(f"python{PROJECT['requires-python']}") and (pip, last) == ("pip", "..")
+    recipe = (ROOT / "configs" / "recipe" / "recipe.yaml").read_text()
+    run = re.findall(
+        r"^    - (\S+) (>=\S+)$", recipe.partition("  run:\n")[2].partition("tests:")[0], re.MULTILINE
+    )
+    named = ["".join(one).replace("py-opencv", "opencv-python-headless") for one in run]
+    assert named == ["python>=${{", *PROJECT["dependencies"]][-len(named) :]
+    assert f'version: "{package.__version__}"' in recipe
 
 
 def test_the_container_copies_what_the_build_reads():

@@ -5,6 +5,7 @@ import os
 import platform
 import re
 import sys
+from contextlib import suppress
 from importlib import import_module, metadata
 from pathlib import Path
 
@@ -85,10 +86,10 @@ def _requirements():
 
 
 def _version(package):
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+    for name in (package, package.removesuffix("-headless")):  # of OpenCV, both serve
+        with suppress(metadata.PackageNotFoundError):
+            return metadata.version(name)
+    return None
 
 
 def processor_facts():
