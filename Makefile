@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 RECORD := --papers
+BENCHOPT := -d photographs -n 15 --no-display
 RUN := $(VENV)/$(BIN)/python -m
 INSTALLED := $(VENV)/.installed
 INDEXED := tests/sparse/test_torture.py tests/sparse/test_learners.py
@@ -15,7 +16,7 @@ REPORT := demo-output/report.html
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' flyannot/__init__.py)
 
 .PHONY: demo test tests oldest anywhere bounds platforms lint site mutants campaign pictures models bench
-.PHONY: reproduce-tables record wheel try-wheel container version notes clean
+.PHONY: benchopt reproduce-tables record wheel try-wheel container version notes clean
 
 demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "The whole chain on synthetic embryos, step by step: about a minute."
@@ -81,6 +82,11 @@ models: $(FOR_TESTS)  ## the model that comes with flyannot and the tables of do
 bench: $(FOR_TESTS)  ## how fast all this is beside other programs; BENCH=--full for all of it
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench]'
 	$(RUN) benchmarks $(BENCH) --force -o results/bench
+
+benchopt:  ## dictionary learning and the lasso beside SPAMS and scikit-learn, by benchopt
+	$(PYTHON) -m venv $(VENV)/benchopt
+	$(VENV)/benchopt/$(BIN)/python -m pip install --quiet --disable-pip-version-check benchopt spams-bin --editable .
+	OMP_NUM_THREADS=1 $(VENV)/benchopt/$(BIN)/benchopt run benchmarks/benchopt $(BENCHOPT)
 
 reproduce-tables: $(FOR_TESTS)  ## the papers' tables and figures beside ours; REPRODUCE=--full for larger sizes: hours
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench,reproduce]'
