@@ -22,7 +22,7 @@ _N_WARM = 8  # images that kernels are compiled for
 STRIDE_PX = 4  # of the way that a quick run measures, and that the usual way takes
 _N_ATOMS = 1000
 _LEARN = "learn-dict.max-patches=100000"  # of a stage range: learning does not grow with the images
-_FEW = ("classify.min-groups=2", "classify.inner-folds=2", "evaluate.folds=2")
+_FEW = ("train.min-groups=2", "train.inner-folds=2", "evaluate.folds=2")
 WAYS = {  # way -> a configuration that comes with flyannot, and the options that are set otherwise
     f"stride {px}": ("flyexpress.toml", (f"extract.stride-px={px}", f"learn-dict.n-atoms={_N_ATOMS}", _LEARN))
     for px in (16, 8, 4, 2)

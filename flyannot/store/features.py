@@ -51,7 +51,7 @@ class StoredFeatures:
     def blocks(self, columns=slice(None)):
         """The number of the first image and the wanted columns of some images, block after block.
 
-        The first reading compares every image with its digest; those after it have the checksums of HDF5.
+        The first reading compares every image with its digest; those after it read no more than the columns.
         """
         first = 0
         for stored in self._files:

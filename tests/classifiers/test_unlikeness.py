@@ -11,6 +11,7 @@ from flyannot.classifiers.unlikeness import (
     warnings_of_images,
 )
 from flyannot.features.groups import HeldFeatures
+from flyannot.store.layout import open_hdf5
 from flyannot.store.model import read_known_images
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.writing import create_stored
@@ -110,9 +111,9 @@ def test_of_many_images_some_are_kept_whatever_the_blocks_they_come_in(rng):
 
 def as_older(path, out, name):
     """A file without some dataset or group, as versions before it wrote: through the store's writer."""
-    with open_stored(path) as stored, create_stored(out, stored) as file:
+    with open_stored(path) as stored, open_hdf5(path) as older, create_stored(out, stored) as file:
         for s in stored.stage_ranges:
-            file.copy(stored.group(s), file, s)
+            file.copy(older[s], file, s)
             del file[f"{s}/{name}"]
     assert verify_stored(out)
     return out

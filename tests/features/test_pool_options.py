@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import h5py
 import numpy as np
 import pytest
 
@@ -171,7 +172,8 @@ def test_a_shared_dictionary_is_one_for_all_stage_ranges_and_of_one_its_own(made
         first, second = (read_dictionary(stored, s) for s in STAGE_RANGES)
         np.testing.assert_array_equal(first, second)
         counts = [len(descriptors.group(s)["descriptors"]) for s in STAGE_RANGES]
-        assert {stored.group(s).attrs["n_patches"] for s in STAGE_RANGES} == {sum(counts)}
+    with h5py.File(made.dictionary) as h5:
+        assert {h5[s].attrs["n_patches"] for s in STAGE_RANGES} == {sum(counts)}
 
     found = []
     for name, options in (("own.h5", LEARN), ("shared.h5", SHARED)):

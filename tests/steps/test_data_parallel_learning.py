@@ -11,6 +11,7 @@ from flyannot.steps.patch_blocks import patch_blocks_of
 from flyannot.store.descriptors import n_patches
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.file_cache import close_cached_files
+from flyannot.store.layout import open_hdf5
 from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
 from tests.small_embryos import STAGE_RANGES, make, rows_of_csv
@@ -101,8 +102,8 @@ def test_one_dictionary_of_all_stage_ranges_and_fewer_patches(flyannot, desk):
     flyannot(f"{LINE} --shared --max-patches {total - 1}", code=0)
     one, other = atoms_of("d.h5").values()
     assert np.array_equal(one, other)
-    with open_stored("d.h5") as stored:
-        counts = [stored.group(s).attrs["n_patches"] for s in STAGE_RANGES]
+    with open_stored("d.h5") as stored, open_hdf5("d.h5") as h5:
+        counts = [h5[s].attrs["n_patches"] for s in STAGE_RANGES]
         assert counts[0] == counts[1] < total
         assert stored.options["learn-dict"]["shares"] == 3
 
@@ -148,8 +149,8 @@ def test_as_many_patches_are_learned_from_as_help(flyannot, desk):
     """--max-patches auto: 16 parts, and the end where twice as many gain less than --tol."""
     line = "learn-dict descriptors.h5 --n-atoms 12 --shared --tol 0.03"
     said = flyannot(f"{line} --max-patches auto -o a.h5", code=0).err
-    with open_stored("a.h5") as stored:
-        n, visits = stored.group("4-6").attrs["n_patches"], stored.array("4-6", "trace/n_visits")
+    with open_stored("a.h5") as stored, open_hdf5("a.h5") as h5:
+        n, visits = h5["4-6"].attrs["n_patches"], stored.array("4-6", "trace/n_visits")
         values = stored.array("4-6", "trace/objective")
         learn = stored.options["learn-dict"]
     assert (learn["max_patches"], learn["shares"], learn["tol"]) == ("auto", 16, 0.03)
