@@ -132,7 +132,9 @@ def _fault(item, dataset, n_bytes):
         return "has no rows"
     if is_in_blocks and _filters_of(item) != _OF_BLOCKS:
         return "is stored neither in one piece nor in checksummed blocks"
-    return "" if _is_stored_whole(item, dataset, n_bytes) else "claims more data than it stores"
+    if item.get_storage_size() < dataset.n_bytes or not _is_stored_whole(item, dataset, n_bytes):
+        return "claims more data than it stores"
+    return ""
 
 
 def checked_item(group, name, most_bytes):
@@ -176,6 +178,5 @@ def _is_stored_whole(item, dataset, n_bytes):
     how = item.get_create_plist() if dataset.offset is None else None
     if how is not None and dataset.n_bytes and how.get_layout() == h5d.CHUNKED:
         n_blocks = math.prod(-(-size // block) for size, block in zip(dataset.shape, how.get_chunk()))
-        if item.get_num_chunks() != n_blocks:
-            return False
+        return item.get_num_chunks() == n_blocks
     return item.get_storage_size() >= dataset.n_bytes

@@ -75,7 +75,7 @@ def test_warnings_skipped_images_and_those_of_libraries_are_objects(flyannot, ow
 def test_the_environment_asks_for_it_too_and_the_line_has_the_last_word(flyannot, chain, monkeypatch):
     monkeypatch.setenv("FLYANNOT_LOG_FORMAT", "json")
     said = flyannot("verify F --log-format json", F=chain.features)
-    counted = [one for one in objects(said.err) if one.get("unit") == "row"]
+    counted = [one for one in objects(said.err) if one.get("unit") == "image"]
     assert counted and counted[-1]["done"] == counted[-1]["total"], "a long look at a file says how far it is"
     said = flyannot("verify M", M=chain.model)
     assert objects(said.err)[-1]["state"] == "done" and "whole" in said.out

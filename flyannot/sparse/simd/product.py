@@ -51,7 +51,7 @@ def pack_columns(D, order=None, *, few=False):
     atoms = np.zeros((len(panels) * n_lanes, D.shape[1]), D.dtype)
     places = np.flatnonzero(order < len(D))
     atoms[places] = D[order[places]]
-    panels[:] = atoms.reshape(-1, n_lanes, D.shape[1]).transpose(0, 2, 1)
+    panels[:] = atoms.reshape(len(panels), n_lanes, D.shape[1]).transpose(0, 2, 1)
     return panels
 
 
