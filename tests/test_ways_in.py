@@ -100,7 +100,12 @@ def test_the_environment_of_conda_has_what_the_project_needs():
     )
     named = ["".join(one).replace("py-opencv", "opencv-python-headless") for one in run]
     assert named == ["python>=${{", *PROJECT["dependencies"]][-len(named) :]
-    assert f'version: "{package.__version__}"' in recipe
+
+
+def test_every_file_that_names_the_version_names_this_one():
+    for name in ("CITATION.cff", "codemeta.json", "docs/joss/biotools.json", "configs/recipe/recipe.yaml"):
+        named = re.findall(r'^ *"?version"?: ["\[]*(\d[\d.]*)', (ROOT / name).read_text(), re.MULTILINE)
+        assert named == [package.__version__], name
 
 
 def test_the_container_copies_what_the_build_reads():
