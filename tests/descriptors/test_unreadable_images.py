@@ -128,7 +128,7 @@ def test_bombs_and_huge_claims_are_refused_before_they_are_decoded(tmp_path, tri
     for name, content in claims.items():
         (tmp_path / name).write_bytes(content)
     Image.new("L", (6_000, 6_000)).save(tmp_path / "g.tif", compression="tiff_adobe_deflate")
-    tifffile.memmap(tmp_path / "h.tif", shape=(4_000, 5_000), dtype=np.float64, mode="w+").flush()
+    tifffile.memmap(tmp_path / "h.tif", shape=(4_000, 5_000), dtype=np.float64).flush()
     trials(8, campaign=8)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for path in sorted(tmp_path.iterdir()):
