@@ -142,11 +142,7 @@ def write_predictions_multiqc(stored, stage_ranges, path):
         "section_name": "flyannot",
         "description": f"Anatomical terms of embryos; images skipped: {len(stored.failures)}.",
         "plot_type": "table",
-        "pconfig": {
-            "id": "flyannot_table",
-            "title": "flyannot: predictions",
-            "col1_header": "Run, stage range",
-        },
+        "pconfig": {"id": "flyannot_table", "title": "flyannot: terms", "col1_header": "Run, stage range"},
         "headers": {
             name: {"title": title, "description": text, "format": form}
             for name, (title, text, form) in _MULTIQC.items()

@@ -38,16 +38,11 @@ def test_steps_take_them_and_come_to_the_values_of_that_version(files, flyannot)
     flyannot("pool old/descriptors.h5 old/dictionary.h5 -o features.h5", code=0)
     flyannot("train old/features.h5 old/annotations.csv -o model.h5 --min-groups 3", code=0)
     flyannot("annotate old/model.h5 old/features.h5 -o predictions.h5", code=0)
-    np.testing.assert_allclose(
-        values("features.h5", "features"), values("old/features.h5", "features"), atol=0.01
-    )
-    for kind, name, was in (
-        ("model", "model/scorer/weights", "model/scorer/weights"),
-        ("predictions", "probability", "model_probability"),
-    ):
-        np.testing.assert_allclose(
-            values(f"{kind}.h5", name), values(f"old/{kind}.h5", was), rtol=0.01, atol=1e-4
-        )
+    new, old = (values(path, "features") for path in ("features.h5", "old/features.h5"))
+    np.testing.assert_allclose(new, old, atol=0.01)
+    for kind, name in (("model", "model/scorer/weights"), ("predictions", "probability")):
+        was = values(f"old/{kind}.h5", name.replace("probability", "model_probability"))
+        np.testing.assert_allclose(values(f"{kind}.h5", name), was, rtol=0.01, atol=1e-4)
     with open_stored("old/checkpoint.h5", "checkpoint") as stored:
         state, (record,) = read_checkpoint(stored, "4-6")
     assert record["epoch"] == 1 and state["D"].shape == values("old/dictionary.h5", "D").shape
