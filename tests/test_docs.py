@@ -226,3 +226,9 @@ def test_the_pages_on_python_have_every_public_name():
 def test_a_page_has_one_word_for_patch(page):
     if page.name != "CHANGELOG.md":
         assert not re.search(r"\bwindows?\b", page.read_text())
+
+
+def test_numbers_of_the_paper_stand_in_the_pages():
+    pages = "".join(page.read_text() for page in PAGES)
+    numbers = re.findall(r"\d+[.,]\d+", (DOCS / "joss" / "paper.md").read_text())
+    assert numbers and [number for number in numbers if number not in pages] == []
