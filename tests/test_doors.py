@@ -23,10 +23,11 @@ OPENS = re.compile(
 )
 
 # The one reader of each kind, and the one writer.
+STORE = "layout", "reading", "file_cache", "description", "writing"
 DOORS = {
     "text, JSON and TOML": ("runtime/text_files.py",),
     "tables": ("runtime/tables.py",),
-    "HDF5": ("store/reading.py", "store/file_cache.py", "store/description.py", "store/writing.py"),
+    "HDF5": tuple(f"store/{name}.py" for name in STORE),
     "locks": ("runtime/locks.py",),
     "pictures": ("descriptors/images/image_file.py", "descriptors/images/microscope_file.py"),
     "arrays": ("dataset/importers/vectors.py",),
@@ -44,6 +45,7 @@ ALLOWED = {
     "export/predictions.py": "fills the file beside the output that `export` hands it",
     "report/page.py": "its own pictures and text, in a folder beside the page that appears as a whole",
     "report/nearest.py": "a picture in memory, which it has made itself",
+    "store/concatenation.py": "bytes of parts, copied into the output that is being made",
     "runtime/dask_cluster.py": "an array for workers, written and read by it alone",
 }
 
@@ -120,6 +122,6 @@ def test_a_path_from_outside_is_opened_where_it_must_be_a_regular_file(all_calls
     assert {place for place in found if place[0] not in ALLOWED} == {
         ("runtime/text_files.py", "open"),  # which is `open_regular`
         ("runtime/text_files.py", "os.open"),
-        ("store/reading.py", "h5py.File"),  # behind it
+        ("store/layout.py", "h5py.File"),  # behind it
         ("store/writing.py", "open"),
     }
