@@ -51,7 +51,7 @@ def _list_items(ctx, _, asked):
     "--output",
     "out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="A folder for the records (items/ITEM.json, .csv, .svg, .png) and the page made from them "
+    help="A folder for the records (items/ITEM.json, ITEM.svg) and the page made from them "
     "(index.html, index.md).  What it holds already is not measured again.",
 )
 @click.option("--force", is_flag=True, help="Measure again what the folder holds.")

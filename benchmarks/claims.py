@@ -1,13 +1,14 @@
-"""What a paper claims, and whether it holds here.
+"""What a paper states, and what came of it here, in the regime that it speaks of.
 
-A `Statement` is a sentence of a paper, or of ours, about one number that the rows of an item give, with the
-interval that noise leaves it.  It holds when the whole interval lies within the statement's bounds, fails
-when none of it does, and is undecided between.  `evaluated` makes `Claim`s of it, which are plain data.
+A `Statement` is a sentence of a paper, or of ours, about a number that the rows of an item give, with the
+interval that noise leaves it.  Its cases are the values of one column: data sets, signals, variants.  The
+item says in which regime the paper speaks; a case is in it or outside it.  A `Claim`, plain data, is a
+statement with its cases, and has one finding: that of its cases in the regime.
 """
 
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib.resources import files
 from itertools import product
@@ -18,8 +19,9 @@ from scipy.special import ndtri, stdtrit
 from benchmarks.rows import Rows
 from flyannot.options.registry import thing_at
 
-PAPER, OURS = "the paper", "ours"
-HOLDS, FAILS, UNDECIDED, NOT_MEASURED = "holds", "FAILS", "undecided", "not measured"
+PAPER, OURS = "the paper", "ours"  # who states it, and whose its bound is
+REGIMES = PAPERS_DATA, LIKE, OUTSIDE = "the paper's data", "like the paper's", "outside"
+REPRODUCED, HOLDS, CONTRADICTED, OPEN = "reproduced", "holds", "contradicted", "open"  # findings
 
 # Noise of what is measured once.  Of SCC, variant paper, ten epochs over 8,000 FlyExpress patches: six seeds
 # (initial atoms and order) differed by 0.14 % of the objective of exact codes at 500 atoms, 0.05 % at 2,000
@@ -40,38 +42,88 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A statement about `value`, with its interval: that it lies above and below bounds (None for none).
+class Case:
+    """What a statement's number is in one case; `value` is None where it was not measured."""
 
-    by : PAPER or OURS
-    here : the number in words; None of value where it was not measured
+    name: str
+    regime: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    here: str = "not measured"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement, with its `Case`s: that their numbers lie above and below bounds (None for none).
+
+    by : PAPER or OURS, whose statement it is; bound : whose bound it is
     """
 
+    key: str
     by: str
     text: str
+    bound: str
     above: float | None
     below: float | None
-    value: float | None
-    low: float | None
-    high: float | None
-    here: str
+    unit: str
+    cases: list
 
     @property
-    def verdict(self):
-        """HOLDS, FAILS, UNDECIDED or NOT_MEASURED."""
-        if self.value is None:
-            return NOT_MEASURED
-        low, high = _ends(self.low, self.high)
-        above, below = _ends(self.above, self.below)
+    def finding(self):
+        """REPRODUCED, HOLDS, CONTRADICTED or OPEN, of its cases in the regime; OUTSIDE if none of them is."""
+        found = [self.finding_of(case) for case in self.cases if case.regime != OUTSIDE]
+        if not found:
+            return OUTSIDE if self.cases else OPEN
+        return next((word for word in (CONTRADICTED, OPEN, HOLDS) if word in found), REPRODUCED)
+
+    def finding_of(self, case, times=1):
+        """Of one case: it holds if its whole interval lies within the bounds, times a factor; it is
+        contradicted if none of it does, and open between.  On the paper's own data it is reproduced."""
+        if case.value is None:
+            return OPEN
+        low, high = _ends(case.low, case.high)
+        above, below = _ends(*(None if end is None else end * times for end in (self.above, self.below)))
         if low > above and high < below:
-            return HOLDS
-        return FAILS if high <= above or low >= below else UNDECIDED
+            return REPRODUCED if (case.regime, self.by) == (PAPERS_DATA, PAPER) else HOLDS
+        return CONTRADICTED if high <= above or low >= below else OPEN
+
+    def distance(self, case):
+        """How far a case lies outside the bounds."""
+        above, below = _ends(self.above, self.below)
+        return max(above - case.value, case.value - below)
 
     @property
     def refuted_by(self):
         """What would have refuted it, in words."""
-        edges = [f"{self.above:g} or less"] if self.above is not None else []
-        return " or ".join(edges + ([f"{self.below:g} or more"] if self.below is not None else []))
+        edges = [] if self.above is None else [f"{in_unit(self.above, self.unit)} or less"]
+        return " or ".join(
+            edges + ([] if self.below is None else [f"{in_unit(self.below, self.unit)} or more"])
+        )
+
+    def at_other_bounds(self, case):
+        """Whose the bound is; of ours, what the finding would be at half and at double of it."""
+        if self.by == OURS or self.bound == PAPER:
+            return self.by
+        half, double = (self.finding_of(case, times) for times in (0.5, 2))
+        return f"ours; at half {half}, at double {double}"
+
+
+@dataclass(frozen=True)
+class Regime:
+    """Where an item's statements can be concluded: in words, and the least that columns of rows, or else the
+    facts of a finding (`benchmarks.findings.Finding.facts`), must reach; a row's None does not matter."""
+
+    text: str
+    least: dict = field(default_factory=dict)
+
+    def of(self, rows, facts):
+        """The regime of a case, from its rows."""
+        for name, least in self.least.items():
+            found = [row[name] for row in rows if name in row] or [facts.get(name, -np.inf)]
+            if not all(value is None or value >= least for value in found):
+                return OUTSIDE
+        return PAPERS_DATA if facts.get("is_papers_data") else LIKE
 
 
 @dataclass(frozen=True)
@@ -83,8 +135,10 @@ class Statement:
     text : the sentence, in the paper's words as far as they go
     number : function of `Rows` to the `Number` that decides, or to None where the rows do not have it
     above, below : where the number must lie; None for no bound
+    bound : PAPER or OURS, whose bound that is
     unit : of the number
-    each : a column; the statement is made of the rows of each of its values by themselves
+    each : a column, of whose values each is a case
+    where : values of columns; only rows that have them, of those that have the columns, count
     """
 
     key: str
@@ -93,33 +147,60 @@ class Statement:
     number: Callable
     above: float | None = None
     below: float | None = None
+    bound: str = PAPER
     unit: str = ""
     each: str = ""
+    where: dict = field(default_factory=dict)
 
-    def of(self, rows):
-        """Its `Claim`s, from the rows of an item."""
-        rows = Rows(rows)
-        if not self.each:
-            return [self._claim(self.text, self.number(rows))]
-        parts = ((value, rows.where(**{self.each: value})) for value in rows.values(self.each))
-        return [self._claim(f"{self.text} ({value})", self.number(part)) for value, part in parts]
+    def of(self, rows, regime=None, facts=None):
+        """Its `Claim`, from the rows of an item."""
+        regime, facts = regime or Regime(""), facts or {}
+        rows = Rows(row for row in rows if all(row.get(name, v) == v for name, v in self.where.items()))
+        cases = (
+            {str(v): rows.where(**{self.each: v}) for v in rows.values(self.each)}
+            if self.each
+            else {"": rows}
+        )
+        found = [self._case(name, part, regime.of(part, facts)) for name, part in cases.items()]
+        kept = self.key, self.by, self.text, self.bound, self.above, self.below, self.unit
+        return Claim(*kept, found)
 
-    def _claim(self, text, number):
+    def _case(self, name, rows, regime):
+        number = self.number(rows)
         if number is None:
-            return Claim(self.by, text, self.above, self.below, None, None, None, "")
+            return Case(name, regime)
         value, low, high = number.value, number.low, number.high
-        ends = "" if low == high else f" ({low:.3g} to {high:.3g})"
+        ends = "" if low == high else f" ({in_unit(low, self.unit)} to {in_unit(high, self.unit)})"
         detail = f": {number.detail}" if number.detail else ""
-        here = f"{value:.3g}{ends}{' ' * bool(self.unit)}{self.unit}{detail}"
-        return Claim(self.by, text, self.above, self.below, value, low, high, here)
+        here = f"{in_unit(value, self.unit)}{ends} {self.unit.removeprefix('%').strip()}".rstrip() + detail
+        return Case(name, regime, value, low, high, here)
+
+
+def in_unit(value, unit):
+    """Three digits that matter; a part of something as per cent, where its unit begins with %."""
+    return f"{100 * value:.3g} %" if unit.startswith("%") else f"{value:.3g}"
+
+
+def merged(claims):
+    """Claims of several items: one for every key, the cases of all together."""
+    found = {}
+    for claim in claims:
+        there = found.get(claim.key)
+        found[claim.key] = replace(there, cases=[*there.cases, *claim.cases]) if there else claim
+    return list(found.values())
 
 
 @cache
 def statements_of(paper):
-    """Key -> `Statement`, from PAPER/claims.toml; a number is of PAPER/claims.py, or MODULE:NAME."""
+    """Key -> `Statement`, from PAPER/claims.toml; a number is of PAPER/claims.py, or MODULE:NAME.
+
+    What differs from another statement alone stands there, with its key as `same-as`.
+    """
     text = (files("benchmarks") / paper / "claims.toml").read_text(encoding="utf-8")
-    stated = {}
-    for key, entry in tomllib.loads(text).items():
+    entries, stated = tomllib.loads(text), {}
+    for key in entries:
+        entry = entries.get(entries[key].get("same-as"), {}) | entries[key]
+        entry.pop("same-as", None)
         name, arguments = entry.pop("number"), entry.pop("arguments", {})
         number = thing_at(name if ":" in name else f"benchmarks.{paper}.claims:{name}")
         stated[key] = Statement(key, number=partial(number, **arguments), **entry)

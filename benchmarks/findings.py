@@ -4,13 +4,18 @@ from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
-from benchmarks.claims import FAILS, HOLDS, NOT_MEASURED, PAPER, UNDECIDED, Claim
+from benchmarks.claims import CONTRADICTED, HOLDS, OPEN, OUTSIDE, PAPER, REGIMES, REPRODUCED
 from benchmarks.rows import Panel, Series
 
 KINDS = ("real", "rendered", "synthetic")
 PROJECTED = "projected"  # the remark on a rate times a number of samples that were not run
-REPRODUCED, AGREES, DIFFERS = "reproduced", "agrees", "differs"
-MEASURED, NOT_RUNNABLE = "measured", "not runnable"
+WORDS = {
+    REPRODUCED: "reproduced",
+    HOLDS: "hold",
+    CONTRADICTED: "contradicted",
+    OPEN: "open",
+    OUTSIDE: "outside",
+}
 
 
 @dataclass(frozen=True)
@@ -49,10 +54,8 @@ class Size:
     def in_words(self):
         """As the page has it."""
         data = "the paper's data" if self.is_papers_data else "other data than the paper's"
-        if self.share is None:
-            return f"{data}, {self.ours:,} {self.what}; the paper's number is not known"
-        size = "the paper's size" if self.share >= 1 else f"{100 * self.share:.2g} % of the paper's size"
-        return f"{data}, {size}: {self.ours:,} of {self.papers:,} {self.what}"
+        of_paper = f"of the paper's {self.papers:,} " if self.papers else ""
+        return f"{data}: {self.ours:,} {of_paper}{self.what}"
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ class Finding:
 
     source : the data; variant : which variant and settings of ours were measured
     size : how much was measured, None for a measurement of our own
-    claims : what the paper and we claim, evaluated from the rows
+    claims : what the paper and we state, evaluated from the rows (`benchmarks.claims.Claim`); not stored
     explanation : why paper and we may differ: a reading, not a measurement
     why_not : why the item cannot be run, "" where it can
     rows : the measurements, dicts of text, numbers, and lists that no table shows
@@ -114,58 +117,54 @@ class Finding:
     notes: list = field(default_factory=list)
 
     @property
-    def status(self):
-        """One of the words at the top, and how real the data are where claims of a paper were evaluated.
+    def facts(self):
+        """What a regime may ask for beside columns of the rows."""
+        facts = {"is_real": self.source.kind != "synthetic"}
+        if self.size is None:
+            return facts
+        whole = self.size.is_papers_data and (self.size.share or 0) >= 1
+        return facts | {"share": self.size.share or 0, "size": self.size.ours, "is_papers_data": whole}
 
-        REPRODUCED is for claims that all hold on the paper's own data at its full size, AGREES for those that
-        all hold on others, DIFFERS where one fails, UNDECIDED where none fails and one is not decided.
-        """
-        if self.why_not:
-            return NOT_RUNNABLE
-        found = [claim.verdict for claim in self.claims if claim.by == PAPER]
-        if not found:
-            return MEASURED
-        whole = self.size is not None and self.size.is_papers_data and (self.size.share or 0) >= 1
-        word = AGREES if set(found) == {HOLDS} else DIFFERS if FAILS in found else UNDECIDED
-        if word == AGREES and whole and self.source.kind == "real":
-            return REPRODUCED
-        return f"{word} on {self.source.kind} data"
+    @property
+    def of_paper(self):
+        """The paper's claims."""
+        return [claim for claim in self.claims if claim.by == PAPER]
+
+    @property
+    def regime(self):
+        """The best of any case of the paper's claims; "" without any."""
+        found = {case.regime for claim in self.of_paper for case in claim.cases}
+        return next((regime for regime in REGIMES if regime in found), "")
 
     @property
     def outcome(self):
-        """What came of the paper's claims, in one sentence."""
-        if self.why_not:
-            return self.why_not
-        claims = [claim for claim in self.claims if claim.by == PAPER]
-        if not claims:
-            return "Nothing of the paper is evaluated here."
-        parts = [f"{self.n_holding(PAPER)} of {len(claims)} claims of the paper hold"]
-        for verdict, words in ((FAILS, "not"), (UNDECIDED, "undecided"), (NOT_MEASURED, "not measured")):
-            texts = [claim.text for claim in claims if claim.verdict == verdict]
-            parts += [f"{words}: {', '.join(texts)}"] if texts else []
-        return "; ".join(parts) + "."
+        """Regime and findings of the paper's claims, in words."""
+        stated = f"{self.regime}: {counted(self.of_paper)}" if self.of_paper else "measured"
+        return self.why_not or stated
 
-    def n_holding(self, by):
-        """How many claims of PAPER or OURS hold."""
-        return sum(claim.by == by and claim.verdict == HOLDS for claim in self.claims)
-
-    def evaluated_by(self, statements):
+    def evaluated_by(self, statements, regime=None):
         """This finding with the claims that the statements make of its rows."""
         stated = [] if self.why_not else statements
-        return replace(self, claims=[claim for statement in stated for claim in statement.of(self.rows)])
+        return replace(self, claims=[statement.of(self.rows, regime, self.facts) for statement in stated])
 
     def as_json(self):
-        """Plain dicts, lists, text and numbers."""
-        return plain_value(asdict(self))
+        """Plain dicts, lists, text and numbers; without the claims, which are made anew of the rows."""
+        return plain_value(asdict(replace(self, claims=[])))
 
     @classmethod
     def from_json(cls, stored):
         """What `as_json` gave, as a finding again."""
-        kinds = {"claims": Claim, "targets": Target, "comparisons": Comparison}
-        parts = {name: [kind(**one) for one in stored[name]] for name, kind in kinds.items()}
+        kinds = {"targets": Target, "comparisons": Comparison}
+        parts = {name: [kind(**one) for one in stored[name]] for name, kind in kinds.items()} | {"claims": []}
         panels = [Panel(**p | {"series": [Series(**s) for s in p["series"]]}) for p in stored["panels"]]
         size = stored["size"] and Size(**stored["size"])
         return cls(**stored | parts | {"source": Source(**stored["source"]), "size": size, "panels": panels})
+
+
+def counted(claims):
+    """How many claims have each finding, in words; what there is none of is left out."""
+    findings = [claim.finding for claim in claims]
+    return ", ".join(f"{findings.count(word)} {name}" for word, name in WORDS.items() if word in findings)
 
 
 def not_runnable(why):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from importlib.resources import files
 
-from benchmarks.claims import statements_of
+from benchmarks.claims import Regime, statements_of
 from benchmarks.findings import not_runnable
 from benchmarks.setup import SCALES, why_data_set_is_absent
 from flyannot.errors import InputError, did_you_mean
@@ -28,7 +28,8 @@ class Item:
     explanation : why paper and we may differ: a reading, not a measurement
     notes : what holds of every measurement of it
     sizes : name -> (quick, full); `measure` finds the one of its scale in `setup.sizes`
-    statements : what the paper and we claim of its rows (`benchmarks.claims.Statement`)
+    statements : what the paper and we state of its rows (`benchmarks.claims.Statement`)
+    regime : where the paper speaks, written before the item is run
     """
 
     name: str
@@ -41,6 +42,7 @@ class Item:
     notes: tuple = ()
     sizes: dict = field(default_factory=dict)
     statements: tuple = ()
+    regime: Regime = Regime("")
 
     def finding(self, setup):
         """The finding; where data are absent, one that says so."""
@@ -50,8 +52,7 @@ class Item:
         mine = {name: pair[SCALES.index(setup.scale)] for name, pair in self.sizes.items()}
         finding = self.measure(replace(setup, sizes=mine | setup.sizes))
         notes = [*finding.notes, *self.notes]
-        explained = replace(finding, explanation=self.explanation or finding.explanation, notes=notes)
-        return explained.evaluated_by(self.statements)
+        return replace(finding, explanation=self.explanation or finding.explanation, notes=notes)
 
 
 @lru_cache(maxsize=1)
@@ -93,7 +94,8 @@ class Items(Mapping):
             measure = partial(measure, **entry.pop("arguments"))
         stated = statements_of(entry["paper"]) if "claims" in entry else {}
         statements = tuple(stated[key] for key in entry.pop("claims", ()))
-        return Item(name, measure=measure, statements=statements, **entry)
+        regime = Regime(**entry.pop("regime", {"text": ""}))
+        return Item(name, measure=measure, statements=statements, regime=regime, **entry)
 
     def __iter__(self):
         return iter(self.entries)

@@ -16,6 +16,8 @@ from flyannot.runtime.system import read_proc
 from flyannot.sparse.fit import exact_codes, exact_values
 from flyannot.sparse.objective import duality_gap, objective
 
+_N_EVALUATED = 2_000
+
 
 class Stopwatch:
     """`with Stopwatch() as watch:` times its block; `watch.seconds`."""
@@ -59,11 +61,11 @@ def timed(first, *others, at_least_s=0.5, clock=time.process_time):
     return found[0], np.median(seconds, axis=0)
 
 
-def timed_steps(learner, X, blocks, clock=time.process_time):
+def timed_steps(learner, X, blocks):
     """The seconds that a learner takes to visit blocks of rows of X."""
     seconds = 0.0
     for rows in blocks:
-        with Stopwatch(clock) as watch:
+        with Stopwatch() as watch:
             learner.step(X[rows], rows)
         seconds += watch.seconds
     return seconds
@@ -79,6 +81,14 @@ def exact_objective(X, D, lam, *, tol=1e-6):
     """The mean objective of exact codes of X."""
     X, D = np.asarray(X, np.float64), np.ascontiguousarray(D, np.float64)
     return float(objective(X, D, exact_codes(X, D, lam, tol=tol), lam).mean())
+
+
+def objective_by_eq_7(X, D, lam, Z=None):
+    """The mean of 1/2 (|x - z D|^2 + lam |z|_1), Eq. 7 of Lin et al. as printed, of the first patches that
+    were learned from; with the codes that the learner holds, else exact ones."""
+    X, D = np.asarray(X[:_N_EVALUATED], np.float64), np.ascontiguousarray(D, np.float64)
+    Z = exact_codes(X, D, lam) if Z is None else Z[:_N_EVALUATED].astype(np.float64)
+    return float((objective(X, D, Z, lam) - 0.5 * lam * abs(Z).sum(axis=1)).mean())
 
 
 def graded_dictionary(D, held, lam, *, seconds, n, n_epochs):

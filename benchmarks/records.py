@@ -1,4 +1,4 @@
-"""The files of an item: JSON with all of it, CSV with its rows.  A file that exists is whole."""
+"""The record of an item, a JSON file with all of it.  A file that exists is whole."""
 
 import ast
 import hashlib
@@ -17,7 +17,6 @@ from benchmarks.references import REFERENCES, why_reference_is_absent
 from flyannot import __version__
 from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.environment import processor_facts
-from flyannot.runtime.tables import table_as_text
 
 FOLDER = "items"
 
@@ -38,20 +37,20 @@ class Record:
     date: str
     commit: str | None
 
-    def evaluated_by(self, statements):
-        """The finding with the claims that the statements make of it.
+    def evaluated_by(self, item):
+        """The finding with the claims that the item's statements make of it.
 
         None where its rows are of other code, and lack what the statements ask for.
         """
         try:
-            return self.finding.evaluated_by(statements)
-        except KeyError:
+            return self.finding.evaluated_by(item.statements, item.regime)
+        except (KeyError, IndexError):
             return None
 
 
 def paths_of(out, name):
-    """The files of an item: json, csv, svg and png."""
-    return {suffix: Path(out) / FOLDER / f"{name}.{suffix}" for suffix in ("json", "csv", "svg", "png")}
+    """The files of an item: json and svg."""
+    return {suffix: Path(out) / FOLDER / f"{name}.{suffix}" for suffix in ("json", "svg")}
 
 
 def settings_of(item, setup):
@@ -62,11 +61,9 @@ def settings_of(item, setup):
 
 
 def write_record(out, record):
-    """Write JSON and CSV; the JSON last, for it says that the item is finished."""
-    paths = paths_of(out, record.name)
-    write_text(paths["csv"], as_csv(record.finding.rows))
+    """Write the JSON, which says that the item is finished."""
     stored = vars(record) | {"finding": record.finding.as_json()}
-    write_text(paths["json"], json.dumps(stored, indent=1, allow_nan=False) + "\n")
+    write_text(paths_of(out, record.name)["json"], json.dumps(stored, indent=1, allow_nan=False) + "\n")
 
 
 def read_record(out, name):
@@ -81,13 +78,6 @@ def record_of(path):
         return Record(**(stored | {"finding": Finding.from_json(stored["finding"])}))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def as_csv(rows):
-    """Rows with the union of their keys as columns, in the order in which they appear."""
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    cells = (["" if row.get(name) is None else row[name] for name in columns] for row in rows)
-    return table_as_text(columns, cells) if columns else ""
 
 
 def machine():

@@ -37,7 +37,7 @@ def measure_items(items, setup, out=None, *, force=False):
     ----------
     items : list of benchmarks.items.Item
     setup : benchmarks.setup.Setup; its `scratch` is replaced
-    out : folder that gets `items/NAME.json`, `.csv`, `.svg` and `.png`, and index.html and .md; or None
+    out : folder that gets `items/NAME.json` and `.svg`, and index.html and .md; or None
     force : bool, measure again what is there
 
     Raises
@@ -72,18 +72,8 @@ def _outcome_of(item, setup, out, force):
     record = None if out is None or force else read_record(out, item.name)
     if record is not None and record.settings == settings_of(item, setup):
         log.info("%-16s is there", item.name)
-        return Outcome(item, _evaluated_anew(item, record, out), kept=True)
+        return Outcome(item, record, kept=True)
     return _measure_one(item, setup, out)
-
-
-def _evaluated_anew(item, record, out):
-    """The record with the claims as they are stated now; written where they changed."""
-    finding = Finding.from_json(record.finding.evaluated_by(item.statements).as_json())
-    if finding == record.finding:
-        return record
-    record = replace(record, finding=finding)
-    write_record(out, record)
-    return record
 
 
 def _measure_one(item, setup, out):
@@ -103,10 +93,10 @@ def _measure_one(item, setup, out):
     made_by = settings_of(item, setup), machine(), seconds, _command_of(item, setup), day, commit()
     record = Record(item.name, finding, *made_by)
     if out is not None:
-        draw(finding, item.title, paths_of(out, item.name))
+        draw(finding, item.title, paths_of(out, item.name)["svg"])
         write_record(out, record)
     took = "" if finding.why_not else f", in {seconds:.0f} s of processor time"
-    log.info("%-16s %s%s", item.name, finding.status, took)
+    log.info("%-16s %s%s", item.name, record.evaluated_by(item).outcome, took)
     return Outcome(item, record)
 
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from benchmarks.claims import OURS, PAPER
+from benchmarks.claims import OURS, OUTSIDE, PAPER
 
 MEASUREMENTS, TARGETS = "All that was measured", "Performance targets"
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,]*(e[-+]?[0-9]+)?|-|")
@@ -39,10 +39,17 @@ def tables_of(finding):
 
 
 def _claims(finding, by):
-    """What the paper, or we, claim: what came out, and what would have refuted it."""
-    cells = [[c.text, c.verdict, c.here, c.refuted_by] for c in finding.claims if c.by == by]
-    caption = "What the paper claims" if by == PAPER else "What we claim"
-    return Table(caption, ["claim", "verdict", "here", "refuted by"], cells)
+    """What the paper, or we, state: what came of it, case by case, and what would have refuted it."""
+    rows = []
+    for claim in (claim for claim in finding.claims if claim.by == by):
+        first = [claim.text, claim.finding]
+        for case in claim.cases:
+            found = case.regime if case.regime == OUTSIDE else claim.finding_of(case)
+            rows.append([*first, case.name, found, case.here, claim.refuted_by, claim.at_other_bounds(case)])
+            first = ["", ""]
+    caption = "What the paper states" if by == PAPER else "What we state"
+    heads = ["statement", "finding", "case", "of the case", "here", "refuted by", "whose bound"]
+    return Table(caption, heads, rows)
 
 
 def _measurements(finding):

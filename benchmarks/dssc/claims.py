@@ -6,9 +6,8 @@ from benchmarks.claims import largest, least, share_above
 
 
 def _curves(rows):
-    """Rows of one thread by number of blocks, by rising iteration."""
-    alone = rows.where(n_threads=1)
-    return {b: alone.where(n_blocks=b) for b in sorted(set(alone.column("n_blocks")))}
+    """Rows by number of blocks, by rising iteration."""
+    return {b: rows.where(n_blocks=b) for b in sorted(set(rows.column("n_blocks")))}
 
 
 def falls(rows, column):

@@ -1,11 +1,11 @@
-"""DSSC, Figure 2 a-c: the objective by iteration, by features processed, and by the clock.
+"""DSSC, Figure 2 a-c: the objective by iteration, by features processed, and by the clock; by step size.
 
 The paper's x = [D; codes] is a matrix whose column k holds atom k and entry k of the codes, p k + k numbers;
 so a block of columns is some atoms and the same entries of codes.  It writes one code in Eq. 1 and one for
 each sample where it defines them; here a sample has one code, of which a visit moves the drawn block.
 """
 
-import time
+from itertools import product
 
 import numpy as np
 
@@ -25,11 +25,16 @@ _CHOICES = {  # ours, and Algorithm 1 to the letter with the surrogate of Eq. 2
     _WHOLE: {},
     _DRAWN: {"surrogate": "proximal", "code_blocks": "drawn", "n_code_steps": 1},
 }
+_STEPS = {  # gamma, the part of the way that atoms go: kept at 1, as Theorem 2 has it fall, kept small
+    "gamma 1": {"gamma": 1.0, "rho": 1.0, "delay": 1e30},
+    "gamma falling": {},
+    "gamma 0.1": {"gamma": 0.1, "rho": 1.0, "delay": 1e30},
+}
 _POINT = ("iteration", "features", "seconds", "objective", "objective_of_held")
 
 
 def measure_blocks(setup):
-    """One run for every number of blocks and of threads."""
+    """One run for every number of blocks, step size and way to move the codes."""
     paper, n, n_held = paper_values("dssc", "fig-2"), setup.sizes["n_patches"], setup.sizes["n_held"]
     X, source = photograph_patches(setup.rng("dssc"), n + n_held, paper["patch_px"], dtype=np.float32)
     D = random_patches(X[n_held:], paper["n_atoms"], setup.rng("blocks"))
@@ -38,15 +43,10 @@ def measure_blocks(setup):
     problem |= setup.save("dssc", samples=X, initial=D)
     rows = Rows()
     for b in paper["n_blocks"]:
-        fewest = [(_WHOLE, 2)] if b == min(paper["n_blocks"]) else []
-        for choice, t in ((_WHOLE, 1), (_DRAWN, 1), *fewest):
-            given = problem | {"n_blocks": b, "n_threads": t, "settings": _CHOICES[choice]}
-            name = f"B={b}, {t} threads" if t > 1 else f"B={b}"
-            run = {"choice": choice, "run": name, "n_blocks": b, "n_threads": t}
-            rows += [run | dict(zip(_POINT, point)) for point in setup.run(learn, given, threads=t)["points"]]
-    alone = {"n_threads": 1}
-    axes = [("(a) by iteration", "iteration", alone), ("(b) by features processed", "features", alone)]
-    axes.append(("(c) by the clock", "seconds", {}))
+        for choice, step in product(_CHOICES, _STEPS):
+            given = problem | {"n_blocks": b, "settings": _CHOICES[choice] | _STEPS[step]}
+            run = {"choice": choice, "step": step, "run": f"B={b}", "n_blocks": b}
+            rows += [run | dict(zip(_POINT, point)) for point in setup.run(learn, given)["points"]]
     return Finding(
         source=source,
         variant=f"exact surrogate and whole codes; or drawn blocks as in Algorithm 1, one proximal step of a "
@@ -55,36 +55,27 @@ def measure_blocks(setup):
         size=Size("patches", n, paper["n_patches"]),
         rows=rows,
         panels=[
-            rows.where(choice=choice, **kept).panel(f"{title}, {choice}", "run", x, "objective")
-            for choice in _CHOICES
-            for title, x, kept in axes
-        ],
-        notes=[
-            f"The objective is the paper's V, of {_GRADED:,} patches and their codes as they are, which "
-            f'begin at 0; "of held", that of exact codes of {n_held} patches that nobody learned from.'
+            rows.where(choice=choice, step=step).panel(f"{choice}, {step}", "run", "iteration", "objective")
+            for choice, step in product(_CHOICES, _STEPS)
         ],
     )
 
 
-def learn(samples, initial, n_held, n_epochs, n_processors, n_blocks, n_threads, settings, seed):
-    """In a worker: `points` before the first and after every epoch, as named in _POINT.
-
-    Seconds are processor time for one thread, wall-clock time for several.
-    """
+def learn(samples, initial, n_held, n_epochs, n_processors, n_blocks, settings, seed):
+    """In a worker: `points` before the first and after every epoch, as named in _POINT."""
     X, D, rng = np.load(samples), np.load(initial), np.random.default_rng(seed)
     held, X, at_once = X[:n_held], X[n_held:], n_processors * _BATCH_SIZE
     options = {"lam": float(default_lam(X.shape[1])), "n_blocks": n_blocks, "n_processors": n_processors}
-    options |= {"batch_size": _BATCH_SIZE, "n_threads": n_threads} | settings
+    options |= {"batch_size": _BATCH_SIZE} | settings
     compiled = DSSC(D, at_once, **options)
     compiled.begin_epoch(rng)
     compiled.step(X[:at_once], np.arange(at_once))
     learner = DSSC(D, len(X), **options)
-    clock, spent = time.process_time if n_threads == 1 else time.perf_counter, 0.0
-    points = [(0, 0, 0.0, *_objectives(learner, X, held))]
+    spent, points = 0.0, [(0, 0, 0.0, *_objectives(learner, X, held))]
     for epoch_rng in rng.spawn(n_epochs):
         learner.begin_epoch(epoch_rng)
         order = epoch_rng.permutation(len(X))
-        spent += timed_steps(learner, X, np.split(order, range(at_once, len(X), at_once)), clock)
+        spent += timed_steps(learner, X, np.split(order, range(at_once, len(X), at_once)))
         learner.end_epoch()
         counts = int(learner.n_iterations), int(learner.n_features_processed)
         points.append((*counts, spent, *_objectives(learner, X, held)))

@@ -14,7 +14,6 @@ _COREL_TEST = "Corel5k-test-sparse.arff.gz"
 _N_COREL_LABELS = 374
 _TEST_SHARE = 0.3
 _LEAST = 10  # training rows that carry a label
-_KINDS = ("{0,1}", "numeric")  # of attributes
 
 
 @dataclass(frozen=True)
@@ -58,22 +57,44 @@ def read_bags_of_words(path):
     return X.astype(np.float32), Y.astype(bool), ranges
 
 
-def embryo_words(setup):
+def embryo_words(setup, name):
     """2,000 embryos by 1,750 visual words, 79 terms (Cai et al. 2012), split at random."""
     X, Y, _ = read_bags_of_words(setup.data_file("bow"))
     test, train = np.split(setup.rng("bow").permutation(len(X)), [int(_TEST_SHARE * len(X))])
     text = f"{len(X):,} real embryos of BDGP by {X.shape[1]:,} visual words (Cai et al. 2012)"
-    return _kept(setup, X[train], Y[train], X[test], Y[test], text)
+    return _kept(setup, name, X[train], Y[train], X[test], Y[test], text)
 
 
-def corel5k(setup):
+def corel5k(setup, name):
     """Corel5k: 499 visual words, 374 labels, 4,500 + 500 images."""
     path = setup.data_file("corel5k")
     (train, test) = (read_sparse_arff(file) for file in (path, path.with_name(_COREL_TEST)))
     train, test = (rows[setup.rng("corel5k").permutation(len(rows))] for rows in (train, test))
     (X, Y), (X_test, Y_test) = (np.split(rows, [-_N_COREL_LABELS], axis=1) for rows in (train, test))
     text = f"Corel5k, {len(X):,} + {len(X_test)} real photographs by {X.shape[1]} visual words"
-    return _kept(setup, X, Y > 0, X_test, Y_test > 0, text)
+    return _kept(setup, name, X, Y > 0, X_test, Y_test > 0, text)
+
+
+_N_FEATURES, _N_CONCEPTS, _N_WAYS = 428, 81, 6  # as in NUS-WIDE; in which a concept varies
+_CLUTTER = 6.0  # of a feature, over what one concept adds
+
+
+def synthetic_images(setup, name):
+    """As NUS-WIDE in size: an image is the sum of what its concepts add, and clutter."""
+    n = setup.sizes["n_labelled"][name] + setup.sizes["n_queries"][name]
+    rng, some = setup.rng("images"), (_N_CONCEPTS, _N_WAYS)
+    means = rng.gamma(0.5, size=(_N_CONCEPTS, _N_FEATURES))
+    ways = 0.5 * rng.normal(size=(*some, _N_FEATURES)) * means[:, None]
+    rates = 1 / (3 + np.arange(_N_CONCEPTS))
+    Y = rng.random((n, _N_CONCEPTS)) < 2 * rates / rates.sum()
+    X = np.empty((n, _N_FEATURES), np.float32)
+    for rows in np.array_split(np.arange(n), n // 1000 + 1):
+        weights = rng.normal(size=(len(rows), *some)) * Y[rows, :, None]
+        made = Y[rows] @ means + weights.reshape(len(rows), -1) @ ways.reshape(-1, _N_FEATURES)
+        X[rows] = np.maximum(made + _CLUTTER * rng.gamma(0.5, size=made.shape), 0)
+    split = setup.sizes["n_labelled"][name]
+    text = f"{n:,} SYNTHETIC images of {_N_FEATURES} features"
+    return _kept(setup, name, X[:split], Y[:split], X[split:], Y[split:], text)
 
 
 def read_sparse_arff(path):
@@ -82,44 +103,31 @@ def read_sparse_arff(path):
     Raises
     ------
     DataError
-        If it is damaged, or with the line: an attribute that is not numeric or {0,1}, a row that is not
-        sparse, an index that is no attribute's, a value that is no number.
+        With the line, if it is damaged: a row that is not sparse, an index that is no attribute's, no number.
     """
-    n_attributes, rows, in_rows, number = 0, [], False, 0
+    n_attributes, entries, n_rows, in_rows, number = 0, [], 0, False, 0
     try:
         with gzip.open(path, "rt", encoding="utf-8", errors="replace") as lines:
             for number, line in enumerate(map(str.strip, lines), 1):  # noqa: B007
+                n_attributes += line.lower().startswith("@attribute")
                 if in_rows and line:
-                    rows.append(_entries(line, n_attributes))
-                elif line.lower().startswith("@attribute"):
-                    if not line.lower().endswith(_KINDS):
-                        raise ValueError(f"not an attribute of numbers or of {{0,1}}: {line[:60]}")
-                    n_attributes += 1
+                    pairs = (entry.split() for entry in line.strip("{}").split(",") if entry)
+                    entries += [(n_rows, int(place), float(value)) for place, value in pairs]
+                    n_rows += 1
                 in_rows = in_rows or line.lower() == "@data"
-    except (OSError, EOFError, ValueError) as error:
+        rows, places, found = np.array(entries).T
+        values = np.zeros((n_rows, n_attributes), np.float32)
+        values[rows.astype(int), places.astype(int)] = found
+    except (OSError, EOFError, ValueError, IndexError) as error:
         raise DataError(f"{path}, line {number}: {error}", fix="get the file again") from error
-    values = np.zeros((len(rows), n_attributes), np.float32)
-    for row, entries in zip(values, rows):
-        row[list(entries)] = list(entries.values())
     return values
 
 
-def _entries(line, n_attributes):
-    """{place: value} of one row."""
-    if not (line.startswith("{") and line.endswith("}")):
-        raise ValueError(f"not a sparse row in braces: {line[:60]}")
-    pairs = (entry.split() for entry in line[1:-1].split(",") if entry.strip())
-    entries = {int(place): float(value) for place, value in pairs}
-    for place in entries:
-        if not 0 <= place < n_attributes:
-            raise ValueError(f"attribute {place} of {n_attributes}")
-    return entries
-
-
-def _kept(setup, X, Y, X_test, Y_test, text):
+def _kept(setup, name, X, Y, X_test, Y_test, text):
     """The first rows of each, with the labels that enough training rows and any query carry."""
-    n, n_test = setup.sizes["n_labelled"], setup.sizes["n_queries"]
+    n, n_test = setup.sizes["n_labelled"][name], setup.sizes["n_queries"][name]
     X, Y, X_test, Y_test = X[:n], Y[:n], X_test[:n_test], Y_test[:n_test]
     labels = np.flatnonzero((Y.sum(axis=0) >= _LEAST) & (Y_test.sum(axis=0) > 0))
     text = f"{text}: {len(X):,} labelled, {len(X_test):,} queries, {len(labels)} labels"
-    return Labelled(X, Y[:, labels], X_test, Y_test[:, labels], Source(text))
+    kind = "synthetic" if "SYNTHETIC" in text else "real"
+    return Labelled(X, Y[:, labels], X_test, Y_test[:, labels], Source(text, kind))

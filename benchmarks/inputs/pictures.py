@@ -23,18 +23,13 @@ PHOTOGRAPH_PX = (240, 320)
 
 
 def image_folder(setup):
-    """The data set folder of embryo images: the user's, FlyExpress, or synthetic ones made for the run."""
+    """The data set folder of embryo images: the user's, FlyExpress, or synthetic ones made once in a run."""
     flyexpress = setup.data_file("flyexpress")
     if setup.data_set is not None or flyexpress is not None:
         return setup.data_set or flyexpress.parent
-    return synthetic_folder(setup, "embryos", _N_GENES, _STAGE_RANGES)
-
-
-def synthetic_folder(setup, name, n_genes, stage_ranges):
-    """A data set folder of synthetic embryos, made once in a run."""
-    folder = setup.scratch / name
+    folder = setup.scratch / "embryos"
     if not folder.is_dir():
-        made = SynthesizeOptions(n_genes=n_genes, max_images=_MAX_IMAGES, stage_range=stage_ranges)
+        made = SynthesizeOptions(n_genes=_N_GENES, max_images=_MAX_IMAGES, stage_range=_STAGE_RANGES)
         synthesize(folder, made, force=True)
     return folder
 

@@ -88,24 +88,20 @@ def read_ratings(path):
 
 
 def ratings_or_synthetic(setup, n):
-    """The file of `--ratings` and its `Source`; else synthetic ratings, in a file of MovieLens' shape."""
+    """The file of `--ratings` and its `Source`; else synthetic ratings."""
     if setup.ratings is not None:
         found = read_ratings(setup.ratings)
         return found, Source(f"{_counts(found)}, {setup.ratings.name}")
-    path = setup.scratch / f"synthetic-{n}" / "ratings.dat"
-    if not path.is_file():
-        path.parent.mkdir()
-        write_synthetic_ratings(path, n, setup.rng(f"ratings {n}"))
-    found = read_ratings(path)
-    return found, Source(f"SYNTHETIC ratings in a file of MovieLens' shape, {_counts(found)}", "synthetic")
+    found = setup.once(("ratings", n), lambda: synthetic_ratings(n, setup.rng(f"ratings {n}")))
+    return found, Source(f"SYNTHETIC ratings, {_counts(found)}", "synthetic")
 
 
 def _counts(ratings):
     return "{:,} ratings of {:,} items by {:,} users".format(len(ratings), *ratings.shape[::-1])
 
 
-def write_synthetic_ratings(path, n, rng):
-    """About n ratings from 1 to 5, as MovieLens 1M writes them and about as many of a user and an item.
+def synthetic_ratings(n, rng):
+    """About n ratings from 1 to 5, about as many of a user and an item as MovieLens 1M has.
 
     A rating is rounded from 3.6, a bias of its user and one of its item, the product of their _N_TASTES
     tastes, and noise.  Few users rate most, few items are rated most.
@@ -119,9 +115,8 @@ def write_synthetic_ratings(path, n, rng):
     tastes = [rng.normal(0, 1, (size, _N_TASTES)) for size in (n_users, n_items)]
     liking = 0.5 * np.einsum("ij,ij->i", tastes[0][users], tastes[1][items]) / np.sqrt(_N_TASTES)
     values = 3.6 + biases[0][users] + biases[1][items] + liking + rng.normal(0, 0.7, len(users))
-    lines = zip(users + 1, items + 1, np.clip(np.rint(values), 1, 5).astype(int))
-    text = "".join(f"{user}::{item}::{value}::0\n" for user, item, value in lines)
-    Path(path).write_text(text, encoding="utf-8")
+    values = np.clip(np.rint(values), 1, 5)
+    return Ratings(users.astype(np.int32), items.astype(np.int32), values, (n_users, n_items))
 
 
 def gene_term_matrix(setup, n_genes):

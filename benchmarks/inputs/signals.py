@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from scipy.ndimage import gaussian_filter
 
 from benchmarks.findings import Source
 from benchmarks.inputs.patches import patches_of
@@ -74,6 +75,39 @@ def fmri_volumes(setup):
     X = volumes.reshape(-1, volumes.shape[-1], order="F").T.astype(np.float64)
     X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12)
     return X, Source(f"{len(X):,} time points of {X.shape[1]} voxels, one slice of Haxby et al. 2001")
+
+
+VOLUME = (30, 30, 23)  # voxels of a synthetic one
+_N_MAPS, _N_FIELDS = 40, 60
+_PARTS = (0.5, 0.25, 0.25)  # of the variance: maps, smooth fields, white noise
+
+
+def synthetic_volumes(rng, n):
+    """Float32 (n, 20700) volumes of maps and noise, as fMRI has them, and their `Source`.
+
+    A map is a blob and its mirror image; every map has a heavy-tailed weight in every volume.  A field is
+    smoothed noise, of which a volume has four.
+    """
+    grid = np.indices(VOLUME).reshape(3, -1)
+    centres, widths = rng.uniform(0.1, 0.9, (_N_MAPS, 3)) * VOLUME, rng.uniform(1.5, 3.5, _N_MAPS)
+    mirrored = np.where([True, False, False], np.subtract(VOLUME, 1) - centres, centres)
+    maps = sum(
+        np.exp(-0.5 * ((grid - c[:, :, None]) ** 2).sum(axis=1) / widths[:, None] ** 2)
+        for c in (centres, mirrored)
+    )
+    fields = [gaussian_filter(rng.normal(size=VOLUME), 2).ravel() for _ in range(_N_FIELDS)]
+    maps, fields = np.float32(maps), np.float32(fields)
+    X = np.empty((n, maps.shape[1]), np.float32)
+    for rows in np.array_split(np.arange(n), n // 1000 + 1):
+        A = np.float32(rng.laplace(size=(len(rows), _N_MAPS)))
+        B = np.zeros((len(rows), _N_FIELDS), np.float32)
+        np.put_along_axis(B, rng.integers(_N_FIELDS, size=(len(rows), 4)), rng.normal(size=(len(rows), 4)), 1)
+        parts = A @ maps, B @ fields, rng.standard_normal((len(rows), maps.shape[1]), np.float32)
+        X[rows] = sum(np.float32(np.sqrt(share) / part.std()) * part for share, part in zip(_PARTS, parts))
+    sizes = "x".join(map(str, VOLUME))
+    return X, Source(
+        f"{n:,} SYNTHETIC volumes of {sizes} voxels: {_N_MAPS} maps, smooth and white noise", "synthetic"
+    )
 
 
 def unit_signals(X):

@@ -6,7 +6,7 @@ from benchmarks.compare_methods import Method, compare_methods
 from benchmarks.findings import Comparison, Finding, Size, all_of
 from benchmarks.inputs.signals import NATURAL, stimuli
 from benchmarks.items import paper_values
-from benchmarks.lee.claims import CD, CONJUGATE, GRAFTING, LARS, QP, SIGN, SLOW_LARS
+from benchmarks.lee.claims import CD, CONJUGATE, GRAFTING, LARS, QP, SIGN
 from benchmarks.measures import graded_codes, normalised_patches, timed
 from benchmarks.references import lasso_solvers as solvers
 from benchmarks.references.other_programs import spams_codes
@@ -18,18 +18,17 @@ from flyannot.sparse.objective import objective
 
 REFERENCES = {
     LARS: spams_codes,
-    SLOW_LARS: solvers.lars,
     GRAFTING: solvers.grafting,
     CONJUGATE: solvers.conjugate_gradients,
     QP: solvers.quadratic_program,
 }
-NEEDS = {LARS: "spams", SLOW_LARS: "scikit-learn"}  # of the references
+NEEDS = {LARS: "spams"}  # of the references
 
 _N_LEARN = 1_400  # a dictionary is learned from so many
 _N_EPOCHS = 3
 _N_QP = 8  # samples that the generic solver is given
 _TOL = 1e-10
-_SOLVERS = (SIGN, LARS, SLOW_LARS, GRAFTING, CONJUGATE, CD, QP)
+_SOLVERS = (SIGN, LARS, GRAFTING, CONJUGATE, CD, QP)
 
 
 def measure_solvers(setup):
@@ -43,16 +42,11 @@ def measure_solvers(setup):
         source=all_of(sources),
         size=Size("samples of each signal", max(rows.column("n"))),
         variant=f"coders of flyannot.sparse.coders at tol {_TOL:g}, float64, cold start, "
-        f"{setup.sizes['n_atoms']} atoms, lam 1.2/sqrt(p); lars is SPAMS's, compiled as ours are; beside it "
-        f"scikit-learn's; qp is L-BFGS-B on z = u - v with u, v >= 0, for {_N_QP} samples",
+        f"{setup.sizes['n_atoms']} atoms, lam 1.2/sqrt(p); lars is SPAMS's, compiled as ours are; "
+        f"qp is L-BFGS-B on z = u - v with u, v >= 0, for {_N_QP} samples",
         comparisons=list(_comparisons(rows)),
         rows=rows,
         panels=[rows.panel("Time of a code", "who", "signal", "us_per_sample", "", "us", y_log=True)],
-        notes=[
-            "The error is relative to the lowest objective that any of the solvers reached. Grafting ends "
-            f"where no slope is above lam by more than {solvers.NEAR:g} of it. Conjugate gradients minimise "
-            f"with sqrt(z^2 + {solvers.EPSILON:g}) for |z|: another problem, and its error."
-        ],
     )
 
 
@@ -91,18 +85,11 @@ def _relative_to_best(rows):
 
 
 def _comparisons(rows):
-    paper = paper_values("lee", "table-1")
-    for kind, unit in (("seconds", "s"), ("relative_error", "")):
-        for name, of_signals in paper[kind].items():
-            for signal, theirs in zip(paper["stimuli"], of_signals):
-                column = "us_per_sample" if unit else kind
-                here = rows.value(column, signal=signal, who=name) if signal == NATURAL else None
-                ours = here / 1000 if here is not None and unit else here
-                remark = "not available" if here is None else "ours of 1,000 samples" if unit else ""
-                yield Comparison(f"{kind.replace('_', ' ')}, {name}, {signal}", unit, theirs, ours, remark)
-    seconds, sign = paper["seconds"], rows.value("us_per_sample", signal=NATURAL, who=SIGN)
-    for name in seconds:
+    paper, sign = paper_values("lee", "table-1"), rows.value("us_per_sample", signal=NATURAL, who=SIGN)
+    for name, (theirs, *_) in paper["seconds"].items():
         here = rows.value("us_per_sample", signal=NATURAL, who=name)
         if name != SIGN and here is not None:
-            theirs = seconds[name][0] / seconds[SIGN][0]
-            yield Comparison(f"{name} over feature-sign, {NATURAL}", "x", theirs, here / sign)
+            ratio = theirs / paper["seconds"][SIGN][0]
+            yield Comparison(f"{name} over feature-sign, {NATURAL}", "x", ratio, here / sign)
+            errors = paper["relative_error"][name][0], rows.value("relative_error", signal=NATURAL, who=name)
+            yield Comparison(f"relative error of {name}, {NATURAL}", "", *errors)

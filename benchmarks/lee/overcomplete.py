@@ -13,7 +13,6 @@ from flyannot.sparse.fit import default_lam, random_patches, run_epoch
 from flyannot.sparse.learners import LEARNERS
 
 _N_DRAWN = 100  # bases that are drawn
-_N_FITTED = 60  # bases to which a Gabor function is fitted
 _SEED = 0
 
 
@@ -49,7 +48,7 @@ def measure_bases(setup):
     picked = setup.rng("fitted").permutation(n)
     tiles = D.reshape(n, side, side)
     cost = {"seconds_of_all_bases": found["seconds"]}
-    fits = {int(k): explained(tiles[k]) for k in picked[:_N_FITTED]}
+    fits = {int(k): explained(tiles[k]) for k in picked[: setup.sizes["n_fitted"]]}
     rows = Rows({"basis": k, "explained_by_gabor": fit} | cost for k, fit in fits.items())
     drawn = [np.rint(9 * tile / np.abs(tile).max()).astype(int).tolist() for tile in tiles[picked[:_N_DRAWN]]]
     return Finding(
@@ -81,9 +80,13 @@ def measure_bars(setup):
     best = best_bars(respond, side)
     rows = Rows({"effect": "length"} | row for row in lengthened(respond, best, side))
     drawn = setup.rng("surround").permutation(len(best))
-    rows += [{"effect": "surround"} | row for row in surrounded(respond, [best[i] for i in drawn], side)]
+    rows += [
+        {"effect": "surround", "gap_px": gap} | row
+        for gap in GAPS_PX
+        for row in surrounded(respond, [best[i] for i in drawn], side, gap)
+    ]
     lengths, traces = list(range(1, side + 1)), rows.where(effect="length")
-    lost = rows.column("suppressed_by", effect="surround")
+    lost = rows.column("suppressed_by", gap_px=GAPS_PX[1])
     steepest = sorted(traces, key=lambda row: row["falls_by"])[-6:]
     return Finding(
         source=source,
@@ -103,7 +106,7 @@ def measure_bars(setup):
         notes=[
             f"{len(best)} of {len(D):,} bases have a code for some bar of at least {SIGNIFICANT:g} "
             f"of the largest of all. Of them {N_SURROUNDED} are drawn whose best bar leaves room; the "
-            f"surround is the rest of its line, {GAP_PX} px away."
+            f"surround is the rest of its line, {', '.join(map(str, GAPS_PX))} px away."
         ],
     )
 
@@ -111,7 +114,7 @@ def measure_bars(setup):
 N_ANGLES = 8
 SIGNIFICANT = 0.2  # of the largest code of all bases, that a basis must reach for one of the bars
 N_SURROUNDED = 50
-GAP_PX = 2  # between a bar and its surround
+GAPS_PX = (1, 2, 4)  # between a bar and its surround, which the paper does not say
 _WIDTH_PX = 0.7  # of the profile across, a Gaussian
 _STEP_PX = 2  # between the centres of bars
 
@@ -165,7 +168,7 @@ def lengthened(respond, best, side):
         yield row | {"trace": trace.round(4).tolist()}
 
 
-def surrounded(respond, best, side):
+def surrounded(respond, best, side, gap_px):
     """What part of its code every basis loses when the line of its best bar goes on beyond a gap.
 
     The first N_SURROUNDED bases whose bar leaves room for more of the line.
@@ -174,7 +177,7 @@ def surrounded(respond, best, side):
     for one in best:
         start, end = _ends(one["length_px"])
         alone = bar(side, one["angle"], one["centre"], (start, end))
-        line = [(-2 * side, start - GAP_PX), (end + GAP_PX, 2 * side)]
+        line = [(-2 * side, start - gap_px), (end + gap_px, 2 * side)]
         around = sum(bar(side, one["angle"], one["centre"], part) for part in line)
         if around.sum() < 1 or n_found == N_SURROUNDED:
             continue

@@ -1,11 +1,14 @@
 """Lee et al., Section 6: bases of unlabelled data as features where labelled data are few."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from benchmarks.findings import Finding, Size, Source
 from benchmarks.inputs.patches import described_patches
+from benchmarks.inputs.pictures import photographs
 from benchmarks.inputs.signals import photograph_patches, unit_signals
 from benchmarks.lee.claims import BOTH, CODES, PIXELS
 from benchmarks.rows import Rows
@@ -18,10 +21,11 @@ from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 
-_SIDE = 8  # of scikit-learn's digits, in pixels
-_LAM = 0.05
+_SIDE, _PATCH_PX = 8, 12  # of scikit-learn's digits, and of patches of photographs
+_LAMS, _FOLDS = (0.3, 0.1, 0.05, 0.02, 0.01), 5  # lam, and whether signs count, by inner cross-validation
 _N_ATOMS, _N_EPOCHS = 100, 8
-_N_PATCHES = 5_000  # of photographs
+_N_PATCHES = 5_000  # of photographs, without labels
+_N_TESTED = 400  # patches of every photograph
 _C = 10.0
 _CELLS = (16, 32)  # of a picture, as raw pixels
 _N_EMBRYO_ATOMS = 1000
@@ -30,82 +34,101 @@ _PROTOCOL = replace(annotation.PAPERS_OWN, rows="group")
 
 def measure_self_taught(setup):
     """The test error with pixels, with codes over bases of unlabelled data, and with both."""
-    from sklearn.datasets import load_digits
-
-    found = load_digits()
-    digits, labels = unit_signals(found.data), found.target
-    others, source = photograph_patches(setup.rng("self-taught"), _N_PATCHES, _SIDE)
-    tasks = {
-        "digits 0 to 4, bases of the digits 5 to 9": (digits[labels >= 5], range(5)),
-        "digits 0 to 9, bases of photographs": (others, range(10)),
-    }
-    rows = Rows()
-    for task, (unlabelled, classes) in tasks.items():
-        features = _features(digits, unlabelled)
-        errors = [
-            _errors(setup.rng(f"few {i}"), features, labels, classes, setup.sizes["n_labelled"])
-            for i in range(setup.sizes["n_draws"])
-        ]
-        for name in features:
-            rows.append(_row(task, name, [one[name] for one in errors]))
-    kinds = [Source("1,797 digits of scikit-learn, 8 x 8 pixels"), source]
+    rows, kinds = Rows(), [Source("1,797 digits of scikit-learn, 8 x 8 pixels")]
+    for task, (unlabelled, draw) in _tasks(setup).items():
+        bases = [(lam, _bases(unlabelled, lam)) for lam in _LAMS]
+        draws = (draw(setup.rng(f"few {i}")) for i in range(setup.sizes["n_draws"]))
+        errors = [_errors(*drawn, bases) for drawn in draws]
+        rows += _rows(task, {name: [one[name] for one in errors] for name in errors[0]})
+    kinds.append(Source("patches of 10 photographs of scikit-image"))
     if setup.data_file("wu2016") is not None and setup.data_file("flyexpress") is not None:
         found, kind = _embryo_errors(setup)
-        task = "terms of embryos, bases of others without terms"
-        rows += [_row(task, name, errors) for name, errors in found.items()]
+        rows += _rows("terms of embryos, bases of others without terms", found)
         kinds.append(kind)
     return Finding(
         source=Source("; ".join(kind.text for kind in kinds), kinds[-1].kind),
         size=Size("tasks", len(rows.values("task"))),
-        variant=f"digits: {_N_ATOMS} bases by feature-sign search and the dual, lam {_LAM:g}, "
-        f"{setup.sizes['n_labelled']} labelled digits of every class, linear SVM; embryos: "
-        f"{_N_EMBRYO_ATOMS:,} atoms by SCC, the largest code of every atom for an image",
+        variant=f"digits and patches: {_N_ATOMS} bases by feature-sign search and the dual, linear SVM, lam "
+        f"of {', '.join(map(str, _LAMS))} and whether signs count by cross-validation of the labelled ones; "
+        f"embryos: {_N_EMBRYO_ATOMS:,} atoms by SCC, the largest code of every atom for an image",
         rows=rows,
         panels=[rows.panel("Test error", "features", "task", "error", "")],
-        notes=[
-            f"Means over {setup.sizes['n_draws']} draws of the labelled digits; all others are tested. "
-            "The error of terms is 1 less the AUC, weighted over the ten most frequent terms of groups of "
-            "Wu et al. 2016, five folds by gene; their bases are learned from FlyExpress images. The "
-            f"pixels of an embryo are {_CELLS[0]} x {_CELLS[1]} cells."
-        ],
     )
 
 
-def _features(X, unlabelled):
-    """The pixels, their codes over bases of unlabelled data, and both side by side."""
+def _tasks(setup):
+    """Name -> (unlabelled rows, function of a generator to labelled rows, their classes, and tested ones)."""
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    digits, labels = unit_signals(found.data), found.target
+    of_digits, _ = photograph_patches(setup.rng("self-taught"), _N_PATCHES, _SIDE)
+    windows = sliding_window_view(np.stack(photographs()) / 255.0, (_PATCH_PX, _PATCH_PX), axis=(1, 2))
+    left, right = np.split(windows[:, :, : windows.shape[2] // 2 * 2], 2, axis=2)
+
+    def some(pictures, n, rng):
+        places = (rng.integers(size, size=n * len(pictures)) for size in pictures.shape[1:3])
+        which = np.repeat(np.arange(len(pictures)), n)
+        return unit_signals(pictures[which, *places].reshape(len(which), -1)), which
+
+    def draw_digits(rng, classes, n):
+        train = np.concatenate([rng.permutation(np.flatnonzero(labels == k))[:n] for k in classes])
+        test = np.setdiff1d(np.flatnonzero(np.isin(labels, list(classes))), train)
+        return digits[train], labels[train], digits[test], labels[test]
+
+    def draw_patches(rng):
+        return *some(left[1::2, :, :-_PATCH_PX], 50, rng), *some(right[1::2], _N_TESTED, rng)
+
+    others, _ = some(windows[::2], _N_PATCHES // 5, setup.rng("self-taught"))
+    five, ten = (partial(draw_digits, classes=range(k), n=n) for k, n in ((5, 20), (10, 5)))
+    return {
+        "digits 0 to 4, bases of the digits 5 to 9, 20 of each": (digits[labels >= 5], five),
+        "digits 0 to 9, bases of photographs, 5 of each": (of_digits, ten),
+        "patches by photograph, bases of other photographs, 50 of each": (others, draw_patches),
+    }
+
+
+def _bases(unlabelled, lam):
     rng = np.random.default_rng(0)
-    learner = LEARNERS["lagrange-dual"](random_patches(unlabelled, _N_ATOMS, rng), len(unlabelled), lam=_LAM)
+    learner = LEARNERS["lagrange-dual"](random_patches(unlabelled, _N_ATOMS, rng), len(unlabelled), lam=lam)
     list(learn_dictionary(unlabelled, learner, n_epochs=_N_EPOCHS, rng=rng, n_evaluated=0))
-    Z = CODERS["feature-sign"](X, learner.D, _LAM, tol=1e-6).toarray()
-    return {PIXELS: X, CODES: Z, BOTH: np.hstack([X, Z])}
+    return learner.D
 
 
-def _errors(rng, features, labels, classes, n_labelled):
-    """The test error of all features, by one draw of the labelled rows."""
+def _errors(X, y, X_test, y_test, bases):
+    """The test error of pixels, of codes over the bases that do best on the labelled rows, and of both."""
+    from sklearn.model_selection import cross_val_score
     from sklearn.svm import SVC
 
-    train = np.concatenate([rng.permutation(np.flatnonzero(labels == k))[:n_labelled] for k in classes])
-    test = np.setdiff1d(np.flatnonzero(np.isin(labels, list(classes))), train)
-    machines = {name: SVC(kernel="linear", C=_C).fit(F[train], labels[train]) for name, F in features.items()}
-    return {name: 1 - machine.score(features[name][test], labels[test]) for name, machine in machines.items()}
+    machine, found = SVC(kernel="linear", C=_C), []
+    for lam, D in bases:
+        train, test = (CODERS["feature-sign"](Z, D, lam, tol=1e-6).toarray() for Z in (X, X_test))
+        for form in (np.asarray, np.abs):
+            score = cross_val_score(machine, form(train), y, cv=_FOLDS).mean()
+            found.append((score, form(train), form(test)))
+    _, train, test = max(found, key=lambda one: one[0])
+    features = {PIXELS: (X, X_test), CODES: (train, test)}
+    features[BOTH] = [np.hstack(both) for both in zip(*features.values())]
+    return {name: 1 - machine.fit(F, y).score(G, y_test) for name, (F, G) in features.items()}
 
 
-def _row(task, name, errors):
-    return {"task": task, "features": name, "error": np.mean(errors), "errors": errors}
+def _rows(task, errors):
+    """A row for every kind of features, from its error of every draw or fold."""
+    pixels = np.mean(errors[PIXELS])
+    for name, found in errors.items():
+        row = {"task": task, "features": name, "error": np.mean(found), "errors": found}
+        yield row | {"error_of_pixels": pixels}
 
 
 def _embryo_errors(setup):
     """1 - AUC in every fold, by features; and the `Source`."""
     pictures = annotation.annotated_pictures(setup)
     others, source = described_patches(setup, setup.sizes["n_embryo_patches"])
-    given = (
-        np.concatenate([one.descriptors for one in others]),
-        _N_EMBRYO_ATOMS,
-        setup.rng("self-taught embryos"),
-    )
-    learned = learned_atoms(*given, **annotation.LEARNERS["SCC"])
+    descriptors, rng = np.concatenate([one.descriptors for one in others]), setup.rng("self-taught embryos")
+    learned = learned_atoms(descriptors, _N_EMBRYO_ATOMS, rng, **annotation.LEARNERS["SCC"])
     codes = annotation.pooled(pictures.described(_PROTOCOL), _PROTOCOL, *learned)
-    cells = np.stack([_cells(grey) for grey in pictures.greys])
+    cells = np.stack([annotation.cells_of(grey, _CELLS).ravel() for grey in pictures.greys])
+    cells -= cells.mean(axis=1, keepdims=True)
     grouped = {
         name: normalise_features(group_features(F, pictures.groups), "l2")
         for name, F in ((PIXELS, cells), (CODES, codes))
@@ -117,13 +140,6 @@ def _embryo_errors(setup):
         for name, X in grouped.items()
     }
     return found, Source(f"{pictures.source.text}; bases of {source.text}", pictures.source.kind)
-
-
-def _cells(grey):
-    """Mean grey levels of the cells of a picture, less their mean."""
-    rows, columns = (n // k for n, k in zip(grey.shape, _CELLS))
-    cells = grey.reshape(_CELLS[0], rows, _CELLS[1], columns).mean(axis=(1, 3)).ravel()
-    return cells - cells.mean()
 
 
 def _errors_of_folds(outcome):

@@ -1,125 +1,104 @@
-"""What MODL's Figures 1, 3 and 5 learn from: whole embryos and volumes of fMRI, each with its penalties.
+"""What MODL's Figures 1 and 3 learn from: volumes, one slice of fMRI and whole embryos, with their penalties.
 
-Behind masks B is remembered in one of two ways: as the paper has it (Eq. 16), and as we do.
+Behind masks B is remembered in one of two ways: as the paper has it (Eq. 16), and as we do.  What lam means
+depends on the atoms: in the l1 ball they have a square of about k / p, so that lam p / k is what is chosen.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.findings import Source
 from benchmarks.inputs.pictures import whole_pictures
-from benchmarks.inputs.signals import fmri_volumes
-from benchmarks.measures import exact_objective, timed_steps
+from benchmarks.inputs.signals import fmri_volumes, synthetic_volumes
+from benchmarks.measures import Stopwatch, exact_objective
 from benchmarks.rows import Rows
 from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners import LEARNERS
 
 BATCH_SIZE = 40  # as in the paper
+REDUCTIONS = (1, 4, 8, 12)  # as in the paper
 OURS, PAPERS = "as shipped", "the paper's B"
 HISTORIES = {OURS: "residuals", PAPERS: "products"}  # values of MODL's option `history`
-EMBRYOS, FMRI = "embryos", "fMRI"
-_PARTS_OF_EPOCH = {EMBRYOS: 0.5, FMRI: 0.25}  # between two evaluations
-_TEST_SHARE, _MOST_TEST = 0.2, 150  # of the samples, which are coded anew at every evaluation
+SPARSE = {"n_atoms": 30, "ball": "l1", "code_penalty": "l2"}
+CLASSIC = {"n_atoms": 100, "ball": "l2", "code_penalty": "l1"}
+LAMS = {"high": 3.0, "low": 0.3}  # over k / p; the paper's 1e-3 and 1e-4 are 2.9 and 0.29 at 70 atoms
+_CLASSIC_LAM = 0.1  # of pictures of norm 1
+_MOST_TEST, _TEST_SHARE = 150, 0.2  # samples that are coded anew at every evaluation
+_N_POINTS, _FIRST = 40, 5  # evaluations of a run, the first after so many mini-batches
 
 
-@dataclass(frozen=True, eq=False)  # a key by itself
-class Case:
-    """Files of samples, and how MODL learns from them: what `learn` takes but the options of one run.
-
-    data : EMBRYOS or FMRI; lam; history : of HISTORIES
-    n : of the samples that are learned from
-    """
-
-    data: str
-    lam: float
-    history: str
-    source: Source
-    n: int
-    arguments: dict
-
-    @property
-    def name(self):
-        """In words."""
-        return self.problem if self.history == OURS else f"{self.problem}, {self.history}"
-
-    @property
-    def problem(self):
-        """In words, without how B is remembered."""
-        return f"{self.data}, lam {self.lam:g}"
-
-    @property
-    def has_sparse_atoms(self):
-        """Whether atoms are in the l1 ball."""
-        return self.arguments["options"]["ball"] == "l1"
-
-    def trace(self, setup, *, reduction, times=1, **options):
-        """`Rows` of one run, with records, seconds and objective; a run is measured once for all items.
-
-        times : as many epochs, and evaluations as far apart
-        """
-        # without masks they are the same
-        history = {"history": HISTORIES[self.history]} if reduction > 1 else {}
-        asked = {"reduction": reduction} | options
-        given = self.arguments | {"options": self.arguments["options"] | asked | history}
-        if times > 1:
-            given |= {"n_epochs": times * given["n_epochs"], "part_of_epoch": times}
-        rows = setup.run(learn, given)["rows"]
-        run = f"r={reduction}" + (f", {PAPERS}" if history and self.history == PAPERS else "")
-        named = {"case": self.name, "problem": self.problem, "data": self.data, "lam": self.lam}
-        named |= {"history": self.history, "run": run}
-        named |= {"sparse_case": self.name} if self.has_sparse_atoms else {}
-        return Rows(named | asked | row for row in rows)
-
-
-def cases(setup, *, all_lams=True):
-    """Whole embryos with the classic penalties, and the fMRI slice with atoms in the l1 ball.
-
-    Of every value of lam, or of the first, both ways to remember B.
-    """
-    stain, source = setup.once("whole pictures", lambda: whole_pictures(setup))
-    X = stain - stain.mean(axis=0)
-    norms = np.sqrt((X**2).sum(axis=1, keepdims=True), dtype=np.float64)
-    settings = {"n_atoms": 100, "options": {"ball": "l2", "code_penalty": "l1"}}
-    found = [(EMBRYOS, (X / np.maximum(norms, 1e-12)).astype(np.float32), source, settings)]
+def cases(setup):
+    """(what a row says of it, arguments of `learn` without reduction and history, `Source`) of every case."""
+    found = [("SYN volumes", *synthetic_volumes(setup.rng("volumes"), setup.sizes["n_volumes"]), SPARSE)]
     if setup.data_file("fmri") is not None:
-        X, source = fmri_volumes(setup)
-        settings = {"n_atoms": 30, "options": {"ball": "l1", "code_penalty": "l2"}}
-        found.append((FMRI, unit_volumes(X), source, settings))
-    for data, X, source, settings in found:
+        found.append(("fMRI slice", *fmri_volumes(setup), SPARSE))
+    stain, source = setup.once("whole pictures", lambda: whole_pictures(setup))
+    found.append(("embryos", stain - stain.mean(axis=0), source, CLASSIC))
+    for (data, X, source, options), n_batches in zip(found, setup.sizes["mini_batches"]):
         order = setup.rng(data).permutation(len(X))
         n_test = min(int(_TEST_SHARE * len(X)), _MOST_TEST)
+        X = unit_volumes(X)
         files = setup.save(f"modl-{data}", train=X[order[n_test:]], test=X[order[:n_test]])
-        run = {"n_epochs": setup.sizes[f"epochs_of_{data}"], "part_of_epoch": _PARTS_OF_EPOCH[data]}
-        lams = setup.sizes[f"lams_of_{data}"]
-        for lam in lams if all_lams else lams[:1]:
-            arguments = files | settings | run | {"seed": setup.seed, "lam": lam}
-            yield from (Case(data, lam, way, source, len(X) - n_test, arguments) for way in HISTORIES)
+        scale = options["n_atoms"] / X.shape[1]
+        lams = {name: (lam * scale, f"lam {lam:g} k/p") for name, lam in LAMS.items()}
+        if options is CLASSIC:
+            lams = {"high": (_CLASSIC_LAM, f"lam {_CLASSIC_LAM:g}")}
+        for name, (lam, words) in lams.items():
+            arguments = files | options | {"lam": lam, "n_batches": n_batches, "seed": setup.seed}
+            problem = f"{data}, {words}"
+            named = {"problem": problem, "timed": problem, "p": X.shape[1], "mini_batches": n_batches}
+            if options is SPARSE:
+                named |= {"sparse": problem, "volumes": data, "regularisation": name}
+            yield named, arguments, source
+
+
+def traces(setup):
+    """`Rows` of every case, reduction and way to remember B, each run evaluated as it goes; `Source`s."""
+    rows, sources = Rows(), []
+    for named, arguments, source in cases(setup):
+        sources.append(source)
+        for history, kind in HISTORIES.items():
+            for r in REDUCTIONS:  # without masks both ways are the same, and run once
+                asked = arguments | {"reduction": r} | ({"history": kind} if r > 1 else {})
+                found = setup.run(learn, asked)["rows"]
+                per_atom = named["p"] / (r * arguments["n_atoms"])
+                run = named | {"history": history, "reduction": r, "features_per_atom": per_atom}
+                rows += [run | row for row in found]
+    return rows, sources
 
 
 def unit_volumes(X):
-    """Rows of length 1, float32."""
-    return (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
+    """Rows of length 1, float32; of rows of that type, in their place."""
+    X = np.asarray(X, np.float32)
+    norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))[:, None]
+    X /= np.maximum(norms, 1e-12).astype(np.float32)
+    return X
 
 
-def learn(train, test, lam, n_atoms, n_epochs, part_of_epoch, seed, options):
-    """In a worker: learn, and evaluate at the start and after such a part of every epoch, or so many."""
-    X, held, rng = np.load(train), np.load(test), np.random.default_rng(seed)
-    D = random_patches(X, n_atoms, rng).astype(np.float32)
+def learn(train, test, lam, n_atoms, n_batches, seed, **options):
+    """In a worker: learn from mini-batches, and evaluate at the start and at times that grow."""
+    X, held, rng = np.load(train, mmap_mode="r"), np.load(test), np.random.default_rng(seed)
+    D = random_patches(X[: 100 * n_atoms], n_atoms, rng).astype(np.float32)
     learner = new_learner(X, D, {"lam": lam} | options)
     grade = _objective_by_l2 if options["code_penalty"] == "l2" else exact_objective
-    rows, spent = [{"records": 0, "seconds": 0.0} | _graded(grade, held, learner.D, lam)], 0.0
-    n_part = max(BATCH_SIZE, int(part_of_epoch * len(X)) // BATCH_SIZE * BATCH_SIZE)
-    for epoch, epoch_rng in enumerate(rng.spawn(n_epochs)):
-        order, seen = epoch_rng.permutation(len(X)), epoch * len(X)
-        learner.begin_epoch(epoch_rng)
-        for part in np.split(order, range(n_part, len(order) - n_part + 1, n_part)):  # the last is longer
-            spent, seen = spent + timed_steps(learner, X, [part]), seen + len(part)
-            if part_of_epoch <= 1 or (epoch + 1) % part_of_epoch == 0:
-                row = {"records": seen, "seconds": spent}
-                rows.append(row | _graded(grade, held, learner.D, lam))
-        learner.end_epoch()
+    rows, spent, order = [{"records": 0, "seconds": 0.0} | _graded(grade, held, learner.D, lam)], 0.0, []
+    marks = set(np.geomspace(min(_FIRST, n_batches), n_batches, _N_POINTS).astype(int))
+    for t in range(1, n_batches + 1):
+        if len(order) < BATCH_SIZE:
+            learner.begin_epoch(rng)
+            order = rng.permutation(len(X))
+        batch, order = order[:BATCH_SIZE], order[BATCH_SIZE:]
+        spent += seconds_of_step(learner, X, batch)
+        if t in marks:
+            row = {"records": t * BATCH_SIZE, "seconds": spent}
+            rows.append(row | _graded(grade, held, learner.D, lam))
     return {"rows": rows}
+
+
+def seconds_of_step(learner, X, rows):
+    """Of one mini-batch, without reading the samples, of which a mask needs a part alone."""
+    block = X[rows]
+    with Stopwatch() as watch:
+        learner.step(block, rows)
+    return watch.seconds
 
 
 def new_learner(X, D, options):

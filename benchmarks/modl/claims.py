@@ -25,18 +25,20 @@ _TARGET_ABOVE = 0.02  # of the way from the first objective to the end: "the sam
 MASKED = (4, 8, 12)  # reductions
 
 
-def _traces(rows):
+def by_reduction(rows):
     """Rows by reduction, by rising number of records."""
     ordered = Rows(sorted(rows, key=lambda row: row["records"]))
     return {r: ordered.where(reduction=r) for r in rows.values("reduction")}
 
 
 def _ends(rows, column):
-    return {r: trace[-1][column] for r, trace in _traces(rows).items()}
+    return {r: trace[-1][column] for r, trace in by_reduction(rows).items()}
 
 
 def left_to_fall(rows):
-    return largest(exactly(_left(trace), f"r={r} {_left(trace):.1%}") for r, trace in _traces(rows).items())
+    return largest(
+        exactly(_left(trace), f"r={r} {_left(trace):.1%}") for r, trace in by_reduction(rows).items()
+    )
 
 
 def _left(trace):
@@ -73,8 +75,8 @@ def ratio_to_reach(one, other):
 
 def seconds_to_converge(trace):
     """Until a trace is 2 % of the way from its first objective to its last above the last; None where it
-    does not fall."""
-    end = _converged(trace)
+    does not fall, or there is none."""
+    end = _converged(trace) if trace else None
     return None if end is None else _reached(end, trace)[0]
 
 
@@ -95,25 +97,23 @@ def _reached(objective, trace):
 
 
 def longer_with_less(rows):
-    """Seconds to converge with the least lam over those with the most, of the r that the paper gives."""
+    """Seconds to converge with less regularisation over those with more, of the r that the paper gives."""
     over = {}
-    for data in rows.values("data"):
-        kept = rows.where(data=data)
-        lams = sorted(kept.values("lam"))
-        for r in (1, 12) if len(lams) > 1 else ():
-            ends = [seconds_to_converge(_traces(kept.where(lam=lam))[r]) for lam in (lams[0], lams[-1])]
-            over[f"{data}, r={r}"] = None if None in ends else ratio_of_times(*ends)
+    for r in (1, 12):
+        some = rows.where(reduction=r)
+        ends = [seconds_to_converge(some.where(regularisation=name)) for name in ("low", "high")]
+        over[f"r={r}"] = None if None in ends else ratio_of_times(*ends)
     return least(over.values(), over)
 
 
 def sooner_at_12(rows):
-    traces = _traces(rows)
+    traces = by_reduction(rows)
     ratio = ratio_to_reach(traces[1], traces[12])[0]
     return ratio_of_times(ratio / 12, 1, f"{ratio:.1f} times as soon" if ratio else "not reached")
 
 
 def records_kept(rows):
-    traces = _traces(rows)
+    traces = by_reduction(rows)
     kept = [ratio_to_reach(traces[1], traces[r])[1] for r in MASKED]
     return least((exactly(v, f"{v:.2f}" if v else "not reached") for v in kept), map("r={}".format, MASKED))
 
@@ -123,14 +123,6 @@ def gain(rows, column, sign):
     few, half, again = (np.array(rows.column(column, run=run)) for run in (FEW, HALF, AGAIN))
     detail = f"{half.mean():.3g} against {few.mean():.3g}; all records again {again.mean():.3g}"
     return of_repeats(sign * (half - few), detail)
-
-
-def best_beta(rows, low=0.85, high=0.95):
-    last = max(rows.column("records"))
-    ends = {row["beta"]: row["objective"] for row in rows.where(records=last)}
-    inside = min(value for beta, value in ends.items() if low <= beta <= high)
-    outside = min(value for beta, value in ends.items() if not low <= beta <= high)
-    return share_above(outside, inside, ", ".join(f"{beta:g}: {v:.4f}" for beta, v in ends.items()))
 
 
 CD, MODL, FULL = "coordinate descent", "MODL", "MODL, full projection"  # MODL alone: partial projection
@@ -160,11 +152,6 @@ def of_splits(rows):
 def error(rows):
     theirs, ours = (found[:, 0] for found in of_splits(rows).values())
     return of_repeats(ours - theirs, f"{ours.mean():.4f} against {theirs.mean():.4f}")
-
-
-def time(rows):
-    theirs, ours = (found[:, 1] for found in of_splits(rows).values())
-    return of_repeats(theirs / ours, f"{theirs.mean():.2f} s against {ours.mean():.2f} s")
 
 
 def traces_of_sizes(rows):
@@ -211,3 +198,39 @@ def fewer_epochs(rows):
     }
     detail = ", ".join(f"{n:,} ratings: {epochs}" for n, epochs in needed.items())
     return exactly(needed[min(needed)] - needed[max(needed)], detail)
+
+
+def times_apart(rows):
+    """The longer of the two times over the shorter."""
+    few, half = (np.mean(rows.column("seconds", run=run)) for run in (FEW, HALF))
+    return ratio_of_times(max(few, half), min(few, half), f"{half:.3g} s, and {few:.3g} s without masks")
+
+
+def _by_beta(rows, pick):
+    """beta -> of every split what `pick` makes of its errors, epoch by epoch."""
+    found = {beta: rows.where(beta=beta) for beta in rows.values("beta")}
+    splits = rows.values("split")
+    return {b: np.array([pick(of.column("test_rmse", split=i)) for i in splits]) for b, of in found.items()}
+
+
+def best_beta(rows, low=0.85, high=0.95):
+    """How much lower the mean error of all epochs is at the best beta between two than outside."""
+    means = _by_beta(rows, np.mean)
+    inside, outside = (
+        np.min([m for beta, m in means.items() if (low <= beta <= high) == is_inside], axis=0)
+        for is_inside in (True, False)
+    )
+    detail = ", ".join(f"{beta:g}: {m.mean():.4f}" for beta, m in means.items())
+    return of_repeats(outside / inside - 1, detail)
+
+
+def spread_of_betas(rows):
+    """How far the last error of the worst beta lies above that of the best."""
+    last = list(_by_beta(rows, lambda errors: errors[-1]).values())
+    return of_repeats(np.max(last, axis=0) / np.min(last, axis=0) - 1)
+
+
+def sooner_than_descent(rows, least):
+    """With so many ratings; None where there are fewer."""
+    found = [speed_up(traces) for n, traces in traces_of_sizes(rows).items() if n >= least]
+    return ratio_of_times(found[-1], 1) if found else None

@@ -37,18 +37,19 @@ class Split:
         return float(np.sqrt(np.mean((found + self.bias - self.test.values) ** 2)))
 
 
-def complete_ratings(ratings, solver, lams, n_inner, seed):
+def complete_ratings(ratings, solver, lams, n_inner, seed, **options):
     """In a worker: `lam`, chosen on the training entries of one random split, and `trace` on the split,
     (seconds, test error) after every epoch or sweep.
 
     n_inner : how often a third of the training entries is held out to choose lam
+    options : of the solver, once lam is chosen
     """
     with np.load(ratings) as arrays:
         found = Ratings(arrays["rows"], arrays["columns"], arrays["values"], tuple(arrays["shape"]))
     rng = np.random.default_rng(seed)
     train, test = drawn_apart(found, rng, TEST_SHARE)
     lam = best_lam(train, SOLVERS[solver], lams, n_inner, rng)
-    return {"lam": lam, "trace": SOLVERS[solver](debiased(train, test), lam, rng)}
+    return {"lam": lam, "trace": SOLVERS[solver](debiased(train, test), lam, rng, **options)}
 
 
 def best_lam(train, solve, lams, n_inner, rng):
@@ -113,14 +114,14 @@ def completed_by_coordinate_descent(parts, lam, rng):
     return trace
 
 
-def completed_by_modl(parts, lam, rng, projection="approximate"):
+def completed_by_modl(parts, lam, rng, projection="approximate", beta=0.9):
     """(seconds, test error) after every epoch: rows are samples, missing entries are never seen, codes have
     |z|^2."""
     train, test = parts.train, parts.test
     X = RowsWithMissing(train)
     full = X[rng.permutation(len(X))[: 4 * N_COMPONENTS]]
     D = random_patches(np.nan_to_num(full) + 1e-3 * rng.normal(size=full.shape), N_COMPONENTS, rng)
-    options = {"lam": lam, "batch_size": max(1, len(X) // _BATCHES), "beta": 0.9, "code_penalty": "l2"}
+    options = {"lam": lam, "batch_size": max(1, len(X) // _BATCHES), "beta": beta, "code_penalty": "l2"}
     learner = OfSeenFeatures(np.asarray(D, np.float32), len(X), projection=projection, **options)
     trace, spent = [], 0.0
     for epoch_rng in rng.spawn(_N_EPOCHS):

@@ -14,9 +14,7 @@ from benchmarks.tables import MEASUREMENTS, is_number_cell, tables_of
 from flyannot.runtime.atomic_file import write_text
 
 PAGE = "index.html"
-FAILED, NOT_MEASURED = "failed", "not measured"
 _MOST_ROWS = 60  # of a table of the page; the item's file has all
-_MOST_OPEN = 40  # rows of a table that is not folded
 
 
 def write_pages(out, failed):
@@ -66,19 +64,18 @@ def section_of(item, record, why_failed="", *, figure=None):
         section["paper"] = f"{paper['authors']}, {paper['venue']}"
         section["cited"] = f"{section['paper']}: {entry['cited']}"
         section["place"] = entry["cited"]
-    finding = record and record.evaluated_by(item.statements)
+    finding = record and record.evaluated_by(item)
     if finding is None or why_failed:
-        reason = why_failed or f"python -m benchmarks {item.name} -o OUT measures it"
-        return section | {"status": FAILED if why_failed else NOT_MEASURED, "reason": reason}
+        why = f"failed: {why_failed}" if why_failed else "not measured"
+        return section | {"outcome": f"{why}; python -m benchmarks {item.name} -o OUT measures it"}
     return section | {
-        "status": finding.status,
-        "reason": finding.outcome,
+        "outcome": finding.outcome,
         "finding": finding,
         "seconds": record.seconds,
         "lines": list(_lines(item, paper, record, finding)),
         "tables": [_shown(table) for table in tables_of(finding)],
         "figure": figure if finding.panels and figure and figure.is_file() else None,
-        "source": f"From {FOLDER}/{item.name}.json and .csv, made by: {record.command}",
+        "source": f"From {FOLDER}/{item.name}.json, made by: {record.command}",
     }
 
 
@@ -87,7 +84,8 @@ def _lines(item, paper, record, finding):
         yield "paper", f"{paper['title']}, pages {paper['pages']}"
         picture = paper_values(item.paper, item.where).get("picture")
         if picture:
-            yield "its picture", picture
+            yield "what it shows", picture
+        yield "regime", item.regime.text
     if not finding.why_not:
         yield "data", f"{finding.source.text} ({finding.source.kind})"
         yield "variant", finding.variant
@@ -102,6 +100,6 @@ def _lines(item, paper, record, finding):
 
 def _shown(table):
     more = len(table.rows) - _MOST_ROWS
-    folded = table.caption == MEASUREMENTS or len(table.rows) > _MOST_OPEN
+    folded = table.caption == MEASUREMENTS
     text = f"{more:,} more rows are in the file" if more > 0 else ""
     return {"table": replace(table, rows=table.rows[:_MOST_ROWS]), "folded": folded, "more": text}

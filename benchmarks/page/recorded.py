@@ -1,44 +1,106 @@
 """The pages of docs/ that are made from records: `python -m benchmarks.page.recorded data/results docs`.
 
-papers.md has the records of the papers' items, measured.md our own, each with its figure where matplotlib is
-installed.  A record of an item that is gone stays on measured.md: retired.toml says why it went.  earlier.md
-has what was measured before there were records.
+papers.md says what the papers' methods are worth, with papers/ITEM.md behind it; measured.md has our own
+records.  Figures are drawn where matplotlib is installed.  A record of an item that is gone stays on
+measured.md: retired.toml says why it went.  earlier.md has what was measured before there were records.
 """
 
+import re
 import sys
 import tomllib
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
+from benchmarks.claims import in_unit, merged
 from benchmarks.items import ITEMS, OURS, Item
 from benchmarks.page import rendered, section_of
 from benchmarks.page.figures import draw
 from benchmarks.page.summary import summary_of
 from benchmarks.records import record_of
-from benchmarks.tables import MEASUREMENTS
+from benchmarks.tables import MEASUREMENTS, Table
+from flyannot.errors import DataError
 from flyannot.runtime.atomic_file import write_text
 
 PAPERS, MEASURED = "papers.md", "measured.md"
-_MOST_ROWS = 12  # of the numbers beside the paper's; the item's file has all
+_PICTURES = ("modl-fig-1", "modl-fig-5", "scc-fig-5")  # where people look first
+_NUMBER = re.compile(r"\{([^}|]+)\|?([^}]*)\}")  # {statement} or {statement|part of the name of a case}
 
 
 def papers_page(folder):
-    """The Markdown of the papers' items: what the records of a folder hold, and nothing else."""
+    """The Markdown of what the papers' methods are worth: what the records of a folder hold."""
     recorded = [(item, _record(folder, item)) for item in ITEMS.values() if item.paper != OURS]
-    sections = [_section(item, record) for item, record in recorded]
-    for section in sections:
-        section["tables"] = [_shortened(t) for t in section["tables"] if t["table"].caption != MEASUREMENTS]
-    return rendered(PAPERS, sections=sections, machines=_machines(recorded), summary=summary_of(sections))
+    sections = [section_of(item, record) for item, record in recorded]
+    summary, seconds = summary_of(sections), sum(s["seconds"] or 0 for s in sections)
+    claims = merged(claim for s in sections if s["finding"] for claim in s["finding"].claims)
+    links = {s["paper"]: [] for s in sections}
+    for s in sections:
+        links[s["paper"]].append(f"[{s['name']}]({_page_of(s['name'])})")
+    return rendered(
+        PAPERS,
+        summary=summary,
+        advice=Table("", ["method", "use it?", "because", "not when"], list(advice_on(_methods(), claims))),
+        contradicted=_linked(summary.contradicted),
+        outside=_linked(summary.outside, once=True),
+        minutes=f"{seconds / 60:.0f}",
+        machine=next((r.machine.partition(";")[0] for _, r in recorded if r), ""),
+        pictures=_PICTURES,
+        links=[
+            (f"{p.split(',')[0]} et al.{p[p.rindex(',') :]}", ", ".join(found)) for p, found in links.items()
+        ],
+    )
 
 
-def _shortened(shown):
-    table = shown["table"]
-    more = len(table.rows) - _MOST_ROWS
-    is_long = table.caption == "The paper and ours" and more > 0
-    return {
-        "table": replace(table, rows=table.rows[:_MOST_ROWS] if is_long else table.rows),
-        "more": f"{more:,} more are in the file" if is_long else "",
-    }
+def _page_of(name):
+    return f"papers/{name}.md"
+
+
+def _linked(table, *, once=False):
+    """Without remarks in brackets and what would have refuted it; with `once`, a row an item."""
+    found = {(row[0], "" if once else row[1]): row for row in reversed(table.rows)}
+    rows = [
+        [f"[{name}]({_page_of(name)})", text.partition(" (")[0], here.partition(" (")[0]]
+        for name, text, here, _ in reversed(found.values())
+    ]
+    return Table(table.caption, table.heads[:3], rows)
+
+
+def _methods():
+    return tomllib.loads((files("benchmarks.page") / "methods.toml").read_text(encoding="utf-8"))
+
+
+def advice_on(methods, claims):
+    """Rows on methods, as methods.toml has them, with the numbers of the claims that they name.
+
+    Raises
+    ------
+    DataError
+        If a claim that advice rests on has another finding.
+    """
+    claims = {claim.key: claim for claim in claims}
+
+    def number(match):
+        claim, part = claims[match[1]], match[2]
+        return in_unit(next(case.value for case in claim.cases if part in case.name), claim.unit)
+
+    for name, entry in methods.items():
+        for key, finding in entry["rests-on"].items():
+            if claims[key].finding != finding:
+                why = f"methods.toml: advice on {name} rests on {key} {finding}; it is {claims[key].finding}"
+                raise DataError(why, fix="say what the records say")
+        yield [name, *(_NUMBER.sub(number, entry[column]) for column in ("use", "because", "not"))]
+
+
+def item_pages(folder):
+    """Name -> the Markdown of a paper's item."""
+    pages = {}
+    for item in (item for item in ITEMS.values() if item.paper != OURS):
+        record = _record(folder, item)
+        section = _section(item, record)
+        section["tables"] = [t for t in section["tables"] if t["table"].caption != MEASUREMENTS]
+        section["figure"] = f"{item.name}.svg" if record and record.finding.panels else None
+        pages[item.name] = rendered("item.md", s=section)
+    return pages
 
 
 def measured_page(folder):
@@ -49,7 +111,8 @@ def measured_page(folder):
         for item, record in recorded
     ]
     earlier = (Path(folder) / "earlier.md").read_text(encoding="utf-8")
-    return rendered(MEASURED, sections=sections, machines=_machines(recorded), earlier=earlier)
+    machines = list(dict.fromkeys(record.machine for _, record in recorded))
+    return rendered(MEASURED, sections=sections, machines=machines, earlier=earlier)
 
 
 def own_records(folder):
@@ -68,16 +131,23 @@ def own_records(folder):
 
 
 def picture_of(name):
-    """Where the figure of an item lies, from the page."""
+    """Where the figure of an item of ours lies, from the page."""
     return f"pictures/measured-{name}.svg"
 
 
 def write_recorded_pages(folder, docs):
-    """Write both pages and their figures."""
-    write_text(Path(docs) / PAPERS, papers_page(folder))
+    """Write all pages and their figures."""
+    docs = Path(docs)
+    write_text(docs / PAPERS, papers_page(folder))
+    (docs / "papers").mkdir(exist_ok=True)
+    for name, page in item_pages(folder).items():
+        write_text(docs / _page_of(name), page)
+        record = _record(folder, ITEMS[name])
+        if record:
+            draw(record.finding, ITEMS[name].title, (docs / _page_of(name)).with_suffix(".svg"))
     for item, record in own_records(folder):
-        draw(record.finding, item.title, {"svg": Path(docs) / picture_of(item.name)})
-    write_text(Path(docs) / MEASURED, measured_page(folder))
+        draw(record.finding, item.title, docs / picture_of(item.name))
+    write_text(docs / MEASURED, measured_page(folder))
 
 
 def _record(folder, item):
@@ -90,10 +160,6 @@ def _section(item, record):
         return section | {"scale": ""}
     source = f"All of it: data/results/{item.name}.json. Again: `{record.command}`"
     return section | {"scale": record.settings["scale"], "source": source}
-
-
-def _machines(recorded):
-    return list(dict.fromkeys(record.machine for _, record in recorded if record is not None))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ def fit_rbf_svm(X, Y, *, C=_C, gamma=_GAMMA):
     from sklearn.svm import SVC
 
     A, Y = unit_rows(X), np.asarray(Y, bool)
-    kernel = _gaussian_kernel(A, A, gamma)
+    kernel = gaussian_kernel(A, A, gamma)
     dual, intercept = np.zeros((Y.shape[1], len(A))), np.zeros(Y.shape[1])
     for j, positive in enumerate(Y.T):
         if positive.all() or not positive.any():
@@ -39,13 +39,13 @@ def fit_rbf_svm(X, Y, *, C=_C, gamma=_GAMMA):
         units, values = unit_rows(queries), np.empty((len(queries), len(dual)))
         for start in range(0, len(units), _KERNEL_ROWS):
             rows = slice(start, start + _KERNEL_ROWS)
-            values[rows] = _gaussian_kernel(units[rows], A, gamma) @ dual.T + intercept
+            values[rows] = gaussian_kernel(units[rows], A, gamma) @ dual.T + intercept
         return values
 
     return decision_values
 
 
-def _gaussian_kernel(X, A, gamma):
+def gaussian_kernel(X, A, gamma):
     """exp(-gamma |x - a|^2) of all rows of X and A."""
     squares = [np.einsum("ij,ij->i", Z, Z, dtype=np.float64) for Z in (X, A)]
     distances = np.maximum(np.add.outer(*squares) - 2 * cross_products(X, A), 0)

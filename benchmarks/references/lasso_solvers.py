@@ -1,49 +1,12 @@
-"""Solvers of the lasso that papers compare with: of a path, of one atom at a time, of a smooth penalty."""
+"""Solvers of the lasso that papers compare with: a generic one, one atom at a time, a smooth penalty."""
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
-from benchmarks.references.other_programs import without_warnings
-from flyannot.runtime.compiled import compiled
-from flyannot.sparse.coders.cd import encode as encode_by_cd
-from flyannot.sparse.kernels import SUMS, add_multiple, copy, kernel, soft_threshold
+from flyannot.sparse.kernels import SUMS, add_multiple, copy, kernel
 
-_MOST_CORNERS = 1000  # of a sample's path
 _L_BFGS = {"maxiter": 5000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-10, "maxcor": 30}
-
-
-def lars(X, D, lam, *, tol=1e-4):
-    """Codes of X over a fixed dictionary by following the lasso path down to `lam`.
-
-    scikit-learn gives no gap, drops atoms that depend on others, and stops early without a word: coordinate
-    descent measures every code, and goes on from it where `tol` is not met.
-
-    Parameters
-    ----------
-    X : float array (n_samples, n_features)
-    D : float array (n_atoms, n_features)
-    lam : float > 0, weight of the L1 norm
-    tol : float
-        A sample is done when its duality gap is at most tol / 2 |x|^2.
-
-    Returns
-    -------
-    Z : CSR matrix (n_samples, n_atoms), float64
-
-    Source
-    ------
-    Efron, Hastie, Johnstone and Tibshirani, Annals of Statistics 32(2), 2004; scikit-learn's
-    `sparse_encode`.
-    """
-    from sklearn.decomposition import sparse_encode
-
-    X, D = np.asarray(X, np.float64), np.ascontiguousarray(D, np.float64)
-    gram = D @ D.T
-    rules = {"algorithm": "lasso_lars", "alpha": lam, "max_iter": _MOST_CORNERS, "gram": gram}
-    with without_warnings():  # of dropped atoms and early stops: the gap is measured after
-        Z = sparse_encode(X, D, cov=D @ X.T, **rules)
-    return encode_by_cd(X, D, lam, start=sp.csr_matrix(Z), tol=tol, gram=gram)
 
 
 def quadratic_program(X, D, lam, *, tol=None):
@@ -59,54 +22,6 @@ def quadratic_program(X, D, lam, *, tol=None):
 
     found = (minimize(value_and_slope, np.zeros(2 * m), q, jac=True, **rules).x for q in X @ D.T)
     return np.array([uv[:m] - uv[m:] for uv in found])
-
-
-_SUMS = {"nnan", "nsz", "contract", "reassoc"}
-_STILL = 1e-3  # a support stands still at changes of this part of the largest of the last full sweep
-
-
-def reference_full_sweep_cd(x, D, lam, *, tol, n_support=10_000, max_sweeps=10_000):
-    """The code (n_atoms,) of one sample, float64, to a duality gap of tol / 2 |x|^2.
-
-    n_support : most sweeps over the support between two sweeps over all atoms
-    """
-    z, r = np.zeros(len(D)), x.astype(np.float64)
-    curvatures = np.einsum("ij,ij->i", D, D, dtype=np.float64)
-    everything, square = np.arange(len(D)), r @ r
-    for _ in range(max_sweeps):
-        largest = sweep(D, curvatures, z, r, lam, everything)
-        if gap(x, D, z, r, lam) <= 0.5 * tol * square:
-            break
-        support = np.flatnonzero(z)
-        for _ in range(n_support):
-            if sweep(D, curvatures, z, r, lam, support) <= _STILL * largest:
-                break
-    return z
-
-
-def gap(x, D, z, r, lam):
-    """The duality gap of z with the residual r."""
-    largest = np.abs(D @ r.astype(D.dtype)).max(initial=0)
-    s = min(1.0, lam / max(largest, 1e-300))
-    return 0.5 * r @ r * (1 - s) ** 2 + lam * np.abs(z).sum() - s * ((x - r) @ r)
-
-
-@compiled(fastmath=_SUMS)
-def sweep(D, curvatures, z, r, lam, atoms):
-    """Re-solve every code of `atoms` in that order; r = x - z D throughout.  Returns the largest change."""
-    largest = 0.0
-    for k in atoms:
-        if curvatures[k] > 0:
-            atom, q = D[k], 0.0
-            for j in range(len(r)):
-                q += atom[j] * r[j]
-            change = soft_threshold(q + curvatures[k] * z[k], lam) / curvatures[k] - z[k]
-            if change != 0:
-                z[k] += change
-                largest = max(largest, abs(change))
-                for j in range(len(r)):
-                    r[j] -= change * atom[j]
-    return largest
 
 
 NEAR = 1e-3  # of lam: how much of the slope may be left, which decides time and error

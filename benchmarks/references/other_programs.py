@@ -10,7 +10,14 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from benchmarks.measures import Stopwatch, graded_codes, graded_dictionary, normalised_patches, timed
+from benchmarks.measures import (
+    Stopwatch,
+    graded_codes,
+    graded_dictionary,
+    normalised_patches,
+    objective_by_eq_7,
+    timed,
+)
 
 _N_WARM = 64  # patches of a first small run
 
@@ -26,7 +33,8 @@ def learn_by_spams(patches, held, initial, lam, n, n_epochs, batch_size):
     with Stopwatch() as watch:
         D = spams.trainDL(X, D=D, iter=n_steps, verbose=False, **options)
     cost = {"seconds": watch.seconds, "n": n_steps * batch_size // n_epochs, "n_epochs": n_epochs}
-    return graded_dictionary(D.T, held, lam, **cost) | {"batch_size": batch_size}
+    graded = graded_dictionary(D.T, held, lam, **cost)
+    return graded | {"batch_size": batch_size, "eq_7": objective_by_eq_7(X.T, D.T, lam)}
 
 
 def encode_by_spams(patches, dictionary, lam, n):

@@ -2,37 +2,32 @@
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 import numpy as np
 
-from benchmarks.findings import Source
-from benchmarks.inputs.pictures import (
-    drawn_patterns,
-    embryo_images,
-    grey_levels,
-    image_folder,
-    synthetic_folder,
-)
-from benchmarks.references.classifiers import evaluate_by_libsvm
+from benchmarks.findings import Finding, Source
+from benchmarks.inputs.pictures import drawn_patterns
+from benchmarks.references.classifiers import evaluate_by_libsvm, gaussian_kernel
+from benchmarks.rows import Rows
 from benchmarks.scc import claims
 from benchmarks.scc.learning import learned_atoms
 from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.folds import folds_of_genes
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.classifiers.training_set import LabelledRows, annotated_groups, truth_of
-from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE
 from flyannot.descriptors.extract import describe_patches
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import Groups, group_features, groups_of, normalise_features
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
+from flyannot.scores.bootstrap import bootstrap_interval, draws_of_genes, resample_aucs
 from flyannot.scores.metrics import NOT_ANATOMY
-from flyannot.steps.engine.images import image_columns
 
 N_FOLDS = 5
 N_TERMS = 10
-STAGE_RANGES = ("7-8", "9-10", "11-12", "13-16")  # of which there are no real images with terms
 LEARNERS = {
     "SCC": {"learner": "scc", "variant": "paper", "n_epochs": 10},
     "OL": {"learner": "ol", "batch_size": 512, "n_epochs": 10},
@@ -94,40 +89,19 @@ class Pictures:
         return self._described[size]
 
 
-def annotated_pictures(setup):
-    """The `Pictures` of stage range 4-6: patterns of Wu et al., else the images of the data set."""
-    patterns = drawn_patterns(setup)
-    if patterns is None:
-        return _of_folder(image_folder(setup), *embryo_images(setup), STAGE_RANGE)
-    greys, arrays, source = patterns
-    note = "The real images of FlyExpress are of seven genes, too few to score."
+def annotated_pictures(setup, least=None):
+    """The `Pictures` of the patterns of Wu et al.; with the ten most frequent terms of anatomy, or with all
+    terms that so many groups carry."""
+    greys, arrays, source = drawn_patterns(replace(setup, data_set=None))
     genes, fbgns = (arrays[name].tolist() for name in ("gene", "fbgn"))
-    groups = [fbgn or gene for gene, fbgn in zip(genes, fbgns)]
-    columns, folder = {"gene": genes, "fbgn": fbgns, "group": groups}, setup.data_file("wu2016").parent
-    return _with_terms(greys, columns, folder, STAGE_RANGE, source, note)
-
-
-def synthetic_pictures(setup, stage_range):
-    """The `Pictures` of synthetic embryos of a stage range, made once in a run."""
-    folder = synthetic_folder(setup, "labelled-embryos", setup.sizes["n_genes"], STAGE_RANGES)
-    images = read_images(folder)
-    n = sum(image.stage_range == stage_range for image in images)
-    source = Source(f"{n} SYNTHETIC embryos of {stage_range}", "synthetic")
-    return _of_folder(folder, images, source, stage_range)
-
-
-def _of_folder(folder, images, source, stage_range):
-    images = [image for image in images if image.stage_range == stage_range]
-    greys, note = [grey_levels(image.path) for image in images], f"Images of stage range {stage_range} only."
-    return _with_terms(greys, image_columns(images), folder, stage_range, source, note)
-
-
-def _with_terms(greys, columns, folder, stage_range, source, note):
-    groups, carried = annotated_groups(groups_of(columns), read_annotations(folder), stage_range)
-    counts = Counter(term for terms in carried for term in terms if term not in NOT_ANATOMY)
-    terms = sorted(counts, key=lambda term: (-counts[term], term))[:N_TERMS]
-    note = f"{note} The ten most frequent terms of {len(groups)} groups, without {', '.join(NOT_ANATOMY)}."
-    return Pictures(stage_range, greys, groups, terms, truth_of(carried, terms), source, note)
+    columns = {"gene": genes, "fbgn": fbgns, "group": [fbgn or gene for gene, fbgn in zip(genes, fbgns)]}
+    annotations = read_annotations(setup.data_file("wu2016").parent)
+    groups, carried = annotated_groups(groups_of(columns), annotations, STAGE_RANGE)
+    counts = Counter(term for terms in carried for term in terms if least or term not in NOT_ANATOMY)
+    terms = sorted(counts, key=lambda term: (-counts[term], term))
+    terms = [term for term in terms if counts[term] >= least] if least else terms[:N_TERMS]
+    note = f"{len(terms)} terms of {len(groups)} groups: {', '.join(terms)}."
+    return Pictures(STAGE_RANGE, greys, groups, terms, truth_of(carried, terms), source, note)
 
 
 def annotate(setup, pictures, protocol, who, n_atoms, *, seed=0):
@@ -188,3 +162,71 @@ def merge_images(outcome, group_of_image):
         for name in ("values", "yes", "probabilities")
     }
     return replace(outcome, truth=outcome.truth[first], folds=outcome.folds[first], **largest)
+
+
+_LEAST = 20  # genes of a term
+
+
+def measure_baselines(setup):
+    """What a kernel on pixels reaches, and what is gained by a dictionary that has seen the tested images."""
+    pictures, rows = annotated_pictures(setup, least=_LEAST), Rows()
+    genes, rng = pictures.groups.gene_ids, setup.rng("dictionaries")
+    folds = folds_of_genes(genes, N_FOLDS, setup.rng("folds"))
+    fold_of = np.array([folds[gene] for gene in genes])
+
+    def by_ridge(X):
+        labelled = LabelledRows(X=X, Y=pictures.truth, genes=genes, terms=pictures.terms)
+        options = FitOptions(n_folds=5)
+        return cross_validate(
+            labelled, folds=folds, rng=setup.rng("ridge"), method="coupled-ridge", options=options
+        )
+
+    def by_atoms_of(groups):
+        described = pictures.described(OURS)
+        images = np.concatenate([pictures.groups.rows[g] for g in groups])
+        patches = np.concatenate([described[i].descriptors for i in images])
+        patches = patches[rng.permutation(len(patches))[: setup.sizes["n_learn"]]]
+        learned = learned_atoms(patches, setup.sizes["n_atoms"], rng, n_epochs=3, variant="quick")
+        return normalise_features(group_features(pooled(described, OURS, *learned), pictures.groups), "l2")
+
+    whole = by_ridge(by_atoms_of(range(len(genes))))
+    apart = replace(whole, values=whole.values.copy())
+    for fold in range(N_FOLDS):
+        found = by_ridge(by_atoms_of(np.flatnonzero(fold_of != fold)))
+        apart.values[fold_of == fold] = found.values[fold_of == fold]
+    levels, of_group = _grey_levels(setup, pictures.groups)
+    outcomes = {f"the {levels.shape[1]} grey levels": by_ridge(of_group @ levels)}
+    outcomes |= {"grey levels, RBF kernel between sets of images": by_ridge(_by_kernel(levels, of_group))}
+    outcomes |= {"one dictionary of all images": whole, "in every fold one of its training genes": apart}
+    names, drawn = draws_of_genes(genes, n_samples=1000)
+    anatomy = [j for j, term in enumerate(pictures.terms) if term not in NOT_ANATOMY]
+    for (name, outcome), kept in product(outcomes.items(), (range(len(pictures.terms)), anatomy)):
+        areas = resample_aucs(outcome, drawn[:, np.searchsorted(names, genes)])
+        low, high = bootstrap_interval(areas.samples[:, kept].mean(axis=1))
+        row = {"features": name, "terms": len(kept), "auc": areas.auc[kept].mean()}
+        rows.append(row | {"low": low, "high": high})
+    variant = f"coupled ridge; patches of 64 px, a grid of 2x4, {setup.sizes['n_atoms']:,} atoms"
+    return Finding(pictures.source, variant, rows=rows, notes=[pictures.note])
+
+
+def _grey_levels(setup, groups):
+    """Stain of every image in the cells of the embryo, and the matrix that takes the mean of each group."""
+    levels = drawn_patterns(replace(setup, data_set=None))[1]["patterns"].astype(float)
+    of_group = np.zeros((len(groups), len(levels)))
+    for g, images in enumerate(groups.rows):
+        of_group[g, images] = 1 / len(images)
+    return levels, of_group
+
+
+def _by_kernel(levels, of_group):
+    """Rows of groups whose products are the mean kernel of their images' square roots of stain."""
+    roots = np.sqrt(levels)
+    kernel = gaussian_kernel(roots, roots, 1 / (2 * roots.var(axis=0).sum()))
+    values, vectors = np.linalg.eigh(of_group @ kernel @ of_group.T)
+    return vectors * np.sqrt(np.maximum(values, 0))
+
+
+def cells_of(grey, n_cells):
+    """Mean grey levels of so many rows and columns of cells."""
+    rows, columns = (n // k for n, k in zip(grey.shape, n_cells))
+    return grey.reshape(n_cells[0], rows, n_cells[1], columns).mean(axis=(1, 3))

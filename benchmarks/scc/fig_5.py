@@ -6,7 +6,7 @@ difference of ours changes.
 
 import numpy as np
 
-from benchmarks.findings import Finding, Size, Source, all_of
+from benchmarks.findings import Finding, Size, Source
 from benchmarks.items import paper_values, papers
 from benchmarks.rows import Rows
 from benchmarks.scc import claims
@@ -14,12 +14,9 @@ from benchmarks.scc.annotation import (
     DIFFERENCES,
     LEARNERS,
     N_FOLDS,
-    OURS,
     PAPERS_OWN,
-    STAGE_RANGES,
     annotate,
     annotated_pictures,
-    synthetic_pictures,
 )
 from flyannot.scores.bootstrap import bootstrap_interval, draws_of_genes, resample_aucs
 from flyannot.scores.metrics import rates_of_counts
@@ -53,40 +50,7 @@ def measure_annotation(setup):
         f"{N_FOLDS} folds by gene",
         rows=rows,
         panels=[_bars(f"{metric}, weighted over ten terms", metric, named, "size") for metric in METRICS],
-        notes=[
-            pictures.note,
-            f'"{claims.AS_THE_PAPER}": patches of 16 px that do not overlap, one maximum over the image, '
-            "every image a row with the terms of its gene, LIBSVM's hinge loss at C = 1, yes above 0, a "
-            "group by the largest value of its images. The paper gives no C and no folds. Its lateral views: "
-            "all patterns are lateral.",
-            f"What differs: {' '.join(map(str, _ABLATED))} atoms, the paper's own way with one difference "
-            f"of ours at a time, then with all: patches of {OURS.patch_px} px at stride {OURS.stride_px}.",
-            f"No gene is in two folds. The figure has means over {n_dictionaries} dictionaries (first atoms "
-            "and patches differ), what differs is of one; intervals are by bootstrap over genes.",
-            f"Of stage ranges {', '.join(STAGE_RANGES)} no labelled images are at hand: "
-            "`scc-fig-5-stages` has synthetic ones.",
-        ],
-    )
-
-
-def measure_stages(setup):
-    """The same of synthetic embryos of the other stage ranges, at the smallest and the largest dictionary."""
-    sizes, rows, sources = paper_values("scc", "fig-5")["sizes"], Rows(), []
-    for stage_range in STAGE_RANGES:
-        pictures = synthetic_pictures(setup, stage_range)
-        sources.append(pictures.source)
-        for m in (sizes[0], sizes[-1]):
-            for who in LEARNERS:
-                same = {"part": claims.FIGURE, "stage_range": stage_range, "learner": who, "n_atoms": m}
-                rows += _rows_of(same, [_resampled(setup, pictures, PAPERS_OWN, who, m, 0)])
-    named = (row | {"name": f"{row['learner']}, m={row['n_atoms']}"} for row in rows)
-    named = Rows(sorted(named, key=lambda row: (list(LEARNERS).index(row["learner"]), row["n_atoms"])))
-    return Finding(
-        source=all_of(sources),
-        size=Size("stage ranges", len(STAGE_RANGES), len(papers()["scc"]["n_patches"])),
-        variant=f"as scc-fig-5, over {setup.sizes['n_learn']:,} patches; one dictionary",
-        rows=rows,
-        panels=[_bars(f"{metric}, synthetic embryos", metric, named, "stage_range") for metric in METRICS],
+        notes=[pictures.note],
     )
 
 

@@ -9,7 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.compare_methods import Method
-from benchmarks.measures import Stopwatch, exact_objective, graded_dictionary, normalised_patches
+from benchmarks.measures import (
+    Stopwatch,
+    exact_objective,
+    graded_dictionary,
+    normalised_patches,
+    objective_by_eq_7,
+)
 from benchmarks.references import other_programs, why_reference_is_absent
 from benchmarks.references.plain_learners import PlainSCC
 from flyannot.descriptors.sift import normalise_descriptors
@@ -127,4 +133,5 @@ def learn(
                 run_epoch(X, made, rng)
             seconds += watch.seconds
         graded = graded_dictionary(made.D, held, lam, seconds=seconds, n=len(X), n_epochs=n_epochs)
+        graded["eq_7"] = objective_by_eq_7(X, made.D, lam, made.codes())
     return graded | {"trace": [*trace, (seconds, graded["objective"])]}

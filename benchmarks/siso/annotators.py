@@ -8,7 +8,6 @@ import numpy as np
 
 from benchmarks.measures import Stopwatch
 from benchmarks.references.classifiers import fit_nearest_neighbours, fit_rbf_svm
-from benchmarks.references.lasso_solvers import reference_full_sweep_cd
 from benchmarks.references.other_programs import lasso_codes, spread_labels
 from benchmarks.references.p_stable import atoms_beside, build_tables
 from flyannot.classifiers import CLASSIFIERS
@@ -16,24 +15,19 @@ from flyannot.classifiers.feature_rows import unit_rows
 from flyannot.classifiers.siso import FRACTION, largest_products
 from flyannot.sparse.coders import hash_siso, siso
 from flyannot.sparse.coders.hash_siso import HashSearch, build_index
-from flyannot.sparse.coders.siso_rounds import TOP_K, largest_correlations
 
 LASSO, SPREADING, SISO = "lasso", "label spreading", "siso"
-HASH, HASH_EXACT = "hash-siso", "hash-siso, exact"
-P_STABLE = "hash-siso, p-stable"
-PUBLISHED, CD = "siso, as published", "coordinate descent"
+HASH, P_STABLE, PUBLISHED = "hash-siso", "hash-siso, p-stable", "siso, as published"
 VARIANT = (
-    "label propagation: lam 0.002 |A y|_inf, tol 1e-5; hash-siso as in the paper (an empty answer of the "
-    "hash ends it), hash-siso, exact goes on to SISO's result, hash-siso, p-stable has tables as Datar et "
-    "al. 2004 (16 of 8 functions); one setting each, the preferred one"
+    "label propagation: lam 0.002 |A y|_inf, tol 1e-5; an empty answer of the hash ends it, as in the paper; "
+    "hash-siso, p-stable has tables as Datar et al. 2004 (16 of 8 functions), hash-siso alone the cells of "
+    "flyannot; one setting each, the preferred one"
 )
 _RIVALS = {"svm": fit_rbf_svm, "knn": fit_nearest_neighbours}
 _SEARCHES = {  # the paper believes an empty answer of the hash
     HASH: (build_index, HashSearch(None, ending="none")),
-    HASH_EXACT: (build_index, HashSearch(None, ending="solve")),
     P_STABLE: (build_tables, HashSearch(None, ending="none", candidates=atoms_beside)),
 }
-_N_RECALLED = 8  # queries whose recall is measured
 _TOL = 1e-5  # of the gap of a code, as part of 1/2 |y|^2: what flyannot's classifiers ask of SISO
 _N_WARM = 20  # rows of a first small fit
 
@@ -44,35 +38,10 @@ class Annotator:
 
     answer : function of queries (n_queries, n_features) to values
     seconds : of the fit
-    search, rows : how cells are searched, and the labelled rows of length 1; None where nothing is hashed
     """
 
     answer: Any
     seconds: float
-    search: Any = None
-    rows: Any = None
-
-    def recall(self, queries):
-        """Of every one of the first queries, the mean over its rounds of (the part of the rows that should
-        join that the cells hold, the part of all rows that they hold).
-
-        Those should join that have the TOP_K largest products above lam.
-        """
-        found, search = [], self.search
-        for x in _scaled(unit_rows(queries[:_N_RECALLED]), self.rows)[0]:
-            rounds = []
-
-            def candidates(index, r, seen, rounds=rounds, **options):
-                chosen = search.candidates(index, r, seen, **options)
-                wanted = largest_correlations(self.rows, r[None], FRACTION, TOP_K)[1][0]
-                if len(wanted):
-                    rounds.append((np.isin(wanted, chosen).mean(), len(chosen) / len(self.rows)))
-                return chosen
-
-            spying = replace(search, candidates=candidates)
-            hash_siso.solve(x[None], self.rows, FRACTION, spying, tol=_TOL)
-            found.append(np.mean(rounds, axis=0).tolist())
-        return found
 
 
 def fitted_annotator(method, X, Y, rng):
@@ -110,7 +79,7 @@ def _hashed(method, X, Y, rng):
         return _propagated(encode, A, Y, unit_rows(queries))
 
     answer(X[:2])
-    return Annotator(answer, watch.seconds, search, A)
+    return Annotator(answer, watch.seconds)
 
 
 def answered_queries(method, X, Y, queries, rng):
@@ -140,12 +109,4 @@ def _scaled(X, A):
 _CODES = {  # of scaled queries over labelled rows; PUBLISHED makes a pass over all rows in every round
     LASSO: lambda X, A: lasso_codes(X, A, FRACTION, tol=_TOL / 2),
     PUBLISHED: lambda X, A: siso.solve_with_full_passes(X.astype(np.float32), A, FRACTION, tol=_TOL).Z,
-    CD: lambda X, A: np.array([reference_full_sweep_cd(x, A, FRACTION, tol=_TOL) for x in X]),
 }
-
-
-def recall_columns(recall):
-    """Columns of a row: the means of recall and of the part of the rows in cells, and those of each query."""
-    recalls, parts = zip(*recall)
-    means = {"recall": float(np.mean(recalls)), "part_in_cells": float(np.mean(parts))}
-    return means | {"recalls": recalls, "parts": parts}

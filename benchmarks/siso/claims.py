@@ -5,43 +5,35 @@ from itertools import pairwise
 
 import numpy as np
 
-from benchmarks.claims import (
-    TIME_NOISE,
-    Number,
-    give_or_take,
-    largest,
-    least,
-    of_draws,
-    of_repeats,
-    ratio_of_times,
-)
+from benchmarks.claims import TIME_NOISE, Number, give_or_take, largest, least, of_draws, ratio_of_times
 from benchmarks.rows import Rows, exponent
-from benchmarks.siso.annotators import HASH, HASH_EXACT, LASSO, P_STABLE, SISO
+from benchmarks.siso.annotators import HASH, LASSO, P_STABLE, SISO
 
-_LARGEST = 4  # sizes of a fourth of the largest and more show how time grows
+_LARGEST = 6  # sizes of a sixth of the largest and more show how time grows
 MAP_LOSS = 0.01  # "less than 1 % loss of MAP", "negligible"
 
 
 def others(rows):
     """The methods that are no SISO and no LASSO."""
-    own = HASH, HASH_EXACT, P_STABLE, SISO, LASSO
+    own = HASH, P_STABLE, SISO, LASSO
     return [m for m in rows.values("method") if m not in own]
 
 
-def quicker(rows, *, without=()):
+def quicker(rows, who=P_STABLE, *, without=()):
     """The least time of the others over hash-SISO's; `without` those that the table has not."""
-    hashed = rows.value("seconds", method=HASH)
+    hashed = rows.value("seconds", method=who)
     found = {m: rows.value("seconds", method=m) / hashed for m in others(rows) if m not in without}
     return least((ratio_of_times(v, 1, f"{v:.2g}") for v in found.values()), found)
 
 
 def construction(rows):
-    fit, whole = (rows.value(column, method=HASH) for column in ("seconds_of_fit", "seconds"))
+    fit, whole = (rows.value(column, method=P_STABLE) for column in ("seconds_of_fit", "seconds"))
     return give_or_take(fit / whole, TIME_NOISE * fit / whole, f"{fit:.2g} of {whole:.2g} s")
 
 
 def mostly(rows, longer, shorter, methods):
-    """The least of one time of the methods over the other."""
+    """The least of one time over the other, of those of the methods that there are."""
+    methods = [m for m in methods if m in rows.values("method")]
     found = {m: [rows.value(column, method=m) for column in (longer, shorter)] for m in methods}
     return least((ratio_of_times(a, b) for a, b in found.values()), found)
 
@@ -52,7 +44,7 @@ def per_query(rows, one, other):
     if slow is None or quick is None:
         return None
     ratio = ratio_of_times(slow, quick)
-    return ratio if other == SISO else _if_as_good(ratio, differ(rows, other, SISO), "MAP")
+    return ratio if other == SISO else _if_as_good(ratio, loss(rows, other, SISO), "MAP")
 
 
 def per_query_at_most(rows, one, other):
@@ -66,48 +58,33 @@ def per_query_at_most(rows, one, other):
     ratio = ratio_of_times(*(alone.value("seconds_per_query", method=m, n=n) for m in (one, other)))
     theirs, sisos = (rows.where(how="at once", method=m, n=n)[0] for m in (other, SISO))
     apart = (np.subtract(theirs[name], sisos[name]) for name in ("flat_cost", "draws"))
-    found = _if_as_good(ratio, _size(of_draws(*apart)), "flat cost")
+    found = _if_as_good(ratio, of_draws(*apart), "flat cost")
     return replace(found, detail=f"n={n:,}, {found.detail}")
 
 
-def _if_as_good(ratio, difference, what):
-    """A speed-up as far as it counts: 0 where the answers differ from SISO's by more than MAP_LOSS.
+def _if_as_good(ratio, loss, what):
+    """A speed-up as far as it counts: 0 where the answers are worse than SISO's by MAP_LOSS or more.
 
     A hash that finds next to nothing is fast.
     """
-    speeds = ratio.value, ratio.low, ratio.high
-    losses = difference.value, difference.high, difference.low
+    speeds, losses = (ratio.value, ratio.low, ratio.high), (loss.value, loss.high, loss.low)
     counted = [speed if loss < MAP_LOSS else 0.0 for speed, loss in zip(speeds, losses)]
     words = "" if counted[0] else "which does not count: "
-    return Number(*counted, f"{ratio.value:.3g} times, {words}{what} {difference.detail} beside SISO's")
+    detail = f"{ratio.value:.3g} times, {words}{what} {loss.value:.4f} worse than SISO's"
+    return Number(*counted, detail)
 
 
 def _lead(one, other):
     """The MAP of one row less that of another, on the queries that both answered."""
-    key = "map" if one["n_queries"] == other["n_queries"] else "map_of_first"
-    draws = np.subtract(one["draws"], other["draws"]) if key == "map" else [one[key] - other[key]]
-    return of_draws(one[key] - other[key], draws)
+    n = min(one["n_queries"], other["n_queries"])
+    one, other = (row if row["n_queries"] == n else row["of_first"][str(n)] for row in (one, other))
+    return of_draws(one["map"] - other["map"], np.subtract(one["draws"], other["draws"]))
 
 
-def _size(number):
-    """Of a number of either sign."""
-    ends = sorted((abs(number.low), abs(number.high)))
-    low = 0.0 if number.low <= 0 <= number.high else ends[0]
-    return Number(abs(number.value), low, ends[1], f"{number.value:+.4f}")
-
-
-def differ(rows, one, other):
-    """The largest difference of their MAPs at any share of labelled rows."""
-    pairs = zip(rows.where(method=one), rows.where(method=other))
-    return largest(_size(_lead(a, b)) for a, b in pairs)
-
-
-def recall_over_chance(rows):
-    """What our cells hold of the rows that should join, over the part of all rows that they hold."""
-    ours, theirs = (rows.where(method=method)[-1] for method in (HASH, P_STABLE))
-    of_each = (f"{r['recall']:.2f} of them in {r['part_in_cells']:.1%} of the rows" for r in (ours, theirs))
-    found = np.divide(ours["recalls"], np.maximum(ours["parts"], 1e-9))
-    return of_repeats(found, ", p-stable tables ".join(of_each))
+def loss(rows, one, other):
+    """The most that the MAP of one method lies below that of another, at any share of labelled rows."""
+    pairs = zip(rows.where(method=other), rows.where(method=one))
+    return largest((_lead(a, b) for a, b in pairs), form=".4f")
 
 
 def rises(rows):
@@ -117,10 +94,10 @@ def rises(rows):
     return replace(gain, detail=", ".join(f"{row['map']:.3f}" for row in ordered))
 
 
-def most_settings(rows):
+def most_settings(rows, who=P_STABLE):
     """The share of (method, tau) where hash-SISO has the larger MAP."""
     rivals = [row for m in others(rows) for row in rows.where(method=m)]
-    pairs = [(rows.where(method=HASH, tau=row["tau"])[0], row) for row in rivals]
+    pairs = [(rows.where(method=who, tau=row["tau"])[0], row) for row in rivals]
     leads = np.array([np.subtract(a["draws"], b["draws"]) > 0 for a, b in pairs])
     n = sum(a["map"] > b["map"] for a, b in pairs)
     return of_draws(n / len(pairs), leads.mean(axis=0), f"{n} of {len(pairs)}")
@@ -134,14 +111,14 @@ def ahead(rows, one, methods, above_tau=0, below_tau=2):
 
 
 def cost_falls(rows):
-    kept = sorted(rows.where(method=HASH, how="at once"), key=lambda row: row["n"])
+    kept = sorted(rows.where(method=P_STABLE, how="at once"), key=lambda row: row["n"])
     value, draws = (np.subtract(kept[0][name], kept[-1][name]) for name in ("flat_cost", "draws"))
     return of_draws(value, draws, ", ".join(f"{row['flat_cost']:.3f}" for row in kept))
 
 
 def growth(rows):
     """The exponent at the largest sizes, where what every query costs anyway weighs least."""
-    all_ = rows.where(method=HASH, how="at once")
+    all_ = rows.where(method=P_STABLE, how="at once")
     kept = Rows(row for row in all_ if row["n"] >= max(all_.column("n")) / _LARGEST)
     sizes = kept.column("n")
     slope = exponent(sizes, kept.column("seconds_per_query"))

@@ -19,7 +19,7 @@ FOUND = Finding(
     comparisons=[Comparison("hours|m=1", "h", 4.0, 2.0, "projected")],
     rows=[{"m": 1, "who": "we"}, {"m": np.int64(2), "seconds": np.float32(0.5)}],
     panels=[Panel("a", "x", "y", [Series("s", [1, 2], [3.0, None])])],
-).evaluated_by(STATEMENTS)
+)
 
 
 class MadeUp:

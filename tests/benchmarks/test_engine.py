@@ -16,7 +16,7 @@ from benchmarks.__main__ import command
 from benchmarks.compare_methods import Method, compare_methods
 from benchmarks.findings import Finding, Source, not_runnable
 from benchmarks.items import ITEMS, OURS, Item, chosen_items, paper_values, papers
-from benchmarks.records import as_csv, paths_of, read_record
+from benchmarks.records import paths_of, read_record
 from benchmarks.rows import exponent
 from benchmarks.runner import measure_items
 from benchmarks.tables import as_text, tables_of
@@ -89,7 +89,6 @@ def test_a_finding_comes_back_from_json_as_it_went_with_a_day_and_a_commit(made_
     assert record.commit is None or re.fullmatch("[0-9a-f]{12}( and changes)?", record.commit)
     stored = record.finding
     assert stored.as_json() == FOUND.as_json() and stored.comparisons[0].ratio == 0.5
-    assert as_csv(stored.rows) == "m,who,seconds\n1,we,\n2,,0.5\n"
     assert json.loads(paths_of(tmp_path, "one")["json"].read_text())["settings"]["scale"] == "quick"
 
 
@@ -125,8 +124,7 @@ def test_without_its_data_an_item_says_so_and_is_not_run(setup):
     for name in ("modl-completion", "siso-table-2", "siso-fig-4"):
         (outcome,) = measure_items([ITEMS[name]], setup)
         finding = outcome.record.finding
-        assert finding.status == "not runnable"
-        assert "FLYANNOT_DATA" in finding.why_not
+        assert "FLYANNOT_DATA" in finding.why_not and not finding.rows
 
 
 def test_a_file_of_the_data_is_found_or_known_to_be_absent(tmp_path, setup):

@@ -43,7 +43,7 @@ def test_end_stopping_and_suppression_are_those_of_the_coder():
     best = [{"basis": k, "angle": 0.0, "centre": (6, 6), "length_px": 4, "code": 1.0} for k in (0, 1)]
     adds, stops = overcomplete.lengthened(respond, best, SIDE)
     assert adds["trace"][-1] > adds["trace"][3] > 0 and stops["trace"][-1] < stops["trace"][3]
-    more, less = (row["suppressed_by"] for row in overcomplete.surrounded(respond, best, SIDE))
+    more, less = (row["suppressed_by"] for row in overcomplete.surrounded(respond, best, SIDE, 2))
     assert more < 0 < less
 
 
@@ -68,11 +68,11 @@ def test_bases_are_learned_once_drawn_and_shown_bars(small, tmp_path):
     pytest.importorskip("matplotlib")
     paths = paths_of(tmp_path, "bases")
     paths["svg"].parent.mkdir(exist_ok=True)
-    draw(found[0], "bases", paths)
+    draw(found[0], "bases", paths["svg"])
     assert b"<svg" in paths["svg"].read_bytes()
 
 
 def test_features_of_unlabelled_digits_are_tested_on_others(small, monkeypatch):
     monkeypatch.setattr(self_taught, "_N_PATCHES", 400)
     rows = ITEMS["lee-section-6"].finding(small).rows
-    assert len(rows) == 6 and all(0 < row["error"] < 0.5 and len(row["errors"]) == 3 for row in rows)
+    assert len(rows) == 9 and all(0 < row["error"] < 0.8 and len(row["errors"]) == 3 for row in rows)

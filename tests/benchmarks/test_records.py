@@ -1,17 +1,16 @@
 """Records say which code measured them and when, and are measured again when it changed."""
 
-from dataclasses import replace
+import re
 
 import pytest
 
 from benchmarks import records
-from benchmarks.claims import PAPER, Statement, exactly
+from benchmarks.claims import LIKE, PAPER, Case, Claim
 from benchmarks.items import ITEMS, OURS
 from benchmarks.page import recorded
-from benchmarks.records import code_digest, paths_of, record_of
-from benchmarks.runner import measure_items
+from benchmarks.records import code_digest, record_of
 from benchmarks.scc import table_1
-from tests.benchmarks.made_up import MadeUp, measured
+from flyannot.errors import DataError
 from tests.conftest import ROOT
 
 RESULTS = ROOT / "data" / "results"
@@ -63,22 +62,18 @@ def test_the_digest_follows_the_code_that_measures_and_nothing_else(sources):
         assert (digest() != before) == follows, tail
 
 
-def test_claims_that_are_stated_anew_are_evaluated_without_measuring(setup, tmp_path):
-    one = MadeUp("one")
-    measured([one.item], setup, tmp_path)
-    stricter = Statement("three", PAPER, "two is above three", lambda rows: exactly(2), above=3)
-    (outcome,) = measure_items([replace(one.item, statements=(stricter,))], setup, tmp_path)
-    assert outcome.kept and one.times == 1
-    assert record_of(paths_of(tmp_path, "one")["json"]).finding.status == "differs on synthetic data"
-
-
 def test_the_pages_are_made_from_the_recorded_results():
     """After a change: python -m benchmarks.page.recorded data/results docs"""
-    docs, page = ROOT / "docs", recorded.papers_page(RESULTS)
-    assert (docs / recorded.PAPERS).read_text(encoding="utf-8") == page
+    docs, page, items = ROOT / "docs", recorded.papers_page(RESULTS), recorded.item_pages(RESULTS)
+    assert (docs / recorded.PAPERS).read_text(encoding="utf-8") == page and len(page.split()) <= 900
     assert (docs / recorded.MEASURED).read_text(encoding="utf-8") == recorded.measured_page(RESULTS)
-    for item in ITEMS.values():
-        assert (f"\n| {item.name} " in page.partition("\n### ")[0]) == (item.paper != OURS)
+    assert {path.stem for path in (docs / "papers").glob("*.md")} == set(items)
+    for name, text in items.items():
+        assert (docs / "papers" / f"{name}.md").read_text(encoding="utf-8") == text
+        assert f"papers/{name}.md" in page and "{" not in re.sub("`[^`]*`", "", text), name
+        assert all(
+            (docs / "papers" / picture).is_file() for picture in re.findall(r"!\[.*?\]\((.*?)\)", text)
+        )
     for item, record in recorded.own_records(RESULTS):
         assert (docs / recorded.picture_of(item.name)).is_file() == bool(record.finding.panels)
 
@@ -91,3 +86,13 @@ def test_every_recorded_result_is_whole_names_no_folder_and_is_on_a_page():
         assert record.name == path.stem and path.stem in shown
         assert record.date and record.commit and record.settings["code"]
         assert str(ROOT) not in path.read_text(encoding="utf-8")
+
+
+def test_advice_has_its_numbers_from_claims_and_is_not_given_against_them():
+    cases = [Case("a", LIKE, 0.02, 0.02, 0.02), Case("b", LIKE, 3.14159, 3, 4)]
+    claim = Claim("k", PAPER, "it is large", PAPER, 0.01, None, "% more", cases)
+    told = {"use": "yes", "because": "{k} and {k|b}", "not": ""}
+    advice = recorded.advice_on({"M": told | {"rests-on": {"k": "holds"}}}, [claim])
+    assert list(advice) == [["M", "yes", "2 % and 314 %", ""]]
+    with pytest.raises(DataError, match="rests on k contradicted; it is holds"):
+        list(recorded.advice_on({"M": told | {"rests-on": {"k": "contradicted"}}}, [claim]))

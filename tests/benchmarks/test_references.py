@@ -11,7 +11,6 @@ from benchmarks.lee import bases
 from benchmarks.modl.completion import CoordinateDescent
 from benchmarks.references import lasso_solvers
 from benchmarks.references.classifiers import fit_nearest_neighbours, fit_rbf_svm
-from benchmarks.references.lasso_solvers import reference_full_sweep_cd
 from benchmarks.references.other_programs import lasso_codes, spams_codes
 from benchmarks.references.p_stable import _WIDTH, atoms_beside, build_tables
 from benchmarks.references.plain_learners import OfSeenFeatures, PlainSCC
@@ -42,29 +41,10 @@ def problem(rng):
     return X, D, 0.1 * lam_max(X, D)
 
 
-def test_lars_solves_most_samples_without_coordinate_descent(problem, monkeypatch):
-    (X, D, lam), starts = problem, []
-
-    def spy(X, D, lam, *, start, **options):
-        starts.append(start)
-        return CODERS["cd"](X, D, lam, start=start, **options)
-
-    monkeypatch.setattr(lasso_solvers, "encode_by_cd", spy)
-    Z = lasso_solvers.lars(X, D, lam, tol=1e-8)
-    assert np.median(relative_gaps(X, D, starts[0], lam)) <= 1e-12
-    assert relative_gaps(X, D, Z, lam).max() <= 1e-8
-
-
-def swept(X, D, lam, n_support):
-    return [reference_full_sweep_cd(x, D.astype("f4"), lam, tol=1e-8, n_support=n_support) for x in X]
-
-
 SOLVERS = {
     "compiled LARS": (spams_codes, 1e-9),
     "a generic solver": (lasso_solvers.quadratic_program, 1e-5),
     "the lasso that SISO is measured against": (partial(lasso_codes, tol=5e-6), 4e-5),
-    "coordinate descent over all atoms": (partial(swept, n_support=0), 1e-5),
-    "and then over those in use": (partial(swept, n_support=100), 1e-5),
 }
 
 

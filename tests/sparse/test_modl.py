@@ -79,6 +79,12 @@ def test_a_perfect_dictionary_is_moved_by_products_but_not_by_residuals(rng):
     assert moves["residuals"] < 1e-4 < 0.02 < moves["products"]
 
 
+def test_masks_too_small_for_the_atoms_are_warned_of(rng, recwarn):
+    for reduction, n_warnings in ((4, 0), (1, 0), (5, 1)):  # 20 features of a mask an atom, 80, 16
+        MODL(rng.normal(size=(5, 400)), 9, lam=LAM, reduction=reduction)
+        assert len(recwarn) == n_warnings
+
+
 def test_a_step_changes_masked_features_only_and_each_once_in_a_round_of_masks(rng):
     X, _ = planted(40, 6, 30, 3, rng)
     learner = MODL(random_patches(X, 6, rng), 40, lam=LAM, batch_size=10, reduction=4)

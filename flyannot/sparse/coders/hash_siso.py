@@ -17,7 +17,7 @@ largest |a u|.  A query probes the functions whose own |a v| is largest, for tho
 atom with a large product must have come far along too (Pham, KDD 2021).  One cell serves v and -v.
 
 Why not cells of one width.  Hashing sees angles, and the residual of a good code is nearly orthogonal to
-every atom.  `python -m benchmarks siso-table-7` measures both: of the atoms that should join, among 100,000
+every atom.  Measured (data/results/siso-table-7.json): of the atoms that should join, among 100,000
 SIFT descriptors, tables of p-stable functions (16 of 8) held 5 % in the 4 % that they returned, little more
 than chance; the cells kept here held 13 % in 4.5 %, and 11 % in 2.7 % among 300,000.
 

@@ -2,15 +2,13 @@
 
 Source
 ------
-Mensch, Mairal, Thirion and Varoquaux, "Dictionary learning for massive matrix factorization", ICML
-2016.  Three departures.  Their Eq. 21 is not the projection: an atom that shrinks again is inflated by
-it; here an atom is f / s with s never falling, which is exact.  All samples of a mini-batch share one
-mask.  And their row of B for a feature is a mean over the mini-batches that saw the feature, A over all
-of them: with few samples the two do not fit, and a perfect dictionary is moved away.  The default
-keeps B - A D instead, as a mean of Z'(X - Z D): with one mask for all features that is the same, and a
-perfect dictionary stays where it is, whatever the masks.
+Mensch et al., ICML 2016.  Three departures.  Their Eq. 21 is not the projection: an atom that shrinks again
+is inflated by it; here an atom is f / s with s never falling, which is exact.  A mini-batch shares one mask.
+And their row of B for a feature is a mean over the mini-batches that saw it, A over all: with few samples the
+two do not fit.  The default keeps B - A D instead, as a mean of Z'(X - Z D): so a perfect dictionary stays.
 """
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +19,7 @@ from flyannot.sparse.learners.lazy_atoms import L1_WITHIN, L2_LAZY, L2_WITHIN
 from flyannot.sparse.learners.ol import OL, OLOptions
 from flyannot.sparse.missing_values import ridge_of_observed, split_missing
 
+LEAST_PER_ATOM = 20  # features of a mask; the regime of MODL's figures in benchmarks/items.toml
 # (ball, projection) -> what the kernels do
 BALLS = {
     ("l2", "exact"): L2_LAZY,
@@ -39,8 +38,8 @@ class MODLOptions(OLOptions):
     reduction: int = option(
         1,
         Count(),
-        "Every step reads one of so many parts of the features. Pays on whole pictures of many thousand "
-        "pixels; on descriptors of 128 features it saves little and costs much.",
+        "Every step reads one of so many parts of the features. Pays where a part has 20 features an atom or "
+        "more, as of whole pictures; on descriptors of 128 features it costs more than it saves.",
     )
     ball: str = option(
         "l2",
@@ -85,9 +84,8 @@ class MODL(OL):
     and nothing missing MODL is OL, bit for bit.  With projection "exact", residuals of the history lag
     behind what it shrinks.
 
-    Masks pay when there are many more features than atoms, as in whole pictures (p = 40,960).  On
-    descriptors (p = 128) the codes and all that does not depend on p dominate, a mask of 128 / r features
-    says little about a sample, and MODL gains little.
+    Warns where a mask has fewer than LEAST_PER_ATOM features an atom, as of descriptors (p = 128): codes
+    behind it are poor, and their errors stay in A and B.
     """
 
     Options = MODLOptions
@@ -102,6 +100,9 @@ class MODL(OL):
             )
         self.ball = BALLS[chosen.ball, chosen.projection]
         self._history_kind = chosen.history or ("residuals" if chosen.reduction > 1 else "products")
+        if chosen.reduction > 1 and (seen := D.shape[1] / chosen.reduction / max(1, len(D))) < LEAST_PER_ATOM:
+            said = f"a mask has {seen:.2g} features an atom; below {LEAST_PER_ATOM} masks lose more than they"
+            warnings.warn(f"{said} save: use a smaller reduction, or scc", stacklevel=2)
         norms = np.linalg.norm(D, ord=int(chosen.ball[1]), axis=1, keepdims=True)
         outside = norms > 1 + 1e-6
         D = np.divide(D, norms, out=D.copy(), where=outside) if outside.any() else D
