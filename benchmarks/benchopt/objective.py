@@ -36,10 +36,10 @@ class Objective(BaseObjective):
             from flyannot import SparseCoder
 
             Z = SparseCoder(D, alpha=self.lam, tol=1e-6).transform(self.held.astype(np.float64))
-        rest = self.held - np.asarray(Z, np.float64) @ D
-        values = 0.5 * (rest**2).sum(axis=1) + self.lam * abs(np.asarray(Z)).sum(axis=1)
-        shrunk = rest * np.minimum(
-            1, self.lam / np.maximum(abs(rest @ D.T).max(axis=1, keepdims=True), 1e-300)
+        residual = self.held - np.asarray(Z, np.float64) @ D
+        values = 0.5 * (residual**2).sum(axis=1) + self.lam * abs(np.asarray(Z)).sum(axis=1)
+        shrunk = residual * np.minimum(
+            1, self.lam / np.maximum(abs(residual @ D.T).max(axis=1, keepdims=True), 1e-300)
         )
         dual = 0.5 * (self.held**2).sum(axis=1) - 0.5 * ((self.held - shrunk) ** 2).sum(axis=1)
         return {

@@ -69,19 +69,18 @@ def _begin(file, parts, copies):
             for name in its_parts[0].contents[s]:
                 values = [part.contents[s][name] for part in its_parts]
                 if name in BULK.get(kind, ()):
-                    copies += _reserved(group, name, zip((part.path for part in its_parts), values))
+                    copies += _reserved(group, name, [part.path for part in its_parts], values)
                 elif _grows(kind, name):
                     write_array(group, name, _joined(name, values, its_parts, s))
                 else:
                     write_array(group, name, first.array(s, name))
 
 
-def _reserved(group, name, sources):
-    """Add room for the datasets of some files, (path, `Dataset`), one after the other; its `copies`."""
-    sources = list(sources)
-    like, n_rows = sources[0][1], sum(len(dataset) for _, dataset in sources)
+def _reserved(group, name, paths, datasets):
+    """Add room for the datasets of some files, one after the other; its `copies`."""
+    like, n_rows = datasets[0], sum(map(len, datasets))
     offset = reserve_array(group, name, (n_rows, *like.shape[1:]), like.dtype)
-    for path, dataset in sources:
+    for path, dataset in zip(paths, datasets):
         yield path, dataset, offset
         offset += dataset.n_bytes
 
