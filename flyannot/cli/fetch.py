@@ -3,7 +3,7 @@
 import click
 
 from flyannot.cli.shared.options import OUT_FOLDER, Command, execution_of, finish, log, say, takes
-from flyannot.dataset.bdgp_site import FetchOptions
+from flyannot.steps.options import FetchOptions
 
 
 @click.command("fetch", cls=Command)

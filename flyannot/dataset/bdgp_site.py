@@ -6,18 +6,15 @@ The addresses are those that published programs use; they were not tried against
 import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import ClassVar
 
 from flyannot.dataset.importers.bdgp import DUMPS, TABLES, kind_of_dump
 from flyannot.dataset.importers.import_log import ImportLog
 from flyannot.dataset.importers.resolve import Genes, UnclearGene, stage_range_of
 from flyannot.dataset.importers.source_tables import read_source_rows
 from flyannot.errors import FlyannotError, InputError, did_you_mean
-from flyannot.options import Count, Flag, Options, Real, Several, Text, option
 from flyannot.runtime.digest import digest_of_file
 from flyannot.runtime.tables import read_table, write_table
 from flyannot.runtime.text_files import first_bytes, read_text
-from flyannot.stage_ranges import StageRange
 
 FILES = {kind: f"{name}.gz" for kind, name in DUMPS.items()}
 MANIFEST = "manifest.csv"
@@ -28,29 +25,6 @@ _MANIFEST_COLUMNS = ("file", "bytes", "sha256", "url")
 _PICTURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM", b"GIF8", b"II*\0", b"MM\0*")
 _STEP = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
 _SAFE = re.compile(rf"(?:{_STEP}/){{0,4}}{_STEP}\.(?:jpe|jpe?g|png|bmp|tiff?|gif)", re.ASCII | re.IGNORECASE)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FetchOptions(Options):
-    """What to fetch, and how politely."""
-
-    table: ClassVar[str] = "fetch"
-
-    genes: tuple = option(
-        (),
-        Several(Text()),
-        "Only these genes (repeatable): names separated by commas, or @FILE with one a line.",
-        stands_for="all",
-    )
-    stage_range: tuple = option(
-        (), Several(StageRange()), "Only images of this stage range (repeatable).", stands_for="all"
-    )
-    max_images: int | None = option(None, Count(), "At most this many images.", stands_for="all")
-    thumbnails: bool = option(False, Flag(), "The site's small copies of the images.")
-    refresh: bool = option(False, Flag(), "Fetch the tables again even if they are there.", in_header=False)
-    base_url: str = option("https://insitu.fruitfly.org/", Text(), "The site's address.")
-    connections: int = option(2, Count(most=4), "Requests at a time.", in_header=False)
-    pause: float = option(0.5, Real(least=0), "Seconds between the starts of two requests.", in_header=False)
 
 
 @dataclass(frozen=True)

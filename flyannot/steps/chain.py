@@ -6,13 +6,12 @@ configurations, `docs/commands.md` and the report find it there.
 """
 
 from flyannot.classifiers.options import TrainOptions
-from flyannot.dataset.bdgp_site import FetchOptions
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.options import PoolOptions
 from flyannot.options.registry import Registry
 from flyannot.steps.engine.step import ANNOTATIONS, IMAGES, Input, Step
-from flyannot.steps.options import AnnotateOptions, EvaluateOptions, LearnOptions, ReportOptions
+from flyannot.steps.options import AnnotateOptions, EvaluateOptions, FetchOptions, LearnOptions, ReportOptions
 
 _HERE = "flyannot.steps.chain"
 

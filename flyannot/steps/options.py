@@ -92,6 +92,29 @@ class LearnerSettings(Kind):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FetchOptions(Options):
+    """What to fetch, and how politely."""
+
+    table: ClassVar[str] = "fetch"
+
+    genes: tuple = option(
+        (),
+        Several(Text()),
+        "Only these genes (repeatable): names separated by commas, or @FILE with one a line.",
+        stands_for="all",
+    )
+    stage_range: tuple = option(
+        (), Several(StageRange()), "Only images of this stage range (repeatable).", stands_for="all"
+    )
+    max_images: int | None = option(None, Count(), "At most this many images.", stands_for="all")
+    thumbnails: bool = option(False, Flag(), "The site's small copies of the images.")
+    refresh: bool = option(False, Flag(), "Fetch the tables again even if they are there.", in_header=False)
+    base_url: str = option("https://insitu.fruitfly.org/", Text(), "The site's address.")
+    connections: int = option(2, Count(most=4), "Requests at a time.", in_header=False)
+    pause: float = option(0.5, Real(least=0), "Seconds between the starts of two requests.", in_header=False)
+
+
+@dataclass(frozen=True, kw_only=True)
 class LearnOptions(Options):
     """How a dictionary is learned."""
 

@@ -19,13 +19,14 @@ from tests.processes import said_when_ended_by, started
 pytest.importorskip("httpx", reason="pip install 'flyannot[fetch]'")
 
 from flyannot.dataset import bdgp_site
-from flyannot.dataset.bdgp_site import FetchOptions, plan_images
+from flyannot.dataset.bdgp_site import plan_images
 from flyannot.dataset.download import RateLimiter, RetryPolicy, Stopped, seconds_asked_for
 from flyannot.errors import FlyannotError, InputError
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps import fetch as steps_fetch
 from flyannot.steps.engine.task import Execution
 from flyannot.steps.fetch import fetch_bdgp
+from flyannot.steps.options import FetchOptions
 from tests.small_embryos import rows_of_csv
 
 QUICK = RetryPolicy(
