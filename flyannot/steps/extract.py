@@ -70,7 +70,7 @@ def _make_part(part):
     def described(embryo, grey, warnings):
         return embryo, describe_patches(grey, options), warnings
 
-    made, failures = made_of_embryos(part.images, options, described)
+    made, failures = made_of_embryos(part.images, options, described, each=map)
     return write_part(part, made, failures, write_descriptors)
 
 
@@ -164,11 +164,13 @@ def read_embryos(image, options, failures):
             yield embryo, grey, warnings
 
 
-def made_of_embryos(images, options, make, *, known=None):
+def made_of_embryos(images, options, make, *, known=None, each=in_order):
     """What make(image, grey, quality_warnings) returns of every embryo of some images, in order, a list; and
     a list of (name, reason) of those that cannot be used.  `known` has what was made of an image before.
 
-    Threads share the images: what `make` needs is loaded before.
+    Threads share the images, unless `each` is map: what `make` needs is loaded before.  Reading and
+    describing call many short routines, between which threads wait for the interpreter: two took a third
+    more processor time than one, and as long.
     """
 
     def of_image(image):
@@ -178,7 +180,7 @@ def made_of_embryos(images, options, make, *, known=None):
         return [make(*embryo) for embryo in read_embryos(image, options, failures)], failures
 
     made, failures = [], []
-    for some, not_read in in_order(of_image, images):
+    for some, not_read in each(of_image, images):
         made += some
         failures += not_read
         item_done()

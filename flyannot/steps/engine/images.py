@@ -1,5 +1,6 @@
 """The images that a step works on: chosen, in order, identified by digests, cut into parts of the output."""
 
+import os
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, groupby
@@ -148,7 +149,7 @@ def _identities_of_images(images):
 
 def _identity_of_image(image):
     try:
-        content = digest_of_file(image.path) if image.path.is_file() else "not a file"
+        content = digest_of_file(image.file) if os.path.isfile(image.file) else "not a file"
     except OSError as error:
         content = f"unreadable: {error.strerror}"
     return [*(column[0] for column in image_columns([image]).values()), image.stage_range, content]
