@@ -1,5 +1,6 @@
 """The whole way, from a folder of pictures to terms: what every step costs, and what its time goes to."""
 
+import shutil
 import time
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from flyannot.steps.runs.run import step_named, steps_of, task_in_run
 IN_PARALLEL = (*WHOLE_WAY, NEW, "evaluate")
 _N_WARM = 8  # images that kernels are compiled for
 STRIDE_PX = 4  # of the way that a quick run measures, and that the usual way takes
+_FEWER = 5  # times: what a step takes on so many fewer pictures tells what grows with them
 _N_ATOMS = 1000
 _LEARN = "learn-dict.max-patches=100000"  # of a stage range: learning does not grow with the images
 _FEW = ("train.min-groups=2", "train.inner-folds=2", "evaluate.folds=2")
@@ -37,17 +39,19 @@ def measure_steps(setup):
     many_pictures(image_folder(setup), folder, most, setup.rng("spots"))
     warm = {"way": MAIN, "data_set": str(first_pictures(folder, _N_WARM)), "epochs": 1}
     setup.run(compile_kernels, warm | {"output": str(setup.scratch / "warm")})
-    rows = Rows()
+    rows, fewer = Rows(), Rows()
     for way, n in n_images.items():
         rows += _steps(setup, first_pictures(folder, n), way, n)
+        fewer += _steps_on_fewer(setup, first_pictures(folder, n // _FEWER), way, n // _FEWER)
     made, ours = setup.scratch / _name(MAIN), rows.where(way=MAIN)
     beside = compare_with_baseline(setup, first_pictures(folder, n_images[MAIN]), made, STRIDE_PX, ours)
-    computed = [row for way in n_images for row in extrapolated_minutes(rows.where(way=way), WHOLE_WAY)]
+    both = Rows(rows + fewer)
+    computed = [row for way in n_images for row in extrapolated_minutes(both.where(way=way), WHOLE_WAY)]
     return Finding(
         source=Source(f"{most:,} copies, each with a spot of its own, of {embryo_images(setup)[1].text}"),
         variant=f"patches of 16 px and {_N_ATOMS:,} atoms unless said; seconds of processor time, with the "
         "start of every step of ours and without that of the usual way",
-        rows=rows + beside + computed,
+        rows=both + beside + computed,
         targets=list(_targets(rows, beside)),
     )
 
@@ -63,9 +67,24 @@ def _steps(setup, folder, way, n_images):
     steps = [step.name for step in steps_of(_configuration(**given)) if step.name != "report"]
     for step in (*steps, NEW):
         for jobs in (1, 2) if step in IN_PARALLEL else (1,):
-            cost = setup.run(cost_of_step, given | {"step": step, "jobs": jobs})
-            row = {"who": "flyannot", "way": way, "step": step, "jobs": jobs, "n_images": n_images}
-            yield row | {"images_per_core_second": n_images / cost["seconds"]} | cost
+            yield _row(setup, given, step, jobs, n_images)
+
+
+def _steps_on_fewer(setup, folder, way, n_images):
+    """A row for every step of the whole way, of one job; dictionary and model are those of more pictures."""
+    made, few = setup.scratch / _name(way), setup.scratch / f"{_name(way)}-few"
+    few.mkdir()
+    for name in ("dictionary.h5", "model.h5"):
+        shutil.copy(made / name, few)
+    given = {"way": way, "data_set": str(folder), "output": str(few), "epochs": setup.sizes["n_epochs"]}
+    for step in WHOLE_WAY:
+        yield _row(setup, given, step, 1, n_images)
+
+
+def _row(setup, given, step, jobs, n_images):
+    cost = setup.run(cost_of_step, given | {"step": step, "jobs": jobs})
+    row = {"who": "flyannot", "way": given["way"], "step": step, "jobs": jobs, "n_images": n_images}
+    return row | {"images_per_core_second": n_images / cost["seconds"]} | cost
 
 
 def _configuration(way, data_set, output, epochs):
@@ -140,6 +159,7 @@ def _targets(rows, beside):
 
 _N_IMAGES = (1_000, 10_000, 150_000)
 N_CORES = (2, 16, 160)
+_PARTS = ("seconds", "serial", "by_workers")
 
 
 def extrapolated_minutes(rows, steps):
@@ -147,17 +167,21 @@ def extrapolated_minutes(rows, steps):
 
     Parameters
     ----------
-    rows : those of one way, measured with one job: `seconds`, and of these `serial` and `by_workers`
+    rows : those of one way, measured with one job on two numbers of images: `seconds`, and of these `serial`
+        and `by_workers`; what does not grow with the images is start
     steps : names of the steps
 
     Nothing where the system did not tell what the time went to.
     """
-    mine = [row for row in rows if row["step"] in steps and row["jobs"] == 1 and "serial" in row]
+    mine = Rows(row for row in rows if row["step"] in steps and row["jobs"] == 1 and "serial" in row)
     if not mine:
         return
-    start = sum(row["seconds"] - row["serial"] - row["by_workers"] for row in mine)
-    serial, shared = (sum(row[name] / row["n_images"] for row in mine) for name in ("serial", "by_workers"))
+    n_few, n_many = sorted(mine.values("n_images"))
+    few, many = ({name: sum(mine.column(name, n_images=n)) for name in _PARTS} for n in (n_few, n_many))
+    grown = {name: (many[name] - few[name]) / (n_many - n_few) for name in _PARTS}
+    start = many["seconds"] - n_many * grown["seconds"]
     for n in _N_IMAGES:
         row = {"who": "computed", "way": mine[0]["way"], "step": " + ".join(steps), "n_images": n}
-        row |= {"ms_serial": 1000 * serial, "ms_by_workers": 1000 * shared}
-        yield row | {f"minutes_on_{cores}": (start + n * (serial + shared / cores)) / 60 for cores in N_CORES}
+        row |= {"ms_serial": 1000 * grown["serial"], "ms_by_workers": 1000 * grown["by_workers"]}
+        minutes = ((start + n * (grown["serial"] + grown["by_workers"] / cores)) / 60 for cores in N_CORES)
+        yield row | {f"minutes_on_{cores}": of_cores for cores, of_cores in zip(N_CORES, minutes)}

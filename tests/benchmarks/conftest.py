@@ -1,8 +1,12 @@
-"""A setup without data sets, and patches of noise."""
+"""A setup without data sets, patches of noise, and measurements in this process."""
+
+import json
 
 import pytest
 
 from benchmarks.setup import Setup
+from benchmarks.workers import name_of
+from flyannot.options.registry import thing_at
 from tests.benchmarks.made_up import noise_patches
 
 
@@ -18,3 +22,17 @@ def setup(tmp_path):
 def patches(tmp_path, rng):
     """400 patches of noise and 50 that are held out."""
     return noise_patches(tmp_path, rng)
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """What would start some seconds for each row is called here, by its name and by way of JSON all the same;
+    the list of (function, arguments) grows."""
+    asked = []
+
+    def here(measure, arguments, **_):
+        asked.append((measure, arguments))
+        return json.loads(json.dumps(thing_at(name_of(measure))(**json.loads(json.dumps(arguments)))))
+
+    monkeypatch.setattr("benchmarks.workers.run_in_worker", here)
+    return asked

@@ -30,6 +30,7 @@ from flyannot.scores.metrics import TermOutcomes, score_terms
 from flyannot.sparse.coders import CODERS
 from tests.benchmarks.made_up import measured
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
 KEYS = {"who", "variant", "n", "threads", "us_per_sample", "times_as_long", "objective", "gap", "peak_mb"}
 
 
@@ -278,17 +279,16 @@ def test_no_query_has_a_near_copy_or_an_overlap_among_the_labelled_vectors(setup
     assert not growth.near_copies(X[:20], X[20:]).any() and (labels[20:] == 1).any()
 
 
-def test_ratings_are_completed_at_every_size_with_partial_and_with_full_projection(setup, monkeypatch):
-    asked = []
-    measured_here = lambda f, task, **_: asked.append(task) or f(**task)  # noqa: E731
-    monkeypatch.setattr("benchmarks.workers.run_in_worker", measured_here)
+def test_ratings_are_completed_at_every_size_with_partial_and_with_full_projection(setup, in_this_process):
     sizes = {"n_ratings": (8_000, 16_000), "n_lams": 2, "n_inner": 1}
     finding = ITEMS["modl-fig-4"].finding(replace(setup, sizes=sizes))
     assert finding.source.kind == "synthetic" and len(finding.panels) == 2
     assert {row["solver"] for row in finding.rows} == set(completion.SOLVERS)
     assert len({(row["n_ratings"], row["solver"]) for row in finding.rows}) == 2 * len(completion.SOLVERS)
     assert all(0.5 < row["test_rmse"] < 2 for row in finding.rows)
-    assert {task["solver"] for task in asked if len(task["lams"]) == 2} == set(completion.SOLVERS)
+    assert {task["solver"] for _, task in in_this_process if len(task["lams"]) == 2} == set(
+        completion.SOLVERS
+    )
 
 
 def test_of_a_ratings_file_ever_more_users_are_completed(setup, tmp_path):

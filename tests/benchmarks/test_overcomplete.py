@@ -10,6 +10,7 @@ from benchmarks.lee import overcomplete, self_taught
 from benchmarks.page.figures import draw
 from benchmarks.records import paths_of
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
 SIDE = 12
 
 

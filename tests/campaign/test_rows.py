@@ -1,8 +1,6 @@
 """The table of the campaign is true: its tests are there, and the page has its rows."""
 
 import re
-import subprocess
-import sys
 
 from tests.campaign.run import BEGIN, END, PAGE, cells_of, counted, nodes_of, read_rows, table_of
 from tests.conftest import ROOT
@@ -26,11 +24,11 @@ def test_every_promise_of_the_page_is_tried():
     assert sorted(tried) == promised != []
 
 
-def test_every_test_of_the_table_is_collected():
-    nodes = nodes_of(ROWS)
-    words = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-p", "no:cacheprovider", *nodes]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-2000:]
+def test_every_test_of_the_table_is_there():
+    for node in nodes_of(ROWS):
+        path, _, name = node.partition("::")
+        text = (ROOT / path).read_text(encoding="utf-8")
+        assert f"\ndef {name or 'test_'}" in text, node
 
 
 def test_the_page_has_every_row_as_it_was_measured():
