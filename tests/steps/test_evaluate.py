@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from flyannot.classifiers import linear_svm
 from flyannot.classifiers.options import TrainOptions
 from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError, InputError
@@ -55,7 +56,8 @@ def test_scores_have_exactly_the_promised_keys(scored):
     assert "NaN" not in json.dumps(scored)
 
 
-def test_scores_are_the_same_for_any_number_of_threads(chain, scored):
+def test_scores_are_the_same_for_any_number_of_threads(chain, scored, monkeypatch):
+    monkeypatch.setattr(linear_svm, "_ROWS_OF_THREADS", 0)
     assert scores(chain, jobs=2) == scored
 
 
