@@ -96,10 +96,8 @@ class Claim:
     @property
     def refuted_by(self):
         """What would have refuted it, in words."""
-        edges = [] if self.above is None else [f"{in_unit(self.above, self.unit)} or less"]
-        return " or ".join(
-            edges + ([] if self.below is None else [f"{in_unit(self.below, self.unit)} or more"])
-        )
+        edges = (self.above, "at most"), (self.below, "at least")
+        return " or ".join(_beyond(bound, side, self.unit) for bound, side in edges if bound is not None)
 
     def at_other_bounds(self, case):
         """Whose the bound is; of ours, what the finding would be at half and at double of it."""
@@ -136,7 +134,7 @@ class Statement:
     number : function of `Rows` to the `Number` that decides, or to None where the rows do not have it
     above, below : where the number must lie; None for no bound
     bound : PAPER or OURS, whose bound that is
-    unit : of the number
+    unit : of the number, as `in_words` reads it
     each : a column, of whose values each is a case
     where : values of columns; only rows that have them, of those that have the columns, count
     """
@@ -170,15 +168,47 @@ class Statement:
         if number is None:
             return Case(name, regime)
         value, low, high = number.value, number.low, number.high
-        ends = "" if low == high else f" ({in_unit(low, self.unit)} to {in_unit(high, self.unit)})"
         detail = f": {number.detail}" if number.detail else ""
-        here = f"{in_unit(value, self.unit)}{ends} {self.unit.removeprefix('%').strip()}".rstrip() + detail
-        return Case(name, regime, value, low, high, here)
+        return Case(name, regime, value, low, high, in_words(value, self.unit, low, high) + detail)
 
 
 def in_unit(value, unit):
     """Three digits that matter; a part of something as per cent, where its unit begins with %."""
     return f"{100 * value:.3g} %" if unit.startswith("%") else f"{value:.3g}"
+
+
+_OPPOSITES = {"more": "less", "less": "more", "fewer": "more", "above": "below"}
+_OPPOSITES |= {"lower": "higher", "higher": "lower"}
+
+
+def in_words(value, unit, low=0, high=0):
+    """A number, its interval and its unit as people say them: -0.05 "% above" is 5 % below.
+
+    What 0 means, where it is no number, stands in the unit behind a bar.
+    """
+    unit, _, zero = unit.partition("|")
+    if value == 0 and zero:
+        return zero
+    if value < 0 and _opposite(unit):
+        return in_words(-value, _opposite(unit), -high, -low)
+    ends = "" if low == high else f" ({in_unit(low, unit)} to {in_unit(high, unit)})"
+    return f"{in_unit(value, unit)}{ends} {unit.removeprefix('%').strip()}".strip()
+
+
+def _opposite(unit):
+    """The unit with each word's opposite; "" where no word has one."""
+    swapped = " ".join(_OPPOSITES.get(word, word) for word in unit.split())
+    return "" if swapped == unit else swapped
+
+
+def _beyond(bound, side, unit):
+    """What lies beyond a bound, on the side of "at most" it or of "at least"."""
+    unit = unit.partition("|")[0]
+    if bound == 0 and _opposite(unit):
+        return "equal or " + (_opposite(unit) if side == "at most" else unit).removeprefix("% ")
+    if bound < 0 and _opposite(unit):
+        side = "at least" if side == "at most" else "at most"
+    return f"{side} {in_words(bound, unit)}"
 
 
 def merged(claims):

@@ -109,7 +109,7 @@ def longer_with_less(rows):
 def sooner_at_12(rows):
     traces = by_reduction(rows)
     ratio = ratio_to_reach(traces[1], traces[12])[0]
-    return ratio_of_times(ratio / 12, 1, f"{ratio:.1f} times as soon" if ratio else "not reached")
+    return ratio_of_times(ratio / 12, 1, f"{ratio:.1f} times as soon" if ratio else "")
 
 
 def records_kept(rows):

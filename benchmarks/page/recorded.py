@@ -44,7 +44,7 @@ def papers_page(folder):
         outside=_linked(summary.outside, once=True),
         minutes=f"{seconds / 60:.0f}",
         machine=next((r.machine.partition(";")[0] for _, r in recorded if r), ""),
-        pictures=_PICTURES,
+        pictures=[s for s in sections if s["name"] in _PICTURES and s["finding"]],
         links=[
             (f"{p.split(',')[0]} et al.{p[p.rindex(',') :]}", ", ".join(found)) for p, found in links.items()
         ],
@@ -56,10 +56,10 @@ def _page_of(name):
 
 
 def _linked(table, *, once=False):
-    """Without remarks in brackets and what would have refuted it; with `once`, a row an item."""
+    """Without a statement's remark in brackets and what would have refuted it; with `once`, a row an item."""
     found = {(row[0], "" if once else row[1]): row for row in reversed(table.rows)}
     rows = [
-        [f"[{name}]({_page_of(name)})", text.partition(" (")[0], here.partition(" (")[0]]
+        [f"[{name}]({_page_of(name)})", text.partition(" (")[0], here]
         for name, text, here, _ in reversed(found.values())
     ]
     return Table(table.caption, table.heads[:3], rows)

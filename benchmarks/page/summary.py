@@ -4,7 +4,7 @@ outside the regime."""
 from collections import Counter
 from dataclasses import dataclass
 
-from benchmarks.claims import CONTRADICTED, HOLDS, OURS, OUTSIDE, REPRODUCED, in_unit, merged
+from benchmarks.claims import CONTRADICTED, HOLDS, OURS, OUTSIDE, REPRODUCED, in_words, merged
 from benchmarks.findings import WORDS, counted
 from benchmarks.tables import Table
 
@@ -73,5 +73,5 @@ def _contradicted(sections, *, inside=False):
             if found and claim.key not in seen:
                 seen.add(claim.key)
                 worst = max(found, key=claim.distance)
-                here = f"{in_unit(worst.value, claim.unit)} {claim.unit.removeprefix('%').strip()}".strip()
-                yield [s["name"], claim.text, here + f" ({worst.name})" * bool(worst.name), claim.refuted_by]
+                here = in_words(worst.value, claim.unit) + f" ({worst.name})" * bool(worst.name)
+                yield [s["name"], claim.text, here, claim.refuted_by]

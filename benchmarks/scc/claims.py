@@ -18,14 +18,13 @@ from benchmarks.claims import (
     share_above,
 )
 
-OL_AT_1, SCC_PAPER, SCC_RELEASED = "OL, batch 1", "SCC paper", "SCC released"
+OL_AT_1, OL_AT_512, SCC_PAPER = "OL, batch 1", "OL, batch 512", "SCC paper"
+SCC = {"paper": SCC_PAPER, "released": "SCC released"}  # by variant
 AS_THE_PAPER = "as the paper"  # how terms are found; and with one difference of ours at a time
 OVERLAPPING, LARGER, CELLS = "patches 8 px apart, overlapping", "patches of 64 px", "a grid of 2x4 cells"
 GROUPED, BALANCED = "one vector for a group", "balanced SVM, C from inner folds"
 FIGURE, DIFFERENCES = "the figure", "what differs"  # parts of the rows
 THRESHOLD, ALL_OF_OURS = "balanced SVM, and threshold from inner folds", "all of ours"
-OL_BESIDE = "OL, batch 512"
-SCC_BESIDE = {v: f"SCC {v}, as many patches as OL" for v in ("paper", "released")}  # of equal epochs
 _NOISE_OF_D = 0.3  # of the time of the dictionary, which is the difference of two times
 _NOISE_OF_RATIO = 0.2  # of one ratio of times over another
 
@@ -72,10 +71,10 @@ def speed_up_grows(rows):
 
 
 def falls(rows):
-    """From every size to the next, of both learners in every stage range."""
+    """From every size to the next, of all learners in every stage range."""
     steps = [
         above(rows.where(stage_range=s, method=method), "objective", {"n_atoms": fewer}, {"n_atoms": more})
-        for method in (*SCC_BESIDE.values(), OL_BESIDE)
+        for method in (*SCC.values(), OL_AT_512)
         for fewer, more in pairwise(rows.values("n_atoms"))
         for s in rows.values("stage_range")
     ]

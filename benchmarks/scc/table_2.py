@@ -1,6 +1,7 @@
 """SCC, Table 2: objective, time and speed-up of SCC over OL, in five stage ranges and three sizes."""
 
 from itertools import product
+from math import ceil
 
 import numpy as np
 
@@ -10,90 +11,69 @@ from benchmarks.inputs.patches import patches_of
 from benchmarks.items import paper_values, papers
 from benchmarks.rows import Panel, Rows, Series
 from benchmarks.scc import learning
-from benchmarks.scc.claims import OL_AT_1, OL_BESIDE, SCC_BESIDE, SCC_PAPER, SCC_RELEASED
+from benchmarks.scc.claims import OL_AT_1, OL_AT_512, SCC, SCC_PAPER
 
-_N_EPOCHS = 10  # of SCC, as in the paper
-_METHODS = (SCC_PAPER, SCC_RELEASED, *SCC_BESIDE.values(), OL_AT_1, OL_BESIDE)
-_EVALUATED = {**dict.fromkeys(SCC_BESIDE.values(), "scc"), OL_BESIDE: "ol"}  # and what the paper's are called
-_TIMED = {SCC_PAPER: "scc", SCC_RELEASED: "scc", OL_AT_1: "ol"}
-_OLS = _METHODS[4:]
+_N_EPOCHS = 10  # as in the paper
+_EVALUATED = {**dict.fromkeys(SCC.values(), "scc"), OL_AT_512: "ol"}  # and what the paper's are called
+_TIMED = {**dict.fromkeys(SCC.values(), "scc"), OL_AT_1: "ol"}
 _MEASURES = {"objective": "exact codes of other patches", "eq_7": "Eq. 7"}
-_SMALL_BATCH = 8  # of OL, beside 512 on few patches
+_SMALL_BATCH = 8  # of OL, in one cell of the table
+_BESIDE = {OL_AT_512: "", f"OL, batch {_SMALL_BATCH}": f", OL in batches of {_SMALL_BATCH}"}
 
 
 def measure_speed_up(setup):
-    """Every method on every stage range and size; the hours are those of the paper's visits."""
-    paper, rows, sources, apart = paper_values("scc", "table-2"), Rows(), [], Rows()
+    """Every method on a share of the patches of every stage range, at every size; the hours are those of the
+    paper's visits."""
+    paper, n_of_paper = paper_values("scc", "table-2"), papers()["scc"]["n_patches"]
+    rows, sources, n_visited = Rows(), [], 0
     for s in paper["stage_ranges"]:
-        given = patches_of(setup, min(_n_of_paper(s), setup.sizes["n_patches"]), s)
+        n = max(ceil(setup.sizes["share"] * n_of_paper[s]), max(paper["sizes"]))  # atoms are patches at first
+        given = patches_of(setup, n, s)
         sources.append(given.source)
+        n_visited += n
         for m in paper["sizes"]:
-            methods = _methods(setup.sizes, given, m)
+            methods = _methods(given, m, is_first=not rows)
             for name, row in zip(methods, compare_methods(setup, list(methods.values()))):
-                hours = learning.hours(row["us_per_sample"], _n_of_paper(s), _N_EPOCHS)
-                named = {"part": "cells", "share": None, "stage_range": s, "n_atoms": m, "method": name}
+                hours = learning.hours(row["us_per_sample"], n_of_paper[s], _N_EPOCHS)
+                named = {"part": "cells", "stage_range": s, "n_atoms": m, "method": name}
                 rows.append(named | row | {"hours": hours})
-            share = setup.sizes["n_beside_ol"] / _n_of_paper(s)
-            apart += _apart(rows.where(stage_range=s, n_atoms=m), "", share)
-    apart += list(_at_500_atoms(setup, paper["stage_ranges"][0]))
 
     def table(column, method):  # (n_sizes, n_stage_ranges)
         return np.array([rows.column(column, method=method, n_atoms=m) for m in paper["sizes"]], float)
 
     by_eq_7 = {name: table("eq_7", name) for name in _EVALUATED}
-    speed_up = {name: table("us_per_sample", name) / table("us_per_sample", SCC_PAPER) for name in _OLS}
-    visited = sum(rows.column("n", method=SCC_PAPER, n_atoms=paper["sizes"][0]))
+    of_scc = table("us_per_sample", SCC_PAPER)
+    speed_up = {name: table("us_per_sample", name) / of_scc for name in (OL_AT_1, OL_AT_512)}
     return Finding(
         source=all_of(sources),
-        size=Size("patches", visited, sum(map(_n_of_paper, paper["stage_ranges"]))),
+        size=Size("patches", n_visited, sum(n_of_paper.values())),
         variant="SCC paper and released, 3 sweeps, 10 epochs, float32; OL is "
         f"{learning.name_of_reference_ol()}",
         comparisons=list(_comparisons(paper, rows, by_eq_7, speed_up[OL_AT_1])),
-        rows=[*rows, *apart],
+        rows=[*rows, *_above_ol(rows)],
         panels=_panels(paper, by_eq_7, speed_up),
     )
 
 
-def _n_of_paper(stage_range):
-    return papers()["scc"]["n_patches"][stage_range]
+def _methods(given, m, is_first):
+    """By name, all that learn m atoms from one stage range; OL in small batches in the first cell alone."""
+    problem, ol = given.problem(m), learning.reference_ol
+    made = {name: learning.scc(problem, given.n, _N_EPOCHS, variant) for variant, name in SCC.items()}
+    made[OL_AT_1] = ol(problem, min(given.n, learning.PATCHES_AT_BATCH_1[m]), 1, batch_size=1)
+    for name, batch_size in zip(_BESIDE, (512, _SMALL_BATCH) if is_first else (512,)):
+        made[name] = ol(problem, given.n, _N_EPOCHS, batch_size)
+    return made
 
 
-def _apart(rows, where, share):
-    """How far SCC ends above OL, by variant and measure: rows of one cell of the table."""
-    for variant, method in SCC_BESIDE.items():
-        for column, measure in _MEASURES.items():
-            ours, theirs = (rows.value(column, method=name) for name in (method, OL_BESIDE))
-            if theirs is not None:
-                named = {"part": "above OL", "share": share, "beside": f"{variant}, by {measure}{where}"}
-                yield named | {"above": ours / theirs - 1}
-
-
-def _at_500_atoms(setup, stage_range):
-    """The same where OL has small batches, and of all patches of a stage range."""
-    for n, batch_size, where in (
-        (setup.sizes["n_small"], _SMALL_BATCH, f", OL in batches of {_SMALL_BATCH}"),
-        (setup.sizes["n_all"], 512, f", {setup.sizes['n_all']:,} patches of {stage_range}"),
-    ):
-        given = patches_of(setup, n, stage_range)
-        problem = given.problem(500)
-        made = {method: learning.scc(problem, n, _N_EPOCHS, v) for v, method in SCC_BESIDE.items()}
-        made[OL_BESIDE] = learning.reference_ol(problem, n, _N_EPOCHS, batch_size)
-        found = zip(made, compare_methods(setup, list(made.values())))
-        share = n / _n_of_paper(stage_range)
-        yield from _apart(Rows({"method": name} | row for name, row in found), where, share)
-
-
-def _methods(sizes, given, m):
-    """By name, all that learn m atoms from one stage range."""
-    problem, any_ol, beside = given.problem(m), learning.reference_ol, min(given.n, sizes["n_beside_ol"])
-    at_1 = min(given.n, learning.PATCHES_AT_BATCH_1[m])
-    made = (
-        *(learning.scc(problem, given.n, _N_EPOCHS, variant) for variant in SCC_BESIDE),
-        *(learning.scc(problem, beside, _N_EPOCHS, variant) for variant in SCC_BESIDE),
-        any_ol(problem, at_1, 1, batch_size=1),
-        any_ol(problem, beside, _N_EPOCHS, batch_size=512),
-    )
-    return dict(zip(_METHODS, made))
+def _above_ol(rows):
+    """How far SCC ends above OL in every cell of the table, by variant, measure and OL's batches."""
+    for ol, (variant, scc), (column, measure) in product(_BESIDE, SCC.items(), _MEASURES.items()):
+        for row in rows.where(method=ol):
+            cell = {name: row[name] for name in ("stage_range", "n_atoms")}
+            ours = rows.value(column, method=scc, **cell)
+            if row.get(column) is not None:
+                named = {"part": "above OL", "beside": f"{variant}, by {measure}{_BESIDE[ol]}"}
+                yield named | cell | {"above": ours / row[column] - 1}
 
 
 def _comparisons(paper, rows, by_eq_7, at_1):

@@ -44,8 +44,8 @@ def test_what_is_contradicted_stands_on_top_in_the_regime_and_apart_outside_it(i
     below = Statement(*said, above=3, each="m")
     items[0] = replace(items[0], statements=(below, *items[0].statements), regime=Regime("two", {"m": 2}))
     summary = summary_of([section_of(items[0], record_in(setup, tmp_path, items[0]))])
-    assert summary.contradicted.rows == [["one", "m is above three", "2 (2)", "3 or less"]]
-    assert summary.outside.rows == [["one", "m is above three", "1 (1)", "3 or less"]]
+    assert summary.contradicted.rows == [["one", "m is above three", "2 (2)", "at most 3"]]
+    assert summary.outside.rows == [["one", "m is above three", "1 (1)", "at most 3"]]
     shown = "one|Table 1, Section 5.3|like the paper's|0|0|1|0|1||with another item"
     assert summary.of_items.rows == [shown.split("|")]
     assert summary.sentence.endswith("; 1 in the regime of the paper: 1 contradicted.")
