@@ -24,6 +24,7 @@ from flyannot.runtime.atomic_file import write_text
 
 PAPERS, MEASURED = "papers.md", "measured.md"
 _PICTURES = ("modl-fig-1", "modl-fig-5", "scc-fig-5")  # where people look first
+_REMARK = re.compile(r" \([^)]*\)")
 _NUMBER = re.compile(r"\{([^}|]+)\|?([^}]*)\}")  # {statement} or {statement|part of the name of a case}
 
 
@@ -40,8 +41,8 @@ def papers_page(folder):
         PAPERS,
         summary=summary,
         advice=Table("", ["method", "use it?", "because", "not when"], list(advice_on(_methods(), claims))),
-        contradicted=_linked(summary.contradicted),
-        outside=_linked(summary.outside, once=True),
+        contradicted=_by_item(summary.contradicted),
+        outside=_by_item(summary.outside, once=True),
         minutes=f"{seconds / 60:.0f}",
         machine=next((r.machine.partition(";")[0] for _, r in recorded if r), ""),
         pictures=[s for s in sections if s["name"] in _PICTURES and s["finding"]],
@@ -55,14 +56,15 @@ def _page_of(name):
     return f"papers/{name}.md"
 
 
-def _linked(table, *, once=False):
-    """Without a statement's remark in brackets and what would have refuted it; with `once`, a row an item."""
-    found = {(row[0], "" if once else row[1]): row for row in reversed(table.rows)}
-    rows = [
-        [f"[{name}]({_page_of(name)})", text.partition(" (")[0], here]
-        for name, text, here, _ in reversed(found.values())
-    ]
-    return Table(table.caption, table.heads[:3], rows)
+def _by_item(table, *, once=False):
+    """(link, what was found) of every item, without remarks in brackets; with `once` its first row alone."""
+    found = {}
+    for name, text, here, _ in table.rows:
+        number, _, case = here.partition(" (")
+        case = f" ({case.rstrip(')').partition(', ')[0]})" * bool(case)
+        item = f"[{name}]({_page_of(name)}){case}"
+        found.setdefault(item, []).append(f"{_REMARK.sub('', text)}: **{number}**")
+    return [(item, "; ".join(said[:1] if once else said)) for item, said in found.items()]
 
 
 def _methods():

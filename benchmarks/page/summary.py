@@ -30,12 +30,14 @@ def summary_of(sections):
         f"{len(sections)} tables, figures and sections; {n_inside} in the regime of the paper: "
         f"{counted(claim for claim in claims if claim.finding != OUTSIDE) or 'none'}."
     )
+    inside = list(_contradicted(sections, set(), inside=True))
+    outside = list(_contradicted(sections, {c.key for c in claims if c.finding == CONTRADICTED}))
     heads = ["item", "in the paper", "regime", *WORDS.values(), "ours: hold", "time"]
     return Summary(
         sentence,
         Table("Item by item", heads, [_of_item(s) for s in sections]),
-        Table("Contradicted in the regime", _HEADS, list(_contradicted(sections, inside=True))),
-        Table("Outside the regime, where methods stop working", _HEADS, list(_contradicted(sections))),
+        Table("Contradicted in the regime", _HEADS, inside),
+        Table("Outside the regime, where methods stop working", _HEADS, outside),
     )
 
 
@@ -63,9 +65,9 @@ def took(seconds, unit="\N{NO-BREAK SPACE}s"):
     return f"{seconds:.0f}{unit}" if seconds >= 0.5 else "with another item"
 
 
-def _contradicted(sections, *, inside=False):
-    """Rows of the statements that are contradicted in the regime, or outside it, each with its worst case."""
-    seen = set()
+def _contradicted(sections, seen, *, inside=False):
+    """Rows of the statements not yet seen that are contradicted in the regime, or outside it (what fails in
+    it too has not stopped working there), each with its worst case."""
     for s in sections:
         for claim in _of_paper(s):
             found = [c for c in claim.cases if (c.regime != OUTSIDE) == inside]

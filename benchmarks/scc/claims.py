@@ -19,7 +19,7 @@ from benchmarks.claims import (
 )
 
 OL_AT_1, OL_AT_512, SCC_PAPER = "OL, batch 1", "OL, batch 512", "SCC paper"
-SCC = {"paper": SCC_PAPER, "released": "SCC released"}  # by variant
+VARIANTS = {"paper": SCC_PAPER, "released": "SCC released"}
 AS_THE_PAPER = "as the paper"  # how terms are found; and with one difference of ours at a time
 OVERLAPPING, LARGER, CELLS = "patches 8 px apart, overlapping", "patches of 64 px", "a grid of 2x4 cells"
 GROUPED, BALANCED = "one vector for a group", "balanced SVM, C from inner folds"
@@ -74,7 +74,7 @@ def falls(rows):
     """From every size to the next, of all learners in every stage range."""
     steps = [
         above(rows.where(stage_range=s, method=method), "objective", {"n_atoms": fewer}, {"n_atoms": more})
-        for method in (*SCC.values(), OL_AT_512)
+        for method in (*VARIANTS.values(), OL_AT_512)
         for fewer, more in pairwise(rows.values("n_atoms"))
         for s in rows.values("stage_range")
     ]

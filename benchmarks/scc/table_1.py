@@ -8,7 +8,7 @@ from benchmarks.items import paper_values, papers
 from benchmarks.measures import timed_steps
 from benchmarks.references import other_programs, why_reference_is_absent
 from benchmarks.rows import Panel, Rows, Series
-from benchmarks.scc.claims import OL_AT_1, SCC, SCC_PAPER
+from benchmarks.scc.claims import OL_AT_1, SCC_PAPER, VARIANTS
 from benchmarks.scc.learning import PATCHES_AT_BATCH_1, hours, name_of_reference_ol, reference_ol
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.sparse.fit import learn_dictionary
@@ -30,7 +30,7 @@ def measure_parts_of_time(setup):
         problem = given.problem(m)
         rows.append({"who": OL_AT_1, "n_atoms": m} | _ol_parts(setup, problem, m))
         del problem["held"]
-        for variant, who in SCC.items():
+        for variant, who in VARIANTS.items():
             rows.append({"who": who, "n_atoms": m} | setup.run(time_scc, problem | {"variant": variant}))
     ol, scc = (rows.column("us_of_total", who=who) for who in (OL_AT_1, SCC_PAPER))
     speed_up = np.divide(ol, scc)

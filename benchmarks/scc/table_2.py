@@ -11,11 +11,11 @@ from benchmarks.inputs.patches import patches_of
 from benchmarks.items import paper_values, papers
 from benchmarks.rows import Panel, Rows, Series
 from benchmarks.scc import learning
-from benchmarks.scc.claims import OL_AT_1, OL_AT_512, SCC, SCC_PAPER
+from benchmarks.scc.claims import OL_AT_1, OL_AT_512, SCC_PAPER, VARIANTS
 
 _N_EPOCHS = 10  # as in the paper
-_EVALUATED = {**dict.fromkeys(SCC.values(), "scc"), OL_AT_512: "ol"}  # and what the paper's are called
-_TIMED = {**dict.fromkeys(SCC.values(), "scc"), OL_AT_1: "ol"}
+_EVALUATED = {**dict.fromkeys(VARIANTS.values(), "scc"), OL_AT_512: "ol"}  # and what the paper's are called
+_TIMED = {**dict.fromkeys(VARIANTS.values(), "scc"), OL_AT_1: "ol"}
 _MEASURES = {"objective": "exact codes of other patches", "eq_7": "Eq. 7"}
 _SMALL_BATCH = 8  # of OL, in one cell of the table
 _BESIDE = {OL_AT_512: "", f"OL, batch {_SMALL_BATCH}": f", OL in batches of {_SMALL_BATCH}"}
@@ -58,7 +58,7 @@ def measure_speed_up(setup):
 def _methods(given, m, is_first):
     """By name, all that learn m atoms from one stage range; OL in small batches in the first cell alone."""
     problem, ol = given.problem(m), learning.reference_ol
-    made = {name: learning.scc(problem, given.n, _N_EPOCHS, variant) for variant, name in SCC.items()}
+    made = {name: learning.scc(problem, given.n, _N_EPOCHS, variant) for variant, name in VARIANTS.items()}
     made[OL_AT_1] = ol(problem, min(given.n, learning.PATCHES_AT_BATCH_1[m]), 1, batch_size=1)
     for name, batch_size in zip(_BESIDE, (512, _SMALL_BATCH) if is_first else (512,)):
         made[name] = ol(problem, given.n, _N_EPOCHS, batch_size)
@@ -67,7 +67,7 @@ def _methods(given, m, is_first):
 
 def _above_ol(rows):
     """How far SCC ends above OL in every cell of the table, by variant, measure and OL's batches."""
-    for ol, (variant, scc), (column, measure) in product(_BESIDE, SCC.items(), _MEASURES.items()):
+    for ol, (variant, scc), (column, measure) in product(_BESIDE, VARIANTS.items(), _MEASURES.items()):
         for row in rows.where(method=ol):
             cell = {name: row[name] for name in ("stage_range", "n_atoms")}
             ours = rows.value(column, method=scc, **cell)

@@ -243,7 +243,7 @@ def every(columns, **values):
     return [dict.fromkeys(columns.split(), 1.0) | dict(zip(values, one)) for one in product(*values.values())]
 
 
-OF_OL = (scc.OL_AT_1, *scc.SCC.values(), scc.OL_AT_512)
+OF_OL = (scc.OL_AT_1, *scc.VARIANTS.values(), scc.OL_AT_512)
 RUNS, SOLVERS = (modl.FEW, modl.HALF, modl.AGAIN), (modl.CD, modl.MODL, modl.FULL)
 SIZES = {"n_atoms": (500, 1000, 2000), "stage_range": ["4-6"]}
 QUERIES = {"collection": ["c"], "method": (*OTHERS, siso.LASSO, SISO, *HASHES), "tau": (0.1, 0.5, 0.8, 1.0)}

@@ -40,15 +40,15 @@ def test_the_page_lists_every_item_of_a_paper_and_says_what_became_of_it(items, 
 
 
 def test_what_is_contradicted_stands_on_top_in_the_regime_and_apart_outside_it(items, setup, tmp_path):
-    said = "three", PAPER, "m is above three", lambda rows: exactly(rows[0]["m"])
-    below = Statement(*said, above=3, each="m")
-    items[0] = replace(items[0], statements=(below, *items[0].statements), regime=Regime("two", {"m": 2}))
+    said = PAPER, "m is above", lambda rows: exactly(rows[0]["m"])
+    above = [Statement(key, *said, above=least, each="m") for key, least in (("three", 3), ("one", 1))]
+    items[0] = replace(items[0], statements=(*above, *items[0].statements), regime=Regime("two", {"m": 2}))
     summary = summary_of([section_of(items[0], record_in(setup, tmp_path, items[0]))])
-    assert summary.contradicted.rows == [["one", "m is above three", "2 (2)", "at most 3"]]
-    assert summary.outside.rows == [["one", "m is above three", "1 (1)", "at most 3"]]
-    shown = "one|Table 1, Section 5.3|like the paper's|0|0|1|0|1||with another item"
+    assert summary.contradicted.rows == [["one", "m is above", "2 (2)", "at most 3"]]
+    assert summary.outside.rows == [["one", "m is above", "1 (1)", "at most 1"]]  # three fails everywhere
+    shown = "one|Table 1, Section 5.3|like the paper's|0|1|1|0|1||with another item"
     assert summary.of_items.rows == [shown.split("|")]
-    assert summary.sentence.endswith("; 1 in the regime of the paper: 1 contradicted.")
+    assert summary.sentence.endswith("; 2 in the regime of the paper: 1 hold, 1 contradicted.")
     assert took(63.4) == "63\N{NO-BREAK SPACE}s"
 
 
