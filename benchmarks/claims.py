@@ -155,7 +155,7 @@ class Statement:
         regime, facts = regime or Regime(""), facts or {}
         rows = Rows(row for row in rows if all(row.get(name, v) == v for name, v in self.where.items()))
         cases = (
-            {str(v): rows.where(**{self.each: v}) for v in rows.values(self.each)}
+            {_case_of(self.each, v): rows.where(**{self.each: v}) for v in rows.values(self.each)}
             if self.each
             else {"": rows}
         )
@@ -170,6 +170,12 @@ class Statement:
         value, low, high = number.value, number.low, number.high
         detail = f": {number.detail}" if number.detail else ""
         return Case(name, regime, value, low, high, in_words(value, self.unit, low, high) + detail)
+
+
+def _case_of(column, value):
+    """The name of a case: text, or a number with what it counts."""
+    what = column.removeprefix("n_").replace("_", " ")
+    return value if isinstance(value, str) else f"{what} {value:,}"
 
 
 def in_unit(value, unit):

@@ -2,16 +2,7 @@
 
 import numpy as np
 
-from benchmarks.claims import (
-    exactly,
-    largest,
-    least,
-    of_counts,
-    of_repeats,
-    pairs,
-    ratio_of_times,
-    times,
-)
+from benchmarks.claims import exactly, largest, least, of_counts, of_repeats, pairs, ratio_of_times, times
 
 SIGN, LARS, CD, QP = "feature-sign", "lars", "cd", "qp"
 GRAFTING, CONJUGATE = "grafting", "conjugate-gradient"

@@ -46,9 +46,7 @@ def papers_page(folder):
         minutes=f"{seconds / 60:.0f}",
         machine=next((r.machine.partition(";")[0] for _, r in recorded if r), ""),
         pictures=[s for s in sections if s["name"] in _PICTURES and s["finding"]],
-        links=[
-            (f"{p.split(',')[0]} et al.{p[p.rindex(',') :]}", ", ".join(found)) for p, found in links.items()
-        ],
+        links=[(f"{p.split(',')[0]} et al. {p.split()[-1]}", ", ".join(found)) for p, found in links.items()],
     )
 
 

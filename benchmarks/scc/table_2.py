@@ -24,19 +24,16 @@ _BESIDE = {OL_AT_512: "", f"OL, batch {_SMALL_BATCH}": f", OL in batches of {_SM
 def measure_speed_up(setup):
     """Every method on a share of the patches of every stage range, at every size; the hours are those of the
     paper's visits."""
-    paper, n_of_paper = paper_values("scc", "table-2"), papers()["scc"]["n_patches"]
-    rows, sources, n_visited = Rows(), [], 0
-    for s in paper["stage_ranges"]:
-        n = max(ceil(setup.sizes["share"] * n_of_paper[s]), max(paper["sizes"]))  # atoms are patches at first
-        given = patches_of(setup, n, s)
-        sources.append(given.source)
-        n_visited += n
-        for m in paper["sizes"]:
-            methods = _methods(given, m, is_first=not rows)
-            for name, row in zip(methods, compare_methods(setup, list(methods.values()))):
-                hours = learning.hours(row["us_per_sample"], n_of_paper[s], _N_EPOCHS)
-                named = {"part": "cells", "stage_range": s, "n_atoms": m, "method": name}
-                rows.append(named | row | {"hours": hours})
+    paper, n_of_paper, rows = paper_values("scc", "table-2"), papers()["scc"]["n_patches"], Rows()
+    share, least = setup.sizes["share"], max(paper["sizes"])  # atoms are patches at first
+    sizes = {s: max(ceil(share * n_of_paper[s]), least) for s in paper["stage_ranges"]}
+    given = {s: patches_of(setup, n, s) for s, n in sizes.items()}
+    for s, m in product(given, paper["sizes"]):
+        methods = _methods(given[s], m, is_first=not rows)
+        for name, row in zip(methods, compare_methods(setup, list(methods.values()))):
+            hours = learning.hours(row["us_per_sample"], n_of_paper[s], _N_EPOCHS)
+            named = {"part": "cells", "stage_range": s, "n_atoms": m, "method": name}
+            rows.append(named | row | {"hours": hours})
 
     def table(column, method):  # (n_sizes, n_stage_ranges)
         return np.array([rows.column(column, method=method, n_atoms=m) for m in paper["sizes"]], float)
@@ -45,8 +42,8 @@ def measure_speed_up(setup):
     of_scc = table("us_per_sample", SCC_PAPER)
     speed_up = {name: table("us_per_sample", name) / of_scc for name in (OL_AT_1, OL_AT_512)}
     return Finding(
-        source=all_of(sources),
-        size=Size("patches", n_visited, sum(n_of_paper.values())),
+        source=all_of(one.source for one in given.values()),
+        size=Size("patches", sum(sizes.values()), sum(n_of_paper.values())),
         variant="SCC paper and released, 3 sweeps, 10 epochs, float32; OL is "
         f"{learning.name_of_reference_ol()}",
         comparisons=list(_comparisons(paper, rows, by_eq_7, speed_up[OL_AT_1])),

@@ -27,11 +27,8 @@ class MadeUp:
 
     def __init__(self, name, finding=FOUND, paper="scc"):
         where = "table-1" if paper != OURS else ""
-        self.item, self.finding, self.times = (
-            Item(name, f"title of {name}", self.measure, paper, where, statements=STATEMENTS),
-            finding,
-            0,
-        )
+        self.item = Item(name, f"title of {name}", self.measure, paper, where, statements=STATEMENTS)
+        self.finding, self.times = finding, 0
 
     def measure(self, setup):
         self.times += 1

@@ -11,7 +11,7 @@ from benchmarks.page.figures import draw
 from benchmarks.records import paths_of
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
-SIDE = 12
+SIDE, GAPS = 12, [f"gap px {n}" for n in overcomplete.GAPS_PX]
 
 
 def test_a_bar_is_as_long_as_asked_and_lies_where_it_should():
@@ -28,11 +28,8 @@ def linear(*templates):
 
 def test_the_best_bar_of_a_basis_is_the_bar_that_it_is():
     shown = overcomplete.bar(SIDE, np.pi / 4, (6, 4), (-2, 2))
-    inhibited = (
-        shown
-        - overcomplete.bar(SIDE, np.pi / 4, (6, 4), (-4, -2))
-        - overcomplete.bar(SIDE, np.pi / 4, (6, 4), (2, 4))
-    )
+    beyond = (overcomplete.bar(SIDE, np.pi / 4, (6, 4), part) for part in ((-4, -2), (2, 4)))
+    inhibited = shown - sum(beyond)
     (one,) = overcomplete.best_bars(linear(inhibited), SIDE)
     assert one["centre"] == (6, 4) and one["angle"] == pytest.approx(np.pi / 4) and 3 <= one["length_px"] <= 5
 
@@ -63,9 +60,11 @@ def small(setup):
 
 def test_bases_are_learned_once_drawn_and_shown_bars(small, tmp_path):
     pytest.importorskip("skimage.data")
-    found = [ITEMS[name].finding(small) for name in ("lee-section-5-3", "lee-section-5-4")]
+    items = [ITEMS[name] for name in ("lee-section-5-3", "lee-section-5-4")]
+    found = [item.finding(small).evaluated_by(item.statements) for item in items]
     assert np.shape(found[0].panels[0].tiles) == (40, 6, 6)
-    assert all(claim.value is not None for one in found for claim in one.claims)
+    assert [case.name for claim in found[1].claims for case in claim.cases] == ["", *GAPS, *GAPS]
+    assert all(case.value is not None for one in found for claim in one.claims for case in claim.cases)
     pytest.importorskip("matplotlib")
     paths = paths_of(tmp_path, "bases")
     paths["svg"].parent.mkdir(exist_ok=True)
