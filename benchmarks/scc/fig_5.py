@@ -10,14 +10,7 @@ from benchmarks.findings import Finding, Size, Source
 from benchmarks.items import paper_values, papers
 from benchmarks.rows import Rows
 from benchmarks.scc import claims
-from benchmarks.scc.annotation import (
-    DIFFERENCES,
-    LEARNERS,
-    N_FOLDS,
-    PAPERS_OWN,
-    annotate,
-    annotated_pictures,
-)
+from benchmarks.scc.annotation import DIFFERENCES, LEARNERS, N_FOLDS, PAPERS_OWN, annotate, annotated_pictures
 from flyannot.scores.bootstrap import bootstrap_interval, draws_of_genes, resample_aucs
 from flyannot.scores.metrics import rates_of_counts
 

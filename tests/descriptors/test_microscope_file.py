@@ -147,8 +147,7 @@ def test_where_nothing_is_said_or_a_level_is_above_it_a_camera_that_holds_the_le
 
 
 @pytest.mark.parametrize(
-    "claim",
-    ['SizeZ="200000000"', 'SizeX="2000000000"', 'PlaneCount="2000000000"', 'NumPlanes=" 2000000000"'],
+    "claim", ['SizeZ="200000000"', 'SizeX="2000000000"', 'PlaneCount="2000000000"', 'NumPlanes=" 2000000000"']
 )
 def test_planes_that_are_only_claimed_take_no_memory(claim, tmp_path):
     sizes = {"SizeX": 160, "SizeY": 64, "SizeZ": 1, "SizeC": 1, "SizeT": 1}

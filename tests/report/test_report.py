@@ -33,14 +33,7 @@ from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.options import AnnotateOptions
 from flyannot.store.reading import open_stored
-from tests.report.pages_read import (
-    groups_of,
-    index_json,
-    index_of,
-    make_report,
-    tree_of,
-    without_scripts,
-)
+from tests.report.pages_read import groups_of, index_json, index_of, make_report, tree_of, without_scripts
 from tests.report.small_pages import NASTY, entries, nasty_entries, nasty_page, picture, write_groups
 from tests.small_embryos import rows_of_csv
 

@@ -354,9 +354,7 @@ def test_a_dataset_like_ours_that_is_made_by_hand_is_read(path):
 
 @pytest.mark.parametrize(("kind", "place"), [("dictionary", "4-6/D"), ("checkpoint", "4-6/state/h")])
 @pytest.mark.parametrize(
-    "dtype",
-    [">f4", ">f8", "f2", "c8", "?", "i2", "u8", "V4", [("a", "f4")], ("f4", (2,)), "O"],
-    ids=str,
+    "dtype", [">f4", ">f8", "f2", "c8", "?", "i2", "u8", "V4", [("a", "f4")], ("f4", (2,)), "O"], ids=str
 )
 def test_no_type_is_read_but_those_that_are_written(path, kind, place, dtype):
     """Neither where a schema names the type nor where none does."""
