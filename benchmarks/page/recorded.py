@@ -12,7 +12,7 @@ from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
-from benchmarks.claims import in_unit, merged
+from benchmarks.claims import in_words, merged
 from benchmarks.items import ITEMS, OURS, Item
 from benchmarks.page import rendered, section_of
 from benchmarks.page.figures import draw
@@ -81,7 +81,7 @@ def advice_on(methods, claims):
 
     def number(match):
         claim, part = claims[match[1]], match[2]
-        return in_unit(next(case.value for case in claim.cases if part in case.name), claim.unit)
+        return in_words(next(case.value for case in claim.cases if part in case.name), claim.unit)
 
     for name, entry in methods.items():
         for key, finding in entry["rests-on"].items():

@@ -93,6 +93,6 @@ def test_advice_has_its_numbers_from_claims_and_is_not_given_against_them():
     claim = Claim("k", PAPER, "it is large", PAPER, 0.01, None, "% more", cases)
     told = {"use": "yes", "because": "{k} and {k|b}", "not": ""}
     advice = recorded.advice_on({"M": told | {"rests-on": {"k": "holds"}}}, [claim])
-    assert list(advice) == [["M", "yes", "2 % and 314 %", ""]]
+    assert list(advice) == [["M", "yes", "2 % more and 314 % more", ""]]
     with pytest.raises(DataError, match="rests on k contradicted; it is holds"):
         list(recorded.advice_on({"M": told | {"rests-on": {"k": "contradicted"}}}, [claim]))
