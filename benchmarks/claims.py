@@ -173,9 +173,9 @@ class Statement:
 
 
 def _case_of(column, value):
-    """The name of a case: text, or a number with what it counts."""
+    """The name of a case; a number's says what it counts."""
     what = column.removeprefix("n_").replace("_", " ")
-    return value if isinstance(value, str) else f"{what} {value:,}"
+    return f"{what} {value:,}" if isinstance(value, int | float) else str(value)
 
 
 def in_unit(value, unit):

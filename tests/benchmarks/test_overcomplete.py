@@ -11,7 +11,7 @@ from benchmarks.page.figures import draw
 from benchmarks.records import paths_of
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
-SIDE, GAPS = 12, [f"gap px {n}" for n in overcomplete.GAPS_PX]
+SIDE = 12
 
 
 def test_a_bar_is_as_long_as_asked_and_lies_where_it_should():
@@ -63,7 +63,6 @@ def test_bases_are_learned_once_drawn_and_shown_bars(small, tmp_path):
     items = [ITEMS[name] for name in ("lee-section-5-3", "lee-section-5-4")]
     found = [item.finding(small).evaluated_by(item.statements) for item in items]
     assert np.shape(found[0].panels[0].tiles) == (40, 6, 6)
-    assert [case.name for claim in found[1].claims for case in claim.cases] == ["", *GAPS, *GAPS]
     assert all(case.value is not None for one in found for claim in one.claims for case in claim.cases)
     pytest.importorskip("matplotlib")
     paths = paths_of(tmp_path, "bases")
