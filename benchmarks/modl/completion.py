@@ -16,7 +16,6 @@ from flyannot.sparse.fit import random_patches
 N_COMPONENTS = 30
 TEST_SHARE = 0.25
 INNER_SHARE = 1 / 3  # of the training entries, held out to choose lam
-_N_TUNED = 300_000  # entries that lam is chosen on, of whole rows: the fewer a row has, the larger its lam
 _N_FINER = 2  # times that lam is chosen from a finer grid
 _N_ROUNDS = 5  # of means of rows and columns
 _N_SWEEPS = 20
@@ -53,15 +52,15 @@ def complete_ratings(ratings, solver, lams, n_inner, seed, **options):
 
 
 def best_lam(train, solve, lams, n_inner, rng):
-    """The lam with the least mean error on thirds of the entries that the rest does not see.
+    """The lam with the least mean error on thirds of the entries that the rest does not see; of all entries,
+    for the fewer a row or a column has, the larger its lam.
 
     One of `lams`, which rise by a factor, or of values between them: around the best, twice, by the root of
     the factor.  A solver may be at its best in less than a factor, and a coarse grid would wrong it.
     """
     if len(lams) == 1:
         return lams[0]
-    few = _some_rows(train, rng)
-    parts = [debiased(*drawn_apart(few, rng, INNER_SHARE)) for _ in range(n_inner)]
+    parts = [debiased(*drawn_apart(train, rng, INNER_SHARE)) for _ in range(n_inner)]
     errors, tried, factor = {}, lams, lams[1] / lams[0]
     for _ in range(1 + _N_FINER):
         for lam in tried:
@@ -69,13 +68,6 @@ def best_lam(train, solve, lams, n_inner, rng):
         best, factor = min(errors, key=lambda lam: errors[lam]), factor**0.5
         tried = [best / factor, best * factor]
     return best
-
-
-def _some_rows(ratings, rng):
-    """The entries of so many random rows that there are about _N_TUNED."""
-    order = rng.permutation(ratings.shape[0])
-    n_entries = np.cumsum(np.bincount(ratings.rows, minlength=ratings.shape[0])[order])
-    return ratings.of_rows(order[: 1 + np.searchsorted(n_entries, _N_TUNED)])
 
 
 def drawn_apart(ratings, rng, test_share):
