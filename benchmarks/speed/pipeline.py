@@ -21,6 +21,7 @@ from flyannot.steps.runs.run import step_named, steps_of, task_in_run
 IN_PARALLEL = (*WHOLE_WAY, NEW, "evaluate")
 _N_WARM = 8  # images that kernels are compiled for
 STRIDE_PX = 4  # of the way that a quick run measures, and that the usual way takes
+_OF_MORE = ("dictionary.h5", "model.h5", "scores.json")  # what was made of more pictures
 _FEWER = 5  # times: what a step takes on so many fewer pictures tells what grows with them
 _N_ATOMS = 1000
 _LEARN = "learn-dict.max-patches=100000"  # of a stage range: learning does not grow with the images
@@ -71,10 +72,10 @@ def _steps(setup, folder, way, n_images):
 
 
 def _steps_on_fewer(setup, folder, way, n_images):
-    """A row for every step of the whole way, of one job; dictionary and model are those of more pictures."""
+    """A row for every step of the whole way, of one job, with what was made of more pictures."""
     made, few = setup.scratch / _name(way), setup.scratch / f"{_name(way)}-few"
     few.mkdir()
-    for name in ("dictionary.h5", "model.h5"):
+    for name in _OF_MORE:
         shutil.copy(made / name, few)
     given = {"way": way, "data_set": str(folder), "output": str(few), "epochs": setup.sizes["n_epochs"]}
     for step in WHOLE_WAY:

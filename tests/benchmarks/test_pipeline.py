@@ -61,7 +61,7 @@ def test_every_step_has_a_row_and_the_usual_way_one_beside_what_does_the_same(se
     monkeypatch.setattr(baseline, "why_reference_is_absent", lambda _: "")
     setup.sizes.update(n_images={pipeline.MAIN: 8}, n_epochs=1, n_baseline=1)
     (outputs := setup.scratch / "stride-4").mkdir()
-    for name in ("dictionary.h5", "model.h5"):
+    for name in pipeline._OF_MORE:
         (outputs / name).touch()
     rows = Rows(pipeline.measure_steps(setup).rows)
     ours, theirs = rows.where(who="flyannot"), rows.where(who="the usual way")
