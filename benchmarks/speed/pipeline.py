@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from operator import itemgetter
 from pathlib import Path
 
 from benchmarks.findings import Finding, Source, Target
@@ -21,7 +22,6 @@ from flyannot.steps.runs.run import step_named, steps_of, task_in_run
 IN_PARALLEL = (*WHOLE_WAY, NEW, "evaluate")
 _N_WARM = 8  # images that kernels are compiled for
 STRIDE_PX = 4  # of the way that a quick run measures, and that the usual way takes
-_OF_MORE = ("dictionary.h5", "model.h5", "scores.json")  # what was made of more pictures
 _FEWER = 5  # times: what a step takes on so many fewer pictures tells what grows with them
 _N_ATOMS = 1000
 _LEARN = "learn-dict.max-patches=100000"  # of a stage range: learning does not grow with the images
@@ -72,13 +72,12 @@ def _steps(setup, folder, way, n_images):
 
 
 def _steps_on_fewer(setup, folder, way, n_images):
-    """A row for every step of the whole way, of one job, with what was made of more pictures."""
-    made, few = setup.scratch / _name(way), setup.scratch / f"{_name(way)}-few"
+    """A row for the steps before annotate, of one job; the dictionary is that of more pictures."""
+    few = setup.scratch / f"{_name(way)}-few"
     few.mkdir()
-    for name in _OF_MORE:
-        shutil.copy(made / name, few)
+    shutil.copy(setup.scratch / _name(way) / "dictionary.h5", few)
     given = {"way": way, "data_set": str(folder), "output": str(few), "epochs": setup.sizes["n_epochs"]}
-    for step in WHOLE_WAY:
+    for step in WHOLE_WAY[:-1]:
         yield _row(setup, given, step, 1, n_images)
 
 
@@ -160,7 +159,6 @@ def _targets(rows, beside):
 
 _N_IMAGES = (1_000, 10_000, 150_000)
 N_CORES = (2, 16, 160)
-_PARTS = ("seconds", "serial", "by_workers")
 
 
 def extrapolated_minutes(rows, steps):
@@ -168,8 +166,8 @@ def extrapolated_minutes(rows, steps):
 
     Parameters
     ----------
-    rows : those of one way, measured with one job on two numbers of images: `seconds`, and of these `serial`
-        and `by_workers`; what does not grow with the images is start
+    rows : those of one way, measured with one job: `seconds`, and of these `serial` and `by_workers`; of a
+        step that was measured on fewer images too, what does not grow with them is start
     steps : names of the steps
 
     Nothing where the system did not tell what the time went to.
@@ -177,12 +175,19 @@ def extrapolated_minutes(rows, steps):
     mine = Rows(row for row in rows if row["step"] in steps and row["jobs"] == 1 and "serial" in row)
     if not mine:
         return
-    n_few, n_many = sorted(mine.values("n_images"))
-    few, many = ({name: sum(mine.column(name, n_images=n)) for name in _PARTS} for n in (n_few, n_many))
-    grown = {name: (many[name] - few[name]) / (n_many - n_few) for name in _PARTS}
-    start = many["seconds"] - n_many * grown["seconds"]
+    n_many = max(mine.values("n_images"))
+    of_many = mine.where(n_images=n_many)
+    serial, shared = (sum(_growth(mine, many, name) for many in of_many) for name in ("serial", "by_workers"))
+    start = sum(of_many.column("seconds")) - n_many * (serial + shared)
     for n in _N_IMAGES:
         row = {"who": "computed", "way": mine[0]["way"], "step": " + ".join(steps), "n_images": n}
-        row |= {"ms_serial": 1000 * grown["serial"], "ms_by_workers": 1000 * grown["by_workers"]}
-        minutes = ((start + n * (grown["serial"] + grown["by_workers"] / cores)) / 60 for cores in N_CORES)
-        yield row | {f"minutes_on_{cores}": of_cores for cores, of_cores in zip(N_CORES, minutes)}
+        row |= {"ms_serial": 1000 * serial, "ms_by_workers": 1000 * shared}
+        yield row | {f"minutes_on_{cores}": (start + n * (serial + shared / cores)) / 60 for cores in N_CORES}
+
+
+def _growth(rows, many, name):
+    """Seconds of a step for one more image."""
+    nothing = {"n_images": 0, name: 0.0}
+    few = min([*rows.where(step=many["step"]), many], key=itemgetter("n_images"))
+    few = nothing if few["n_images"] == many["n_images"] else few
+    return (many[name] - few[name]) / (many["n_images"] - few["n_images"])
