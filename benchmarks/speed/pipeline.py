@@ -1,8 +1,6 @@
 """The whole way, from a folder of pictures to terms: what every step costs, and what its time goes to."""
 
-import shutil
 import time
-from operator import itemgetter
 from pathlib import Path
 
 from benchmarks.findings import Finding, Source, Target
@@ -22,7 +20,6 @@ from flyannot.steps.runs.run import step_named, steps_of, task_in_run
 IN_PARALLEL = (*WHOLE_WAY, NEW, "evaluate")
 _N_WARM = 8  # images that kernels are compiled for
 STRIDE_PX = 4  # of the way that a quick run measures, and that the usual way takes
-_FEWER = 5  # times: what a step takes on so many fewer pictures tells what grows with them
 _N_ATOMS = 1000
 _LEARN = "learn-dict.max-patches=100000"  # of a stage range: learning does not grow with the images
 _FEW = ("train.min-groups=2", "train.inner-folds=2", "evaluate.folds=2")
@@ -40,19 +37,17 @@ def measure_steps(setup):
     many_pictures(image_folder(setup), folder, most, setup.rng("spots"))
     warm = {"way": MAIN, "data_set": str(first_pictures(folder, _N_WARM)), "epochs": 1}
     setup.run(compile_kernels, warm | {"output": str(setup.scratch / "warm")})
-    rows, fewer = Rows(), Rows()
+    rows = Rows()
     for way, n in n_images.items():
         rows += _steps(setup, first_pictures(folder, n), way, n)
-        fewer += _steps_on_fewer(setup, first_pictures(folder, n // _FEWER), way, n // _FEWER)
     made, ours = setup.scratch / _name(MAIN), rows.where(way=MAIN)
     beside = compare_with_baseline(setup, first_pictures(folder, n_images[MAIN]), made, STRIDE_PX, ours)
-    both = Rows(rows + fewer)
-    computed = [row for way in n_images for row in extrapolated_minutes(both.where(way=way), WHOLE_WAY)]
+    computed = [row for way in n_images for row in extrapolated_minutes(rows.where(way=way), WHOLE_WAY)]
     return Finding(
         source=Source(f"{most:,} copies, each with a spot of its own, of {embryo_images(setup)[1].text}"),
         variant=f"patches of 16 px and {_N_ATOMS:,} atoms unless said; seconds of processor time, with the "
         "start of every step of ours and without that of the usual way",
-        rows=both + beside + computed,
+        rows=rows + beside + computed,
         targets=list(_targets(rows, beside)),
     )
 
@@ -68,23 +63,9 @@ def _steps(setup, folder, way, n_images):
     steps = [step.name for step in steps_of(_configuration(**given)) if step.name != "report"]
     for step in (*steps, NEW):
         for jobs in (1, 2) if step in IN_PARALLEL else (1,):
-            yield _row(setup, given, step, jobs, n_images)
-
-
-def _steps_on_fewer(setup, folder, way, n_images):
-    """A row for the steps before annotate, of one job; the dictionary is that of more pictures."""
-    few = setup.scratch / f"{_name(way)}-few"
-    few.mkdir()
-    shutil.copy(setup.scratch / _name(way) / "dictionary.h5", few)
-    given = {"way": way, "data_set": str(folder), "output": str(few), "epochs": setup.sizes["n_epochs"]}
-    for step in WHOLE_WAY[:-1]:
-        yield _row(setup, given, step, 1, n_images)
-
-
-def _row(setup, given, step, jobs, n_images):
-    cost = setup.run(cost_of_step, given | {"step": step, "jobs": jobs})
-    row = {"who": "flyannot", "way": given["way"], "step": step, "jobs": jobs, "n_images": n_images}
-    return row | {"images_per_core_second": n_images / cost["seconds"]} | cost
+            cost = setup.run(cost_of_step, given | {"step": step, "jobs": jobs})
+            row = {"who": "flyannot", "way": way, "step": step, "jobs": jobs, "n_images": n_images}
+            yield row | {"images_per_core_second": n_images / cost["seconds"]} | cost
 
 
 def _configuration(way, data_set, output, epochs):
@@ -166,28 +147,17 @@ def extrapolated_minutes(rows, steps):
 
     Parameters
     ----------
-    rows : those of one way, measured with one job: `seconds`, and of these `serial` and `by_workers`; of a
-        step that was measured on fewer images too, what does not grow with them is start
+    rows : those of one way, measured with one job: `seconds`, and of these `serial` and `by_workers`
     steps : names of the steps
 
     Nothing where the system did not tell what the time went to.
     """
-    mine = Rows(row for row in rows if row["step"] in steps and row["jobs"] == 1 and "serial" in row)
+    mine = [row for row in rows if row["step"] in steps and row["jobs"] == 1 and "serial" in row]
     if not mine:
         return
-    n_many = max(mine.values("n_images"))
-    of_many = mine.where(n_images=n_many)
-    serial, shared = (sum(_growth(mine, many, name) for many in of_many) for name in ("serial", "by_workers"))
-    start = sum(of_many.column("seconds")) - n_many * (serial + shared)
+    start = sum(row["seconds"] - row["serial"] - row["by_workers"] for row in mine)
+    serial, shared = (sum(row[name] / row["n_images"] for row in mine) for name in ("serial", "by_workers"))
     for n in _N_IMAGES:
         row = {"who": "computed", "way": mine[0]["way"], "step": " + ".join(steps), "n_images": n}
         row |= {"ms_serial": 1000 * serial, "ms_by_workers": 1000 * shared}
         yield row | {f"minutes_on_{cores}": (start + n * (serial + shared / cores)) / 60 for cores in N_CORES}
-
-
-def _growth(rows, many, name):
-    """Seconds of a step for one more image."""
-    nothing = {"n_images": 0, name: 0.0}
-    few = min([*rows.where(step=many["step"]), many], key=itemgetter("n_images"))
-    few = nothing if few["n_images"] == many["n_images"] else few
-    return (many[name] - few[name]) / (many["n_images"] - few["n_images"])

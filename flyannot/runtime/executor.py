@@ -34,7 +34,6 @@ _EVENT = struct.Struct("=cq")  # so short that a pipe which workers share keeps 
 _BEGINS, _ENDS, _ITEM, _COMPILES = b"b", b"e", b"i", b"c"
 _MOST_KILLS = 2
 _START_S = 1.2  # measured: until a new process is at work, with what it imports and loads
-_WORTH = 0.8  # of the time that is left without new processes: both are estimates
 _MOST_THREADS = 8  # more would wait for the interpreter, and hold as many pictures
 _WARM_ITEMS = 8  # that tell nothing of the pace: kernels are loaded, or compiled, with the first
 _n_threads: ContextVar = ContextVar("n_threads", default=1)  # of this process, for the task that it runs
@@ -182,9 +181,9 @@ class _Pace:
             self._warm = self._n_done, time.perf_counter(), time.process_time()
 
     def n_processes(self, most):
-        """How many processes would do the rest clearly sooner than this one, started for it; 0 if none would.
+        """How many processes would do the rest sooner than this one, started for it; 0 if none would.
 
-        Each gets at least as much to do as it costs.
+        Sooner by a fifth, for these are estimates; and each gets at least as much to do as it costs.
         """
         if self._warm is None or self._n_done == self._warm[0]:
             return 0
@@ -193,7 +192,7 @@ class _Pace:
         wall_left = left * (time.perf_counter() - wall)
         processor_left = left * (time.process_time() - processor)
         n = min(most, int(processor_left / _START_S))
-        return n if n > 1 and _START_S + processor_left / n < _WORTH * wall_left else 0
+        return n if n > 1 and _START_S + processor_left / n < 0.8 * wall_left else 0
 
 
 class LocalProcesses:

@@ -169,8 +169,7 @@ def made_of_embryos(images, options, make, *, known=None, each=in_order):
     a list of (name, reason) of those that cannot be used.  `known` has what was made of an image before.
 
     Threads share the images, unless `each` is map: what `make` needs is loaded before.  Reading and
-    describing call many short routines, between which threads wait for the interpreter: two took a third
-    more processor time than one, and as long.
+    describing alone keep threads waiting for the interpreter: two take as long as one.
     """
 
     def of_image(image):

@@ -26,12 +26,12 @@ def patches(tmp_path, rng):
 
 @pytest.fixture
 def in_this_process(monkeypatch):
-    """What would start some seconds for each row is called here, by its name and by way of JSON all the same;
-    the list of (function, arguments) grows."""
+    """Measurements are called here, by name and JSON all the same: a process each would start for seconds.
+    What they were asked for."""
     asked = []
 
     def here(measure, arguments, **_):
-        asked.append((measure, arguments))
+        asked.append(arguments)
         return json.loads(json.dumps(thing_at(name_of(measure))(**json.loads(json.dumps(arguments)))))
 
     monkeypatch.setattr("benchmarks.workers.run_in_worker", here)

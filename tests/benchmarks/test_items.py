@@ -286,9 +286,7 @@ def test_ratings_are_completed_at_every_size_with_partial_and_with_full_projecti
     assert {row["solver"] for row in finding.rows} == set(completion.SOLVERS)
     assert len({(row["n_ratings"], row["solver"]) for row in finding.rows}) == 2 * len(completion.SOLVERS)
     assert all(0.5 < row["test_rmse"] < 2 for row in finding.rows)
-    assert {task["solver"] for _, task in in_this_process if len(task["lams"]) == 2} == set(
-        completion.SOLVERS
-    )
+    assert {task["solver"] for task in in_this_process if len(task["lams"]) == 2} == set(completion.SOLVERS)
 
 
 def test_of_a_ratings_file_ever_more_users_are_completed(setup, tmp_path):

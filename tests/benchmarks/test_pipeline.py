@@ -60,28 +60,21 @@ def test_every_step_has_a_row_and_the_usual_way_one_beside_what_does_the_same(se
     monkeypatch.setattr(pipeline, "embryo_images", lambda _: (chain.embryos, Source("made up", "synthetic")))
     monkeypatch.setattr(baseline, "why_reference_is_absent", lambda _: "")
     setup.sizes.update(n_images={pipeline.MAIN: 8}, n_epochs=1, n_baseline=1)
-    (setup.scratch / "stride-4").mkdir()
-    (setup.scratch / "stride-4" / "dictionary.h5").touch()
     rows = Rows(pipeline.measure_steps(setup).rows)
     ours, theirs = rows.where(who="flyannot"), rows.where(who="the usual way")
     assert {row["step"] for row in ours if row["jobs"] == 2} == set(pipeline.IN_PARALLEL)
-    assert {row["images_per_core_second"] for row in ours.where(n_images=8)} == {4.0}
-    assert {row["step"] for row in ours.where(n_images=1)} == set(baseline.WHOLE_WAY[:2])
+    assert {row["images_per_core_second"] for row in ours} == {4.0}
     beside = {row["step"]: (row["times_as_long"], row["times_without_starts"]) for row in theirs}
     assert beside["annotate"] == pytest.approx((0.2 * 8 / 2, 0.2 * 8 / 0.5))
     assert beside[baseline.WHOLE] == pytest.approx((4.2 * 8 / 6, 4.2 * 8 / 1.5))
     assert beside[baseline.NEW] == pytest.approx((4.2 * 8 / 2, 4.2 * 8 / 0.5))
 
 
-def test_more_cores_shorten_what_workers_do_and_what_does_not_grow_is_start():
-    def rows_of(n_images):
-        cost = {"serial": 0.5 + 0.01 * n_images, "by_workers": 0.02 * n_images}
-        seconds = {"seconds": 1.0 + sum(cost.values()), "n_images": n_images}
-        return [{"way": "stride 4", "step": step, "jobs": 1} | cost | seconds for step in pipeline.WHOLE_WAY]
-
-    of_two_jobs = rows_of(100)[1] | {"jobs": 2}
-    few, _, many = extrapolated_minutes([*rows_of(20)[:2], *rows_of(100), of_two_jobs], pipeline.WHOLE_WAY)
-    assert (few["ms_serial"], few["ms_by_workers"]) == (pytest.approx(10 + 10 + 15), pytest.approx(60))
-    assert few["minutes_on_2"] == pytest.approx((4 + 1000 * (0.035 + 0.06 / 2)) / 60)
-    assert many["minutes_on_160"] == pytest.approx((4 + 150_000 * (0.035 + 0.06 / 160)) / 60)
-    assert list(extrapolated_minutes([of_two_jobs], pipeline.WHOLE_WAY)) == []
+def test_more_cores_shorten_what_workers_do_and_nothing_else():
+    one = {"way": "stride 4", "jobs": 1, "n_images": 100, "seconds": 4.0, "serial": 1.0, "by_workers": 2.0}
+    rows = [one | {"step": step} for step in ("extract", "pool", "annotate")] + [{"step": "pool", "jobs": 2}]
+    few, _, many = extrapolated_minutes(rows, pipeline.WHOLE_WAY)
+    assert (few["ms_serial"], few["ms_by_workers"]) == (pytest.approx(30), pytest.approx(60))
+    assert few["minutes_on_2"] == pytest.approx((3 + 1000 * (0.03 + 0.06 / 2)) / 60)
+    assert many["minutes_on_160"] == pytest.approx((3 + 150_000 * (0.03 + 0.06 / 160)) / 60)
+    assert list(extrapolated_minutes([one | {"step": "pool", "jobs": 2}], pipeline.WHOLE_WAY)) == []
