@@ -71,14 +71,14 @@ def test_a_command_reads_each_image_once_for_its_digest_a_job_only_its_own(
     read = Counter()
 
     def counted(path):
-        read[path.name] += 1
+        read[path] += 1
         return digest_of_file(path)
 
     monkeypatch.setattr(engine_images, "digest_of_file", counted)
     monkeypatch.setattr(parts, "IMAGES_PER_PART", 7)
     images = read_images(chain.embryos)
     make(task_of(chain, name, tmp_path / "out.h5"))
-    assert read == Counter(image.path.name for image in images)
+    assert read == Counter(image.file for image in images)
     n_of_jobs = []
     for number in range(1, N + 1):
         read.clear()
