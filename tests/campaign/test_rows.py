@@ -28,7 +28,7 @@ def test_every_test_of_the_table_is_there():
     for node in nodes_of(ROWS):
         path, _, name = node.partition("::")
         text = (ROOT / path).read_text(encoding="utf-8")
-        assert f"\ndef {name}" in text, node
+        assert f"\ndef {name}(" in text, node
 
 
 def test_the_page_has_every_row_as_it_was_measured():
