@@ -48,11 +48,11 @@ class LinearSvm(LinearScorer):
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options, observed=None):
         """As `flyannot.classifiers.scorer.Scorer.fit`; a term's folds do not depend on the other terms."""
-        _check_memory(X.shape[0], X.shape[1], Y.shape[1], options.n_threads)
+        n_threads = options.n_threads if len(X) >= _ROWS_OF_THREADS else 1
+        _check_memory(X.shape[0], X.shape[1], Y.shape[1], n_threads)
         seed = int(rng.integers(2**63))
         coordinates, back = _coordinates(X, options.n_threads)
         train = partial(_train_term, genes=genes, seed=seed, n_folds=options.n_folds)
-        n_threads = options.n_threads if len(X) >= _ROWS_OF_THREADS else 1
         run_all = options.elsewhere or partial(_in_threads, n_threads)
         tasks = list(zip(Y.T, observed_rows(observed, Y.shape[1])))
         trained = run_all(train, coordinates, tasks, lambda _: options.on_terms(1))

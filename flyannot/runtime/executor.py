@@ -72,8 +72,8 @@ class Executor:
         name : function of a task: what it is called in messages
         folder, reads : where tasks write, and a function of a task to the paths that it reads: a cluster must
             see these
-        n_items : function of a task to the number of its items, if `work` takes these by `in_order`: then
-            this process begins; else processes do all
+        n_items : function of a task to the number of its items, if `work` tells of each: then this process
+            begins, with threads where `work` takes them by `in_order`; else processes do all
         """
         results, n_told = {}, 0
 

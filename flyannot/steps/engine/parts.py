@@ -81,8 +81,8 @@ def make_missing_parts(make_part, parts, execution):
     """Make every part that is not there yet, in parallel.  Returns the
     `flyannot.store.concatenation.ClosedFile` of each.
 
-    `make_part(part)` writes part.path, takes its images by `flyannot.runtime.executor.in_order`, and tells
-    `flyannot.runtime.progress_events` of every one.
+    `make_part(part)` writes part.path, takes its images by `flyannot.runtime.executor.in_order` where threads
+    help, and tells `flyannot.runtime.progress_events` of every one.
     """
     if not parts:  # of a few parts, some shares have none
         return []
