@@ -1,5 +1,7 @@
 """The stain apart from the embryo: what is kept, what is not, and that every step sees the same."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -115,6 +117,20 @@ def test_a_drawn_pattern_read_back_is_the_pattern_but_for_its_stretch(rng):
             assert found.shape == (405,) and (found.min(), found.max()) == (0, 1)
             assert np.corrcoef(found, pattern)[0, 1] > (0.98 if not offset else 0.9)
             assert np.corrcoef(found, pattern_of_picture(drawn_as_pattern(drawn)))[0, 1] > 0.98
+
+
+def test_patterns_are_drawn_as_ndimage_draws_them(rng):
+    grid, mask = np.zeros((16, 32)), ellipse_mask()
+    outside = ndimage.distance_transform_edt(~mask, return_distances=False, return_indices=True)
+    enlarged = partial(ndimage.zoom, zoom=(8, 10), mode="nearest", grid_mode=True)
+    body = ndimage.gaussian_filter(enlarged(np.pad(mask.astype(float), 2)), (5.0, 6.25))[16:-16, 20:-20]
+    body = np.clip((body - 0.36) / 0.2, 0, 1)
+    patterns = np.concatenate([smooth_patterns(rng, 5), rng.random((20, 405)), rng.random((20, 405)) > 0.5])
+    for pattern, drawn in zip(patterns, render_patterns(patterns, mask)):
+        grid.T[mask.T] = pattern
+        continued = np.where(mask, grid, ndimage.uniform_filter(grid[tuple(outside)], 3, mode="nearest"))
+        light = 1 - np.clip(enlarged(continued), 0, 1)
+        assert (drawn == np.rint(255 + body * (180 * light - 255))).all()
 
 
 LOOKS = {"paler": {"stained": 0.4}, "darker": {"stained": 1.2}, "dense": {"body": 0.5}}

@@ -4,7 +4,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri
 
 from flyannot.sparse.coders.blocks import Codes, bound_gaps_anew, codes_in_blocks, replace_rows
 from flyannot.sparse.coders.cd_kernels import encode_rows, round_gram
@@ -196,6 +195,8 @@ def put_inverse(gram, atoms, support):
     n = len(atoms)
     if not _INVERTED_AT_ONCE <= n <= support.capacity:
         return 0
+    from scipy.linalg.lapack import dpotrf, dpotri  # slow to load, and codes from zeros never come here
+
     gram_here = gram[np.ix_(atoms, atoms)]
     bar = DEPENDENT * np.finfo(gram_here.dtype).eps * gram_here.diagonal()
     factor, fault = dpotrf(gram_here.T, lower=1, overwrite_a=1)
