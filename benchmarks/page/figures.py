@@ -66,7 +66,7 @@ def draw(finding, title, path):
 
 def footnote(finding):
     """How real the data are, as every figure says."""
-    return f"{finding.source.kind.upper()} data: {finding.source.text}"
+    return f"Data ({finding.source.kind}): {finding.source.text}"
 
 
 def numbers_of_series(panel, panels):

@@ -54,14 +54,13 @@ def _page_of(name):
     return f"papers/{name}.md"
 
 
-def _by_item(table, *, once=False):
-    """(link, what was found) of every item, without remarks in brackets; with `once` its first row alone."""
+def _by_item(failures, *, once=False):
+    """(link, what was found) of every item, without remarks in brackets; with `once` its first one alone."""
     found = {}
-    for name, text, here, _ in table.rows:
-        number, _, case = here.partition(" (")
-        case = f" ({case.rstrip(')').partition(', ')[0]})" * bool(case)
-        item = f"[{name}]({_page_of(name)}){case}"
-        found.setdefault(item, []).append(f"{_REMARK.sub('', text)}: **{number}**")
+    for failure in failures:
+        case = failure.case.name.partition(", ")[0]
+        item = f"[{failure.item}]({_page_of(failure.item)})" + f" ({case})" * bool(case)
+        found.setdefault(item, []).append(f"{_REMARK.sub('', failure.claim.text)}: **{failure.here}**")
     return [(item, "; ".join(said[:1] if once else said)) for item, said in found.items()]
 
 

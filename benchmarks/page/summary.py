@@ -3,20 +3,42 @@ outside the regime."""
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from benchmarks.claims import CONTRADICTED, HOLDS, OURS, OUTSIDE, REPRODUCED, in_words, merged
+from benchmarks.claims import CONTRADICTED, HOLDS, OURS, OUTSIDE, REPRODUCED, Case, Claim, in_words, merged
 from benchmarks.findings import WORDS, counted
 from benchmarks.tables import Table
 
 
+class Failure(NamedTuple):
+    """A statement of an item that measurements contradict, with its worst case."""
+
+    item: str
+    claim: Claim
+    case: Case
+
+    @property
+    def here(self):
+        """What was measured, in words."""
+        return in_words(self.case.value, self.claim.unit)
+
+
 @dataclass(frozen=True)
 class Summary:
-    """The top of the page: one sentence, and three tables."""
+    """The top of the page: one sentence, a table of the items, what is contradicted in the regime of its
+    paper, and what only outside it."""
 
     sentence: str
     of_items: Table
-    contradicted: Table
-    outside: Table
+    contradicted: list
+    outside: list
+
+    @property
+    def of_failures(self):
+        """Two tables: what is contradicted in the regime, and what outside it."""
+        inside = _table_of("Contradicted in the regime", self.contradicted)
+        outside = _table_of("Outside the regime, where methods stop working", self.outside)
+        return inside, outside
 
 
 def summary_of(sections):
@@ -30,18 +52,21 @@ def summary_of(sections):
         f"{len(sections)} tables, figures and sections; {n_inside} in the regime of the paper: "
         f"{counted(claim for claim in claims if claim.finding != OUTSIDE) or 'none'}."
     )
-    inside = list(_contradicted(sections, set(), inside=True))
-    outside = list(_contradicted(sections, {c.key for c in claims if c.finding == CONTRADICTED}))
     heads = ["item", "in the paper", "regime", *WORDS.values(), "ours: hold", "time"]
     return Summary(
         sentence,
         Table("Item by item", heads, [_of_item(s) for s in sections]),
-        Table("Contradicted in the regime", _HEADS, inside),
-        Table("Outside the regime, where methods stop working", _HEADS, outside),
+        list(_contradicted(sections, set(), inside=True)),
+        list(_contradicted(sections, {c.key for c in claims if c.finding == CONTRADICTED})),
     )
 
 
-_HEADS = ["item", "statement", "here", "refuted by"]
+def _table_of(caption, failures):
+    rows = [
+        [f.item, f.claim.text, f.here + f" ({f.case.name})" * bool(f.case.name), f.claim.refuted_by]
+        for f in failures
+    ]
+    return Table(caption, ["item", "statement", "here", "refuted by"], rows)
 
 
 def _of_paper(section):
@@ -66,14 +91,12 @@ def took(seconds, unit="\N{NO-BREAK SPACE}s"):
 
 
 def _contradicted(sections, seen, *, inside=False):
-    """Rows of the statements not yet seen that are contradicted in the regime, or outside it (what fails in
-    it too has not stopped working there), each with its worst case."""
+    """The `Failure`s in the regime, or outside it, of statements not yet seen: what fails in it too has not
+    stopped working there."""
     for s in sections:
         for claim in _of_paper(s):
             found = [c for c in claim.cases if (c.regime != OUTSIDE) == inside]
             found = [c for c in found if claim.finding_of(c) == CONTRADICTED]
             if found and claim.key not in seen:
                 seen.add(claim.key)
-                worst = max(found, key=claim.distance)
-                here = in_words(worst.value, claim.unit) + f" ({worst.name})" * bool(worst.name)
-                yield [s["name"], claim.text, here, claim.refuted_by]
+                yield Failure(s["name"], claim, max(found, key=claim.distance))

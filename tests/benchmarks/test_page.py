@@ -44,8 +44,9 @@ def test_what_is_contradicted_stands_on_top_in_the_regime_and_apart_outside_it(i
     above = [Statement(key, *said, above=least, each="m") for key, least in (("three", 3), ("one", 1))]
     items[0] = replace(items[0], statements=(*above, *items[0].statements), regime=Regime("two", {"m": 2}))
     summary = summary_of([section_of(items[0], record_in(setup, tmp_path, items[0]))])
-    assert summary.contradicted.rows == [["one", "m is above", "2 (m 2)", "at most 3"]]
-    assert summary.outside.rows == [["one", "m is above", "1 (m 1)", "at most 1"]]  # three fails everywhere
+    inside, outside = summary.of_failures
+    assert inside.rows == [["one", "m is above", "2 (m 2)", "at most 3"]]
+    assert outside.rows == [["one", "m is above", "1 (m 1)", "at most 1"]]  # three fails everywhere
     shown = "one|Table 1, Section 5.3|like the paper's|0|1|1|0|1||with another item"
     assert summary.of_items.rows == [shown.split("|")]
     assert summary.sentence.endswith("; 2 in the regime of the paper: 1 hold, 1 contradicted.")
@@ -88,7 +89,7 @@ def test_figures_are_svg_and_say_how_real_the_data_are(items, setup, tmp_path):
     measured(items[:1], setup, tmp_path)
     paths = paths_of(tmp_path, "one")
     assert b"<svg" in paths["svg"].read_bytes()
-    assert footnote(FOUND).startswith("SYNTHETIC")
+    assert footnote(FOUND).startswith("Data (synthetic): ")
     assert "data:image/svg+xml;base64," in (tmp_path / "index.html").read_text()
 
 
