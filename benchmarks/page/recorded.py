@@ -23,7 +23,7 @@ from flyannot.errors import DataError
 from flyannot.runtime.atomic_file import write_text
 
 PAPERS, MEASURED = "papers.md", "measured.md"
-_PICTURES = ("modl-fig-1", "modl-fig-5", "scc-fig-5")  # where people look first
+_PICTURES = ("modl-fig-5", "scc-fig-5")  # where people look first
 _REMARK = re.compile(r" \([^)]*\)")
 _NUMBER = re.compile(r"\{([^}|]+)\|?([^}]*)\}")  # {statement} or {statement|part of the name of a case}
 
