@@ -126,7 +126,6 @@ def main():
         import hypothesis  # noqa: F401
         import numba  # noqa: F401
         import pytest  # noqa: F401
-        import scipy.ndimage  # noqa: F401
         import skimage  # noqa: F401
         import sklearn.svm  # noqa: F401
 
