@@ -30,7 +30,7 @@ _STYLE: dict = {
 _COLOURS = ("#0b5394", "#cc4125", "#38761d", "#7f6000", "#674ea7", "#45818e", "#a64d79", "#444444")
 _MARKS, _MOST_MARKED = "osD^vP*X", 25  # points of a line
 _UNSEEN = re.compile(r"(\.\d\d)\d+")  # digits of a place, in points
-_WIDTH, _HEIGHT = 4.6, 3.5  # inches of one panel
+_WIDTH, _HEIGHT, _LINE = 4.6, 3.5, 0.25  # inches of one panel, and of a line of text above or below all
 _CHARACTERS = 78  # of the footnote under one panel
 _MOST_INSIDE = 3  # names of a legend that finds room among the lines
 _MOST_LETTERS = 45  # of all names under bars, side by side
@@ -52,14 +52,16 @@ def draw(finding, title, path):
     with rc_context(_STYLE):
         n_columns = 2 if len(finding.panels) == 4 else min(3, len(finding.panels))
         n_rows = -(-len(finding.panels) // n_columns)
-        figure = Figure(figsize=(_WIDTH * n_columns, _HEIGHT * n_rows + 0.5), layout="constrained")
+        about = fill(footnote(finding), _CHARACTERS * n_columns)
+        size = _WIDTH * n_columns, _HEIGHT * n_rows + _LINE * (2 + about.count("\n"))
+        figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
         for ax, panel in zip(axes, finding.panels):
             _draw_panel(ax, panel, numbers_of_series(panel, finding.panels))
         for ax in axes[len(finding.panels) :]:
             ax.axis("off")
         figure.suptitle(fill(title, 48 * n_columns), fontsize=11, fontweight="bold")
-        figure.supxlabel(fill(footnote(finding), _CHARACTERS * n_columns), fontsize=8, color="#333333")
+        figure.supxlabel(about, fontsize=8, color="#333333")
         figure.savefig(drawn := StringIO(), format="svg", dpi=130, metadata={"Date": None})
     write_text(Path(path), _UNSEEN.sub(r"\1", drawn.getvalue()).replace(" \n", " "))
 

@@ -25,8 +25,7 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """The top of the page: one sentence, a table of the items, what is contradicted in the regime of its
-    paper, and what only outside it."""
+    """The top of the page: one sentence, a table of the items, and `Failure`s in the regime and outside."""
 
     sentence: str
     of_items: Table
@@ -35,10 +34,9 @@ class Summary:
 
     @property
     def of_failures(self):
-        """Two tables: what is contradicted in the regime, and what outside it."""
+        """Their two tables."""
         inside = _table_of("Contradicted in the regime", self.contradicted)
-        outside = _table_of("Outside the regime, where methods stop working", self.outside)
-        return inside, outside
+        return inside, _table_of("Outside the regime, where methods stop working", self.outside)
 
 
 def summary_of(sections):
