@@ -109,12 +109,14 @@ def _image_of_unknown_gene(file, name, stage_range):
 def named_as_genes(images):
     """Images of unknown genes, each as a gene of its own: the stem of its file's name, or where several have
     that stem the whole name."""
-    stems = [Path(image.name).stem for image in images]
-    count = Counter(stems)
-    names = (stem if count[stem] == 1 else image.name for image, stem in zip(images, stems))
-    return [
-        image if image.gene else replace(image, gene=name, group=name) for image, name in zip(images, names)
-    ]
+    count = Counter(Path(image.name).stem for image in images if not image.gene)
+
+    def named(image):
+        stem = Path(image.name).stem
+        name = stem if count[stem] == 1 else image.name
+        return replace(image, gene=name, group=name)
+
+    return [image if image.gene else named(image) for image in images]
 
 
 def select_images(images, *, views=(), stage_ranges=(), genes=()):

@@ -27,7 +27,7 @@ from flyannot import __version__
 from flyannot.errors import FlyannotError, InputError
 from flyannot.runtime.atomic_file import explained_write_error
 from flyannot.runtime.environment import optional_package
-from flyannot.runtime.progress_events import LISTENS_EVERY_S, kernel_compiles, progress_sent_to
+from flyannot.runtime.progress_events import LISTENS_EVERY_S, kernel_compiles, progress_told_together
 from flyannot.runtime.resources import one_thread_for_good
 
 log = logging.getLogger("flyannot")
@@ -36,7 +36,6 @@ _WITHOUT_WORKERS_S = 60
 _COUNTS_WORKERS_EVERY_S = 2.0
 _CLOSES_S = 1.0
 _SEES_WITHIN_S = 5.0  # what was written a moment ago, through a file system that keeps names for a while
-_TELLS_EVERY_S = 0.5
 _LEAST_AT_ONCE = 64  # so many tasks are handed out at least: clusters grow with what waits
 _OF_A_THREAD = 4
 _SCHEMES = ("tcp", "tls", "ws", "wss", "ucx")
@@ -241,26 +240,16 @@ def run_packed(packed_task, tell):
         if not _sees(path):
             return "unfit", f"does not see {path}"
     one_thread_for_good()
-    n_items, told = 0, time.monotonic()
 
-    def send():
-        nonlocal n_items, told
+    def tell_items(n):
         if mark is not None and not mark.exists():  # nobody wants the task any more
             raise FlyannotError(
                 f"a worker does not see {mark} any more", fix="check the file system that machines share"
             )
-        tell(n_items, 0)
-        n_items, told = 0, time.monotonic()
+        tell(n, 0)
 
-    def add(n):
-        nonlocal n_items
-        n_items += n
-        if time.monotonic() - told > _TELLS_EVERY_S:
-            send()
-
-    with progress_sent_to(add, partial(tell, 0, 1)):
+    with progress_told_together(tell_items, partial(tell, 0, 1)):
         result = work(task)
-    send()
     return "result", result
 
 

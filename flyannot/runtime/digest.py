@@ -58,22 +58,14 @@ def digest_of_json(value):
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
-class DigestOfList:
-    """`digest_of_json` of a list that is never held: its values are added one by one."""
-
-    def __init__(self):
-        self._sha, self._before = hashlib.sha256(b"["), b""
-
-    def add(self, value):
-        """Add the next value."""
-        self._sha.update(self._before + canonical_json(value).encode())
-        self._before = b","
-
-    def hexdigest(self):
-        """That of the list so far."""
-        whole = self._sha.copy()
-        whole.update(b"]")
-        return whole.hexdigest()
+def digest_of_list(values):
+    """`digest_of_json` of the list of what an iterable yields, which is never held."""
+    sha, before = hashlib.sha256(b"["), b""
+    for value in values:
+        sha.update(before + canonical_json(value).encode())
+        before = b","
+    sha.update(b"]")
+    return sha.hexdigest()
 
 
 def sealed_with_digest(value):

@@ -19,7 +19,12 @@ from functools import partial
 from typing import Any
 
 from flyannot.errors import FlyannotError
-from flyannot.runtime.progress_events import LISTENS_EVERY_S, kernel_compiles, progress_sent_to
+from flyannot.runtime.progress_events import (
+    LISTENS_EVERY_S,
+    kernel_compiles,
+    progress_sent_to,
+    progress_told_together,
+)
 from flyannot.runtime.resources import (
     THREAD_VARIABLES,
     one_blas_thread,
@@ -31,7 +36,7 @@ from flyannot.runtime.system import interrupts_deferred
 from flyannot.runtime.wording import pluralise
 
 _EVENT = struct.Struct("=cq")  # so short that a pipe which workers share keeps it in one piece
-_BEGINS, _ENDS, _ITEM, _COMPILES = b"b", b"e", b"i", b"c"
+_BEGINS, _ENDS, _ITEMS, _COMPILES = b"b", b"e", b"i", b"c"
 _MOST_KILLS = 2
 _START_S = 1.2  # measured: until a new process is at work, with what it imports and loads
 _MOST_THREADS = 8  # more would wait for the interpreter, and hold as many pictures
@@ -283,7 +288,7 @@ class LocalProcesses:
         """Hear what workers told; afterwards `_begun` has the tasks that were begun and have not ended."""
         while self._events.poll():
             what, i = _EVENT.unpack(self._events.recv_bytes())
-            if what == _ITEM:
+            if what == _ITEMS:
                 tell(i)
             elif what == _COMPILES:
                 kernel_compiles()
@@ -330,7 +335,7 @@ def _run_in_worker(i, work, task):
     """Runs in a worker: one task."""
     _tell(_BEGINS, i)
     try:
-        with progress_sent_to(partial(_tell, _ITEM), partial(_tell, _COMPILES, 0)):
+        with progress_told_together(partial(_tell, _ITEMS), partial(_tell, _COMPILES, 0)):
             return work(task)
     finally:
         _tell(_ENDS, i)

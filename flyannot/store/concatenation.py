@@ -27,6 +27,7 @@ class ClosedFile:
     path: Path
     kind: str
     failures: tuple
+    inputs: dict
     contents: dict
 
     @property
@@ -42,7 +43,7 @@ def closed_file(path):
             datasets = {name: stored.group(s)[name] for name in schema if name in stored.group(s)}
             held = [name for name in datasets if _grows(stored.kind, name) and name not in bulky]
             contents[s] = datasets | {name: stored.array(s, name, as_bytes=True) for name in held}
-        return ClosedFile(stored.path, stored.kind, stored.failures, contents)
+        return ClosedFile(stored.path, stored.kind, stored.failures, stored.inputs, contents)
 
 
 def _grows(kind, name):

@@ -111,7 +111,7 @@ def _is_text(values):
 
 
 def difference_of_headers(path, header, differ=None, *, is_verified=True):
-    """Why `path` is not what `header` would make, in words; empty if it is.
+    """Why `path` is not what `header`, or what this function returns, would make, in words; empty if it is.
 
     Reads and verifies the whole file, unless `is_verified` is off: a header alone could vouch for damaged
     data.  `differ` maps a role of the inputs to a function that says of the open file what differs, where
@@ -119,6 +119,7 @@ def difference_of_headers(path, header, differ=None, *, is_verified=True):
     """
     if not path.exists():
         return "it is not there yet"
+    header = header() if callable(header) else header
     try:
         if is_verified:
             verify_stored(path)

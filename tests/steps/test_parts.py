@@ -87,6 +87,23 @@ def test_a_command_reads_each_image_once_for_its_digest_a_job_only_its_own(
     assert sum(n_of_jobs) == len(images) and 0 < max(n_of_jobs) < len(images)
 
 
+@pytest.mark.parametrize("name", ["descriptors", "features of images", "predictions"])
+def test_the_part_of_an_image_that_has_changed_since_is_made_anew_and_no_other(
+    own_chain, tmp_path, name, monkeypatch
+):
+    monkeypatch.setattr(parts, "IMAGES_PER_PART", 7)
+    out, fresh, states = tmp_path / "out.h5", tmp_path / "fresh.h5", []
+    first, *_, last = sorted((own_chain.embryos / "images").iterdir())
+    for _ in range(2):
+        make_part_of_task(task_of(own_chain, name, out), (1, 1), ONCE)
+        states.append({(path, path.stat().st_mtime_ns) for path in folder_of_parts(out).glob("*.h5")})
+        first.write_bytes(last.read_bytes())
+    assert len(states[0] - states[1]) == 1 < len(states[0])
+    make(task_of(own_chain, name, out))
+    make(task_of(own_chain, name, fresh))
+    assert out.read_bytes() == fresh.read_bytes()
+
+
 def test_images_are_pooled_as_their_descriptors_and_the_unreadable_listed(own_chain, flyannot, monkeypatch):
     monkeypatch.chdir(own_chain.folder)
     line = "pool embryos dictionary.h5 --grid 1x2"

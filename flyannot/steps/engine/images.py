@@ -2,13 +2,12 @@
 
 import os
 from dataclasses import replace
-from functools import cached_property
 from itertools import chain, groupby
 
 from flyannot.dataset.images import images_named, named_as_genes, select_images
 from flyannot.dataset.paths import IMAGES, table_of_data_set
 from flyannot.descriptors.images.address import photograph_of_embryo
-from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
+from flyannot.runtime.digest import digest_of_file, digest_of_json, digest_of_list
 from flyannot.runtime.executor import in_order
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
@@ -45,7 +44,8 @@ def genes_of_groups(images, annotations):
 class ImagesInParts:
     """The images that an output is made of, cut into the parts that it is joined from.
 
-    Each image is read once for its digest, which the header of its part and that of the output have.
+    Each image is read once for its digest, by whom its part is made: the part's header has those of its
+    images, and that of the output one of them all.
 
     images : list of flyannot.dataset.folder.Image
     out : Path of the output
@@ -56,18 +56,18 @@ class ImagesInParts:
 
     def __init__(self, images, out, header, *, whole_groups=False, more_inputs=dict):
         self.images, self._out, self._header, self._more_inputs = images, out, header, more_inputs
-        ordered = images_in_order(images)
+        self._ordered = ordered = images_in_order(images)
         if whole_groups:
             groups = [list(group) for _, group in groupby(ordered, key=lambda i: (i.stage_range, i.group))]
             self._cut = [list(chain.from_iterable(some)) for some in cut_into_parts(groups)]
         else:
             self._cut = cut_into_parts(ordered)
-        self._digests = {}  # number of a part -> the digest of its images, once these were read
 
-    def header(self, failures=()):
-        """The Header of the output, of which `failures` were skipped."""
-        header = self._header_with(self._digest_of_all)
-        return replace(header, inputs=header.inputs | self._more_inputs(), failures=tuple(failures))
+    def header(self, made=()):
+        """The Header of the output, as `flyannot.steps.engine.task.parts_task` asks for it."""
+        contents = chain.from_iterable(part.inputs["images"] for part in made)
+        digest = digest_of_images(self._ordered, contents if made else None)
+        return replace(self._header, inputs=self._header.inputs | {"images": [digest]} | self._more_inputs())
 
     def parts(self, share, made_with, files):
         """The `flyannot.steps.engine.parts.Part`s of a share, as `share_of_parts` takes it.
@@ -77,9 +77,7 @@ class ImagesInParts:
         made_with : function of the images of a part to what its worker needs besides them
         files : paths of what the parts are made from besides the images
         """
-        return [
-            self._part(number, made_with, files) for number in share_of_parts(range(len(self._cut)), share)
-        ]
+        return [self._part(images, made_with, files) for images in share_of_parts(self._cut, share)]
 
     def task(self, make_part, made_with=None, files=(), *, parts=None, **more):
         """The `flyannot.steps.engine.task.Task` of the output.
@@ -104,55 +102,51 @@ class ImagesInParts:
             **more,
         )
 
-    def _part(self, number, made_with, files):
-        images, header = self._cut[number], self._header_with(self._digest_of_part(number))
-        return Part(
+    def _part(self, images, made_with, files):
+        header, described = self._header, [_description_of_image(image) for image in images]
+        return PartOfPictures(
             images=images,
             header=header,
-            path=part_path(self._out, digest_of_json([header.options, header.inputs])),
+            path=part_path(self._out, digest_of_json([header.options, header.inputs, described])),
             made_with=made_with(images),
             name=f"the images {images[0].name} to {images[-1].name}",
             files=files,
         )
 
-    def _header_with(self, digest):
-        return replace(self._header, inputs=self._header.inputs | {"images": [digest]})
 
-    @cached_property
-    def _digest_of_all(self):
-        """Of a million images only the digests of the parts are kept, for `_digest_of_part`."""
-        digest = DigestOfList()
-        for number, identities in enumerate(in_order(_identities_of_images, self._cut)):
-            self._digests[number] = digest_of_json(identities)
-            for identity in identities:
-                digest.add(identity)
-        return digest.hexdigest()
+class PartOfPictures(Part):
+    """A `flyannot.steps.engine.parts.Part` of images that are files."""
 
-    def _digest_of_part(self, number):
-        if number not in self._digests:  # a job that makes a share of the parts reads no other images
-            self._digests[number] = digest_of_images(self._cut[number])
-        return self._digests[number]
+    def identified(self):
+        inputs = self.header.inputs | {"images": list(_contents_of(self.images))}
+        return replace(self, header=replace(self.header, inputs=inputs))
 
 
-def digest_of_images(images):
-    """The digest of what images are, in this order: their columns and their bytes."""
-    digest = DigestOfList()
-    for identities in in_order(_identities_of_images, cut_into_parts(images)):
-        for identity in identities:
-            digest.add(identity)
-    return digest.hexdigest()
+def digest_of_images(images, contents=None):
+    """The digest of what images are, in this order: what is said of them, and the digests of their files.
+    These are `contents`; else they are read."""
+    contents = contents or _contents_of(images)
+    return digest_of_list([*_description_of_image(i), c] for i, c in zip(images, contents, strict=True))
 
 
-def _identities_of_images(images):
-    return [_identity_of_image(image) for image in images]
+def _description_of_image(image):
+    return [image.name, *(getattr(image, name, "") for name in IMAGE_COLUMNS[1:]), image.stage_range]
 
 
-def _identity_of_image(image):
+def _contents_of(images):
+    """The digests of the files of some images, read on the threads that this process has."""
+    return chain.from_iterable(in_order(_digests_of_files, cut_into_parts(images)))
+
+
+def _digests_of_files(images):
+    return [_digest_of_content(image.file) for image in images]
+
+
+def _digest_of_content(path):
     try:
-        content = digest_of_file(image.file) if os.path.isfile(image.file) else "not a file"
+        return digest_of_file(path) if os.path.isfile(path) else "not a file"
     except OSError as error:
-        content = f"unreadable: {error.strerror}"
-    return [*(column[0] for column in image_columns([image]).values()), image.stage_range, content]
+        return f"unreadable: {error.strerror}"
 
 
 def write_part(part, made, failures, write):

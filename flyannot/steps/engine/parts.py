@@ -1,7 +1,8 @@
 """An output in parts: its images are cut into parts, each a whole file that survives any interruption.
 
-Parts are cut by the images alone, never by the number of jobs, and each is named by the digest of what it was
-made from: a later run takes up exactly the parts that still fit.
+Parts are cut by the images alone, never by the number of jobs, and each is named by the digest of what it is
+to be made from.  Its header has the digests of its images as its worker found them: a later run takes up
+exactly the parts that still fit.
 """
 
 import shutil
@@ -19,7 +20,7 @@ from flyannot.runtime.wording import pluralise
 from flyannot.steps.engine.failures import error_and_fix
 from flyannot.store.concatenation import closed_file, create_joined
 from flyannot.store.header import Header
-from flyannot.store.reading import verify_stored
+from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.writing import create_stored
 
 IMAGES_PER_PART = 64
@@ -50,6 +51,10 @@ class Part:
         """The paths of what it is made from: a cluster asks for them, and nobody else."""
         paths = (getattr(image, "path", None) for image in self.images)
         return [*self.files, *(path for path in paths if path and path.is_file())]
+
+    def identified(self):
+        """The part with the digests of its images in the header, if they are files, which it reads."""
+        return self
 
 
 def cut_into_parts(items):
@@ -87,7 +92,7 @@ def make_missing_parts(make_part, parts, execution):
     if not parts:  # of a few parts, some shares have none
         return []
     total, closed = sum(part.n_items for part in parts), {}
-    missing = [part for part in parts if not _is_whole(part.path)]
+    missing = [part for part in parts if not _is_kept(part)]
     before = done = total - sum(part.n_items for part in missing)
     execution.progress(done, total, "image")
 
@@ -116,7 +121,7 @@ def make_missing_parts(make_part, parts, execution):
 
 def _made_and_closed(make_part, part):
     """Runs in a worker: to look over what was written takes longer than to join it."""
-    return make_part(part), closed_file(part.path)
+    return make_part(part.identified()), closed_file(part.path)
 
 
 def create_part(part, failures=()):
@@ -125,8 +130,8 @@ def create_part(part, failures=()):
 
 
 def join_parts(out, header_of, parts, complete=None):
-    """Join parts, which were closed, into `out` and remove them; `header_of(failures)` is its header, and
-    `complete(file, header)` adds to the open file what the parts lack.  Returns the failures.
+    """Join parts, which were closed, into `out` and remove them; `header_of(parts)` is its header, without
+    the failures, which are returned; `complete(file, header)` adds to the open file what the parts lack.
 
     Raises
     ------
@@ -144,7 +149,8 @@ def join_parts(out, header_of, parts, complete=None):
             fix=fix or "check the images that the table or the command names",
         )
     try:
-        with create_joined(out, header := header_of(failures), parts) as file:
+        header = replace(header_of(parts), failures=failures)
+        with create_joined(out, header, parts) as file:
             if complete is not None:
                 complete(file, header)
     except DataError:
@@ -170,6 +176,14 @@ def drop_parts(out):
     for left in out.parent.glob(f".{escape(out.name)}.*-of-*.lock"):
         with suppress(LockedError), exclusive_lock(out.with_name(left.name[1:].removesuffix(".lock"))):
             pass  # it goes with this
+
+
+def _is_kept(part):
+    """Whether it is there, and of what its images are now."""
+    if not _is_whole(part.path):
+        return False
+    with open_stored(part.path) as stored:
+        return stored.inputs == part.identified().header.inputs
 
 
 def _is_whole(part):

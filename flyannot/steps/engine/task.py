@@ -105,14 +105,12 @@ def file_task(path, header, make, inputs, *, differ=None, **more):
 
     Parameters
     ----------
-    header : its `flyannot.store.header.Header`, or a function that makes it when it is needed
-    differ : as `difference_of_headers` takes it
+    header, differ : as `difference_of_headers` takes them
     more : as those of `Task`
     """
 
     def why(**how):
-        wanted = header() if callable(header) else header
-        return _why_not_hdf5(path) or difference_of_headers(path, wanted, differ, **how)
+        return _why_not_hdf5(path) or difference_of_headers(path, header, differ, **how)
 
     def up_to_date():
         with open_stored(path) as stored:
@@ -134,7 +132,8 @@ def parts_task(path, header, parts, make_part, inputs, *, summary, complete=None
 
     Parameters
     ----------
-    header : function of what was skipped, () at first, to the Header
+    header : function of the parts, each a `flyannot.store.concatenation.ClosedFile`, to the Header; without
+        any, to that which the output would have
     parts : function of (I, N), or of None for all, to the `flyannot.steps.engine.parts.Part`s of it
     make_part : function of a Part, at the top of a module, that a worker calls: it writes the part, and
         returns of how many images
