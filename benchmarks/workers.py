@@ -14,7 +14,7 @@ from pathlib import Path
 from flyannot.errors import FlyannotError
 from flyannot.options.registry import thing_at
 from flyannot.runtime.resources import THREAD_VARIABLES
-from flyannot.runtime.system import peak_bytes
+from flyannot.runtime.system import read_proc
 
 
 class WorkerFailed(FlyannotError):
@@ -48,8 +48,12 @@ def run_in_worker(measure, arguments, *, threads=1):
 
 
 def peak_mb():
-    """The most memory that this process has held so far, in MB; nan where the system does not say."""
-    return (peak_bytes() or math.nan) / 1e6
+    """The most memory that this process has held so far, in MB, on Linux; nan elsewhere.
+
+    What getrusage says there is a parent's peak, which is handed on to the programs that it starts.
+    """
+    lines = read_proc("/proc/self/status").splitlines()
+    return next((int(line.split()[1]) * 1.024e-3 for line in lines if line.startswith("VmHWM:")), math.nan)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,7 @@ from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.features.groups import normalise_features
 from flyannot.steps.engine.inputs import lam_of_dictionary
 from flyannot.steps.loaded_model import load_model
-from flyannot.store.descriptors import read_patches_of_image
 from flyannot.store.dictionary import read_dictionary
-from flyannot.store.features import read_features_of_image
 from flyannot.store.reading import open_stored
 
 WHOLE_WAY = ("extract", "pool", "annotate")  # what grows with the images, once there is a dictionary
@@ -75,7 +73,7 @@ def cost_of_baseline(folder, made, stride_px, n):
         for s, i, name in [where[0], *where[:: max(1, len(where) // n)][:n]]:
             with Stopwatch() as describing:
                 theirs = describe(paths[name])
-            ours = read_patches_of_image(d, s, i)[0]
+            ours = d.images(s, i, i + 1)[0]
             if len(theirs) == len(ours):  # where a picture was scaled, other patches may be kept
                 both = (normalise_descriptors(descriptors) for descriptors in (theirs, ours))
                 cosines.append(float(np.median(np.einsum("ij,ij->i", *both))))
@@ -84,7 +82,7 @@ def cost_of_baseline(folder, made, stride_px, n):
                 features = np.zeros(len(D_of[s]), codes.dtype)
                 np.maximum.at(features, codes.indices, abs(codes.data))
             pooled.setdefault(s, []).append(features)
-            known = read_features_of_image(f, s, i)[0][0]
+            known = f.images(s, i, i + 1)[0][0]
             differences.append(float(np.linalg.norm(features - known) / np.linalg.norm(known)))
             spent.append((describing.seconds, coding.seconds))
     with Stopwatch() as annotating:

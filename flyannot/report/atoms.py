@@ -12,7 +12,6 @@ from flyannot.errors import DataError
 from flyannot.report.drawing import atom_glyph, jpeg, trace_chart
 from flyannot.report.templates import render
 from flyannot.steps.engine.inputs import described_image, extract_options, is_imported
-from flyannot.store.features import read_features_of_image
 
 N_SHOWN, N_PATCHES = 48, 5
 PATCH_PX = 40  # side of a patch on the page's sheet
@@ -55,7 +54,7 @@ def atom_sheet(run, stage_range):
             path, number = paths.get(names[image]), rows_of.get(names[image])
             if strongest[image, atom] > 0 and path and number is not None and n_found < N_PATCHES:
                 column = int(cells[image, atom]) * len(D) + int(atom)
-                winner = int(read_features_of_image(stored, stage_range, image)[1][0, column])
+                winner = int(stored.images(stage_range, image, image + 1)[1][0, column])
                 patch = _patch(path, described, stage_range, number, winner)
                 if patch is not None:
                     top, left = row * PATCH_PX, n_found * PATCH_PX

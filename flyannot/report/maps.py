@@ -17,7 +17,6 @@ from flyannot.features.groups import Groups
 from flyannot.report.drawing import coarse_map, packed_map
 from flyannot.steps.engine.inputs import described_image, is_imported
 from flyannot.steps.loaded_model import load_model
-from flyannot.store.features import read_features_of_image
 
 _TOLERANCE = 1e-6  # relative: what the parts must sum to is the stored decision value
 
@@ -93,7 +92,7 @@ class MapMaker:
         if not all(name in rows for name in names for rows in self._rows):
             return None
         rows, described = ([known[name] for name in names] for known in self._rows)
-        of_images = [read_features_of_image(self._features, self._stage_range, i) for i in rows]
+        of_images = [self._features.images(self._stage_range, i, i + 1) for i in rows]
         patches = [described_image(self._descriptors, self._stage_range, i) for i in described]
         return patches, *(np.concatenate(arrays) for arrays in zip(*of_images))
 

@@ -109,21 +109,3 @@ def read_proc(path):
         return Path(path).read_text(encoding="utf-8")
     except OSError:
         return ""
-
-
-def peak_bytes():
-    """The most memory that this process has held so far; None where the system does not say.
-
-    Linux hands a parent's peak on to the programs it starts, in what getrusage says; VmHWM is our own.
-    """
-    for line in read_proc("/proc/self/status").splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    try:
-        import resource
-    except ImportError:
-        import psutil
-
-        return getattr(psutil.Process().memory_info(), "peak_wset", None)
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

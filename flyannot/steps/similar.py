@@ -24,7 +24,6 @@ from flyannot.steps.engine.inputs import (
 )
 from flyannot.steps.engine.task import write_output
 from flyannot.steps.runs.configuration import read_record, recorded_data_set
-from flyannot.store.features import read_features_of_image
 from flyannot.store.reading import kind_claimed, kind_of_file, open_stored, read_image_columns
 
 COLUMNS = ("query", "stage_range", "found", "rank", "gene", "fbgn", "image", "view", "similarity")
@@ -67,7 +66,7 @@ def _ranked(query, searched, top, lacks):
     if query.group is not None:
         place, own_groups, own = collection.groups[query.group], [query.group], groups.rows[query.group]
     elif query.image is not None:
-        features, _ = read_features_of_image(searched.stored, s, query.image)
+        features, _ = searched.stored.images(s, query.image, query.image + 1)
         place = collection.coordinates(features)[0]
         own_groups, own = [groups.of_image[query.image]], [query.image]
     else:

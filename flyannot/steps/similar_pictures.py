@@ -24,7 +24,6 @@ from flyannot.features.pooling import NO_PATCH
 from flyannot.runtime.atomic_file import new_folder
 from flyannot.steps.engine.inputs import extract_options
 from flyannot.steps.explain import numbered_picture, tinted_embryo
-from flyannot.store.features import read_features_of_image
 
 N_DRAWN = 5  # of the genes that are most like a gene, or of the images that are most like an image
 _MARGIN_PX, _TEXT_PX = 8, 22
@@ -141,7 +140,7 @@ def _of_image(stage_range, number, searched, read):
         drawn = read(path)
     except DataError:
         return None
-    features, winner = read_features_of_image(searched.stored, stage_range, number)
+    features, winner = searched.stored.images(stage_range, number, number + 1)
     return _Drawable(features[0], winner[0], *drawn)
 
 

@@ -28,13 +28,9 @@ def write_descriptors(file, stage_range, columns, described):
     write_array(group, "content", np.stack([digest_of_image(*arrays) for arrays in of_images]))
 
 
-def read_patches_of_image(stored, stage_range, index):
-    """The descriptors, centres and sides of the patches of one image, as `write_descriptors` took them."""
-    return stored.images(stage_range, index, index + 1)
-
-
 def read_patches_of_images(stored, stage_range, start, stop):
-    """Yield what `read_patches_of_image` returns of each of the images `start` to `stop`."""
+    """Yield the descriptors, centres and sides of the patches, as `write_descriptors` took them, of each of
+    the images `start` to `stop`."""
     for numbers in stored.cuts_of_blocks(stage_range, start, stop):
         arrays = stored.images(stage_range, numbers.start, numbers.stop)
         first = stored.array(stage_range, "first", numbers.start, numbers.stop + 1)

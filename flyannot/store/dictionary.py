@@ -3,12 +3,9 @@
 A record of the trace is what the loop of learning says of one epoch: an object with the numbers of TRACE.
 """
 
-import csv
-import io
-
 import numpy as np
 
-from flyannot.runtime.atomic_file import write_text
+from flyannot.runtime.tables import write_table
 from flyannot.store.writing import write_array
 
 TRACE = {
@@ -64,9 +61,7 @@ def _write_records(group, records, without=()):
 
 def write_trace(path, records_of):
     """Write the records of all stage ranges (a dict), seconds included, as CSV."""
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(["stage_range", *TRACE])
-    for stage_range, records in records_of.items():
-        rows.writerows([stage_range, *(f"{getattr(record, n):.6g}" for n in TRACE)] for record in records)
-    write_text(path, text.getvalue())
+    rows = (
+        (s, *(f"{getattr(r, n):.6g}" for n in TRACE)) for s, records in records_of.items() for r in records
+    )
+    write_table(path, ("stage_range", *TRACE), rows)

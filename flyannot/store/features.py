@@ -71,8 +71,3 @@ def read_features(files, stage_range):
     for first, rows in stored.blocks():
         features[first : first + len(rows)] = rows
     return stored.columns, features
-
-
-def read_features_of_image(stored, stage_range, index):
-    """The features and winners of one image, (1, n_features) each."""
-    return stored.images(stage_range, index, index + 1)

@@ -13,7 +13,7 @@ from flyannot.features.groups import groups_of
 from flyannot.features.similarity import collection_of
 from flyannot.steps.similar import COLUMNS
 from flyannot.steps.similar_pictures import parts_of_similarity
-from flyannot.store.features import read_features, read_features_of_image
+from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored
 from tests.small_embryos import rows_of_csv
 
@@ -116,7 +116,7 @@ def test_what_is_drawn_is_a_part_of_the_similarity(chain, image):
     with open_stored(chain.features) as stored:
         columns, features = read_features([stored], "4-6")
         number = columns["image"].index(image.name)
-        row, winner = (one[0] for one in read_features_of_image(stored, "4-6", number))
+        row, winner = (one[0] for one in stored.images("4-6", number, number + 1))
     found = collection_of(lambda: [features], groups_of(columns))
     (one, added), (other, again) = parts_of_similarity(found, (row, winner), (row, winner))
     assert np.array_equal(one, other) and np.array_equal(added, again)

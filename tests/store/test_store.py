@@ -14,7 +14,7 @@ from flyannot.sparse.fit import EpochRecord
 from flyannot.store import model, reading
 from flyannot.store.concatenation import closed_file, create_joined
 from flyannot.store.description import describe_file
-from flyannot.store.descriptors import read_patches, read_patches_of_image, write_descriptors
+from flyannot.store.descriptors import read_patches, write_descriptors
 from flyannot.store.dictionary import read_checkpoint, read_dictionary, write_checkpoint, write_dictionary
 from flyannot.store.features import read_features, write_features
 from flyannot.store.header import Header, content_digest, digest_of_image
@@ -143,7 +143,7 @@ def test_descriptors_come_back_as_they_were(tmp_path, rng):
         same(read_image_columns(stored, "4-6"), columns())
         for i, one in enumerate(mine):
             expected = one.descriptors, one.centres_px, one.patch_px
-            same(read_patches_of_image(stored, "4-6", i), expected)
+            same(stored.images("4-6", i, i + 1), expected)
         for files, rows in (([stored], [0, 4, 5, 11]), ([stored, stored], [1, 11, 12, 23])):
             same(read_patches(files, "4-6", np.array(rows)), np.concatenate([whole] * len(files))[rows])
 
@@ -335,7 +335,7 @@ def test_a_part_that_changed_since_it_was_looked_over_is_noticed(tmp_path):
 
 def _of_image(stored, kind, i):
     if kind == "descriptors":
-        return read_patches_of_image(stored, "4-6", i)
+        return stored.images("4-6", i, i + 1)
     if kind == "features":
         return [values[i] for values in read_features([stored], "4-6")[1:]]
     of_image, groups, found = read_predictions(stored, "4-6")

@@ -17,7 +17,6 @@ from flyannot.options import Count, Real
 from flyannot.runtime.digest import digest_of_file, digest_of_rows
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.store.descriptors import read_patches_of_image
 from flyannot.store.file_cache import open_by_turns
 from flyannot.store.reading import damaged_file
 
@@ -92,7 +91,7 @@ def chosen_stage_ranges(files, wanted):
 
 def described_image(file, stage_range, index):
     """The `flyannot.descriptors.extract.DescribedPatches` of one image of an open descriptors file."""
-    return DescribedPatches(*read_patches_of_image(file, stage_range, index))
+    return DescribedPatches(*file.images(stage_range, index, index + 1))
 
 
 def refuse_unknown_excluded_terms(terms, annotations, table):
