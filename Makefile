@@ -5,8 +5,6 @@ BIN := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 RECORD := --papers
 BENCHOPT := -d photographs -n 15 --no-display
 RUN := $(VENV)/$(BIN)/python -m
-# Half as many again as there are processors, for tests wait as long as that: for browsers, clusters and commands.
-SIDE_BY_SIDE = -n $(shell $(PYTHON) -c "import os; print(min(4, os.cpu_count() * 3 // 2))")
 INSTALLED := $(VENV)/.installed
 INDEXED := tests/sparse/test_torture.py tests/sparse/test_learners.py
 HIDDEN := tests/runtime tests/store tests/steps tests/cli
@@ -34,24 +32,24 @@ demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 test: lint site tests  ## all that is checked; tests that need the real data skip where it is absent
 
 tests: $(FOR_TESTS) $(SNAKEMAKE)  ## tests and doctests
-	$(RUN) pytest $(SIDE_BY_SIDE)
+	$(RUN) pytest -n auto --maxprocesses 4
 
 oldest: $(SNAKEMAKE)  ## the tests with the oldest releases that pyproject.toml allows, in an environment of their own
 	$(PYTHON) -m venv $(VENV)/oldest
 	$(VENV)/oldest/$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(VENV)/oldest/$(BIN)/python -m uv pip install --quiet --resolution lowest-direct --editable '.[$(EXTRAS)]'
 	$(VENV)/oldest/$(BIN)/python -m uv pip install --quiet --editable '.[test]'
-	$(VENV)/oldest/$(BIN)/python -m pytest $(SIDE_BY_SIDE)
+	$(VENV)/oldest/$(BIN)/python -m pytest -n auto --maxprocesses 4
 
 anywhere: $(FOR_TESTS)  ## the tests that ask nothing of the system: for macOS and Windows
-	$(RUN) pytest $(SIDE_BY_SIDE) -m "not not_on_windows and not not_on_macos" $(ANYWHERE)
+	$(RUN) pytest -n auto --maxprocesses 4 -m "not not_on_windows and not not_on_macos" $(ANYWHERE)
 
 bounds: $(FOR_TESTS)  ## coders and learners with every index of their kernels checked; vector code (sparse/simd) is not
-	NUMBA_BOUNDSCHECK=1 $(RUN) pytest $(SIDE_BY_SIDE) $(INDEXED)
+	NUMBA_BOUNDSCHECK=1 $(RUN) pytest -n auto --maxprocesses 4 $(INDEXED)
 
 platforms: $(FOR_TESTS)  ## the tests of files, steps and commands with Linux-only names hidden: as macOS, as Windows
-	TESTED_AS=macos PYTHONPATH=$(CURDIR)/tests/platforms $(RUN) pytest $(SIDE_BY_SIDE) -m "not not_on_macos" $(HIDDEN)
-	TESTED_AS=windows PYTHONPATH=$(CURDIR)/tests/platforms $(RUN) pytest $(SIDE_BY_SIDE) -m "not not_on_windows" $(HIDDEN)
+	TESTED_AS=macos PYTHONPATH=$(CURDIR)/tests/platforms $(RUN) pytest -n auto --maxprocesses 4 -m "not not_on_macos" $(HIDDEN)
+	TESTED_AS=windows PYTHONPATH=$(CURDIR)/tests/platforms $(RUN) pytest -n auto --maxprocesses 4 -m "not not_on_windows" $(HIDDEN)
 
 lint: $(FOR_TESTS)  ## the house style, types, and what a forge reads
 	$(RUN) ruff check --quiet .
