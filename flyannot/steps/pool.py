@@ -27,19 +27,9 @@ from flyannot.steps.engine.inputs import (
     open_all,
     pool_options,
 )
-from flyannot.steps.engine.parts import (
-    Part,
-    create_part,
-    cut_into_parts,
-    part_path,
-    share_of_parts,
-)
+from flyannot.steps.engine.parts import Part, create_part, cut_into_parts, part_path, share_of_parts
 from flyannot.steps.engine.task import parts_task
-from flyannot.steps.extract import (
-    lines_of_warnings,
-    made_of_embryos,
-    write_places,
-)
+from flyannot.steps.extract import lines_of_warnings, made_of_embryos, write_places
 from flyannot.store.descriptors import read_patches_of_images
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import write_features

@@ -55,7 +55,7 @@ def test_parts_that_several_jobs_make_are_joined_to_what_one_makes(chain, tmp_pa
     for number in (2, 3, 1):
         assert make_part_of_task(task_of(chain, name, out), (number, N), ONCE)
     made = {path: path.stat().st_mtime_ns for path in folder_of_parts(out).glob("*.h5")}
-    assert len(made) == (1 if name == "predictions" else 2) and not out.exists()  # groups, or images
+    assert len(made) == 2 and not out.exists()
     assert make_part_of_task(task_of(chain, name, out), (1, N), ONCE)
     assert made == {path: path.stat().st_mtime_ns for path in folder_of_parts(out).glob("*.h5")}
     assert make(task_of(chain, name, out)).made

@@ -2,7 +2,8 @@
 
 import os
 from dataclasses import replace
-from itertools import chain, groupby
+from itertools import chain
+from operator import attrgetter
 
 from flyannot.dataset.images import images_named, named_as_genes, select_images
 from flyannot.dataset.paths import IMAGES, table_of_data_set
@@ -56,12 +57,8 @@ class ImagesInParts:
 
     def __init__(self, images, out, header, *, whole_groups=False, more_inputs=dict):
         self.images, self._out, self._header, self._more_inputs = images, out, header, more_inputs
-        self._ordered = ordered = images_in_order(images)
-        if whole_groups:
-            groups = [list(group) for _, group in groupby(ordered, key=lambda i: (i.stage_range, i.group))]
-            self._cut = [list(chain.from_iterable(some)) for some in cut_into_parts(groups)]
-        else:
-            self._cut = cut_into_parts(ordered)
+        self._ordered = images_in_order(images)
+        self._cut = cut_into_parts(self._ordered, attrgetter("stage_range", "group") if whole_groups else id)
 
     def header(self, made=()):
         """The Header of the output, as `flyannot.steps.engine.task.parts_task` asks for it."""

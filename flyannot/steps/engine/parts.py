@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from glob import escape
+from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -57,9 +58,15 @@ class Part:
         return self
 
 
-def cut_into_parts(items):
-    """Cut a list into consecutive lists of `IMAGES_PER_PART`."""
-    return [items[start : start + IMAGES_PER_PART] for start in range(0, len(items), IMAGES_PER_PART)]
+def cut_into_parts(items, group_of=id):
+    """Cut a list into consecutive lists of `IMAGES_PER_PART`, or as many more as make the last group whole:
+    the items side by side of which `group_of` says the same."""
+    parts: list = []
+    for _, group in groupby(items, group_of):
+        if not parts or len(parts[-1]) >= IMAGES_PER_PART:
+            parts.append([])
+        parts[-1] += group
+    return parts
 
 
 def share_of_parts(parts, share):
