@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 log = logging.getLogger("flyannot")
-LISTENS_EVERY_S = 0.5  # who waits for workers; on Windows a wait without end cannot be interrupted
-_TELLS_EVERY_S = 0.5
+# Who waits for workers, and so often they tell; on Windows a wait without end cannot be interrupted.
+LISTENS_EVERY_S = 0.5
 _on_items: ContextVar = ContextVar("on_items", default=None)
 _on_compile: ContextVar = ContextVar("on_compile", default=None)
 _COMPILES = "compiling kernels, once per machine: about 20 s"
@@ -38,7 +38,7 @@ def progress_told_together(tell, on_compile):
     def add(n):
         nonlocal n_items, told
         n_items += n
-        if time.monotonic() - told > _TELLS_EVERY_S:
+        if time.monotonic() - told > LISTENS_EVERY_S:
             tell(n_items)
             n_items, told = 0, time.monotonic()
 

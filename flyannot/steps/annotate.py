@@ -115,7 +115,8 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
             log.warning("note: %s: %s left out, the model knows no term of this stage range", s, left_out)
         cached = cached_features(model, images, *made) if made and share is None else None  # reads all images
         files = [model, *([cached.features] if cached else [])]
-        return in_parts.parts(share, lambda some: (model, cached and cached.narrowed(some)), files)
+        found = in_parts.parts(share, lambda some: (model, cached and cached.narrowed(some)), files)
+        return [part.identified() for part in found] if cached else found  # a run remembers their digests
 
     def write_beside():
         write_predictions_table(out, ids)

@@ -62,8 +62,7 @@ class ImagesInParts:
 
     def header(self, made=()):
         """The Header of the output, as `flyannot.steps.engine.task.parts_task` asks for it."""
-        contents = chain.from_iterable(part.inputs["images"] for part in made)
-        digest = digest_of_images(self._ordered, contents if made else None)
+        digest = digest_of_images(self._ordered, [c for part in made for c in part.inputs["images"]])
         return replace(self._header, inputs=self._header.inputs | {"images": [digest]} | self._more_inputs())
 
     def parts(self, share, made_with, files):
@@ -115,13 +114,15 @@ class PartOfPictures(Part):
     """A `flyannot.steps.engine.parts.Part` of images that are files."""
 
     def identified(self):
+        if "images" in self.header.inputs:
+            return self
         inputs = self.header.inputs | {"images": list(_contents_of(self.images))}
         return replace(self, header=replace(self.header, inputs=inputs))
 
 
-def digest_of_images(images, contents=None):
+def digest_of_images(images, contents=()):
     """The digest of what images are, in this order: what is said of them, and the digests of their files.
-    These are `contents`; else they are read."""
+    These are `contents`; without them they are read."""
     contents = contents or _contents_of(images)
     return digest_of_list([*_description_of_image(i), c] for i, c in zip(images, contents, strict=True))
 
@@ -132,11 +133,8 @@ def _description_of_image(image):
 
 def _contents_of(images):
     """The digests of the files of some images, read on the threads that this process has."""
-    return chain.from_iterable(in_order(_digests_of_files, cut_into_parts(images)))
-
-
-def _digests_of_files(images):
-    return [_digest_of_content(image.file) for image in images]
+    by_part = in_order(lambda some: [_digest_of_content(i.file) for i in some], cut_into_parts(images))
+    return chain.from_iterable(by_part)
 
 
 def _digest_of_content(path):
