@@ -27,7 +27,7 @@ class RetryPolicy:
 
     connections: int = 2
     pause_s: float = 0.5  # between the starts of two requests, over all connections
-    tries: int = 6  # half as many where a whole answer was not the file
+    tries: int = 6  # no more than half of them whole answers that are not the file
     backoff_s: float = 1.0  # before the second try; doubled for each further one
     longest_wait_s: float = 900.0  # a server that asks for more ends the run
     silence_s: float = 30.0
@@ -124,7 +124,7 @@ class Downloader:
         if the file cannot be had; ServerBusy or Stopped if the run must end; WriteError if it cannot be
         written.
         """
-        policy, attempt = self._policy, 0
+        policy, attempt, n_wrong = self._policy, 0, 0
         while True:
             attempt += 1
             try:
@@ -136,8 +136,8 @@ class Downloader:
                     raise ServerBusy(f"the server asks to come back in {wait_s:,.0f} s") from None
                 if failed.wait_s is not None:
                     self._limiter.hold(wait_s)
-                tries = policy.tries // 2 if failed.is_wrong else policy.tries
-                if failed.is_final or attempt >= tries:
+                n_wrong += failed.is_wrong
+                if failed.is_final or attempt >= policy.tries or n_wrong >= policy.tries // 2:
                     raise
                 if wait_s >= _WORTH_REPORTING_S:
                     log.info("%s: %s; trying again in %.0f s", url, failed, wait_s)

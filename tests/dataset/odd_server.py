@@ -121,9 +121,9 @@ class Turn:
 # --- what servers do ---
 
 
-def once(oddity):
-    """Misbehave at the first request only."""
-    return lambda turn: oddity(turn) if turn.number == 1 else turn.as_asked()
+def first(*oddities):
+    """Misbehave in one way after the other, and no more."""
+    return lambda turn: dict(enumerate(oddities, 1)).get(turn.number, Turn.as_asked)(turn)
 
 
 def answers(code, **headers):
@@ -183,11 +183,6 @@ def answers_no_http(turn):
     turn.hang_up()
 
 
-def wakes_up_slowly(turn):
-    turn.wait(0.05)
-    turn.as_asked()
-
-
 def one_chunk(body):
     return b"%x\r\n%s\r\n" % (len(body) // 2, body[: len(body) // 2])
 
@@ -203,18 +198,18 @@ claims_less = sends(said=0.98)
 sends_a_part = sends(lambda body: body[7:], code=206, Content_Range="bytes 7-4000/4001")
 
 HEALED = [  # after some tries the file is there, and right
-    *map(once, (drops_mid_body, stalls, never_answers, hangs_up_at_once, answers_no_http, redirects_once)),
-    *map(once, (claims_more, claims_less, page_for_image, empty_body, cut_image, packs_badly, sends_a_part)),
-    once(sends(share=0.5, said=None, Connection="close")),  # that half is missing is seen in the file only
-    once(sends(lambda body: bytes(len(body)), share=0.5)),  # the half that came is of an older file
-    once(sends(lambda body: body + body, share=0.75)),
-    once(sends(one_chunk, said=None, Transfer_Encoding="chunked")),  # and no other
-    *map(once, (answers(429), answers(500), answers(503, Retry_After="0"))),
-    *(once(answers(429, Retry_After=when)) for when in ("0", "soon", "Sat, 01 Jan 2000 00:00:00 GMT")),
+    *map(first, (drops_mid_body, stalls, never_answers, answers_no_http, redirects_once)),
+    *map(first, (claims_more, claims_less, page_for_image, empty_body, cut_image, packs_badly, sends_a_part)),
+    first(sends(share=0.5, said=None, Connection="close")),  # that half is missing is seen in the file only
+    first(sends(lambda body: bytes(len(body)), share=0.5)),  # the half that came is of an older file
+    first(sends(lambda body: body + body, share=0.75)),
+    first(sends(one_chunk, said=None, Transfer_Encoding="chunked")),  # and no other
+    first(hangs_up_at_once, cut_image),  # what was no answer does not count as a wrong one
+    *map(first, (answers(429), answers(500), answers(503, Retry_After="0"))),
+    *(first(answers(429, Retry_After=when)) for when in ("0", "soon", "Sat, 01 Jan 2000 00:00:00 GMT")),
     drips(24),
     sends(gzip.compress, Content_Encoding="gzip"),
     sends(Content_Type="application/octet-stream"),
-    wakes_up_slowly,
 ]
 HOPELESS = [  # the file cannot be had; the reason says
     *((answers(code), f"answer {code}") for code in (404, 410, 403, 416, 500)),
