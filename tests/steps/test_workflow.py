@@ -20,8 +20,8 @@ from tests.small_embryos import KINDS, write_configuration
 
 SETTINGS = '[extract]\nstride-px = 16\n[pool]\ngrid = "1x2"\n'
 FILES = [f"{kind}.h5" for kind in KINDS] + ["predictions.csv", "scores.json", "report.html", "run.toml"]
-LAST = "report"
-JOBS = ["extract-part", "extract", "learn-dict", "pool-part", "pool", "train", "evaluate", "annotate", LAST]
+_BEFORE = ["extract-part", "extract", "learn-dict", "pool-part", "pool", "train", "evaluate"]
+JOBS = [*_BEFORE, "annotate-part", "annotate", "report"]
 ENGINES = {"snakemake": "Snakefile", "slurm": "jobs.sh"}
 
 
@@ -54,7 +54,7 @@ def test_every_job_is_the_run_or_a_part_of_it(flyannot, place, engine):
     said = flyannot(f"workflow c.toml --engine {engine} --parts 2 -o {out}", code=0)
     text, results = Path(out).read_text(), place / "results"
     found = [contexts_of(line)[-1].params for line in commands_in(text)]
-    jobs = [(one["step"] or LAST) + ("-part" if one["part"] else "") for one in found]
+    jobs = [(one["step"] or JOBS[-1]) + ("-part" if one["part"] else "") for one in found]
     assert jobs == (JOBS if engine == "slurm" else JOBS[::-1])
     assert all(one["settings"] == ("run.jobs=1",) for one in found)
     assert [line.split()[0] for line in said.err.splitlines() if line.endswith(" min")] == JOBS

@@ -42,8 +42,7 @@ class Step:
     help : what its command says after `about`; ends in "Example:" and lines that can be pasted
     selects : fields of `flyannot.steps.options.Selection` that its command takes
     is_seeded : whether its command takes a seed
-    parts_of : "image" or "group", by whose number a workflow divides the parts of its output among jobs; ""
-        of an output that is made in one piece
+    in_parts : whether its output is made in parts of images, which a workflow divides among jobs
     made_from : "module:function" from the path of an output that is no HDF5 file to {kind: digest} of what
         it was made from; "" where its task alone can tell whether it is up to date
     progress_unit : "image" or "epoch", by which it is told how far it is; "" of a step that counts neither
@@ -63,7 +62,7 @@ class Step:
     help: str = ""
     selects: tuple[str, ...] = ()
     is_seeded: bool = False
-    parts_of: str = ""
+    in_parts: bool = False
     made_from: str = ""
     progress_unit: str = ""
     has_workers: bool = False

@@ -94,9 +94,8 @@ def _jobs_of_step(step, need, configuration, size, n_jobs):
     }
     if not n_jobs:
         n_jobs = min(max(1, round(need.seconds / threads / 60 / _PART_MINUTES)), _MOST_JOBS)
-    n_items = size.n_groups.total() if step.parts_of == "group" else size.n_all_images
-    n_jobs = min(n_jobs, math.ceil(n_items / IMAGES_PER_PART))
-    if not step.parts_of or n_jobs <= 1:
+    n_jobs = min(n_jobs, math.ceil(size.n_all_images / IMAGES_PER_PART))
+    if not step.in_parts or n_jobs <= 1:
         return [_job(step.name, step.name, need, threads, **about)]
     joining = Need(need.output_mb / MB_S, need.memory_mb)
     return [
