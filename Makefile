@@ -10,6 +10,8 @@ INDEXED := tests/sparse/test_torture.py tests/sparse/test_learners.py
 HIDDEN := tests/runtime tests/store tests/steps tests/cli
 ANYWHERE := $(addprefix tests/,sparse descriptors features scores classifiers estimators dataset export options store)
 FOR_TESTS := $(VENV)/.installed-for-tests
+# A worker takes tests that lie together, which share what they are made from, and in the end those of another.
+SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist worksteal
 EXTRAS := dask,fetch,excel,parquet,anndata,browser,bench,reproduce,microscopy
 SNAKEMAKE := $(VENV)/snakemake/.installed
 REPORT := demo-output/report.html
@@ -29,27 +31,29 @@ demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "Open the report in a browser: $(CURDIR)/demo-output/report.html"
 	@echo "Look into a file with: $(VENV)/$(BIN)/flyannot show demo-output/model.h5"
 
-test: lint site tests  ## all that is checked; tests that need the real data skip where it is absent
+test:  ## all that is checked; tests that need the real data skip where it is absent
+	$(MAKE) --jobs 2 lint $(SNAKEMAKE)
+	$(MAKE) --jobs 2 site tests
 
 tests: $(FOR_TESTS) $(SNAKEMAKE)  ## tests and doctests
-	$(RUN) pytest -n auto --maxprocesses 4
+	$(RUN) pytest $(SIDE_BY_SIDE)
 
 oldest: $(SNAKEMAKE)  ## the tests with the oldest releases that pyproject.toml allows, in an environment of their own
 	$(PYTHON) -m venv $(VENV)/oldest
 	$(VENV)/oldest/$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(VENV)/oldest/$(BIN)/python -m uv pip install --quiet --resolution lowest-direct --editable '.[$(EXTRAS)]'
 	$(VENV)/oldest/$(BIN)/python -m uv pip install --quiet --editable '.[test]'
-	$(VENV)/oldest/$(BIN)/python -m pytest -n auto --maxprocesses 4
+	$(VENV)/oldest/$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 anywhere: $(FOR_TESTS)  ## the tests that ask nothing of the system: for macOS and Windows
-	$(RUN) pytest -n auto --maxprocesses 4 -m "not not_on_windows and not not_on_macos" $(ANYWHERE)
+	$(RUN) pytest $(SIDE_BY_SIDE) -m "not not_on_windows and not not_on_macos" $(ANYWHERE)
 
 bounds: $(FOR_TESTS)  ## coders and learners with every index of their kernels checked; vector code (sparse/simd) is not
-	NUMBA_BOUNDSCHECK=1 $(RUN) pytest -n auto --maxprocesses 4 $(INDEXED)
+	NUMBA_BOUNDSCHECK=1 $(RUN) pytest $(SIDE_BY_SIDE) $(INDEXED)
 
 platforms: $(FOR_TESTS)  ## the tests of files, steps and commands with Linux-only names hidden: as macOS, as Windows
-	TESTED_AS=macos PYTHONPATH=$(CURDIR)/tests/platforms $(RUN) pytest -n auto --maxprocesses 4 -m "not not_on_macos" $(HIDDEN)
-	TESTED_AS=windows PYTHONPATH=$(CURDIR)/tests/platforms $(RUN) pytest -n auto --maxprocesses 4 -m "not not_on_windows" $(HIDDEN)
+	TESTED_AS=macos PYTHONPATH=$(CURDIR)/tests/platforms $(RUN) pytest $(SIDE_BY_SIDE) -m "not not_on_macos" $(HIDDEN)
+	TESTED_AS=windows PYTHONPATH=$(CURDIR)/tests/platforms $(RUN) pytest $(SIDE_BY_SIDE) -m "not not_on_windows" $(HIDDEN)
 
 lint: $(FOR_TESTS)  ## the house style, types, and what a forge reads
 	$(RUN) ruff check --quiet .

