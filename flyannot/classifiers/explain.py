@@ -57,12 +57,12 @@ class Explanation:
         of_image = self.image == number
         return self.patch[of_image], self.contribution[of_image]
 
-    def spread(self, number, patches, size_px):
+    def spread(self, number, patches, size_px, cell_px=1):
         """The contributions laid over one image of that size: `contribution_map`; `patches` are the image's,
         as `flyannot.descriptors.extract.describe_patches` describes them."""
         patch, contribution = self.of_image(number)
         sides = patches.patch_px[patch].astype(int)
-        return contribution_map(patches.centres_px[patch], contribution, sides, size_px)
+        return contribution_map(patches.centres_px[patch], contribution, sides, size_px, cell_px)
 
 
 def require_linear(model):
@@ -132,7 +132,7 @@ def _shared(parts, features, winner):
     return parts * shares, images, winner
 
 
-def contribution_map(centres_px, contribution, patch_px, size_px):
+def contribution_map(centres_px, contribution, patch_px, size_px, cell_px=1):
     """The contributions laid over the image, each spread evenly over its patch.
 
     Parameters
@@ -141,17 +141,21 @@ def contribution_map(centres_px, contribution, patch_px, size_px):
     contribution : float array (n,)
     patch_px : int, the side of the patches, or int array (n,), the side of each
     size_px : (height, width) of the image
+    cell_px : int, the side of the cells of the map
 
     Returns
     -------
-    spread : float64 array (height, width), decision value per pixel; its sum is that of the contributions
+    spread : float64 array (height / cell_px, width / cell_px), decision value per cell; its sum is that of
+        the contributions
     """
-    height, width = size_px
     centres_px = np.asarray(centres_px, float).reshape(-1, 2)
     sides = np.broadcast_to(np.asarray(patch_px, int), len(centres_px))
-    top, left = np.rint(centres_px - sides[:, None] / 2).astype(int).T
-    share = np.asarray(contribution) / sides**2
-    steps = np.zeros((height + 1, width + 1))  # summed over rows and columns, four corners make a patch
-    for down, right, sign in ((0, 0, 1), (0, 1, -1), (1, 0, -1), (1, 1, 1)):
-        np.add.at(steps, (top + down * sides, left + right * sides), sign * share)
-    return steps.cumsum(axis=0).cumsum(axis=1)[:height, :width]
+    corners = np.rint(centres_px - sides[:, None] / 2)
+    rows, columns = (_pixels_in_cells(first, sides, size, cell_px) for first, size in zip(corners.T, size_px))
+    return (rows * (np.asarray(contribution) / sides**2)[:, None]).T @ columns
+
+
+def _pixels_in_cells(first, sides, size, cell_px):
+    """How many pixels of each patch lie in each cell, along one side of the image: (n, size / cell_px)."""
+    edges = np.arange(0, size + 1, cell_px)
+    return np.diff(np.clip(edges, first[:, None], (first + sides)[:, None]), axis=1)

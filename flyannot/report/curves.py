@@ -10,6 +10,7 @@ terms.
 """
 
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from flyannot.scores.bootstrap import draws_of_genes
 GRID = np.linspace(0, 1, 101)
 N_RESAMPLES = 200
 _LEVEL = (2.5, 97.5)  # percentiles of the band
+_Z = NormalDist().inv_cdf(0.975)
 
 
 @dataclass(frozen=True)
@@ -132,12 +134,9 @@ def reliability(probabilities, truth, n_bins=10):
     counts = np.bincount(bins, minlength=n_bins)
     positives = np.bincount(bins, truth, n_bins).astype(int)
     n_or_nan = np.where(counts > 0, counts, np.nan)
-    low, high = np.transpose([_wilson(*of_bin) for of_bin in zip(positives.tolist(), counts.tolist())])
-    predicted = np.bincount(bins, probabilities, n_bins) / n_or_nan
-    return Reliability(counts, predicted, positives / n_or_nan, low, high)
-
-
-def _wilson(n_positive, n):
-    from scipy.stats import binomtest
-
-    return tuple(binomtest(n_positive, n).proportion_ci(method="wilson")) if n else (np.nan, np.nan)
+    predicted, observed = np.bincount(bins, probabilities, n_bins) / n_or_nan, positives / n_or_nan
+    # As SciPy's binomtest, whose import takes longer than all curves.
+    middle = observed + _Z**2 / (2 * n_or_nan)
+    half = _Z * np.sqrt(observed * (1 - observed) / n_or_nan + (_Z / (2 * n_or_nan)) ** 2)
+    low, high = np.clip(np.stack([middle - half, middle + half]) / (1 + _Z**2 / n_or_nan), 0, 1)
+    return Reliability(counts, predicted, observed, low, high)

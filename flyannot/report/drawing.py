@@ -9,7 +9,6 @@ import io
 
 import numpy as np
 
-from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.images.picture import read_embryo_in_colour
 from flyannot.report.templates import render
 
@@ -40,12 +39,6 @@ def jpeg(pixels):
 def picture_as_data_url(jpeg_bytes):
     """A JPEG as the text that stands for it in a page."""
     return f"data:image/jpeg;base64,{base64.b64encode(jpeg_bytes).decode()}"
-
-
-def coarse_map(spread):
-    """A map of contributions in cells of CELL_PX pixels, float array; the sum stays."""
-    rows, columns = STANDARD_PX[0] // CELL_PX, STANDARD_PX[1] // CELL_PX
-    return spread.reshape(rows, CELL_PX, columns, CELL_PX).sum(axis=(1, 3))
 
 
 def packed_map(cells, full):

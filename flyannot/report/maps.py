@@ -14,7 +14,7 @@ from flyannot.classifiers.training_set import training_rows
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import Groups
-from flyannot.report.drawing import coarse_map, packed_map
+from flyannot.report.drawing import CELL_PX, packed_map
 from flyannot.steps.engine.inputs import described_image, is_imported
 from flyannot.steps.loaded_model import load_model
 
@@ -124,6 +124,6 @@ class MapMaker:
         for number, described in enumerate(patches):
             if split.patch[split.image == number].max(initial=0) >= max(1, len(described.centres_px)):
                 raise DataError(f"the features of {self._features.path} do not fit its descriptors")
-            spreads.append(coarse_map(split.spread(number, described, STANDARD_PX)))
+            spreads.append(split.spread(number, described, STANDARD_PX, CELL_PX))
         full = max(float(np.abs(cells).max()) for cells in spreads) or 1.0
         return TermMap(split.value, *split.sums, full, [packed_map(cells, full) for cells in spreads])

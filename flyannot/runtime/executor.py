@@ -1,6 +1,6 @@
 """The one seam of parallel work: who runs the tasks of a command, from its first one to its end.
 
-This process begins, on threads of its own; processes of this machine take over where so much is left that
+This process begins, on threads of its own; processes of this machine join it where so much is left that
 they pay for their start, and stay from step to step; with the address of a scheduler, the workers of its Dask
 cluster run all (`flyannot.runtime.dask_cluster`).  What starts or finds them is imported when it is wanted.
 BLAS is held to one thread everywhere, so that the bits do not depend on who works.
@@ -78,7 +78,7 @@ class Executor:
         folder, reads : where tasks write, and a function of a task to the paths that it reads: a cluster must
             see these
         n_items : function of a task to the number of its items, if `work` tells of each: then this process
-            begins, with threads where `work` takes them by `in_order`; else processes do all
+            begins, with threads where `work` takes them by `in_order`, and goes on; else processes do all
         """
         results, n_told = {}, 0
 
@@ -118,10 +118,11 @@ class Executor:
         for i, task in enumerate(tasks):
             if n_processes := self._n_processes(len(tasks) - i, pace):
                 self._engine = self._engine or LocalProcesses()
-                rest = self._engine.results(work, tasks[i:], name, tell, n_processes)
+                here = pace and partial(self._result_here, work, 1, tell, pace)
+                rest = self._engine.results(work, tasks[i:], name, tell, n_processes, here)
                 yield from ((i + j, result) for j, result in rest)
                 return
-            yield i, self._result_here(work, task, tell, pace)
+            yield i, self._result_here(work, _MOST_THREADS, tell, pace, task)
 
     def _n_processes(self, n_tasks, pace):
         """How many processes are to do the tasks that are left; 0 where this one goes on."""
@@ -129,21 +130,21 @@ class Executor:
             return 0
         return self.jobs if pace is None else pace.n_processes(self.jobs)
 
-    def _result_here(self, work, task, tell, pace):
-        """What this process makes of a task, on its threads where its items are counted."""
+    def _result_here(self, work, n_threads, tell, pace, task):
+        """What this process makes of a task, on so many threads at most where its items are counted."""
 
         def told(n):
             pace.count(n)
             tell(n)
 
-        here = self.threads(1 if pace is None else None)
-        with here, one_blas_thread(), progress_sent_to(told if pace else tell):
+        threads = self.threads(1 if pace is None else n_threads)
+        with threads, one_blas_thread(), progress_sent_to(told if pace else tell):
             return work(task)
 
     @contextmanager
-    def threads(self, most=None):
+    def threads(self, most=_MOST_THREADS):
         """Within it `in_order` has as many threads of this process as jobs are allowed, `most` at most."""
-        before = _n_threads.set(min(self.jobs, most or _MOST_THREADS))
+        before = _n_threads.set(min(self.jobs, most))
         try:
             yield
         finally:
@@ -186,7 +187,7 @@ class _Pace:
             self._warm = self._n_done, time.perf_counter(), time.process_time()
 
     def n_processes(self, most):
-        """How many processes would do the rest sooner than this one, started for it; 0 if none would.
+        """How many processes, this one among them, would do the rest sooner than its threads; 0 if none.
 
         Sooner by a fifth, for these are estimates; and each gets at least as much to do as it costs.
         """
@@ -197,7 +198,7 @@ class _Pace:
         wall_left = left * (time.perf_counter() - wall)
         processor_left = left * (time.process_time() - processor)
         n = min(most, int(processor_left / _START_S))
-        return n if n > 1 and _START_S + processor_left / n < 0.8 * wall_left else 0
+        return n if n > 1 and (processor_left + (n - 1) * _START_S) / n < 0.8 * wall_left else 0
 
 
 class LocalProcesses:
@@ -212,16 +213,19 @@ class LocalProcesses:
         self._n_workers, self._begun = 0, set()
         self._pool: Any = None
 
-    def results(self, work, tasks, name, tell, n_workers):
+    def results(self, work, tasks, name, tell, n_workers, here=None):
         """(index, result) of every task, as they end, of at least so many workers; tell(n) whenever n more
-        items have.  FlyannotError if workers die twice over one task, or before they begin any."""
+        items have.  By here(task) this process is one of them, unless there are as many without it.
+        FlyannotError if workers die twice over one task, or before they begin any."""
         left, kills = list(range(len(tasks))), Counter()
+        here = here if self._n_workers < n_workers else None
+        n_workers -= here is not None
         while left:
             if self._pool is None or self._n_workers < min(n_workers, len(left)):
                 self.close()
                 self._start(min(n_workers, len(left)))
             try:
-                for i, result in self._run(work, tasks, list(left), kills, tell):
+                for i, result in self._run(work, tasks, list(left), kills, tell, here):
                     left.remove(i)
                     yield i, result
             except BrokenExecutor as error:
@@ -269,17 +273,29 @@ class LocalProcesses:
             )
             self._pool.submit(int)  # starts all of them; a Ctrl-C meanwhile is this process's to answer
 
-    def _run(self, work, tasks, waiting, kills, tell):
+    def _run(self, work, tasks, waiting, kills, tell, here):
         """(index, result) of the tasks whose indices wait; of those that saw a worker killed, one at a time.
 
         So many are handed out at once that no worker waits, and memory stays bounded.
         """
         running = {}
+
+        def hand_out(most):
+            for i in list(waiting):
+                if len(running) < most and not (kills[i] and any(kills[j] for j in running.values())):
+                    waiting.remove(i)
+                    with interrupts_deferred():
+                        running[self._pool.submit(_run_in_worker, i, work, tasks[i])] = i
+
         while waiting or running:
-            for i in _next(waiting, running.values(), kills, 2 * self._n_workers):
-                with interrupts_deferred():
-                    running[self._pool.submit(_run_in_worker, i, work, tasks[i])] = i
-            done, _ = wait(running, timeout=LISTENS_EVERY_S, return_when=FIRST_COMPLETED)
+            hand_out(self._n_workers)  # a worker's second is not before our own: else we might wait for it
+            own = next((i for i in waiting if here and not kills[i]), None)
+            if own is not None:
+                waiting.remove(own)
+            hand_out(2 * self._n_workers)
+            if own is not None:
+                yield own, here(tasks[own])
+            done, _ = wait(running, LISTENS_EVERY_S if own is None else 0, return_when=FIRST_COMPLETED)
             self._listen(tell)
             for future in sorted(done, key=lambda future: future.exception() is not None):  # keeps what ended
                 yield running.pop(future), future.result()
@@ -294,18 +310,6 @@ class LocalProcesses:
                 kernel_compiles()
             else:
                 (self._begun.add if what == _BEGINS else self._begun.discard)(i)
-
-
-def _next(waiting, running, kills, most):
-    """Take from `waiting` what may be handed out beside what runs."""
-    running = list(running)
-    for i in list(waiting):
-        if len(running) >= most:
-            return
-        if not kills[i] or not any(kills[j] for j in running):
-            waiting.remove(i)
-            running.append(i)
-            yield i
 
 
 def _start_trackers():

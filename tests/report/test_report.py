@@ -8,6 +8,7 @@ import shutil
 import numpy as np
 import openpyxl
 import pytest
+from scipy.stats import binomtest
 from sklearn.metrics import roc_curve
 
 from flyannot.classifiers.answers import UNDETERMINED, read_predicted
@@ -23,7 +24,7 @@ from flyannot.report.curves import (
     reliability,
     roc_curves,
 )
-from flyannot.report.drawing import atom_glyph, coarse_map, packed_map, trace_chart
+from flyannot.report.drawing import atom_glyph, packed_map, trace_chart
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
 from flyannot.report.page import report_json, write_page
 from flyannot.scores.average_precision import average_precision
@@ -91,8 +92,9 @@ def test_reliability_of_honest_and_of_boastful_probabilities(rng):
     honest = reliability(p, rng.random(20000) < p)
     np.testing.assert_allclose(honest.observed, honest.predicted, atol=0.05)
     assert honest.counts.sum() == 20000 and (honest.low < honest.observed).all()
-    boastful = reliability(np.full(10, 0.9), np.zeros(10, bool))
-    assert (boastful.counts[9], boastful.observed[9]) == (10, 0) and boastful.high[9] < 0.9
+    bold = reliability(np.full(10, 0.9), np.arange(10) < 3)
+    assert (bold.counts[9], bold.observed[9]) == (10, 0.3) and bold.high[9] < 0.9
+    assert (bold.low[9], bold.high[9]) == pytest.approx(binomtest(3, 10).proportion_ci(method="wilson"))
     assert reliability(np.array([1.0, 0.0]), np.array([True, False])).observed[[0, 9]].tolist() == [0, 1]
 
 
@@ -118,10 +120,8 @@ def test_a_glyph_points_where_the_gradient_does():
     assert (x, y) == (8, 56) and dx > 2 and abs(dy) < 0.1
 
 
-def test_a_coarse_map_keeps_the_sum_and_unpacks_to_it(rng):
-    spread = rng.normal(size=(128, 320))
-    cells = coarse_map(spread)
-    assert cells.sum() == pytest.approx(spread.sum()) and cells[0, 0] == pytest.approx(spread[:8, :8].sum())
+def test_a_packed_map_unpacks_to_it(rng):
+    cells = rng.normal(size=(16, 40))
     full = np.abs(cells).max()
     levels = np.frombuffer(base64.b64decode(packed_map(cells, full)), np.int8).reshape(cells.shape)
     np.testing.assert_allclose(levels / 127 * full, cells, atol=full / 250)

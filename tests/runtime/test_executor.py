@@ -139,11 +139,13 @@ def die_unless_told(task):
     return number if lives else die(number)
 
 
-def test_what_kills_its_worker_twice_is_named_whatever_ran_beside_it():
-    """And is never tried in this process, although of the last task left there would be one job."""
-    tasks, done = [(i, i != 3) for i in range(6)], []
+@pytest.mark.parametrize("n_items", [None, lambda task: 1])
+def test_what_kills_its_worker_twice_is_named_whatever_ran_beside_it(monkeypatch, n_items):
+    """And is not tried in this process then, which with `n_items` takes others."""
+    monkeypatch.setattr(executor._Pace, "n_processes", lambda pace, most: most)
+    tasks, done, more = [(i, i != 3) for i in range(6)], [], {"name": lambda task: f"task {task[0]}"}
     with pytest.raises(FlyannotError, match="of task 3 were killed twice"):
-        run_all(die_unless_told, tasks, jobs=3, on_done=done.append, name=lambda task: f"task {task[0]}")
+        run_all(die_unless_told, tasks, jobs=3, on_done=done.append, n_items=n_items, **more)
     assert 3 not in done and len(done) == len(set(done))
 
 
@@ -186,7 +188,7 @@ def test_no_more_tasks_are_handed_out_than_memory_is_for_however_long_they_take(
     monkeypatch.setattr(executor, "LISTENS_EVERY_S", 0.001)
     slow, processes = Slow(), executor.LocalProcesses()
     processes._n_workers, processes._pool, processes._listen = 2, slow, slow.listen
-    found = dict(processes._run(None, list("abcdefgh"), list(range(8)), Counter(), None))
+    found = dict(processes._run(None, list("abcdefgh"), list(range(8)), Counter(), None, None))
     assert found == dict(enumerate("abcdefgh")) and slow.most == 4
 
 
@@ -200,15 +202,15 @@ def square_in_order(numbers):
     return os.getpid(), *zip(*found)
 
 
-def test_this_process_begins_on_its_threads_and_others_do_the_rest_once_they_pay(monkeypatch):
+def test_this_process_begins_on_its_threads_and_others_join_it_once_they_pay(monkeypatch):
     tasks = [list(range(i, i + 12)) for i in range(4)]
-    for jobs, start_s, n_here in ((1, 0, 4), (3, 1e6, 4), (3, 1e-9, 1)):
+    for jobs, start_s, here in ((1, 0, "1111"), (3, 1e6, "1111"), (3, 1e-9, "1001")):
         monkeypatch.setattr(executor, "_START_S", start_s)
         told = []
         done = run_all(square_in_order, tasks, jobs=jobs, n_items=len, on_items=told.append)
         assert [list(squares) for _, squares, _ in done] == [[i * i for i in task] for task in tasks]
         assert told[-1] == sum(map(len, tasks))
-        assert [process == os.getpid() for process, _, _ in done] == [i < n_here for i in range(4)]
+        assert [process == os.getpid() for process, _, _ in done] == [one == "1" for one in here]
         assert (len(set(done[0][2])) > 1) == (jobs > 1)
 
 

@@ -25,8 +25,7 @@ few, many = (rng.normal(size=(n, 37)).astype(np.float32) for n in (200, 333))
 for name, encode in CODERS.items() if "all" in sys.argv else ():
     print(name, hashlib.sha256(encode(X, D, 0.106, tol=1e-8).data.tobytes()).hexdigest())
     for times in range(2):
-        codes = encode(many, unit_rows(few), 1.0)
-        print(name, hashlib.sha256(codes.data.tobytes()).hexdigest())
+        print(name, hashlib.sha256(encode(many, unit_rows(few), 1.0).data.tobytes()).hexdigest())
 for name in LEARNERS if "all" in sys.argv else ["scc"]:
     learner = run(LEARNERS[name](D, len(X), lam=0.106), X, 1)
     print(name, hashlib.sha256(np.ascontiguousarray(learner.D).tobytes()).hexdigest())
