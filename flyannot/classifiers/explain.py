@@ -145,8 +145,7 @@ def contribution_map(centres_px, contribution, patch_px, size_px, cell_px=1):
 
     Returns
     -------
-    spread : float64 array (height / cell_px, width / cell_px), decision value per cell; its sum is that of
-        the contributions
+    spread : float64 array (height / cell_px, width / cell_px) of decision values, which add up to all
     """
     centres_px = np.asarray(centres_px, float).reshape(-1, 2)
     sides = np.broadcast_to(np.asarray(patch_px, int), len(centres_px))

@@ -122,7 +122,7 @@ class Executor:
                 rest = self._engine.results(work, tasks[i:], name, tell, n_processes, here)
                 yield from ((i + j, result) for j, result in rest)
                 return
-            yield i, self._result_here(work, _MOST_THREADS, tell, pace, task)
+            yield i, self._result_here(work, _MOST_THREADS if pace else 1, tell, pace, task)
 
     def _n_processes(self, n_tasks, pace):
         """How many processes are to do the tasks that are left; 0 where this one goes on."""
@@ -131,14 +131,13 @@ class Executor:
         return self.jobs if pace is None else pace.n_processes(self.jobs)
 
     def _result_here(self, work, n_threads, tell, pace, task):
-        """What this process makes of a task, on so many threads at most where its items are counted."""
+        """What this process makes of a task, on so many threads at most."""
 
         def told(n):
             pace.count(n)
             tell(n)
 
-        threads = self.threads(1 if pace is None else n_threads)
-        with threads, one_blas_thread(), progress_sent_to(told if pace else tell):
+        with self.threads(n_threads), one_blas_thread(), progress_sent_to(told if pace else tell):
             return work(task)
 
     @contextmanager
@@ -282,7 +281,9 @@ class LocalProcesses:
 
         def hand_out(most):
             for i in list(waiting):
-                if len(running) < most and not (kills[i] and any(kills[j] for j in running.values())):
+                if len(running) >= most:
+                    return
+                if not kills[i] or not any(kills[j] for j in running.values()):
                     waiting.remove(i)
                     with interrupts_deferred():
                         running[self._pool.submit(_run_in_worker, i, work, tasks[i])] = i

@@ -80,6 +80,7 @@ def test_a_map_holds_all_that_the_patches_contribute(rng):
     slow[112:128, 304:320] += 0.5 / 256
     for cell_px, expected in ((1, slow), (8, slow.reshape(16, 8, 40, 8).sum(axis=(1, 3)))):
         spread = contribution_map(centres_px, [1.0, -3.0, 0.5], 16, STANDARD_PX, cell_px)
+        assert spread.shape == expected.shape and spread.sum() == pytest.approx(-1.5)
         np.testing.assert_allclose(spread, expected, atol=1e-15)
 
 

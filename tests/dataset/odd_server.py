@@ -183,6 +183,10 @@ def answers_no_http(turn):
     turn.hang_up()
 
 
+def one_chunk(body):
+    return b"%x\r\n%s\r\n" % (len(body) // 2, body[: len(body) // 2])
+
+
 page_for_image = sends(lambda body: b"<!DOCTYPE html><html>Not now</html>", Content_Type="text/html")
 empty_body = sends(lambda body: b"")
 cut_image = sends(lambda body: body[: len(body) * 2 // 3], Content_Type="image/jpeg")
@@ -199,7 +203,7 @@ HEALED = [  # after some tries the file is there, and right
     first(sends(share=0.5, said=None, Connection="close")),  # that half is missing is seen in the file only
     first(sends(lambda body: bytes(len(body)), share=0.5)),  # the half that came is of an older file
     first(sends(lambda body: body + body, share=0.75)),
-    first(sends(lambda body: b"%x\r\n%s" % (len(body), body), said=None, Transfer_Encoding="chunked")),
+    first(sends(one_chunk, said=None, Transfer_Encoding="chunked")),  # and no other
     first(hangs_up_at_once, cut_image),  # what was no answer does not count as a wrong one
     *map(first, (answers(429), answers(500), answers(503, Retry_After="0"))),
     *(first(answers(429, Retry_After=when)) for when in ("0", "soon", "Sat, 01 Jan 2000 00:00:00 GMT")),

@@ -22,7 +22,7 @@ from flyannot import DenseSIFT, DictionaryLearning, ImagePatches, SparseCoder, S
 from flyannot.dataset.folder import read_images
 from flyannot.errors import InputError
 from flyannot.estimators import dictionary_learning
-from flyannot.sparse.fit import random_patches
+from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.objective import objective
 from flyannot.stage_ranges import rng_for
@@ -285,9 +285,10 @@ def test_a_callback_sees_the_trace_and_learning_ends_where_it_gains_nothing(n_sh
     assert short.n_iter_ < 10 and short.trace_[-1].objective < 1.03 * long.trace_[-1].objective
 
 
-def test_missing_values_go_through_modl(many):
+def test_missing_values_go_through_modl(many, monkeypatch):
     """A tenth of the numbers is missing; what is known is explained nearly as well as without the gaps."""
-    X, rng = many[:500].astype(float), np.random.default_rng(3)
+    monkeypatch.setitem(learn_dictionary.__kwdefaults__, "n_evaluated", 0)  # the trace is not looked at
+    X, rng = many[:1500].astype(float), np.random.default_rng(3)
     gaps = np.where(rng.random(X.shape) < 0.1, np.nan, X)
     gaps[7] = np.nan  # nothing is known of it
     models = [in_parts(learner="modl", learner_params=None, max_iter=4).fit(one) for one in (X, gaps)]
@@ -296,7 +297,7 @@ def test_missing_values_go_through_modl(many):
     assert models[1].score(X) > 1.1 * models[0].score(X), "scores are negative"
     known = ~np.isnan(gaps)
     error = (models[1].inverse_transform(Z) - X)[~known]
-    assert np.square(error).mean() < 0.75 * np.square(X[~known]).mean(), "what is missing is filled in"
+    assert np.square(error).mean() < 0.6 * np.square(X[~known]).mean(), "what is missing is filled in"
     assert np.isfinite(models[1].score(gaps))
     for model in (in_parts(), SparseCoder(models[1].components_)):
         with pytest.raises(ValueError, match="NaN"):

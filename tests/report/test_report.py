@@ -92,9 +92,12 @@ def test_reliability_of_honest_and_of_boastful_probabilities(rng):
     honest = reliability(p, rng.random(20000) < p)
     np.testing.assert_allclose(honest.observed, honest.predicted, atol=0.05)
     assert honest.counts.sum() == 20000 and (honest.low < honest.observed).all()
-    bold = reliability(np.full(10, 0.9), np.arange(10) < 3)
-    assert (bold.counts[9], bold.observed[9]) == (10, 0.3) and bold.high[9] < 0.9
-    assert (bold.low[9], bold.high[9]) == pytest.approx(binomtest(3, 10).proportion_ci(method="wilson"))
+    boastful = reliability(np.full(10, 0.9), np.zeros(10, bool))
+    assert (boastful.counts[9], boastful.observed[9]) == (10, 0) and boastful.high[9] < 0.9
+    for n in range(11):
+        found = reliability(np.full(10, 0.9), np.arange(10) < n)
+        scipys = binomtest(n, 10).proportion_ci(method="wilson")
+        assert (found.low[9], found.high[9]) == pytest.approx(scipys, abs=1e-12)
     assert reliability(np.array([1.0, 0.0]), np.array([True, False])).observed[[0, 9]].tolist() == [0, 1]
 
 
