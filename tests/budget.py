@@ -1,89 +1,84 @@
-"""How large the project is and may be: modules and lines by room, words of docs by hand.
+"""Measure the size of the project: lines of code, and words of the hand-written documentation.
 
-`python -m tests.budget` prints what there is, what `budget.toml` allows, and the goal, in lines, of docs in
-words; with --write it writes what there is into `budget.toml`.
+A line of code is a line that is neither blank, nor a comment, nor part of a docstring.
+`python -m tests.budget` prints the sizes beside the limits of `budget.toml` and beside the goals.
 """
 
+import ast
+import io
 import re
-import sys
+import tokenize
 import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "tests" / "budget.toml"
-GOALS = {
-    "flyannot": {"modules": 230, "lines": 28_000},
-    "benchmarks": {"modules": 60, "lines": 7_000},
-    "tests": {"lines": 22_000},
-    "docs": {"words": 20_000},
-}
+GOALS = {"flyannot": 17_500, "tests": 15_500, "benchmarks": 5_500, "docs": 20_000}
+UNITS = {"docs": "words"}  # all others are counted in lines of code
 GENERATED_PAGES = ("commands.md", "papers.md", "measured.md")
+_NOT_CODE = {
+    *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER),
+}
+
+
+def code_lines(source):
+    """Count the lines of Python source that are neither blank, nor a comment, nor part of a docstring."""
+    lines = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in _NOT_CODE:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(source)):
+        has_docstring = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if has_docstring and ast.get_docstring(node, clean=False) is not None:
+            lines.difference_update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return len(lines)
+
+
+def room_sizes():
+    """Return the lines of code of each room of the package, by name."""
+    rooms = {}
+    for module in sorted((ROOT / "flyannot").rglob("*.py")):
+        parts = module.relative_to(ROOT / "flyannot").parts
+        room = parts[0] if len(parts) > 1 else "*.py"
+        rooms[room] = rooms.get(room, 0) + code_lines(module.read_text(encoding="utf-8"))
+    return rooms
 
 
 def sizes():
-    """What there is: place -> its figures by name; a place is a room of the package, or lies beside it."""
-    found = {
-        f"flyannot/{room.name}": _size_of(sorted(room.rglob("*.py")))
-        for room in sorted((ROOT / "flyannot").iterdir())
-        if room.is_dir() and room.name != "__pycache__"
+    """Return the size of the package, the tests, the benchmarks and the documentation, by name."""
+    modules = {
+        place: [m for m in sorted((ROOT / place).rglob("*.py")) if "__cache__" not in m.parts]
+        for place in ("flyannot", "tests", "benchmarks")
     }
-    found["flyannot/*.py"] = _size_of(sorted((ROOT / "flyannot").glob("*.py")))
-    laboratory = [path for path in (ROOT / "benchmarks").rglob("*.py") if "benchopt" not in path.parts]
-    found["benchmarks"] = _size_of(laboratory)
-    of_benchopt = ROOT / "benchmarks" / "benchopt"  # where its cache may lie, too
-    found["benchmarks/benchopt"] = _size_of([*of_benchopt.glob("*.py"), *of_benchopt.glob("[!_]*/*.py")])
-    found["tests"] = {"lines": _size_of(sorted((ROOT / "tests").rglob("*.py")))["lines"]}
+    found = {
+        place: sum(code_lines(module.read_text(encoding="utf-8")) for module in some)
+        for place, some in modules.items()
+    }
     pages = [page for page in (ROOT / "docs").glob("*.md") if page.name not in GENERATED_PAGES]
-    texts = [_by_hand(page.read_text(encoding="utf-8")) for page in [*pages, *ROOT.glob("*.md")]]
-    found["docs"] = {"words": sum(len(text.split()) for text in texts)}
-    return {place: size for place, size in found.items() if any(size.values())}
+    texts = [_without_tables(page.read_text(encoding="utf-8")) for page in [*pages, *ROOT.glob("*.md")]]
+    return found | {"docs": sum(len(text.split()) for text in texts)}
 
 
-def _by_hand(text):
-    """A page without the tables that `make campaign` and `make models` write."""
+def _without_tables(text):
+    """Remove the tables that `make campaign` and `make models` write into a page."""
     return re.sub(r"<!-- ([a-z ]+) -->.*?<!-- end of \1 -->", "", text, flags=re.DOTALL)
 
 
-def _size_of(modules):
-    lines = sum(module.read_text(encoding="utf-8").count("\n") for module in modules)
-    return {"modules": len(modules), "lines": lines}
-
-
-def budget():
-    """What `budget.toml` allows, in the same form, and of the package as a whole."""
+def limits():
+    """Return the limits of `budget.toml`, by name."""
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
-def package_of(places):
-    """The modules and lines of all rooms of the package together."""
-    rooms = [size for place, size in places.items() if place.startswith("flyannot/")]
-    return {name: sum(size[name] for size in rooms) for name in ("modules", "lines")}
-
-
 def table():
-    """Lines of text: what there is, what is allowed, and the goal."""
-    there, allowed = sizes(), budget()
-    there["flyannot"] = package_of(there)
-    yield f"{'':<22}{'modules':>8}{'allowed':>9}{'goal':>6}{'lines':>10}{'allowed':>9}{'goal':>8}"
-    for place in {**there, **allowed}:
-        figures = [size.get(place, {}) for size in (there, allowed, GOALS)]
-        modules = [f"{size['modules']:,}" if "modules" in size else "" for size in figures]
-        lines = [f"{size.get('lines', size.get('words')):,}" if size else "" for size in figures]
-        cells = zip(modules + lines, (8, 9, 6, 10, 9, 8))
-        yield f"{place:<22}" + "".join(f"{cell:>{width}}" for cell, width in cells)
-
-
-def write():
-    """Make `budget.toml` of what there is."""
-    text = re.match(r"(#.*\n|\n)*", FILE.read_text(encoding="utf-8"))[0]
-    there = sizes()
-    for place, size in {**there, "flyannot": package_of(there)}.items():
-        figures = ", ".join(f"{name} = {number}" for name, number in size.items())
-        text += f'"{place}" = {{ {figures} }}\n'
-    FILE.write_text(text, encoding="utf-8")
+    """Yield lines of text: each size, its limit and its goal, and below them the rooms of the package."""
+    allowed = limits()
+    yield f"{'':<14}{'size':>8}{'limit':>8}{'goal':>8}"
+    for place, size in sizes().items():
+        unit = UNITS.get(place, "lines of code")
+        yield f"{place:<14}{size:>8,}{allowed[place]:>8,}{GOALS[place]:>8,}  {unit}"
+    for room, size in room_sizes().items():
+        yield f"  {room:<12}{size:>8,}"
 
 
 if __name__ == "__main__":
-    if "--write" in sys.argv[1:]:
-        write()
     print(*table(), sep="\n")
