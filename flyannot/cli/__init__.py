@@ -29,10 +29,9 @@ COMMANDS: dict = {
         "similar": ("similar", "Which genes and images look alike."),
         "show": ("show", "What a file holds and what it was made from."),
         "verify": ("verify", "Whether files are whole and undamaged."),
-        "export": ("export", "Results for other tools: tables, arrays, AnnData, OMERO."),
+        "export": ("export", "Results for other tools: tables, arrays, AnnData."),
     },
     "Curate": {
-        "queue": ("queue", "What a curator should look at first, and curated terms to check."),
         "curate": ("curate", "Merge corrections of several curators; how far they agree."),
         "annotations": (
             "flyannot.cli.curate:annotations_command",

@@ -1,23 +1,11 @@
-"""Dictionaries and features as plain arrays: npy, npz, mat and CSV.  No pickles."""
+"""Dictionaries and features as plain arrays: npz, mat and CSV.  No pickles."""
 
 import numpy as np
 
-from flyannot.errors import InputError
 from flyannot.runtime.tables import write_csv_rows
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
 from flyannot.store.schema import IMAGE_COLUMNS
-
-
-def write_dictionary_npy(stored, stage_ranges, path):
-    """The atoms (n_atoms, n_features) of one stage range; InputError if there are several."""
-    if len(stage_ranges) != 1:
-        raise InputError(
-            f"{stored.path} holds {', '.join(stage_ranges)}, and an npy file one array",
-            fix="choose one with --stage-range, or --to npz",
-        )
-    with open(path, "wb") as file:
-        np.save(file, read_dictionary(stored, stage_ranges[0]), allow_pickle=False)
 
 
 def write_dictionary_npz(stored, stage_ranges, path):

@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from flyannot.classifiers.answers import ANSWERS, predictions_table, read_predicted
-from flyannot.export.predictions import images_of_groups
+from flyannot.classifiers.answers import ANSWERS, EVIDENCE, predictions_table, read_predicted
 from flyannot.runtime.environment import optional_package
 from flyannot.store.features import read_features
 from flyannot.store.schema import IMAGE_COLUMNS
 from flyannot.store.writing import new_hdf5
 
-_OF_TERMS = ("n_genes", "auc", "auc_low", "auc_high", "precision")
+# A matrix of the file -> the field of GroupPredictions
+_MATRICES = ("probability", "answer_threshold", "held_out", "model_probability", "decision_value")
+_LAYERS = {name: name for name in _MATRICES} | {"answer": "answers"}
 
 
 def write_predictions_parquet(stored, stage_ranges, path, *, ids=None):
@@ -52,21 +53,16 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
     """
     read = [(s, *read_predicted(stored, s)) for s in stage_ranges]
     terms = sorted({term for _, _, predicted in read for term in predicted.terms})
-    names = ("probability", "answer_threshold", "held_out", "model_probability", "decision_value", "answer")
-    layers = {name: [] for name in names}
-    obs, var = {}, {"name": terms}
+    layers, obs, var = {name: [] for name in _LAYERS}, {}, {"name": terms}
     for s, groups, predicted in read:
-        values = {name: getattr(predicted, name) for name in layers if name != "answer"}
         of_terms = [terms.index(term) for term in predicted.terms]
-        for name, block in (values | {"answer": predicted.answers}).items():
+        for name, attribute in _LAYERS.items():
             whole = np.full((len(groups), len(terms)), np.nan)
-            whole[:, of_terms] = block
+            whole[:, of_terms] = getattr(predicted, attribute)
             layers[name].append(whole)
-        columns_of_terms = {"threshold": predicted.probability_threshold}
-        columns_of_terms |= {n: getattr(predicted, n) for n in _OF_TERMS}
-        for name, column in columns_of_terms.items():
+        for name, attribute in ({"threshold": "probability_threshold"} | {n: n for n in EVIDENCE}).items():
             var[f"{name} {s}"] = np.full(len(terms), np.nan)
-            var[f"{name} {s}"][of_terms] = column
+            var[f"{name} {s}"][of_terms] = getattr(predicted, attribute)
         columns = {
             "name": [f"{s} {name}" for name in groups.name],
             "stage_range": [s] * len(groups),
@@ -76,7 +72,7 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
             "in_training": predicted.in_training.tolist(),
             "unlikeness": predicted.unlikeness.tolist(),
             "quality_warnings": predicted.quality_warnings,
-            "n_images": [len(images) for images in images_of_groups(stored, s, groups)],
+            "n_images": [len(images) for images in groups.rows],
         }
         for name, values in columns.items():
             obs.setdefault(name, []).extend(values)

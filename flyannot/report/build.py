@@ -14,10 +14,9 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
 from flyannot.report.atoms import atom_sheet, dictionary_section
 from flyannot.report.drawing import jpeg_for_page, picture_as_data_url
-from flyannot.report.groups import group_entries
+from flyannot.report.groups import Queue, group_entries
 from flyannot.report.maps import MapMaker
 from flyannot.report.page import PATTERNS, Page, digest_in_page, review_of, write_page
-from flyannot.report.queue import Queue
 from flyannot.report.run_folder import open_run, origin_section
 from flyannot.report.scores_section import scores_section, sentence_on_scores
 from flyannot.report.templates import all_texts, render

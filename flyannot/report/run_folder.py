@@ -20,7 +20,7 @@ from flyannot.scores.group_outcomes import read_scores
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.chain import STEPS
 from flyannot.steps.engine.inputs import curated_annotations_of
-from flyannot.steps.runs.configuration import RECORD, read_record
+from flyannot.steps.runs.configuration import read_record
 from flyannot.store.reading import Stored, open_stored, read_image_columns
 from flyannot.store.schema import MADE_BY
 
@@ -87,14 +87,6 @@ class Run:
             others = described.subset([g for g, name in enumerate(described.name) if name not in names])
             parts += [(columns, others, None)] if len(others) else []
         return parts
-
-    @property
-    def inputs(self):
-        """The paths of what was read, but for the pictures."""
-        place = self.pictures.place or self.folder
-        tables = [place / name for name in (IMAGES, ANNOTATIONS)] if place.is_dir() else [place]
-        files = [self.folder / name for name in (RECORD, *self.others)]
-        return [*(stored.path for stored in self.files.values()), *files, *tables]
 
     def made_from(self):
         """A digest of all that a page on this run depends on; the images count through these files."""

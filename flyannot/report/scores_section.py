@@ -72,8 +72,7 @@ def _curve_panels(scores):
         for j, term in enumerate(outcome.terms):
             if row := rows.get((s, term)):
                 at = outcome.rows_of(j)
-                folds = None if outcome.folds is None else outcome.folds[at]
-                of_term = outcome.values[at, j], outcome.truth[at, j], folds, weights[:, at]
+                of_term = outcome.values[at, j], outcome.truth[at, j], outcome.group_folds[at], weights[:, at]
                 heights = {title: make(*of_term) for title, (make, *_) in _CURVES.items()}
                 for title in _CURVES:
                     heights_of_terms[title].append(heights[title])
@@ -115,8 +114,7 @@ def _calibration(scores):
     for evaluated in (scores.get("evaluated") or {}).values():
         if evaluated["probability"]:
             outcome = outcomes_of_groups(evaluated)
-            known = outcome.observed_pairs(range(len(outcome.terms)))
-            pairs.append((outcome.probabilities[known], outcome.truth[known]))
+            pairs.append((outcome.probabilities[outcome.observed], outcome.truth[outcome.observed]))
     if not pairs or overall.get("ece") is None:
         return None
     bins = curves.reliability(*map(np.concatenate, zip(*pairs)))

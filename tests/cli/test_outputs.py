@@ -32,7 +32,6 @@ LINES = {
     "similar": "similar features.h5 embryo.png --stage-range 4-6 --data-set embryos -o O",
     "evaluate --json": "evaluate features.h5 embryos/annotations.csv --model model.h5 --json O",
     "export": "export predictions.h5 --to csv --ontology fbbt.obo -o O",
-    "queue": "queue . -o O",
     "curate": "curate anna.csv ben.csv -o O",
     "annotations": "annotations embryos/annotations.csv anna.csv -o O",
     "import dictionary": "import dictionary D.mat --descriptors descriptors.h5 -o O",
@@ -58,7 +57,6 @@ READ = {
     "report": ["predictions.h5", "embryos/images.csv", "embryos/images/syn001_4-6_1.png"],
     "similar": ["embryos/images.csv", "embryos/annotations.csv"],
     "workflow": ["embryos/images.csv"],
-    "queue": ["predictions.h5", "scores.json", "run.toml", "embryos/images.csv", "embryos/annotations.csv"],
 }
 MADE_AS_ONE = {"learn-dict", "pool", "train", "annotate", "extract", "import dictionary", "import features"}
 
@@ -162,7 +160,6 @@ def test_a_table_beside_an_output_replaces_none_of_the_users(flyannot, workplace
 # Of what is written without a step: commands, and all that they write.
 WRITTEN = {
     "curate anna.csv ben.csv -o both.csv": ["both.csv"],
-    "queue . -o queue.csv": ["queue.csv"],
     "workflow configs/demo.toml --data-set embryos --engine snakemake -o w": [
         "w",
         "profiles/slurm/config.yaml",

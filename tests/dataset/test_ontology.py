@@ -288,7 +288,7 @@ def test_exports_carry_the_ids(chain, obo_of_chain, tmp_path, flyannot):
     assert found.var["term_id"].tolist() == [ids[term] for term in found.var_names]
     table = pyarrow.parquet.read_table(tmp_path / "p.parquet").to_pylist()
     assert all(row["term_id"] == ids[row["term"]] for row in table)
-    said = flyannot("export P --to omero-csv --ontology O -o OUT", **named)
+    said = flyannot("export F --to csv --ontology O -o OUT", F=chain.features, **named)
     assert said.code == 2 and "no place for ids" in said.err
 
 

@@ -146,9 +146,9 @@ def test_the_page_shows_every_group_with_its_curated_terms(page, chain):
     index, details = index_of(text), groups_of(text)
     assert len(index["groups"]) == len({(i.stage_range, i.group) for i in images})
     for group, shown in zip(index["groups"], details, strict=True):
-        stage_range, gene = STAGE_RANGES[group[0]], group[1]
+        stage_range, gene = STAGE_RANGES[group["stage"]], group["gene"]
         assert shown["name"] == f"Terms of {gene}, stage range {stage_range}"
-        curated = {index["terms"][one[0]] for one in group[7] if one[4]}
+        curated = {index["terms"][one["term"]] for one in group["terms"] if "curated" in one}
         assert curated == annotations.terms_of(gene, stage_range)
         mine = [i for i in images if (i.gene, i.stage_range) == (gene, stage_range)]
         assert [name for name, _ in shown["images"]] == sorted(f"{i.name}, {i.view}" for i in mine)
@@ -171,12 +171,12 @@ def test_table_workbook_page_and_scores_give_one_answer(page, run, tmp_path):
     assert [row[:3] for row in list(book["yes only"].values)[1:]] == answered
     text, n_held_out = page.read_text(), 0
     for group, shown in zip(index_of(text)["groups"], groups_of(text)):
-        stage_range = STAGE_RANGES[group[0]]
+        stage_range = STAGE_RANGES[group["stage"]]
         one = scores["evaluated"][stage_range]
-        i = one["group"].index(group[3])
+        i = one["group"].index(group["name"])
         fold = sorted(set(one["fold"])).index(one["fold"][i])
         for term in shown["terms"]:
-            row = table.get((stage_range, group[3], term["term"]))
+            row = table.get((stage_range, group["name"], term["term"]))
             if row is None:
                 assert term["status"] == UNLEARNED
                 continue
@@ -205,12 +205,12 @@ def test_maps_hold_the_decision_values_of_the_predictions(page, chain):
     with open_stored(chain.predictions) as stored:
         kept = {s: read_predicted(stored, s) for s in stored.stage_ranges}
     for group, shown in zip(index_of(text)["groups"], groups_of(text)):
-        groups, predicted = kept[STAGE_RANGES[group[0]]]
+        groups, predicted = kept[STAGE_RANGES[group["stage"]]]
         for term in shown["terms"]:
             assert (term["map"] is not None) == (term["status"] in (AGREED, MISSED, NEW, PREDICTED))
             if term["map"]:
                 value, plus, minus, rest, full, cells = term["map"]
-                g, j = groups.name.index(group[3]), predicted.terms.index(term["term"])
+                g, j = groups.name.index(group["name"]), predicted.terms.index(term["term"])
                 assert value == pytest.approx(predicted.decision_value[g, j], abs=1e-6)
                 assert plus - minus + rest == pytest.approx(value, abs=3e-6)
                 assert len(cells) == len(shown["images"])
@@ -254,7 +254,7 @@ def test_without_scores_the_answers_are_those_of_the_table(run, tmp_path):
         for one in shown["terms"]:
             if one["status"] != UNLEARNED:
                 assert not one["held_out"] and (one["status"] != UNDETERMINED or one["map"] is None)
-                answers[group[3], one["term"]] = ANSWER_OF[one["status"]]
+                answers[group["name"], one["term"]] = ANSWER_OF[one["status"]]
     rows = rows_of_csv(tmp_path / "predictions.csv")
     table = {(row["group"], row["term"]): row["answer"] for row in rows}
     assert answers == table and set(table.values()) == {"yes", "no", "undetermined"}
@@ -308,7 +308,7 @@ def test_text_from_tables_stays_text(rng, tmp_path):
     write_page(out, nasty_page(rng, tmp_path), nasty_entries(), jpeg_of=picture)
     text = out.read_text()
     assert "<script>alert" not in text and "\u2028" not in re.sub(r"<[^s].*", "", index_json(text))
-    assert index_of(text)["groups"][0][1] == NASTY and index_of(text)["terms"] == [NASTY]
+    assert index_of(text)["groups"][0]["gene"] == NASTY and index_of(text)["terms"] == [NASTY]
     assert len(list(tree_of(text).iter("script"))) == 2  # the index, and the page's own
     first, second = (one["term"] for group in groups_of(text) for one in group["terms"])
     assert first == second and first.startswith(" ".join(NASTY.split()))  # and its id
