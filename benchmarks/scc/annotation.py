@@ -161,7 +161,7 @@ def merge_images(outcome, group_of_image):
         name: np.maximum.reduceat(getattr(outcome, name), first)
         for name in ("values", "yes", "probabilities")
     }
-    return replace(outcome, truth=outcome.truth[first], folds=outcome.folds[first], **largest)
+    return replace(outcome, truth=outcome.truth[first], folds=outcome.folds[first], observed=None, **largest)
 
 
 _LEAST = 20  # genes of a term

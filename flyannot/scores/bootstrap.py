@@ -48,12 +48,11 @@ def resample_aucs(outcome, weights):
 
     `weights` says how often each sample has each group: float array (n_samples, n_groups).
     """
-    folds = np.zeros(len(outcome.truth), int) if outcome.folds is None else np.asarray(outcome.folds)
-    all_once = np.vstack([np.ones(len(folds)), weights])
+    all_once = np.vstack([np.ones(len(outcome.truth)), weights])
     aucs = []
     for j, (values, truth) in enumerate(zip(outcome.values.T, outcome.truth.T)):
         rows = outcome.rows_of(j)
-        aucs.append(weighted_aucs(values[rows], truth[rows], folds[rows], all_once[:, rows]))
+        aucs.append(weighted_aucs(values[rows], truth[rows], outcome.group_folds[rows], all_once[:, rows]))
     areas = np.array(aucs).reshape(-1, len(all_once)).T
     return Resampled(areas[0], areas[1:])
 
@@ -155,7 +154,7 @@ def _paired(first, second):
         where = np.ix_(np.array(kept, int), columns)
         folds = None if outcome.folds is None else outcome.folds[where[0].ravel()]
         values = outcome.truth[where], outcome.values[where], outcome.yes[where]
-        known.append(outcome.observed_pairs(columns)[where[0].ravel()])
+        known.append(outcome.observed[where])
         pair.append(TermOutcomes(tuple(terms), *values, folds))
     pair = [replace(outcome, truth=pair[1].truth, observed=known[0] & known[1]) for outcome in pair]
     return pair, [first["gene"][i] for i in rows], terms
@@ -186,7 +185,7 @@ def _calibration(pairs):
     """Brier score and calibration error over all groups and terms of (outcome, columns) pairs."""
     if not any(columns for _, columns in pairs) or any(o.probabilities is None for o, _ in pairs):
         return {"brier": None, "ece": None}
-    known = [o.observed_pairs(columns) for o, columns in pairs]
+    known = [o.observed[:, columns] for o, columns in pairs]
     probability = np.concatenate([o.probabilities[:, columns][k] for (o, columns), k in zip(pairs, known)])
     truth = np.concatenate([o.truth[:, columns][k] for (o, columns), k in zip(pairs, known)])
     return {"brier": brier_score(probability, truth), "ece": calibration_error(probability, truth)}

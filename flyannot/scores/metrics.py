@@ -44,7 +44,7 @@ class TermOutcomes:
     (n_groups, n_terms); folds : int array (n_groups,), or None where one model predicts all;
     probabilities : (n_groups, n_terms) or None; reasons : n_terms texts, "" for an evaluated term;
     thresholds : (n_groups, n_terms), the probabilities above which the answer is yes, or None;
-    observed : bool array (n_groups, n_terms), where the truth is known, or None: everywhere.
+    observed : bool array (n_groups, n_terms), where the truth is known; None stands for everywhere.
     """
 
     terms: tuple
@@ -53,21 +53,30 @@ class TermOutcomes:
     yes: np.ndarray
     folds: np.ndarray | None = None
     probabilities: np.ndarray | None = None
-    reasons: tuple | None = None
+    reasons: tuple = ()
     thresholds: np.ndarray | None = None
     observed: np.ndarray | None = None
 
     __repr__ = short_repr
 
-    def rows_of(self, j):
-        """The groups whose truth is known for term number j: what picks them out of an array."""
-        return slice(None) if self.observed is None else np.flatnonzero(self.observed[:, j])
+    def __post_init__(self):
+        truth = np.asarray(self.truth, bool)
+        observed = np.ones(truth.shape, bool) if self.observed is None else np.asarray(self.observed, bool)
+        folds = None if self.folds is None else np.asarray(self.folds)
+        reasons = tuple(self.reasons or [""] * len(self.terms))
+        normalised = {"truth": truth, "yes": np.asarray(self.yes, bool), "observed": observed}
+        for name, value in (normalised | {"folds": folds, "reasons": reasons}).items():
+            object.__setattr__(self, name, value)
 
-    def observed_pairs(self, columns):
-        """Whether the truth of every group and each of some terms is known: bool (n_groups, n_columns)."""
-        if self.observed is None:
-            return np.ones((len(self.truth), len(columns)), bool)
-        return np.asarray(self.observed, bool)[:, columns]
+    def rows_of(self, j):
+        """Return an index of the groups whose truth is known for term number j."""
+        known = self.observed[:, j]
+        return slice(None) if known.all() else np.flatnonzero(known)
+
+    @property
+    def group_folds(self):
+        """The fold of every group; 0 if one model predicts all."""
+        return np.zeros(len(self.truth), int) if self.folds is None else self.folds
 
 
 def pair_counts(values, truth, folds=None):
@@ -177,14 +186,14 @@ def _rows_of_range(stage_range, outcome, excluded):
     rows = []
     for j, term in enumerate(outcome.terms):
         observed = outcome.rows_of(j)
-        truth = np.asarray(outcome.truth[observed, j], bool)
-        reason, scores = outcome.reasons[j] if outcome.reasons else "", _NO_SCORES
+        truth = outcome.truth[observed, j]
+        reason, scores = outcome.reasons[j], _NO_SCORES
         if term in excluded:
             reason = "excluded by request"
         elif not reason and (not truth.any() or truth.all()):
             reason = f"not evaluable: no {'negative' if truth.any() else 'positive'} group"
         if not reason:
-            folds = None if outcome.folds is None else np.asarray(outcome.folds)[observed]
+            folds = outcome.group_folds[observed]
             scores = scores_of_term(outcome.values[observed, j], outcome.yes[observed, j], truth, folds)
             if scores["auc"] is None:
                 reason, scores = "not evaluable: no fold has both classes", _NO_SCORES
@@ -205,12 +214,10 @@ def _micro(evaluated):
     counts, pools, has_values = np.zeros(4, int), [], True
     for rows, outcome in evaluated:
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
-        known = outcome.observed_pairs(kept)
-        truth, yes = np.asarray(outcome.truth, bool)[:, kept], np.asarray(outcome.yes, bool)[:, kept]
-        counts += confusion_counts(yes[known], truth[known])
-        folds = np.zeros(len(truth), int) if outcome.folds is None else np.asarray(outcome.folds)
+        known, truth = outcome.observed[:, kept], outcome.truth[:, kept]
+        counts += confusion_counts(outcome.yes[:, kept][known], truth[known])
         if kept and outcome.probabilities is not None:
-            folds = np.repeat(folds, len(kept)).reshape(known.shape)
+            folds = np.repeat(outcome.group_folds, len(kept)).reshape(known.shape)
             pools.append((outcome.probabilities[:, kept][known], truth[known], folds[known]))
         elif kept:
             has_values = False
@@ -227,7 +234,7 @@ def _ranked_terms(evaluated):
         if outcome.probabilities is None:
             return None
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
-        truth = np.asarray(outcome.truth, bool)[:, kept] & outcome.observed_pairs(kept)
-        rows = zip(outcome.probabilities[:, kept], truth, outcome.observed_pairs(kept))
+        known = outcome.observed[:, kept]
+        rows = zip(outcome.probabilities[:, kept], outcome.truth[:, kept] & known, known)
         scores += [average_precision(values[k], carried[k]) for values, carried, k in rows if carried.any()]
     return float(np.mean(scores)) if scores else None

@@ -26,7 +26,7 @@ def outcome(rng):
     return TermOutcomes(("a", "b"), truth, values, values > 0.5, folds, sigmoid(values - 0.5))
 
 
-ARRAYS = ("truth", "values", "yes", "probabilities")
+ARRAYS = ("truth", "values", "yes", "probabilities", "observed")
 GENES = [f"g{i // 2}" for i in range(40)]
 
 
@@ -34,7 +34,7 @@ def taken(outcome, rows=slice(None), columns=slice(None)):
     """An outcome of some groups and terms."""
     arrays = {name: getattr(outcome, name)[rows][:, columns] for name in ARRAYS}
     terms = tuple(np.array(outcome.terms)[columns])
-    return replace(outcome, terms=terms, folds=outcome.folds[rows], **arrays)
+    return replace(outcome, terms=terms, folds=outcome.folds[rows], reasons=(), **arrays)
 
 
 def result_of(outcome, genes=GENES, names=None):
