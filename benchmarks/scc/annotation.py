@@ -23,7 +23,7 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import Groups, group_features, groups_of, normalise_features
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
-from flyannot.scores.bootstrap import bootstrap_interval, draws_of_genes, resample_aucs
+from flyannot.scores.bootstrap import bootstrap_gene_weights, bootstrap_interval, resample_aucs
 from flyannot.scores.metrics import NOT_ANATOMY
 
 N_FOLDS = 5
@@ -198,10 +198,10 @@ def measure_baselines(setup):
     outcomes = {f"the {levels.shape[1]} grey levels": by_ridge(of_group @ levels)}
     outcomes |= {"grey levels, RBF kernel between sets of images": by_ridge(_by_kernel(levels, of_group))}
     outcomes |= {"one dictionary of all images": whole, "in every fold one of its training genes": apart}
-    names, drawn = draws_of_genes(genes, n_samples=1000)
+    (weights,) = bootstrap_gene_weights(genes, n_samples=1000)
     anatomy = [j for j, term in enumerate(pictures.terms) if term not in NOT_ANATOMY]
     for (name, outcome), kept in product(outcomes.items(), (range(len(pictures.terms)), anatomy)):
-        areas = resample_aucs(outcome, drawn[:, np.searchsorted(names, genes)])
+        areas = resample_aucs(outcome, weights)
         low, high = bootstrap_interval(areas.samples[:, kept].mean(axis=1))
         row = {"features": name, "terms": len(kept), "auc": areas.auc[kept].mean()}
         rows.append(row | {"low": low, "high": high})

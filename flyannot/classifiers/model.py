@@ -9,7 +9,7 @@ from flyannot.classifiers.calibration import calibrate, sigmoid, threshold_at
 from flyannot.classifiers.scorer import FitOptions, HeldOut, Scorer, observed_mask, observed_rows
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.wording import pluralise, short_repr
-from flyannot.scores.bootstrap import bootstrap_interval, draws_of_genes, weighted_aucs
+from flyannot.scores.bootstrap import bootstrap_gene_weights, bootstrap_interval, weighted_aucs
 
 LEAST_GENES = 5  # with the term, and without it: of fewer there is no AUC, here and in `flyannot evaluate`
 FEW_GENES = 20  # with the term: below, an AUC is mostly chance
@@ -199,8 +199,7 @@ def held_out_aucs(held_out: HeldOut, Y, genes, observed):
     auc, low, high : float64 (n_terms,); nan, which is untested, for a term that fewer than LEAST_GENES genes
         carry or lack, or where no fold has both classes
     """
-    names, draws = draws_of_genes(genes)
-    weights = np.vstack([np.ones(len(genes)), draws[:, np.searchsorted(names, genes)]])
+    (weights,) = bootstrap_gene_weights(genes)
     areas = np.full((3, Y.shape[1]), np.nan)
     rows = observed_rows(observed)
     for j in np.flatnonzero(np.minimum(*genes_of_terms(Y, genes, observed)) >= LEAST_GENES):

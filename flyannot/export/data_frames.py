@@ -3,9 +3,8 @@
 import numpy as np
 
 from flyannot.classifiers.answers import ANSWERS, EVIDENCE, predictions_table, read_predicted
+from flyannot.export.arrays import columns_and_features
 from flyannot.runtime.environment import optional_package
-from flyannot.store.features import read_features
-from flyannot.store.schema import IMAGE_COLUMNS
 from flyannot.store.writing import new_hdf5
 
 # A matrix of the file -> the field of GroupPredictions
@@ -21,19 +20,8 @@ def write_predictions_parquet(stored, stage_ranges, path, *, ids=None):
 
 def write_features_parquet(stored, stage_ranges, path):
     """One row for each image: its columns, stage range, and a list of features."""
-    columns, features = _columns_and_features(stored, stage_ranges)
+    columns, features = columns_and_features(stored, stage_ranges)
     _write_parquet(stored, columns | {"features": list(features)}, path)
-
-
-def _columns_and_features(stored, stage_ranges):
-    """The columns of all images, a dict of lists, stage range among them, and the features (n_images, n)."""
-    columns, blocks = {name: [] for name in (*IMAGE_COLUMNS, "stage_range")}, []
-    for s in stage_ranges:
-        of_range, features = read_features([stored], s)
-        blocks.append(features)
-        for name, values in (of_range | {"stage_range": [s] * len(features)}).items():
-            columns[name] += values
-    return columns, np.concatenate(blocks)
 
 
 def _write_parquet(stored, columns, path):
@@ -85,7 +73,7 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
 
 def write_features_anndata(stored, stage_ranges, path):
     """X is the feature vector of every image (rows); `obs` has the columns of the image."""
-    columns, features = _columns_and_features(stored, stage_ranges)
+    columns, features = columns_and_features(stored, stage_ranges)
     names = [f"{s} {image}" for s, image in zip(columns["stage_range"], columns["image"])]
     var = {"name": [f"f{i}" for i in range(features.shape[1])]}
     _write_anndata(stored, features, {"name": names} | columns, var, {}, path)

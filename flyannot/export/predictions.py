@@ -48,12 +48,12 @@ def write_predictions_json(stored, stage_ranges, path, *, ids=None):
 
 def _stage_range_as_json(stored, stage_range, ids):
     groups, predicted = read_predicted(stored, stage_range)
-    learned = predicted.learned
+    names, learned = read_image_columns(stored, stage_range)["image"], predicted.learned
     described = {
         "terms": [{"term": one.term, "threshold": one.threshold} | one.evidence for one in learned],
         "groups": [],
     }
-    for g, images in enumerate(images_of_groups(stored, stage_range, groups)):
+    for g, rows in enumerate(groups.rows):
         answers = answers_of_group(stage_range, groups, predicted, g)
         group = {
             "group": groups.name[g],
@@ -62,7 +62,7 @@ def _stage_range_as_json(stored, stage_range, ids):
             "in_training": bool(predicted.in_training[g]),
             "unlikeness": predicted.known_unlikeness(g),
             "quality_warnings": predicted.quality_warnings[g],
-            "images": images,
+            "images": [names[i] for i in rows],
             "predictions": [{name: getattr(one, name) for name in _JSON_FIELDS} for one in answers],
         }
         described["groups"].append(group)
@@ -103,9 +103,3 @@ def _write_sheet(sheet, columns, rows, number_format=None):
         sheet.set_column(place, place, max(9, _LETTERS.get(name, len(name) + 3)), number_format)
     sheet.freeze_panes(1, 1)
     sheet.autofilter(0, 0, max(1, len(rows)), len(columns) - 1)
-
-
-def images_of_groups(stored, stage_range, groups):
-    """Return a list of the names of the images for every group."""
-    names = read_image_columns(stored, stage_range)["image"]
-    return [[names[i] for i in rows] for rows in groups.rows]

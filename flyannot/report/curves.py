@@ -5,16 +5,13 @@ curve is their average: true positive rates weighted by the fold's pairs of a po
 precisions by its positives.  So the area under the curve is the AUC, and the mean height of the other the
 average precision, that `flyannot.scores.metrics` gives.
 
-A resample draws genes as `flyannot.scores.bootstrap` does: all groups of a gene together, the same for all
-terms.
+A resample draws genes by `bootstrap_gene_weights`: all groups of a gene together, the same for all terms.
 """
 
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-
-from flyannot.scores.bootstrap import draws_of_genes
 
 GRID = np.linspace(0, 1, 101)
 N_RESAMPLES = 200
@@ -31,23 +28,13 @@ class Curve:
     high: np.ndarray
 
 
-def gene_weights(genes):
-    """How often every group is drawn: (1 + N_RESAMPLES, n_groups) a stage range; the first row is ones.
-
-    `genes` are sequences of gene ids, one for every stage range; a sample draws the same genes in all.
-    """
-    names, draws = draws_of_genes(np.concatenate(genes), n_samples=N_RESAMPLES)
-    draws = np.vstack([np.ones(len(names)), draws])
-    return [draws[:, np.searchsorted(names, of_range)] for of_range in genes]
-
-
 def roc_curves(values, truth, folds, weights):
     """True positive rate over GRID of false positive rates, (n_rows, len(GRID)); nan without pairs.
 
     Parameters
     ----------
-    values : float array (n,); truth : bool array (n,); folds : int array (n,) or None
-    weights : float array (n_rows, n), as `gene_weights` returns
+    values : float array (n,); truth : bool array (n,); folds : int array (n,)
+    weights : float array (n_rows, n), how often a resample has each group; the first row is ones
     """
     return _fold_average(values, truth, folds, weights, _roc_of_fold)
 
@@ -76,7 +63,6 @@ def mean_curve(heights_of_terms):
 
 
 def _fold_average(values, truth, folds, weights, curves_of_fold):
-    folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
     total, share = np.zeros((len(weights), len(GRID))), np.zeros((len(weights), 1))
     for fold in np.unique(folds):
         rows = folds == fold

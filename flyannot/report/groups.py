@@ -119,10 +119,6 @@ class GroupEntry:
     is_partly: bool = False
     unlike: float | None = None
 
-    def with_status(self, *statuses):
-        """Return the terms with one of these statuses."""
-        return [one for one in self.terms if one.status in statuses]
-
 
 def group_entries(run, stage_ranges, queue):
     """Yield the GroupEntry of every group of the page, stage range by stage range, by name.
@@ -143,8 +139,8 @@ def group_entries(run, stage_ranges, queue):
             _add_terms(entry, answers, run.annotations)
             queue.mark(entry.terms)
             entry.terms.sort(key=lambda t: (t.status == UNLEARNED, t.is_minor, -(t.probability or 0)))
-            shown_yes = entry.with_status(AGREED, MISSED, NEW, PREDICTED)
-            drawn = maps.maps_of(entry, {one.term: one.decision_value for one in shown_yes})
+            explained = [one for one in entry.terms if one.status in (AGREED, MISSED, NEW, PREDICTED)]
+            drawn = maps.maps_of(entry, {one.term: one.decision_value for one in explained})
             for one in entry.terms:
                 one.map = drawn.get(one.term)
             entry.nearest, entry.typical = nearest.of_group(entry), nearest.typical_image(entry)

@@ -1,6 +1,5 @@
 """What a run left in its folder and how that was made, and where its images and curated terms lie."""
 
-import json
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -235,17 +234,7 @@ def origin_section(run, failures, notes, stages):
         others=run.others,
         known={stored.digest: stored.path.name for stored in stored_files},
         maker=MADE_BY | {step.makes: f"flyannot {step.name}" for step in STEPS.values()},
-        options_of={stored.path.name: list(_flat(stored.options)) for stored in stored_files},
         skipped=[*failures, *images_not_shown(run)],
         notes=notes,
         stages=stages,
     )
-
-
-def _flat(options, prefix=""):
-    for name in sorted(options):
-        value = options[name]
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", json.dumps(value)

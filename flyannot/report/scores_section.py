@@ -9,6 +9,7 @@ from flyannot.report.drawing import curve_chart, reliability_chart
 from flyannot.report.templates import render
 from flyannot.report.term_ids import NO_IDS
 from flyannot.runtime.wording import pluralise
+from flyannot.scores.bootstrap import bootstrap_gene_weights
 from flyannot.scores.group_outcomes import outcomes_of_groups
 from flyannot.scores.metrics import METRICS
 from flyannot.stage_ranges import STAGE_RANGES
@@ -66,7 +67,8 @@ def _curve_panels(scores):
         return {}
     rows = {(row["stage_range"], row["term"]): row for row in scores["terms"] if not row["reason"]}
     panels, heights_of_terms, frequencies = {"": {}}, {title: [] for title in _CURVES}, []
-    weights_of_parts = curves.gene_weights([evaluated["gene"] for evaluated in parts.values()])
+    genes_of_parts = [evaluated["gene"] for evaluated in parts.values()]
+    weights_of_parts = bootstrap_gene_weights(*genes_of_parts, n_samples=curves.N_RESAMPLES)
     for (s, evaluated), weights in zip(parts.items(), weights_of_parts):
         outcome = outcomes_of_groups(evaluated)
         for j, term in enumerate(outcome.terms):

@@ -30,30 +30,30 @@ class Resampled:
     samples: np.ndarray
 
 
-def draws_of_genes(genes, *, n_samples=N_SAMPLES):
-    """How often every gene is drawn in every sample; repetitions and order of `genes` do not matter.
+def bootstrap_gene_weights(*genes_of_parts, n_samples=N_SAMPLES):
+    """Return how often every group is in every sample, float64 (1 + n_samples, n_groups), for each part.
 
-    Returns
-    -------
-    names : sorted text array (n_genes,)
-    draws : float64 array (n_samples, n_genes), whole numbers; every row sums to n_genes
+    The first sample has every group once.  Each other one draws as many genes as there are, with
+    replacement.  A part is the sequence of the genes of its groups; all parts share one draw.  Repetitions
+    and the order of the genes do not matter.
     """
-    names = np.unique(genes)
-    rng = np.random.default_rng(_SEED)
-    return names, rng.multinomial(len(names), np.full(len(names), 1 / len(names)), n_samples).astype(float)
+    names = np.unique(np.concatenate(genes_of_parts))
+    chance = np.full(len(names), 1 / len(names))
+    drawn = np.random.default_rng(_SEED).multinomial(len(names), chance, n_samples)
+    draws = np.vstack([np.ones(len(names)), drawn])
+    return [draws[:, np.searchsorted(names, genes)] for genes in genes_of_parts]
 
 
 def resample_aucs(outcome, weights):
     """The Resampled AUCs of every term of a `flyannot.scores.metrics.TermOutcomes`.
 
-    `weights` says how often each sample has each group: float array (n_samples, n_groups).
+    `weights` are those of `bootstrap_gene_weights`, (1 + n_samples, n_groups).
     """
-    all_once = np.vstack([np.ones(len(outcome.truth)), weights])
     aucs = []
     for j, (values, truth) in enumerate(zip(outcome.values.T, outcome.truth.T)):
         rows = outcome.rows_of(j)
-        aucs.append(weighted_aucs(values[rows], truth[rows], outcome.group_folds[rows], all_once[:, rows]))
-    areas = np.array(aucs).reshape(-1, len(all_once)).T
+        aucs.append(weighted_aucs(values[rows], truth[rows], outcome.group_folds[rows], weights[:, rows]))
+    areas = np.array(aucs).reshape(-1, len(weights)).T
     return Resampled(areas[0], areas[1:])
 
 
@@ -73,13 +73,13 @@ def add_confidence(result):
     probabilities are missing.
     """
     of_ranges = result["evaluated"]
-    names, draws = draws_of_genes([gene for groups in of_ranges.values() for gene in groups["gene"]])
     for row in result["terms"]:
         row |= dict.fromkeys(CONFIDENCE)
     samples, pairs = [], []
-    for s, groups in of_ranges.items():
+    weights = bootstrap_gene_weights(*(groups["gene"] for groups in of_ranges.values()))
+    for (s, groups), weights_of_range in zip(of_ranges.items(), weights):
         outcome = outcomes_of_groups(groups)
-        resampled = resample_aucs(outcome, draws[:, np.searchsorted(names, groups["gene"])])
+        resampled = resample_aucs(outcome, weights_of_range)
         rows = {row["term"]: row for row in result["terms"] if row["stage_range"] == s and not row["reason"]}
         kept = [j for j, term in enumerate(outcome.terms) if term in rows]
         for j in kept:
@@ -108,13 +108,10 @@ def compare_outcomes(first, second):
     """
     common = [s for s in first["evaluated"] if s in second["evaluated"]]
     paired = {s: _paired(first["evaluated"][s], second["evaluated"][s]) for s in common}
-    compared = [gene for _, genes, _ in paired.values() for gene in genes]
-    if not compared:
-        return {"terms": [], "mean": None}
-    names, draws = draws_of_genes(compared)
+    paired = {s: one for s, one in paired.items() if one[1]}
     rows, aucs, samples = [], [], []
-    for s, (pair, genes, terms) in paired.items():
-        weights = draws[:, np.searchsorted(names, genes)]
+    weights_of_ranges = bootstrap_gene_weights(*(genes for _, genes, _ in paired.values())) if paired else []
+    for (s, (pair, _, terms)), weights in zip(paired.items(), weights_of_ranges):
         resampled = [resample_aucs(outcome, weights) for outcome in pair]
         for j, term in enumerate(terms):
             measured = np.array([both.auc[j] for both in resampled])

@@ -33,7 +33,7 @@ def group_outcomes(outcome, names, genes):
         probability = outcome.probabilities[:, kept].T.round(6).tolist()
     if outcome.thresholds is not None:
         _, first = np.unique(outcome.group_folds, return_index=True)
-        threshold = outcome.thresholds[np.ix_(first, kept)].T.round(6).tolist()
+        threshold = outcome.thresholds[first][:, kept].T.round(6).tolist()
     return {
         "group": list(names),
         "gene": list(genes),

@@ -6,9 +6,8 @@ A group is positive for a term when it carries the term.  The answer is yes when
 is above the term's threshold.  The AUC is the fraction of (positive, negative) pairs in which the
 positive has the larger value; a tie counts one half.  In cross-validation a pair counts only if one
 model predicted both, that is within a fold: values of different models have no common scale.  The average
-precision (`flyannot.scores.average_precision`) ranks each fold separately for the same reason; the folds are
-weighted by their positives.  Guessing scores the fraction of positives there, which grows as folds get
-smaller.
+precision ranks each fold separately for the same reason; the folds are weighted by their positives.
+Guessing scores the fraction of positives there, which grows as folds get smaller.
 
 sensitivity = tp / (tp + fn), specificity = tn / (tn + fp), accuracy = (tp + tn) / all,
 f1 = 2 tp / (2 tp + fp + fn).  A fraction 0/0 is None, never nan.
@@ -28,8 +27,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flyannot.errors import DataError
 from flyannot.runtime.wording import short_repr
-from flyannot.scores.average_precision import average_precision, checked_decision_values
 
 NOT_ANATOMY = ("ubiquitous", "maternal", "faint ubiquitous", "no staining", "subset")
 METRICS = ("auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1")  # those averaged
@@ -55,7 +54,7 @@ class TermOutcomes:
     probabilities: np.ndarray | None = None
     reasons: tuple = ()
     thresholds: np.ndarray | None = None
-    observed: np.ndarray | None = None
+    observed: np.ndarray = None  # type: ignore[assignment]  # after `__post_init__` it is an array
 
     __repr__ = short_repr
 
@@ -110,6 +109,53 @@ def auc(values, truth, folds=None):
     both classes.  Shapes as `pair_counts`."""
     ordered, n_pairs = pair_counts(values, truth, folds)
     return ordered / n_pairs if n_pairs else None
+
+
+def average_precision(values, truth, folds=None):
+    """Return the expected average precision of one term, in (0, 1]; None without positives.
+
+    Groups are ranked by falling decision value.  Average precision is the mean, over the positive groups, of
+    the precision of the list that ends with that group.  Among groups of one value the order is open: the
+    score is the expected one over all orders, so that a constant scores what a random ranking would, not 1.
+    (scikit-learn ends all lists at the end of a tie instead; without ties both agree.)
+
+    Parameters
+    ----------
+    values : float array (n_groups,); DataError if one is nan
+    truth : bool array (n_groups,)
+    folds : int array (n_groups,), or None where one model predicts all.  Values of different models have no
+        common scale: each fold is ranked separately, and the folds are weighted by their positives.
+    """
+    values, truth = checked_decision_values(values, truth)
+    if not truth.any():
+        return None
+    folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
+    total = sum(_sum_of_precisions(values[folds == fold], truth[folds == fold]) for fold in np.unique(folds))
+    return float(total / truth.sum())
+
+
+def checked_decision_values(values, truth):
+    """Decision values as floats and truth as bool; DataError if a value is nan."""
+    values, truth = np.asarray(values, float), np.asarray(truth, bool)
+    if np.isnan(values).any():
+        raise DataError("a decision value is nan", fix="train again: the model or the features are damaged")
+    return values, truth
+
+
+def _sum_of_precisions(values, truth):
+    """The expected sum, over the positives, of the precision of the list that ends there.
+
+    In a tie of m groups, t of them positive, with a groups and b positives before it, place j = 1..m is
+    positive with probability t / m, and then has (j - 1) (t - 1) / (m - 1) positives of the tie before it.
+    """
+    ties, place = np.unique(-values, return_inverse=True)
+    m = np.bincount(place, minlength=len(ties))
+    t = np.bincount(place, truth, minlength=len(ties))
+    a, b = np.cumsum(m) - m, np.cumsum(t) - t
+    tie = np.repeat(np.arange(len(ties)), m)
+    j = np.arange(len(values)) - a[tie]  # places before it in its tie
+    before = b[tie] + j * (t[tie] - 1) / np.maximum(m[tie] - 1, 1)
+    return float((t[tie] / m[tie] * (1 + before) / (a[tie] + j + 1)).sum())
 
 
 def confusion_counts(yes, truth):

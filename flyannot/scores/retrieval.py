@@ -9,7 +9,7 @@ similarity to it.  Intervals are by bootstrap over genes.
 import numpy as np
 
 from flyannot.runtime.wording import pluralise
-from flyannot.scores.bootstrap import bootstrap_interval, draws_of_genes
+from flyannot.scores.bootstrap import bootstrap_gene_weights, bootstrap_interval
 from flyannot.scores.metrics import pair_counts
 
 N_NEAREST = 10
@@ -93,8 +93,6 @@ def _shared_terms(carried):
 
 
 def _with_interval(values, genes):
-    names, draws = draws_of_genes(genes)
-    of_gene = np.searchsorted(names, genes)
-    sums, counts = np.bincount(of_gene, values), np.bincount(of_gene)
-    interval = bootstrap_interval((draws @ sums) / (draws @ counts))
-    return {"value": float(values.mean()), "interval": interval, "n_genes": len(names)}
+    (weights,) = bootstrap_gene_weights(genes)
+    interval = bootstrap_interval((weights[1:] @ values) / weights[1:].sum(axis=1))
+    return {"value": float(values.mean()), "interval": interval, "n_genes": len(set(genes))}

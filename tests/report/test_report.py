@@ -19,7 +19,6 @@ from flyannot.report import curves
 from flyannot.report.curves import (
     GRID,
     confidence_band,
-    gene_weights,
     precision_curves,
     reliability,
     roc_curves,
@@ -27,8 +26,8 @@ from flyannot.report.curves import (
 from flyannot.report.drawing import atom_glyph, packed_map, trace_chart
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
 from flyannot.report.page import report_json, write_page
-from flyannot.scores.average_precision import average_precision
-from flyannot.scores.metrics import auc
+from flyannot.scores.bootstrap import bootstrap_gene_weights
+from flyannot.scores.metrics import auc, average_precision
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.task import Execution, run_task
@@ -55,14 +54,14 @@ def test_areas_under_the_curves_are_the_auc_and_the_average_precision(rng, monke
         area = np.trapezoid(roc_curves(values, truth, folds, ones)[0], curves.GRID)
         assert area == pytest.approx(auc(values, truth, folds), abs=1e-3)
         apart = values + 1e-6 * rng.random(len(values))  # equal values are one threshold here, and not there
-        precision = precision_curves(apart, truth, None, ones)[0][1:].mean()
+        precision = precision_curves(apart, truth, 0 * folds, ones)[0][1:].mean()
         assert precision == pytest.approx(average_precision(apart, truth), abs=2e-3)
 
 
 def test_a_roc_curve_of_one_fold_is_scikit_learns(rng):
-    values, truth, _ = evaluated(rng)
+    values, truth, folds = evaluated(rng)
     x, y, _ = roc_curve(truth, values, drop_intermediate=False)
-    mine = roc_curves(values, truth, None, np.ones((1, len(values)), int))[0]
+    mine = roc_curves(values, truth, 0 * folds, np.ones((1, len(values)), int))[0]
     np.testing.assert_allclose(mine, np.interp(GRID, x, y), atol=1e-12)
 
 
@@ -78,7 +77,7 @@ def test_a_weight_counts_a_group_as_often(rng):
 
 def test_resamples_draw_genes_as_a_whole_and_the_band_holds_the_curve(rng):
     genes = rng.integers(0, 25, 80).astype(str)
-    (weights,) = gene_weights([genes])
+    (weights,) = bootstrap_gene_weights(genes, n_samples=curves.N_RESAMPLES)
     assert (weights[0] == 1).all()
     for gene in np.unique(genes):
         assert (np.ptp(weights[:, genes == gene], axis=1) == 0).all()

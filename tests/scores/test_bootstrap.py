@@ -43,11 +43,10 @@ def result_of(outcome, genes=GENES, names=None):
 
 
 def test_a_resampled_auc_is_the_auc_of_the_groups_repeated_as_drawn(outcome):
-    names, draws = bootstrap.draws_of_genes(GENES, n_samples=20)
-    weights = draws[:, np.searchsorted(names, GENES)]
-    assert (draws.sum(axis=1) == 20).all()
+    (weights,) = bootstrap.bootstrap_gene_weights(GENES, n_samples=20)
+    assert (weights.sum(axis=1) == 40).all()  # each gene has two groups
     found = bootstrap.resample_aucs(outcome, weights)
-    for sample, weight in zip(found.samples, weights.astype(int)):
+    for sample, weight in zip(found.samples, weights[1:].astype(int)):
         rows = np.repeat(np.arange(40), weight)
         for j in range(2):
             expected = auc(outcome.values[rows, j], outcome.truth[rows, j], outcome.folds[rows])
