@@ -45,7 +45,7 @@ def atom_sheet(run, stage_range):
     strongest, cells = _strongest(stored, stage_range, len(D))
     order = np.argsort(-strongest.sum(axis=0), kind="stable")[:N_SHOWN]
     n_users = (strongest[:, order] > 0).sum(axis=0).tolist()
-    paths = run.learned_pictures.paths
+    paths = run.pictures.paths
     rows_of = {} if described is None else dict(zip(described.array(stage_range, "image"), range(10**9)))
     sheet, n_patches = np.full((len(order) * PATCH_PX, N_PATCHES * PATCH_PX), 255, np.uint8), []
     for row, atom in enumerate(order):

@@ -9,6 +9,7 @@ A resample draws genes by `bootstrap_gene_weights`: all groups of a gene togethe
 """
 
 from dataclasses import dataclass
+from functools import partial
 from statistics import NormalDist
 
 import numpy as np
@@ -19,40 +20,17 @@ _LEVEL = (2.5, 97.5)  # percentiles of the band
 _Z = NormalDist().inv_cdf(0.975)
 
 
-@dataclass(frozen=True)
-class Curve:
-    """Heights over GRID: `y`, and the 95% band `low` to `high` (each (len(GRID),))."""
-
-    y: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-
-def roc_curves(values, truth, folds, weights):
-    """True positive rate over GRID of false positive rates, (n_rows, len(GRID)); nan without pairs.
-
-    Parameters
-    ----------
-    values : float array (n,); truth : bool array (n,); folds : int array (n,)
-    weights : float array (n_rows, n), how often a resample has each group; the first row is ones
-    """
-    return _fold_average(values, truth, folds, weights, _roc_of_fold)
-
-
-def precision_curves(values, truth, folds, weights):
-    """Precision at the first threshold that reaches each recall of GRID; as `roc_curves`."""
-    return _fold_average(values, truth, folds, weights, _precision_of_fold)
-
-
 def confidence_band(heights):
-    """The `Curve` of the first row, with the band of the others; nan where nothing is defined.
+    """Return the heights of the first row, and those of the 95 % band of the others, low and high.
+
+    What is defined nowhere is nan.
 
     A resample repeats groups, which flatters curves of folds with few positives: so the quantiles are
     moved by what the median of the resamples lies off the curve.
     """
     samples = heights[1:] if len(heights) > 1 else heights
     low, middle, high = np.nanpercentile(samples, (_LEVEL[0], 50, _LEVEL[1]), axis=0)
-    return Curve(heights[0], *(np.clip(heights[0] + edge - middle, 0, 1) for edge in (low, high)))
+    return heights[0], *(np.clip(heights[0] + edge - middle, 0, 1) for edge in (low, high))
 
 
 def mean_curve(heights_of_terms):
@@ -63,6 +41,13 @@ def mean_curve(heights_of_terms):
 
 
 def _fold_average(values, truth, folds, weights, curves_of_fold):
+    """Return curves over GRID, the average of those of the folds, (n_rows, len(GRID)); nan without pairs.
+
+    Parameters
+    ----------
+    values : float array (n,); truth : bool array (n,); folds : int array (n,)
+    weights : float array (n_rows, n), how often a resample has each group; the first row is ones
+    """
     total, share = np.zeros((len(weights), len(GRID))), np.zeros((len(weights), 1))
     for fold in np.unique(folds):
         rows = folds == fold
@@ -74,7 +59,7 @@ def _fold_average(values, truth, folds, weights, curves_of_fold):
 
 
 def _ranked(values, truth, weights):
-    """Weighted true and false positives above each distinct value, from the highest: (n_rows, n_cuts)."""
+    """Return weighted true and false positives above each distinct value, highest first, (n_rows, n_cuts)."""
     order = np.argsort(-values, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(values[order])), len(order) - 1)  # ties are one cut
     weights, truth = weights[:, order], truth[order]
@@ -82,6 +67,7 @@ def _ranked(values, truth, weights):
 
 
 def _roc_of_fold(tp, fp):
+    """Return the true positive rate over GRID of false positive rates, and the number of pairs."""
     positives, negatives = tp[:, -1:], fp[:, -1:]
     x, y = fp / np.maximum(negatives, 1), tp / np.maximum(positives, 1)
     start = np.zeros((len(tp), 1))
@@ -90,11 +76,16 @@ def _roc_of_fold(tp, fp):
 
 
 def _precision_of_fold(tp, fp):
+    """Return the precision at the first threshold that reaches each recall of GRID, and the positives."""
     positives = tp[:, -1:]
     precision = tp / np.maximum(tp + fp, 1)
     reached = [np.searchsorted(counts, np.maximum(GRID * counts[-1], 1) - 1e-9) for counts in tp]
     heights = [row[np.minimum(at, len(row) - 1)] for row, at in zip(precision, reached)]
     return np.array(heights), positives
+
+
+roc_curves = partial(_fold_average, curves_of_fold=_roc_of_fold)
+precision_curves = partial(_fold_average, curves_of_fold=_precision_of_fold)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from flyannot.classifiers.answers import YES
 from flyannot.dataset.table_warnings import bdgp_terms, bdgp_vocabulary
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.report.drawing import CELL_PX, picture_as_data_url
-from flyannot.report.groups import ABSENT, UNDETERMINED
+from flyannot.report.groups import ABSENT
 from flyannot.report.nearest import N_SHOWN, PatternMaps
 from flyannot.report.templates import raw, render
 from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
@@ -145,7 +145,6 @@ def _html(page, within, chunks, folder_name):
         css=raw("page.css"),
         js=Markup("\n").join(raw(f"{name}.js") for name in _SCRIPTS.split()),
         index=chunks.index_json(folder_name, page.review),
-        genes=chunks.in_words(),
         chunks=within,
     )
 
@@ -230,14 +229,6 @@ class _Chunks:
             ],
         }
         return Markup(report_json(index))
-
-    def in_words(self):
-        """Yield (gene, stage range, terms) of every group: what a page without its script shows."""
-        names = list(self._terms)
-        for group in self.index:
-            shown = [one for one in group["terms"] if one["status"] != UNDETERMINED]
-            said = [f"{names[one['term']]} ({one['status']})" for one in shown]
-            yield group["gene"] or group["name"], STAGE_RANGES[group["stage"]], ", ".join(said)
 
     def _summary(self, entry):
         """Return what the list shows, finds and orders by; `no` has terms answered no that are on a list."""

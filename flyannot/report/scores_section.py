@@ -103,10 +103,10 @@ def _panel(name, heights, row, frequency):
     for (title, (_, x_name, y_name)), chance in zip(_CURVES.items(), [(0, 1), (frequency, frequency)]):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # no resample has both classes: no band
-            curve = curves.confidence_band(heights[title])
+            band = curves.confidence_band(heights[title])
         summary = f"{title} of {name}: {'; '.join(facts)}"
         names = {"x_name": x_name, "y_name": y_name, "summary": summary}
-        charts.append((title, curve_chart(curve, curves.GRID, chance=chance, **names)))
+        charts.append((title, curve_chart(*band, curves.GRID, chance=chance, **names)))
     return {"title": name[0].upper() + name[1:], "facts": "; ".join(facts), "charts": charts}
 
 

@@ -163,28 +163,20 @@ def sheets_of(path):
     return {sheet.title: list(sheet.values) for sheet in sheets}
 
 
-def test_a_workbook_says_what_the_table_says(exported, open_predictions, hostile, tmp_path):
-    """It opens in Excel as it is: a stage range is no date, what looks like a formula is text, and a number a
-    number."""
+def test_a_workbook_opens_in_excel_as_it_is(exported, open_predictions, hostile, tmp_path):
+    """A stage range is no date, and what looks like a formula is text.  test_report.py compares the cells."""
     export(hostile, "xlsx", tmp_path / "book.xlsx")
     cells = {cell for rows in sheets_of(tmp_path / "book.xlsx").values() for row in rows for cell in row}
     assert set(HOSTILE) <= cells
     with open(open_predictions.with_suffix(".csv"), newline="") as table:
         columns, *rows = csv.reader(table)
     sheets = sheets_of(exported("predictions", "xlsx"))
-    short = sheets.pop("yes only")
-    yes = [row for row in rows if row[columns.index("answer")] == "yes"]
-    assert [row[2] for row in short[1:]] == [row[columns.index("term")] for row in yes]
+    assert sheets.pop("yes only")
+    place = columns.index("probability")
+    assert all(isinstance(row[place], float) for _, *cells in sheets.values() for row in cells)
     stage_range = columns.index("stage_range")
     assert list(sheets) == [f"stages {s}" for s in dict.fromkeys(row[stage_range] for row in rows)]
     assert all(list(header) == columns for header, *_ in sheets.values())
-    written = [row for _, *cells in sheets.values() for row in cells]
-    for expected, row in zip(rows, written, strict=True):
-        for name, wanted, cell in zip(columns, expected, row, strict=True):
-            if name in ("decision_value", "probability"):
-                assert isinstance(cell, float) and cell == pytest.approx(float(wanted), rel=1e-8)
-            if name in ("gene", "group", "term", "answer", "stage_range"):
-                assert cell == wanted
 
 
 def test_more_rows_than_a_sheet_holds_are_refused(flyannot, chain, tmp_path, monkeypatch):
