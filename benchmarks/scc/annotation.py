@@ -202,8 +202,8 @@ def measure_baselines(setup):
     anatomy = [j for j, term in enumerate(pictures.terms) if term not in NOT_ANATOMY]
     for (name, outcome), kept in product(outcomes.items(), (range(len(pictures.terms)), anatomy)):
         areas = resample_aucs(outcome, weights)
-        low, high = bootstrap_interval(areas.samples[:, kept].mean(axis=1))
-        row = {"features": name, "terms": len(kept), "auc": areas.auc[kept].mean()}
+        low, high = bootstrap_interval(areas[1:, kept].mean(axis=1))
+        row = {"features": name, "terms": len(kept), "auc": areas[0, kept].mean()}
         rows.append(row | {"low": low, "high": high})
     variant = f"coupled ridge; patches of 64 px, a grid of 2x4, {setup.sizes['n_atoms']:,} atoms"
     return Finding(pictures.source, variant, rows=rows, notes=[pictures.note])

@@ -85,9 +85,8 @@ def resampled_metrics(outcome, genes):
     draws : dict from METRICS to float array (n_samples,); the same genes for every outcome of these genes
     """
     (weights,) = bootstrap_gene_weights(genes, n_samples=_N_SAMPLES)
-    areas = resample_aucs(outcome, weights)
     of_terms = _rates(outcome, weights)
-    of_terms["auc"] = np.vstack([areas.auc, areas.samples])
+    of_terms["auc"] = resample_aucs(outcome, weights)
     n_positive = outcome.truth.sum(axis=0)
     averages = {m: weighted_mean(of_terms[m], n_positive) for m in METRICS}
     return {m: float(v[0]) for m, v in averages.items()}, {m: v[1:] for m, v in averages.items()}

@@ -7,7 +7,7 @@ import numpy as np
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.calibration import calibrate, sigmoid, threshold_at
 from flyannot.classifiers.scorer import FitOptions, HeldOut, Scorer, observed_mask, observed_rows
-from flyannot.errors import DataError, InputError
+from flyannot.errors import DataError
 from flyannot.runtime.wording import pluralise, short_repr
 from flyannot.scores.bootstrap import bootstrap_gene_weights, bootstrap_interval, weighted_aucs
 
@@ -120,7 +120,7 @@ def schema_of(method):
 
 
 def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
-    """Fit one method of CLASSIFIERS on all terms.
+    """Fit one method of CLASSIFIERS on all terms, each of which is trainable (`untrainable`).
 
     Parameters
     ----------
@@ -139,9 +139,9 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     Raises
     ------
     InputError
-        If the method is unknown or a term is untrainable.
+        If the method is unknown.
     DataError
-        If X has a nan or an infinity, or the lengths differ.
+        If X has a nan or an infinity.
     FlyannotError
         If the memory does not suffice, or a solver does not converge.
     """
@@ -149,7 +149,9 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     X, Y, genes = np.asarray(X), np.asarray(Y, bool), np.asarray(genes)
     observed = observed_mask(observed, Y.shape)
     Y = Y & observed
-    _check(X, Y, genes, options, observed)
+    if not np.isfinite(X).all():
+        row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
+        raise DataError(f"the features of row {row} are not finite", fix="make the features file again")
     scorer, held_out = scorer_class.fit(X, Y, genes, rng=rng, options=options, observed=observed)
     rows = observed_rows(observed)
     pairs = [(v[known], t[known]) for v, t, known in zip(held_out.values.T, Y.T, rows)]
@@ -232,19 +234,3 @@ def untrainable(positive, genes, needed=2):
         if n < needed:
             return f"{pluralise(n, f'{sign} gene')}, {needed} needed"
     return ""
-
-
-def _check(X, Y, genes, options, observed):
-    if not len(X) == len(Y) == len(genes):
-        raise DataError(
-            f"features, terms and genes have {len(X)}, {len(Y)} and {len(genes)} rows; wrong files?"
-        )
-    if not np.isfinite(X).all():
-        row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
-        raise DataError(f"the features of row {row} are not finite", fix="make the features file again")
-    if options.n_folds < 2:
-        raise InputError(f"{options.n_folds} inner fold leaves nothing to train on", fix="use at least 2")
-    for j, known in enumerate(observed_rows(observed)):
-        reason = untrainable(Y[known, j], genes[known])
-        if reason:
-            raise InputError(f"term number {j} cannot be trained: {reason}", fix="leave this term out")

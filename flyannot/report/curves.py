@@ -33,13 +33,6 @@ def confidence_band(heights):
     return heights[0], *(np.clip(heights[0] + edge - middle, 0, 1) for edge in (low, high))
 
 
-def mean_curve(heights_of_terms):
-    """The plain mean over terms, row by row; terms that a resample leaves undefined are passed over."""
-    stacked = np.stack(heights_of_terms)
-    defined = ~np.isnan(stacked)
-    return np.where(defined, stacked, 0).sum(axis=0) / np.maximum(defined.sum(axis=0), 1)
-
-
 def _fold_average(values, truth, folds, weights, curves_of_fold):
     """Return curves over GRID, the average of those of the folds, (n_rows, len(GRID)); nan without pairs.
 

@@ -9,7 +9,7 @@ from flyannot.report.drawing import curve_chart, reliability_chart
 from flyannot.report.templates import render
 from flyannot.report.term_ids import NO_IDS
 from flyannot.runtime.wording import pluralise
-from flyannot.scores.bootstrap import bootstrap_gene_weights
+from flyannot.scores.bootstrap import bootstrap_gene_weights, mean_of_defined
 from flyannot.scores.group_outcomes import outcomes_of_groups
 from flyannot.scores.metrics import METRICS
 from flyannot.stage_ranges import STAGE_RANGES
@@ -83,7 +83,7 @@ def _curve_panels(scores):
     if len(panels) == 1:
         return {}
     overall = scores["summary"]["all"]
-    means = {title: curves.mean_curve(heights) for title, heights in heights_of_terms.items()}
+    means = {title: mean_of_defined(np.stack(heights), 0) for title, heights in heights_of_terms.items()}
     row = overall["macro"] | {"auc_interval": overall.get("auc_interval")}
     mean = f"mean of {pluralise(len(panels) - 1, 'term')}"
     panels[""] = _panel(mean, means, row, sum(frequencies) / len(frequencies))

@@ -7,7 +7,7 @@ common to them cancels out.  The AUC of a sample counts pairs within folds, as `
 Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993 (percentile intervals).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,15 +19,6 @@ LEVEL = 0.95
 _N_BINS = 10
 CONFIDENCE = ("auc_interval", "brier", "ece")  # what joins the scores
 _SEED = 20140824  # intervals are part of the scores: the same every time
-
-
-@dataclass(frozen=True)
-class Resampled:
-    """AUCs under resampling of genes: auc (n_terms,) as measured, samples (n_samples, n_terms), nan where
-    a sample has no pair."""
-
-    auc: np.ndarray
-    samples: np.ndarray
 
 
 def bootstrap_gene_weights(*genes_of_parts, n_samples=N_SAMPLES):
@@ -45,16 +36,19 @@ def bootstrap_gene_weights(*genes_of_parts, n_samples=N_SAMPLES):
 
 
 def resample_aucs(outcome, weights):
-    """The Resampled AUCs of every term of a `flyannot.scores.metrics.TermOutcomes`.
+    """Return the AUC of every term in every sample, float64 (1 + n_samples, n_terms); nan without a pair.
 
-    `weights` are those of `bootstrap_gene_weights`, (1 + n_samples, n_groups).
+    Parameters
+    ----------
+    outcome : flyannot.scores.metrics.TermOutcomes
+    weights : (1 + n_samples, n_groups), as `bootstrap_gene_weights` returns; the first sample is what was
+        measured
     """
     aucs = []
     for j, (values, truth) in enumerate(zip(outcome.values.T, outcome.truth.T)):
         rows = outcome.rows_of(j)
         aucs.append(weighted_aucs(values[rows], truth[rows], outcome.group_folds[rows], weights[:, rows]))
-    areas = np.array(aucs).reshape(-1, len(weights)).T
-    return Resampled(areas[0], areas[1:])
+    return np.array(aucs).reshape(-1, len(weights)).T
 
 
 def bootstrap_interval(samples):
@@ -79,17 +73,17 @@ def add_confidence(result):
     weights = bootstrap_gene_weights(*(groups["gene"] for groups in of_ranges.values()))
     for (s, groups), weights_of_range in zip(of_ranges.items(), weights):
         outcome = outcomes_of_groups(groups)
-        resampled = resample_aucs(outcome, weights_of_range)
+        resampled = resample_aucs(outcome, weights_of_range)[1:]
         rows = {row["term"]: row for row in result["terms"] if row["stage_range"] == s and not row["reason"]}
         kept = [j for j, term in enumerate(outcome.terms) if term in rows]
         for j in kept:
-            interval = {"auc_interval": bootstrap_interval(resampled.samples[:, j])}
+            interval = {"auc_interval": bootstrap_interval(resampled[:, j])}
             rows[outcome.terms[j]] |= interval | _calibration([(outcome, [j])])
-        samples.append(resampled.samples[:, kept])
+        samples.append(resampled[:, kept])
         pairs.append((outcome, kept))
     parts = {s: ([samples[i]], [pairs[i]]) for i, s in enumerate(of_ranges)} | {"all": (samples, pairs)}
     for name, (of_terms, of_pairs) in parts.items():
-        interval = bootstrap_interval(_mean_of_defined(np.hstack(of_terms), 1))
+        interval = bootstrap_interval(mean_of_defined(np.hstack(of_terms), 1))
         result["summary"][name] |= {"auc_interval": interval} | _calibration(of_pairs)
     return result
 
@@ -114,14 +108,14 @@ def compare_outcomes(first, second):
     for (s, (pair, _, terms)), weights in zip(paired.items(), weights_of_ranges):
         resampled = [resample_aucs(outcome, weights) for outcome in pair]
         for j, term in enumerate(terms):
-            measured = np.array([both.auc[j] for both in resampled])
+            measured = np.array([areas[0, j] for areas in resampled])
             if np.isfinite(measured).all():
                 aucs.append(measured)
-                samples.append(np.stack([both.samples[:, j] for both in resampled]))
+                samples.append(np.stack([areas[1:, j] for areas in resampled]))
                 rows.append({"stage_range": s, "term": term} | _difference(aucs[-1], samples[-1]))
     if not rows:
         return {"terms": [], "mean": None}
-    return {"terms": rows, "mean": _difference(np.mean(aucs, axis=0), _mean_of_defined(samples, 0))}
+    return {"terms": rows, "mean": _difference(np.mean(aucs, axis=0), mean_of_defined(samples, 0))}
 
 
 def _difference(measured, samples):
@@ -170,8 +164,8 @@ def weighted_aucs(values, truth, folds, weights):
     return np.divide(ordered, n_pairs, out=np.full(len(weights), np.nan), where=n_pairs > 0)
 
 
-def _mean_of_defined(values, axis):
-    """The mean of what is not nan; nan where all is, as in a sample without a pair of any term."""
+def mean_of_defined(values, axis):
+    """Return the mean of what is not nan; nan if all is, as in a sample without a pair of any term."""
     defined = np.isfinite(values)
     n = defined.sum(axis=axis)
     sums = np.where(defined, values, 0).sum(axis=axis)

@@ -46,14 +46,14 @@ def test_a_resampled_auc_is_the_auc_of_the_groups_repeated_as_drawn(outcome):
     (weights,) = bootstrap.bootstrap_gene_weights(GENES, n_samples=20)
     assert (weights.sum(axis=1) == 40).all()  # each gene has two groups
     found = bootstrap.resample_aucs(outcome, weights)
-    for sample, weight in zip(found.samples, weights[1:].astype(int)):
+    for sample, weight in zip(found[1:], weights[1:].astype(int)):
         rows = np.repeat(np.arange(40), weight)
         for j in range(2):
             expected = auc(outcome.values[rows, j], outcome.truth[rows, j], outcome.folds[rows])
             assert sample[j] == pytest.approx(expected, abs=1e-12)
     for j in range(2):
         measured = auc(outcome.values[:, j], outcome.truth[:, j], outcome.folds)
-        assert found.auc[j] == pytest.approx(measured, abs=1e-12)
+        assert found[0, j] == pytest.approx(measured, abs=1e-12)
 
 
 def test_intervals_hold_the_score_and_narrow_with_more_genes(rng):
