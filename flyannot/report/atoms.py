@@ -9,8 +9,9 @@ from flyannot.descriptors.images.geometry import scaled_image
 from flyannot.descriptors.images.picture import read_embryo
 from flyannot.descriptors.sift import N_FEATURES
 from flyannot.errors import DataError
-from flyannot.report.drawing import atom_glyph, jpeg, trace_chart
+from flyannot.report.drawing import atom_glyph, jpeg, picture_as_data_url, trace_chart
 from flyannot.report.templates import render
+from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.inputs import described_image, extract_options, is_imported
 
 N_SHOWN, N_PATCHES = 48, 5
@@ -92,13 +93,16 @@ def _read_grey(path, options):
     return read_embryo(path, options)[0]
 
 
-def dictionary_section(traces, sheets):
-    """The trace of learning and the atoms, as HTML; "" without either.
-
-    `traces` maps a stage range to (epochs, objectives), `sheets` to its AtomSheet.
-    """
+def dictionary_section(run):
+    """Return the trace of learning and the atoms as HTML, "" without either, and the sheets as URLs."""
+    sheets = {s: sheet for s in STAGE_RANGES if (sheet := atom_sheet(run, s)) is not None}
+    dictionary = run.files.get("dictionary")
+    traces = {
+        s: tuple(dictionary.array(s, f"trace/{name}") for name in ("epoch", "objective"))
+        for s in (dictionary.stage_ranges if dictionary else ())
+    }
     if not traces and not sheets:
-        return ""
+        return "", []
     chart = ""
     if traces:
         ends = [f"{s} from {y[0]:.4g} to {y[-1]:.4g}" for s, (_, y) in traces.items()]
@@ -110,4 +114,5 @@ def dictionary_section(traces, sheets):
     }
     rows = [(s, str(len(x)), f"{y[0]:.5g}", f"{y[-1]:.5g}") for s, (x, y) in traces.items()]
     sizes = {"n_first": _FIRST_ATOMS, "n_patches": N_PATCHES, "patch_px": PATCH_PX}
-    return render("dictionary.html", chart=chart, rows=rows, sheets=sheets, glyphs=glyphs, **sizes)
+    html = render("dictionary.html", chart=chart, rows=rows, sheets=sheets, glyphs=glyphs, **sizes)
+    return html, [picture_as_data_url(sheet.sheet) if sheet.sheet else "" for sheet in sheets.values()]

@@ -120,16 +120,20 @@ class GroupEntry:
     unlike: float | None = None
 
 
-def group_entries(run, stage_ranges, queue):
+def group_entries(run, shown, queue):
     """Yield the GroupEntry of every group of the page, stage range by stage range, by name.
 
-    `run` is a `flyannot.report.run_folder.Run`, `queue` a `Queue`.
+    Parameters
+    ----------
+    run : flyannot.report.run_folder.Run
+    shown : dict from stage range to what `Run.shown_groups` returns
+    queue : Queue
     """
-    for stage_range in stage_ranges:
+    for stage_range, parts in shown.items():
         maps, nearest = MapMaker(run, stage_range), Nearest(run, stage_range)
         places, unlike = nearest.places(), nearest.unlike()
-        shown = [(part, g) for part in run.shown_groups(stage_range) for g in range(len(part[1]))]
-        for (columns, groups, predicted), g in sorted(shown, key=lambda one: one[0][1].name[one[1]]):
+        members = [(part, g) for part in parts for g in range(len(part[1]))]
+        for (columns, groups, predicted), g in sorted(members, key=lambda one: one[0][1].name[one[1]]):
             entry = GroupEntry(stage_range, groups.name[g], groups.gene[g], groups.fbgn[g])
             for i in groups.rows[g]:
                 name = columns["image"][i]

@@ -165,7 +165,8 @@ def test_a_run_without_features_has_no_map_and_nothing_alike(run, tmp_path, flya
 
 def test_every_group_has_the_most_similar_others_and_what_their_curators_said(run):
     with ExitStack() as stack:
-        found = list(group_entries(open_run(stack, run.folder), ["4-6"], Queue(None)))
+        opened = open_run(stack, run.folder)
+        found = list(group_entries(opened, {"4-6": opened.shown_groups("4-6")}, Queue(None)))
     with open_stored(run.features) as stored:
         columns, features = read_features([stored], "4-6")
     groups = groups_of(columns)

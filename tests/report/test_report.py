@@ -212,11 +212,12 @@ def test_maps_hold_the_decision_values_of_the_predictions(page, chain):
         for term in shown["terms"]:
             assert (term["map"] is not None) == (term["status"] in (AGREED, MISSED, NEW, PREDICTED))
             if term["map"]:
-                value, plus, minus, rest, full, cells = term["map"]
+                drawn = term["map"]
                 g, j = groups.name.index(group["name"]), predicted.terms.index(term["term"])
-                assert value == pytest.approx(predicted.decision_value[g, j], abs=1e-6)
-                assert plus - minus + rest == pytest.approx(value, abs=3e-6)
-                assert len(cells) == len(shown["images"])
+                assert drawn["value"] == pytest.approx(predicted.decision_value[g, j], abs=1e-6)
+                total = drawn["plus"] - drawn["minus"] + drawn["rest"]
+                assert total == pytest.approx(drawn["value"], abs=3e-6)
+                assert len(drawn["cells"]) == len(shown["images"])
                 n_maps += 1
     assert n_maps > 20
 

@@ -95,7 +95,7 @@ def test_new_images_without_a_table_have_pictures_and_maps(chain, tmp_path, flya
             if term["map"]:
                 j = predicted.terms.index(term["term"])
                 expected = predicted.decision_value[groups.name.index(name), j]
-                assert term["map"][0] == pytest.approx(expected, abs=1e-6)
+                assert term["map"]["value"] == pytest.approx(expected, abs=1e-6)
                 n_maps += 1
     assert n_maps
 
