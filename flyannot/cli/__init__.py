@@ -46,7 +46,6 @@ COMMANDS: dict = {
             "import_",
             "Published data to a data set folder; atoms or vectors of others to files.",
         ),
-        "ontology": ("ontology", "Which terms an ontology has, with their ids."),
     },
     "Measure": {
         "compare": ("compare", "Whether one configuration's scores are better than another's."),

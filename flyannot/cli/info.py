@@ -17,20 +17,13 @@ from flyannot.cli.shared.options import Command, json_option, say
     help="Print the table of all options of all commands instead, in Markdown.",
 )
 @click.option(
-    "--data-sets",
-    "only_data_sets",
-    is_flag=True,
-    help="Print the registry of public data sets instead, and which lie below FLYANNOT_DATA.",
-)
-@click.option(
     "--models", "only_models", is_flag=True, help="Print the models that come with flyannot instead."
 )
-def command(as_json, only_options, only_data_sets, only_models):
+def command(as_json, only_options, only_models):
     """Print what is installed here, and on what.
 
     Versions, processor, threads, the folder of compiled kernels, settings in the environment, and
-    which optional packages are there: put it into a report of a fault. With --data-sets: what each
-    public data set is, where it comes from, its licence and SHA-256, and how to get it.
+    which optional packages are there: put it into a report of a fault.
 
     \b
     Example:
@@ -41,10 +34,7 @@ def command(as_json, only_options, only_data_sets, only_models):
 
         say(option_table())
         return
-    if only_data_sets:
-        from flyannot.dataset.public import data_set_facts as facts
-        from flyannot.dataset.public import data_sets_in_words as in_words
-    elif only_models:
+    if only_models:
         from flyannot.store.supplied import model_facts as facts
         from flyannot.store.supplied import models_in_words as in_words
     else:
