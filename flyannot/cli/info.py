@@ -1,25 +1,17 @@
 """flyannot info and flyannot completion: what is installed here, and the script for the shell."""
 
-import json
-
 import click
 from click.shell_completion import get_completion_class
 
-from flyannot.cli.shared.options import Command, json_option, say
+from flyannot.cli.shared.options import Command, json_option, say, say_json
 
 
 @click.command("info", cls=Command)
 @json_option
 @click.option(
-    "--options",
-    "only_options",
-    is_flag=True,
-    help="Print the table of all options of all commands instead, in Markdown.",
-)
-@click.option(
     "--models", "only_models", is_flag=True, help="Print the models that come with flyannot instead."
 )
-def command(as_json, only_options, only_models):
+def command(as_json, only_models):
     """Print what is installed here, and on what.
 
     Versions, processor, threads, the folder of compiled kernels, settings in the environment, and
@@ -29,11 +21,6 @@ def command(as_json, only_options, only_models):
     Example:
         flyannot info
     """
-    if only_options:
-        from flyannot.cli.shared.option_table import option_table
-
-        say(option_table())
-        return
     if only_models:
         from flyannot.store.supplied import model_facts as facts
         from flyannot.store.supplied import models_in_words as in_words
@@ -42,7 +29,10 @@ def command(as_json, only_options, only_models):
         from flyannot.runtime.environment import installed_environment as facts
 
     listed = facts()
-    say(json.dumps(listed, indent=1) if as_json else in_words(listed))
+    if as_json:
+        say_json(listed)
+    else:
+        say(in_words(listed))
 
 
 @click.command("completion", cls=Command)

@@ -59,7 +59,7 @@ def command_of_step(step):
     if step.is_seeded:
         function = seed_option(function)
     function = takes(options=step.options, selection=(Selection, step.selects), run=RunOptions)(function)
-    function = out_option(step.kind or step.makes)(function)
+    function = out_option(f"The {step.kind or step.makes} file to write.")(function)
     for read in reversed([read for read in step.reads if read.is_argument]):
         n, kind = -1 if read.several else 1, ModelFile() if read.holds == "model" else IN_FILE
         function = click.argument(read.name, type=kind, nargs=n, required=True)(function)

@@ -1,12 +1,11 @@
 """flyannot verify: are files whole?"""
 
-import json
 import sys
 
 import click
 
 from flyannot.cli.shared.messages import coloured
-from flyannot.cli.shared.options import IN_FILE, Command, json_option, log, say
+from flyannot.cli.shared.options import IN_FILE, Command, json_option, log, say, say_json
 from flyannot.errors import FlyannotError
 
 
@@ -43,5 +42,5 @@ def command(files, as_json):
             fields = {"message": report["error"], "fix": report["fix"]}
             log.error("Fix: %s", report["fix"], extra={"fields": fields})
     if as_json:
-        say(json.dumps(reports, indent=1, ensure_ascii=False))
+        say_json(reports)
     return worst

@@ -19,7 +19,7 @@ from flyannot.errors import InputError, did_you_mean
 from flyannot.options.kinds import Flag
 
 UNLESS_DEFAULT = "unless default"
-_FIX = "see what options there are: flyannot info --options"
+_FIX = "see what values there are: flyannot COMMAND --help"
 
 
 def option(

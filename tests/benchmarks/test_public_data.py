@@ -35,7 +35,9 @@ def test_every_data_set_has_all_that_a_stranger_needs(name):
 
 def test_the_data_that_lie_here_are_those_that_were_measured(shared_data):
     there = {name: one["files"] for name, one in DATA_SETS.items() if (shared_data / name).is_dir()}
-    found = {name: {file: digest(shared_data / name / file) for file in files} for name, files in there.items()}
+    found = {
+        name: {file: digest(shared_data / name / file) for file in files} for name, files in there.items()
+    }
     assert there and found == there
 
 

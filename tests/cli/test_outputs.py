@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from flyannot.cli import group
-from flyannot.cli.shared.option_table import commands_below
 from flyannot.cli.shared.options import OutPath
 from tests.cli.test_cli import faulty
+from tests.command_lines import commands_below
 from tests.dataset.test_import import N_IMAGES, tables_of
 from tests.dataset.test_wu2016 import made_up
 from tests.processes import LIMIT_S, start_process

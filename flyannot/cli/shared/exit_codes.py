@@ -14,7 +14,7 @@ import traceback
 
 import click
 
-from flyannot.cli.shared.messages import begin_log_format, is_debugging, is_json_log, say_end, say_error
+from flyannot.cli.shared.messages import is_debugging, is_json_log, say_end, say_error, start_log
 from flyannot.errors import FlyannotError, InputError, WriteError, did_you_mean
 from flyannot.runtime.system import ENDING_SIGNALS, end_at_once, start_alarm, stop_alarm
 
@@ -35,7 +35,7 @@ class Interrupted(BaseException):
 
 def exit_code_of(group):
     """Run a click group on this process's arguments and return the exit code."""
-    begin_log_format(sys.argv[1:])
+    start_log(sys.argv[1:])
     listen_to_signals()
     try:
         code = _explained_code_of(group)
