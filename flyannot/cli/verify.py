@@ -1,7 +1,5 @@
 """flyannot verify: are files whole?"""
 
-import sys
-
 import click
 
 from flyannot.cli.shared.messages import coloured
@@ -36,9 +34,9 @@ def command(files, as_json):
         if as_json:
             continue
         if report["whole"]:
-            say(f"    {path} ({report['kind']})", head=coloured("whole", "green", sys.stdout))
+            say(f"    {path} ({report['kind']})", head=coloured("whole", "green"))
         else:
-            say(f" {report['error']}", head=coloured("NOT whole:", "red", sys.stdout))
+            say(f" {report['error']}", head=coloured("NOT whole:", "red"))
             fields = {"message": report["error"], "fix": report["fix"]}
             log.error("Fix: %s", report["fix"], extra={"fields": fields})
     if as_json:

@@ -127,7 +127,7 @@ def is_debugging():
 # --- lines beside the log, however quiet the command is to be ---
 
 
-def say_error(message, *, fix=None, traceback=""):
+def say_error(message, *, fix="", traceback=""):
     """Print an error, and its remedy in a line of its own; remove the progress bar."""
     while _bars:
         _bars.pop().close()
@@ -139,9 +139,9 @@ def say_error(message, *, fix=None, traceback=""):
     if traceback:
         click.echo(traceback, err=True)
     head, colon, text = message.partition(":")
-    click.echo(coloured(head + colon, "red", sys.stderr) + printable_text(text), err=True)
+    click.echo(coloured(head + colon, "red") + printable_text(text), err=True)
     if fix:
-        click.echo(f"{coloured('Fix:', 'green', sys.stderr)} {printable_text(fix)}", err=True)
+        click.echo(f"{coloured('Fix:', 'green')} {printable_text(fix)}", err=True)
 
 
 def say_end(exit_code):
@@ -158,15 +158,13 @@ def _json_line(level, message, fields):
     return printable_text(json.dumps(line | {"message": message} | fields, ensure_ascii=False))
 
 
-def coloured(text, colour, stream):
-    """Return the text in a colour, or as it is if `stream` is no terminal or NO_COLOR is set.
+def coloured(text, colour):
+    """Return the text in a colour, which `click.echo` leaves out unless it prints on a terminal.
 
     Source: no-color.org.
     """
     is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    if is_plain or stream is None or not stream.isatty():
-        return text
-    return click.style(text, fg=colour, bold=True)
+    return text if is_plain else click.style(text, fg=colour, bold=True)
 
 
 # --- progress: a bar on a terminal, else a line every 30 seconds ---
