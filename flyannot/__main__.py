@@ -24,7 +24,7 @@ def _leave(number, frame):
 
 
 def _open_standard_streams():
-    """A stream that the caller closed goes nowhere: else the next file to be opened had its number."""
+    """Replace a stream that the caller closed: otherwise the next file to be opened gets its number."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)

@@ -75,5 +75,5 @@ def group():
 
 
 def main():
-    """The entry point: run a command, and answer every fault with one line and an exit code."""
+    """Run the command that the command line names, and end with its exit code."""
     sys.exit(exit_code_of(group))

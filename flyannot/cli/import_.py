@@ -60,7 +60,7 @@ def _make_command(name):
 @takes(options=AtomsOptions, selection=(Selection, ["stage_range"]))
 @force_option
 def dictionary(atoms, descriptors, out, options, selection, force):
-    """Atoms that another program learned, for `flyannot pool`.
+    """Make a dictionary of atoms that another program learned, for `flyannot pool`.
 
     ATOMS is an npy, npz or mat file with a matrix: an atom a row, or a column as in SPAMS; the shape says
     which, and the summary repeats it. Arrays named 4-6 or D_4_6 serve those stage ranges, any other all.
@@ -81,7 +81,7 @@ def dictionary(atoms, descriptors, out, options, selection, force):
 @out_option("The features file to write.")
 @force_option
 def features(table, out, force):
-    """Feature vectors that another program made, such as the embeddings of a network.
+    """Make features of vectors from another program, such as the embeddings of a network.
 
     TABLE is an npz, parquet or h5ad file with image, gene, stage_range and vector (fbgn, view and group are
     optional): arrays of these names, columns, or obs with X as the vectors. The file does all that ours do

@@ -10,7 +10,7 @@ from flyannot.errors import did_you_mean
 
 
 class Kind:
-    """What values an option takes: `name` in help, `words` in full, `parse` from any spelling, `as_json`."""
+    """Values that an option takes: `name` in help, `words` in full, `parse` from any spelling, `as_json`."""
 
     is_repeatable = False  # given several times, the values make one
     name: Any = "TEXT"
@@ -95,7 +95,7 @@ class Count(Kind):
 
 @dataclass(frozen=True)
 class Real(Kind):
-    """A finite number in a range whose ends belong to it, but for those named `above` and `below`."""
+    """A finite number in a range whose ends belong to it, except those named `above` and `below`."""
 
     least: float = -math.inf
     most: float = math.inf
@@ -214,7 +214,7 @@ class Several(Kind):
 
 
 def _number(kind, value):
-    """The number that a value or its text stands for; None if it stands for none."""
+    """Return the number that a value or its text stands for, or None."""
     if isinstance(value, bool):
         return None
     try:

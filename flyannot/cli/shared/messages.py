@@ -63,7 +63,7 @@ def _level_option(*names, level, help):
 
 
 class _MessageHandler(logging.StreamHandler):
-    """Writes each message in lines of its own, as text or as a JSON object; notes and warnings only once."""
+    """A handler that writes each message as text or as a JSON object; notes and warnings only once."""
 
     def __init__(self):
         super().__init__(sys.stderr)
@@ -171,7 +171,7 @@ def coloured(text, colour):
 
 
 class Progress:
-    """Called as progress(done, total, unit) whenever items end; shows rate and remaining time."""
+    """A callable progress(done, total, unit), which shows the rate of items and the remaining time."""
 
     def __init__(self):
         self._bar = None

@@ -17,7 +17,7 @@ from flyannot.runtime.wording import pluralise, printable_text
 
 
 class OutPath(click.Path):
-    """A path that a command writes; all that it is given besides it reads."""
+    """A path that a command writes; it reads all other paths."""
 
 
 IN_FILE, IN_FOLDER = click.Path(path_type=Path), click.Path(path_type=Path, file_okay=False)
@@ -59,7 +59,7 @@ class ModelFile(click.Path):
 
 
 class ParsedBy(click.ParamType):
-    """What a kind of `flyannot.options` parses."""
+    """A value that a `Kind` of option parses."""
 
     def __init__(self, kind):
         self.kind = kind.kind if isinstance(kind, Several) else kind
