@@ -3,6 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
+from flyannot.cli.shared.exit_codes import COMPLETION
 from flyannot.cli.shared.options import Command, json_option, say, say_json
 
 
@@ -50,5 +51,5 @@ def completion_command(shell):
     """
     from flyannot.cli import group
 
-    source = get_completion_class(shell)(group, {}, "flyannot", "_FLYANNOT_COMPLETE").source()
+    source = get_completion_class(shell)(group, {}, "flyannot", COMPLETION).source()
     say(source.strip())

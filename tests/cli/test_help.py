@@ -194,6 +194,8 @@ def test_bash_completes_commands_options_and_values(tmp_path):
     *offered, registered = completed(["flyannot", "le"], tmp_path)
     assert offered == ["learn-dict"] and "_flyannot_completion" in registered
     assert completed(["flyannot", "extract", "--str"], tmp_path)[:-1] == ["--stride-px"]
+    words = ["flyannot", "extract", "--stage-range", "5", "--str"]
+    assert completed(words, tmp_path)[:-1] == ["--stride-px"], "stage 5 is not explained now"
     words = ["flyannot", "extract", "--stage-range", "1"]
     assert completed(words, tmp_path)[:-1] == ["1-3", "11-12", "13-16"]
 

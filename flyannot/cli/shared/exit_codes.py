@@ -18,6 +18,7 @@ from flyannot.cli.shared.messages import is_debugging, is_json_log, say_end, say
 from flyannot.errors import FlyannotError, InputError, WriteError, did_you_mean
 from flyannot.runtime.system import ENDING_SIGNALS, end_at_once, start_alarm, stop_alarm
 
+COMPLETION = "_FLYANNOT_COMPLETE"  # the variable by which a shell asks how a line goes on
 SKIPPED = 3  # finished, some items skipped and listed
 _MOST_LETTERS = 1000  # of a line of a message: what a damaged file says of itself may be long
 _MOST_LINES = 100
@@ -31,7 +32,8 @@ class Interrupted(BaseException):
 
 def exit_code_of(group):
     """Run a click group on this process's arguments and return the exit code."""
-    start_log(sys.argv[1:])
+    if COMPLETION not in os.environ:  # the shell then asks for words, and shows messages as if they were some
+        start_log(sys.argv[1:])
     listen_to_signals()
     try:
         code = _run_explained(group)
@@ -82,7 +84,7 @@ def _run(group):
             prog_name="flyannot",
             standalone_mode=False,
             auto_envvar_prefix="FLYANNOT",
-            complete_var="_FLYANNOT_COMPLETE",
+            complete_var=COMPLETION,
         )
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
