@@ -5,6 +5,7 @@ import html
 import json
 import os
 import pty
+import re
 import shutil
 import struct
 import subprocess
@@ -119,13 +120,16 @@ def test_the_page_of_options_has_every_option_of_every_command():
     """Each has a help text; the tables of configurations are those that the page names."""
     page = page_of_options()
     text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    tables = re.findall(r"`\[([\w-]+)\]`", text)
     for name, command in ALL.items():
         section = page.partition(f'id="{name.replace(" ", "-")}"')[2].partition("<h3 ")[0]
         assert all(line in section for line in command.example), name
         for one in (one for one in command.params if isinstance(one, click.Option)):
             assert one.help and one.opts[-1] in section, name
             if isinstance(one, FieldOption) and (step := name.removeprefix("flyannot ")) in STEPS:
-                assert one.table == step or f"`[{one.table}]`" in text, one.opts
+                known = [f"FLYANNOT_{table}_{one.name}" for table in (step, *tables)]
+                is_known = one.envvar in [name.replace("-", "_").upper() for name in known]
+                assert is_known or f"`{one.envvar}`" in text, one.opts
 
 
 # --- verbosity ---

@@ -89,20 +89,22 @@ class MoreOption(click.Option):
 class FieldOption(click.Option):
     """The option of a field of an options class; `is_more` puts it under "More options"."""
 
-    def __init__(self, names, *, owner, field, **more):
-        kind, self.table = field.metadata["kind"], owner.table
+    def __init__(self, names, *, owner, field):
+        kind = field.metadata["kind"]
         self.is_more = field.metadata["more"]
         value: dict = {"type": ParsedBy(kind), "metavar": kind.name}
         text, default = field.metadata["help"], shown_default(field)
         if isinstance(kind, Flag):
             value = {"is_flag": True}
         elif kind.is_repeatable:
-            value |= {"multiple": True} | ({} if isinstance(kind, Several) else {"type": click.STRING})
+            value["multiple"] = True
+            if not isinstance(kind, Several):  # it parses all values together
+                value["type"] = click.STRING
         if len(kind.name) > _METAVAR_WIDTH:
             value["metavar"] = field.name.upper()
             text += f"  [one of {', '.join(kind.choices)}]" if kind.choices else ""
         text += f"  [default: {default}]" if default else ""
-        super().__init__(names, help=text, envvar=environment_name(owner, field), **value, **more)
+        super().__init__(names, help=text, envvar=environment_name(owner, field), **value)
 
 
 def takes(**classes):
