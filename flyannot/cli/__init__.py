@@ -45,7 +45,6 @@ COMMANDS: dict = {
             "import_",
             "Published data to a data set folder; atoms or vectors of others to files.",
         ),
-        "ontology": ("ontology", "Which terms an ontology has, with their ids."),
     },
     "Measure": {
         "compare": ("compare", "Whether one configuration's scores are better than another's."),
@@ -75,5 +74,5 @@ def group():
 
 
 def main():
-    """The entry point: run a command, and answer every fault with one line and an exit code."""
+    """Run the command that the command line names, and end with its exit code."""
     sys.exit(exit_code_of(group))

@@ -4,7 +4,16 @@ from contextlib import nullcontext
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FILE, OUT_FOLDER, Command, log, say, takes
+from flyannot.cli.shared.options import (
+    IN_FILE,
+    OUT_FOLDER,
+    Command,
+    log,
+    out_option,
+    overwrite_option,
+    say,
+    takes,
+)
 from flyannot.steps.options import Selection, SimilarOptions
 
 _MOST_SHOWN = 5  # genes that are printed
@@ -13,7 +22,7 @@ _MOST_SHOWN = 5  # genes that are printed
 @click.command("similar", cls=Command)
 @click.argument("file", type=IN_FILE)
 @click.argument("queries", nargs=-1, required=True, metavar="QUERY...")
-@click.option("-o", "--output", "out", type=OUT_FILE, required=True, help="The table (CSV) to write.")
+@out_option("The table (CSV) to write.")
 @click.option(
     "--pictures",
     "folder",
@@ -26,7 +35,7 @@ _MOST_SHOWN = 5  # genes that are printed
     help="The folder of pictures and curated terms.  [default: looked for near FILE]",
 )
 @takes(options=SimilarOptions, selection=(Selection, ["stage_range"]))
-@click.option("--force", is_flag=True, help="Replace the outputs if they are there.")
+@overwrite_option("Replace the outputs if they are there.")
 def command(file, queries, out, folder, data_set, options, selection, force):
     """Rank genes and images by how similar they are to each QUERY.
 

@@ -39,8 +39,8 @@ SHARED = replace(LEARN, shared=True)
 
 def test_several_sizes_describe_what_each_describes_alone(rng):
     grey = rng.uniform(0, 255, SIZE).astype(np.float32)
-    both = describe_patches(grey, ExtractOptions(patch_px=(32, 16)))
-    alone = [describe_patches(grey, ExtractOptions(patch_px=side)) for side in (16, 32)]
+    both = describe_patches(grey, ExtractOptions(patch_px=(32, 16), stride_px=16))
+    alone = [describe_patches(grey, ExtractOptions(patch_px=side, stride_px=16)) for side in (16, 32)]
     np.testing.assert_array_equal(both.descriptors, np.concatenate([d.descriptors for d in alone]))
     np.testing.assert_array_equal(both.patch_px, np.repeat([16, 32], [len(d.descriptors) for d in alone]))
     assert both.n_candidates == sum(d.n_candidates for d in alone)

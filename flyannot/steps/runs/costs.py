@@ -96,7 +96,9 @@ def cost_of_learn_dict(configuration, size):
     together = [size.n_all_images] if learn.shared else list(size.n_images.values())
     n_patches = [learn.n_most(n * size.n_patches) for n in together]
     visit = S_LEARN + size.n_atoms * S_LEARN_ATOM
-    seconds = sum(n_patches) * learn.n_epochs_in_use * visit * _slower(learn.learner, LearnOptions.learner)
+    seconds = (
+        sum(n_patches) * learn.resolved().n_epochs * visit * _slower(learn.learner, LearnOptions.learner)
+    )
     if learn.data_parallel:
         return Need(seconds, START_MB + BYTES_OF_WORKER / MB)
     held = max(n_patches) * BYTES_LEARN + size.n_atoms * 8 * (size.n_atoms + 512)

@@ -242,7 +242,7 @@ class _Run:
             if not self.options or not made:
                 return None, "epoch"
             learn, ranges = self.options[step.name], {s for file in made for s in file.stage_ranges}
-            return learn.n_epochs_in_use * (1 if learn.shared else len(ranges)), "epoch"
+            return learn.resolved().n_epochs * (1 if learn.shared else len(ranges)), "epoch"
         if step.progress_unit != "image":
             return None, ""
         if any(file.n_images for file in made):
