@@ -101,7 +101,8 @@ class MapMaker:
         if not self._is_own or not all(image.path for image in entry.images):
             return None
         try:
-            _, *of_group = self._model.pooled((image.path, image.view) for image in entry.images)
+            pictures = [(image.path, image.view) for image in entry.images]
+            _, *of_group = self._model.encoder.encode_pictures(pictures)
         except DataError:
             return None
         return of_group
