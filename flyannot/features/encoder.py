@@ -13,7 +13,7 @@ from flyannot.descriptors.images.picture import read_embryo
 from flyannot.descriptors.options import ExtractOptions, patch_sides
 from flyannot.descriptors.sift import mirrored_descriptors, normalise_descriptors
 from flyannot.errors import DataError
-from flyannot.features.options import PoolOptions, n_cells
+from flyannot.features.options import n_cells
 from flyannot.features.pooling import Pooled, pool_image
 from flyannot.runtime.wording import short_repr
 from flyannot.sparse.coders import CODERS, gram_for
@@ -32,14 +32,14 @@ class Encoder:
     Parameters
     ----------
     extract : how pictures are read, and their patches described
-    pool : how patches are coded and pooled
+    pool : PoolOptions, how patches are coded and pooled
     D : float32 array (n_atoms, n_descriptor), the dictionary
     lam : weight of the L1 norm that the dictionary is for
     transforms : functions from the `DescribedPatches` of one image to others, in the order of the chain
     """
 
     extract: ExtractOptions
-    pool: PoolOptions | None = None
+    pool: Any = None
     D: Any = None
     lam: float = 0.0
     transforms: tuple[Callable, ...] = ()

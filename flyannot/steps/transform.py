@@ -41,5 +41,5 @@ def _stored_patches(stored, stage_range):
     """Yield the `DescribedPatches` of every image of one stage range of an open file."""
     n_candidates = stored.array(stage_range, "n_candidates").tolist()
     images = read_patches_of_images(stored, stage_range, 0, len(n_candidates))
-    for patches, n in zip(images, n_candidates):
-        yield DescribedPatches(*patches, n)
+    for (descriptors, centres_px, patch_px), n in zip(images, n_candidates):
+        yield DescribedPatches(descriptors, centres_px, patch_px, n)
