@@ -20,8 +20,8 @@ from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE
 from flyannot.descriptors.extract import describe_patches
 from flyannot.descriptors.options import ExtractOptions
+from flyannot.features.encoder import Encoder
 from flyannot.features.groups import Groups, group_features, groups_of, normalise_features
-from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
 from flyannot.scores.bootstrap import bootstrap_gene_weights, bootstrap_interval, resample_aucs
 from flyannot.scores.metrics import NOT_ANATOMY
@@ -132,9 +132,9 @@ def _annotated(setup, pictures, protocol, who, n_atoms, seed):
 
 def pooled(described, protocol, D, lam):
     """The features of every image (n_images, n_features), pooled over the dictionary D."""
-    atoms = atoms_of_features(D, lam, np.unique(described[0].patch_px))
-    options = PoolOptions(grid=protocol.grid)
-    return np.stack([features_of(one, atoms, options).features for one in described])
+    extract = ExtractOptions(patch_px=np.unique(described[0].patch_px).tolist())
+    encoder = Encoder(extract, PoolOptions(grid=protocol.grid), D, lam)
+    return np.stack([encoder.encode_patches(one).features for one in described])
 
 
 def evaluated(setup, pictures, protocol, X, group_of_row):

@@ -7,12 +7,13 @@ import numpy as np
 
 from flyannot.descriptors.images.geometry import scaled_image
 from flyannot.descriptors.images.picture import read_embryo
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.sift import N_FEATURES
 from flyannot.errors import DataError
 from flyannot.report.drawing import atom_glyph, jpeg, picture_as_data_url, trace_chart
 from flyannot.report.templates import render
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.inputs import described_image, extract_options, is_imported
+from flyannot.steps.engine.inputs import described_image, is_imported, options_from
 
 N_SHOWN, N_PATCHES = 48, 5
 PATCH_PX = 40  # side of a patch on the page's sheet
@@ -79,7 +80,7 @@ def _strongest(stored, stage_range, n_atoms):
 def _patch(path, described, stage_range, number, patch):
     """The grey levels of one patch of an image; None if the image cannot be read any more."""
     try:
-        grey = _read_grey(path, extract_options(described))
+        grey = _read_grey(path, options_from(described, ExtractOptions))
     except DataError:
         return None
     patches = described_image(described, stage_range, number)

@@ -24,7 +24,7 @@ from flyannot.report.term_ids import ids_of_run
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.inputs import extract_options, is_synthetic
+from flyannot.steps.engine.inputs import is_synthetic, options_from
 from flyannot.steps.engine.task import Outcome, ProgressCount, Task
 from flyannot.steps.options import ReportOptions
 from flyannot.steps.runs.configuration import RECORD
@@ -109,7 +109,7 @@ def _counted(entries, count):
 def _jpeg_of(run):
     """From the path of an image to its JPEG, or None if it cannot be read any more."""
     described = run.files.get("descriptors")
-    options = extract_options(described) if described else ExtractOptions()
+    options = options_from(described, ExtractOptions) if described else ExtractOptions()
 
     def jpeg_or_none(path):
         try:

@@ -18,7 +18,7 @@ from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import read_scores
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.chain import STEPS
-from flyannot.steps.engine.inputs import curated_annotations_of
+from flyannot.steps.engine.inputs import curated_annotations_of, require_known_chain
 from flyannot.steps.runs.configuration import read_record
 from flyannot.store.reading import Stored, open_stored, read_image_columns
 from flyannot.store.schema import MADE_BY
@@ -107,9 +107,14 @@ def open_run(stack: ExitStack, folder, data_set=None):
         files, folder = {"predictions": predictions}, folder.parent
         pictures = _find_pictures(folder, files, data_set, None, [])
         return Run(folder, files, pictures=pictures, data_set_name=(data_set or predictions.path).name)
-    paths = {step.kind: folder / step.makes for step in STEPS.values() if step.kind}
+    paths: dict = {}  # of several files of a kind the last that is there
+    for step in (step for step in STEPS.values() if step.kind):
+        if step.kind not in paths or (folder / step.makes).is_file():
+            paths[step.kind] = folder / step.makes
     files = {k: stack.enter_context(open_stored(p, k)) for k, p in paths.items() if p.is_file()}
     steps = (step for step in STEPS.values() if step.makes and not step.kind and step.name != _PAGE_MAKER)
+    for stored in files.values():
+        require_known_chain(stored)
     others = {s.makes: digest_of_file(folder / s.makes) for s in steps if (folder / s.makes).is_file()}
     scores = read_scores(folder / SCORES) if (folder / SCORES).is_file() else None
     if not files and scores is None:

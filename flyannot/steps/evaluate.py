@@ -12,6 +12,7 @@ import numpy as np
 from flyannot.classifiers.answers import read_predicted
 from flyannot.classifiers.cross_validation import cross_validate, joined_outcomes
 from flyannot.classifiers.folds import folds_of_genes
+from flyannot.classifiers.options import TrainOptions
 from flyannot.classifiers.training_set import (
     ENOUGH_GROUPS,
     annotated_groups,
@@ -41,7 +42,7 @@ from flyannot.steps.engine.inputs import (
     digests_of_curated,
     is_synthetic,
     open_all,
-    train_options,
+    options_from,
 )
 from flyannot.steps.engine.task import ProgressCount
 from flyannot.steps.evaluation import Evaluation, digests_of_files, evaluate_task
@@ -82,7 +83,7 @@ def cross_validation_of_model(model, paths, annotations_csv, options, correction
     """
     with open_stored(model, "model") as stored:
         inputs, seed, digest = stored.inputs, stored.seed, stored.digest
-        train = train_options(stored)
+        train = options_from(stored, TrainOptions)
         stage_ranges = tuple(stored.options["train"]["stage_ranges"])
     annotations_csv = annotations_table(annotations_csv)
     named = {"features": digests_of_files(paths), "corrections": []}

@@ -18,7 +18,7 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
 from flyannot.report.build import report_task
 from flyannot.report.drawing import jpeg_for_page
-from flyannot.steps.engine.inputs import extract_options
+from flyannot.steps.engine.inputs import options_from
 from flyannot.steps.explain import explain
 from flyannot.steps.options import ReportOptions
 from flyannot.steps.pool import pool_images_task, pool_task
@@ -159,7 +159,7 @@ def test_a_channel_that_nobody_knows_is_refused(own_chain):
         file.attrs["options"] = json.dumps(options)
         file.attrs["digest"] = content_digest(file, "model")
     with open_stored(own_chain.model) as stored, pytest.raises(DataError, match="channel is 'hue'"):
-        extract_options(stored)
+        options_from(stored, ExtractOptions)
 
 
 @only["axis"]

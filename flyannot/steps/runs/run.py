@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import itemgetter
-from pathlib import Path
 from shlex import quote
 
 from flyannot.classifiers.training_set import enough_groups
@@ -19,7 +18,7 @@ from flyannot.errors import FlyannotError, InputError, did_you_mean
 from flyannot.runtime.digest import remembered_digests
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.chain import STEPS
+from flyannot.steps.chain import STEPS, maker_of
 from flyannot.steps.engine.images import genes_of_groups, selected_images
 from flyannot.steps.engine.inputs import (
     curated_annotations_of,
@@ -137,10 +136,11 @@ def path_in_run(step, configuration):
 def task_in_run(step, configuration):
     """The `flyannot.steps.engine.task.Task` of a step of a run, once all steps before it are done."""
 
-    supplied, names = supplied_model(configuration), {Path(s.makes).stem: s.makes for s in STEPS.values()}
+    supplied = supplied_model(configuration)
 
     def path_of_kind(kind):
-        return supplied if supplied and kind == "model" else configuration.output / names[kind]
+        is_supplied = supplied and kind == "model"
+        return supplied if is_supplied else path_in_run(maker_of(kind, step), configuration)
 
     inputs = step.paths_read(configuration.data_set, path_of_kind)
     if supplied:  # it learned from none of these genes

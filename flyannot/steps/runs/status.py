@@ -14,10 +14,10 @@ from flyannot.errors import FlyannotError, InputError
 from flyannot.options.registry import thing_at
 from flyannot.runtime.digest import digest_of_file
 from flyannot.runtime.locks import Holder, holder_of
-from flyannot.steps.chain import STEPS
+from flyannot.steps.chain import STEPS, maker_of
 from flyannot.steps.engine.images import selected_images
 from flyannot.steps.engine.parts import folder_of_parts
-from flyannot.steps.engine.step import IMAGES
+from flyannot.steps.engine.step import ANNOTATIONS, IMAGES
 from flyannot.steps.runs.configuration import RECORD, recorded_configuration
 from flyannot.steps.runs.run import model_is_supplied, path_in_run, quiet_log, steps_of, task_in_run
 from flyannot.store.description import Peek, peek
@@ -90,11 +90,11 @@ def status_of_run(folder):
     if not folder.is_dir():
         raise InputError(f"no such folder: {folder}", fix="name the output folder of: flyannot run CONFIG")
     configuration = recorded_configuration(folder)
-    on_disk = {step.kind: _on_disk(folder / step.makes) for step in STEPS.values() if step.kind}
+    on_disk = {step.makes: _on_disk(folder / step.makes) for step in STEPS.values() if step.kind}
     if configuration is None and not any(output.is_there for output in on_disk.values()):
-        names = ".h5, no ".join(on_disk)
+        names = ", no ".join(on_disk)
         raise InputError(
-            f"{folder} holds nothing of a run: no {RECORD}, no {names}.h5",
+            f"{folder} holds nothing of a run: no {RECORD}, no {names}",
             fix="name the output folder of: flyannot run CONFIG",
         )
     run = _Run(folder, configuration, on_disk)
@@ -130,7 +130,7 @@ def _parts(folder):
 
 
 class _Run:
-    """What is known of a run: its configuration, or None without a record, and what lies on disk by kind."""
+    """What is known of a run: its configuration, or None without a record, and what lies on disk by name."""
 
     def __init__(self, folder, configuration, on_disk):
         self.folder, self.configuration, self.on_disk = folder, configuration, on_disk
@@ -139,7 +139,7 @@ class _Run:
 
     def status_of_file(self, step):
         """The StepStatus of a step that makes an HDF5 file."""
-        disk = self.on_disk[step.kind]
+        disk = self.on_disk[step.makes]
         total, unit = self._total(step)
         parts = [(part, written) for part, written in disk.parts if not self._difference(step, part.header)]
         why = self._difference(step, disk.made.header, is_whole=True) if disk.made else ""
@@ -200,7 +200,7 @@ class _Run:
         except FlyannotError as error:
             return "damaged", error.message
         for kind, digest in digests.items():
-            made = self.on_disk[kind].made
+            made = self._made(step, kind)
             if made and digest != made.header.digest:
                 return "outdated", f"it was made from another {kind}"
         return "done", ""
@@ -224,8 +224,8 @@ class _Run:
         seed = self.configuration.seed if self.configuration else None
         if None not in (seed, header.seed) and seed != header.seed:
             changes.append(f"seed was {header.seed} and is now {seed}")
-        for role in (read.holds for read in step.reads if read.is_argument and read.holds in self.on_disk):
-            made = self.on_disk[role].made
+        for role in (read.holds for read in step.reads if read.is_argument):
+            made = self._made(step, role)
             if made and not set(header.inputs.get(role, ())) <= {made.header.digest}:
                 changes.append(f"it was made from other {role}")
         for path in (self.folder / s.makes for s in STEPS.values() if is_ours and is_whole and s.made_from):
@@ -234,10 +234,16 @@ class _Run:
                 changes.append(f"it was made from other {path.stem}")
         return ", ".join(changes)
 
+    def _made(self, step, role):
+        """Return the summary of the HDF5 file that a step reads in a role; None if there is none."""
+        if role in (IMAGES, ANNOTATIONS):
+            return None
+        disk = self.on_disk.get(maker_of(role, step).makes)
+        return disk and disk.made
+
     def _total(self, step):
         """How much a step has to do, as (number or None, unit)."""
-        kinds = [i.holds for i in step.reads if i.is_argument and i.holds in self.on_disk]
-        made = [file for kind in kinds if (file := self.on_disk[kind].made)]
+        made = [file for i in step.reads if i.is_argument and (file := self._made(step, i.holds))]
         if step.progress_unit == "epoch":
             if not self.options or not made:
                 return None, "epoch"
