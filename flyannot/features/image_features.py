@@ -1,12 +1,11 @@
-"""The features of an image: from its descriptors, pooled; and the plainest, its grey levels over a grid."""
+"""The features of an image, from its descriptors."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from flyannot.descriptors.images.geometry import STANDARD_PX, scaled_image
-from flyannot.descriptors.images.picture import read_grey
+from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.sift import mirrored_descriptors, normalise_descriptors
 from flyannot.errors import DataError
@@ -74,19 +73,3 @@ def quality_warnings_with(warnings, pooled):
     """The quality warnings of an image, separated by commas, and what there is to say of its codes."""
     said = [warnings] if warnings else []
     return ", ".join(said if pooled.is_exact else [*said, INEXACT])
-
-
-def pixel_features(paths, grid):
-    """The mean darkness, from 0 (white) to 1 (black), of every cell of every image.
-
-    What every other feature must beat.  `grid` is a tuple of (n_rows, n_columns), one after the other.
-    UnreadableImage if a picture cannot be read.
-
-    Returns
-    -------
-    features : float32 array (n_images, n_rows * n_columns), cells in row-major order
-    """
-    darkness = (1 - read_grey(path) / 255 for path in paths)
-    return np.stack(
-        [np.concatenate([scaled_image(dark, (n, m)).ravel() for m, n in grid]) for dark in darkness]
-    )

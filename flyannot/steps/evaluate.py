@@ -4,8 +4,6 @@ import logging
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
-from operator import attrgetter
 
 import numpy as np
 
@@ -20,22 +18,16 @@ from flyannot.classifiers.training_set import (
     observed_terms,
     truth_of,
 )
-from flyannot.dataset.folder import notes_on_columns, read_images
-from flyannot.dataset.images import select_images
+from flyannot.dataset.folder import notes_on_columns
 from flyannot.dataset.paths import annotations_table
 from flyannot.errors import InputError
-from flyannot.features.groups import HeldFeatures, groups_of
-from flyannot.features.image_features import pixel_features
-from flyannot.features.similarity import N_LEAST, collection_of, map_of_patterns, most_similar
 from flyannot.runtime.dask_cluster import cluster_runner
 from flyannot.runtime.resources import one_blas_thread
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import group_outcomes
-from flyannot.scores.metrics import NOT_ANATOMY, TermOutcomes, score_terms
-from flyannot.scores.retrieval import N_NEAREST, aucs_of_images, same_gene_score, shared_terms_score
+from flyannot.scores.metrics import TermOutcomes, score_terms
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.answers_of_run import keep_what_was_before
-from flyannot.steps.engine.images import digest_of_images, image_columns, images_in_order
 from flyannot.steps.engine.inputs import (
     chosen_stage_ranges,
     digests_of_curated,
@@ -45,7 +37,6 @@ from flyannot.steps.engine.inputs import (
 )
 from flyannot.steps.engine.task import ProgressCount
 from flyannot.steps.evaluation import Evaluation, digests_of_files, evaluate_task
-from flyannot.steps.options import EvaluateOptions
 from flyannot.store.features import StoredFeatures
 from flyannot.store.reading import kind_of_file, open_stored
 
@@ -64,12 +55,9 @@ def task_of_step(asked):
 
 
 def evaluation_of_files(paths, annotations_csv, **more):
-    """The `Evaluation` of features files, of a predictions file, or with pixels in its options of a data set
-    folder; its other fields as `more`."""
-    fields = {"paths": tuple(paths), "annotations_csv": annotations_csv, **more}
-    if more.get("options", EvaluateOptions()).pixels is not None:
-        return PixelBaseline(**fields)
-    return (HeldOutTest if kind_of_file(paths[0]) == "predictions" else CrossValidation)(**fields)
+    """Return the `Evaluation` of features files, or of a predictions file; `more` has its other fields."""
+    evaluation = HeldOutTest if kind_of_file(paths[0]) == "predictions" else CrossValidation
+    return evaluation(paths=tuple(paths), annotations_csv=annotations_csv, **more)
 
 
 def cross_validation_of_model(model, paths, annotations_csv, options, corrections=()):
@@ -136,11 +124,7 @@ class CrossValidation(Evaluation):
     def score(self, annotations, execution, out):
         with ExitStack() as stack:
             stack.enter_context(one_blas_thread())
-            loaded = self.loaded(stack)
-            result = self._cross_validated(loaded, annotations, execution, out)
-            if self.options.retrieval and result is not None:
-                result["retrieval"] = _score_retrieval(loaded, annotations, self.train.exclude_terms)
-        return result
+            return self._cross_validated(self.loaded(stack), annotations, execution, out)
 
     def _cross_validated(self, loaded, annotations, execution, out):
         """The result, split by gene over all stage ranges at once; None if no gene is annotated."""
@@ -182,31 +166,6 @@ class CrossValidation(Evaluation):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PixelBaseline(CrossValidation):
-    """Of the grey levels of the images of a data set folder: what SIFT and sparse coding are held against."""
-
-    def images(self):
-        """Stage range -> its images."""
-        images = select_images(images_in_order(read_images(self.paths[0])), stage_ranges=self.stage_ranges)
-        return {
-            s: list(of_stage_range) for s, of_stage_range in groupby(images, key=attrgetter("stage_range"))
-        }
-
-    def columns(self):
-        return {s: image_columns(images) for s, images in self.images().items()}
-
-    def loaded(self, stack):
-        loaded = {}
-        for s, images in self.images().items():
-            X = pixel_features([image.address for image in images], self.options.pixels)
-            loaded[s] = image_columns(images), HeldFeatures(X)
-        return loaded
-
-    def scored(self):
-        return [digest_of_images(images_in_order(read_images(self.paths[0])))]
-
-
-@dataclass(frozen=True, kw_only=True)
 class HeldOutTest(Evaluation):
     """Of one file of predictions; of `train` only `exclude_terms` and `corrections` are used.
 
@@ -215,11 +174,6 @@ class HeldOutTest(Evaluation):
     """
 
     def score(self, annotations, execution, out):
-        if self.options.retrieval:
-            raise InputError(
-                f"{self.paths[0]} holds predictions, and what looks alike is found by features",
-                fix="give the features that they were made from, or leave out --retrieval",
-            )
         outcomes, evaluated, n_seen, n_groups, columns = {}, {}, 0, 0, []
         with open_stored(self.paths[0], "predictions") as stored:
             for stage_range in chosen_stage_ranges([stored], self.stage_ranges):
@@ -281,50 +235,3 @@ def _nested(rows, stage_range, folds, method, options, *, seed):
             parts.append(_plain(inside, stage_range, inner, method, options, seed=seed)[0])
             members += [number[name] for name in inside.groups.name]
     return joined_outcomes(parts), members
-
-
-def _score_retrieval(loaded, annotations, excluded):
-    """The scores of every stage range, and of "all"; terms that are not anatomy never count."""
-    scores, aucs = {}, []
-    for stage_range, (columns, features) in loaded.items():
-        groups = groups_of(columns)
-        collection = collection_of(partial(_rows, features), groups)
-        genes = [groups.gene_ids[g] for g in groups.of_image]
-        similarities = (collection.images @ image for image in collection.images)
-        aucs_of_range = aucs_of_images(similarities, genes)
-        numbers = {name: g for g, name in enumerate(groups.name)}
-        annotated, terms_of_groups = annotated_groups(groups, annotations, stage_range)
-        carried = {
-            numbers[name]: terms.difference(excluded, NOT_ANATOMY)
-            for name, terms in zip(annotated.name, terms_of_groups)
-        }
-        carried = {g: terms for g, terms in carried.items() if terms}
-        scores[stage_range] = {
-            "same_gene": same_gene_score(aucs_of_range),
-            **_shared_terms(groups, collection.groups, carried),
-        }
-        aucs += aucs_of_range
-    return scores | {"all": {"same_gene": same_gene_score(aucs)}}
-
-
-def _rows(features):
-    return (rows for _, rows in features.blocks(slice(None)))
-
-
-def _shared_terms(groups, rows, carried):
-    """The scores of what is nearest by similarity, and on the map of patterns: empty without terms."""
-    if not carried:
-        return {}
-    kept, terms = list(carried), list(carried.values())
-    genes, n = [groups.gene_ids[g] for g in kept], min(N_NEAREST, len(kept) - 1)
-
-    def score(places):
-        order = [
-            most_similar(-((places - one) ** 2).sum(axis=1), n, without=[i]) for i, one in enumerate(places)
-        ]
-        return shared_terms_score(order, terms, genes)
-
-    scores = {"shared_terms": score(rows[kept])}
-    if len(rows) >= N_LEAST:
-        scores["shared_terms_on_map"] = score(map_of_patterns(rows)[kept])
-    return scores

@@ -49,7 +49,6 @@ FOLDERS = {
     "import bdgp": "import bdgp bmp mine/images.csv --copy -o mine --force",
 }
 REPLACE_NONE = {
-    "ablate",  # names its files by digests
     "run --data-set",  # which its first step may make, and then knows
 }
 # What a command reads of a folder that it is given.

@@ -11,7 +11,6 @@ import pytest
 from flyannot.errors import DataError
 from flyannot.runtime.tables import write_table
 from flyannot.runtime.text_files import read_toml
-from flyannot.steps.runs.ablation import read_ablation
 from flyannot.steps.runs.configuration import read_configuration, read_record, write_record
 from flyannot.steps.runs.run import steps_of, task_in_run
 from flyannot.store.reading import open_stored
@@ -154,8 +153,7 @@ def test_a_faulty_configuration_is_explained_before_anything_runs(flyannot, tmp_
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.toml")), ids=lambda path: path.stem)
 def test_the_configurations_we_ship_can_be_read_and_recorded(path, tmp_path):
     if "row" in read_toml(path):
-        assert read_ablation(path)
-        return
+        return  # of `python -m benchmarks.ablation`
     found = read_configuration(path, data_set=tmp_path / "embryos", output=tmp_path)
     write_record(found)
     again = read_configuration(tmp_path / "run.toml")

@@ -211,11 +211,6 @@ def check_run(configuration):
         All that is wrong of the numbers is in one, with the lines of a configuration that mend it.
     """
     options = configuration.options
-    if options["evaluate"].pixels is not None:
-        raise InputError(
-            "[evaluate] pixels is for `flyannot evaluate` and `flyannot ablate`: a run scores its features",
-            fix="leave it out of the configuration",
-        )
     for paths in (options["annotate"].ontology, options["evaluate"].roll_up, options["report"].ontology):
         read_ontology(*paths)
     if not configuration.makes_data_set or (configuration.data_set / "images.csv").exists():
