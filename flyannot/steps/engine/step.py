@@ -38,7 +38,6 @@ class Step:
     makes : name of the file that it leaves in the folder of a run; "" of the step that makes the data set,
         which is part of a run only where the configuration has its table
     task : "module:function" from an `Asked` to the `flyannot.steps.engine.task.Task`
-    cost : "module:function" from a Configuration and a `flyannot.steps.runs.costs.RunSize` to a Need
     help : what its command says after `about`; ends in "Example:" and lines that can be pasted
     selects : fields of `flyannot.steps.options.Selection` that its command takes
     is_seeded : whether its command takes a seed
@@ -58,7 +57,6 @@ class Step:
     makes: str
     task: str
     reads: tuple[Input, ...] = ()
-    cost: str = "flyannot.steps.runs.costs:cost_of_start"
     help: str = ""
     selects: tuple[str, ...] = ()
     is_seeded: bool = False
@@ -92,10 +90,6 @@ class Step:
     def page_of(self, asked):
         """The Task of the page on what an `Asked` has made."""
         return thing_at(self.page)(asked)
-
-    def cost_of(self, configuration, size):
-        """The `flyannot.steps.runs.costs.Need` of a job."""
-        return thing_at(self.cost)(configuration, size)
 
 
 @dataclass(frozen=True, kw_only=True)
