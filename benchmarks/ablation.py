@@ -28,8 +28,7 @@ from flyannot.steps.chain import STEPS
 from flyannot.steps.engine.images import digest_of_images, image_columns, images_in_order
 from flyannot.steps.engine.step import Asked
 from flyannot.steps.engine.task import Execution, run_task
-from flyannot.steps.evaluate import CrossValidation
-from flyannot.steps.evaluation import evaluate_task
+from flyannot.steps.evaluate import CrossValidation, ScoresTask
 from flyannot.steps.options import Selection
 from flyannot.steps.runs.configuration import configuration_of, in_kebab_case
 
@@ -141,7 +140,7 @@ def _evaluate_row(configuration, grid):
         seed=configuration.seed,
         **more,
     )
-    run_task(evaluate_task(evaluation, out), Execution())
+    run_task(ScoresTask(evaluation, out), Execution())
     return out
 
 

@@ -50,8 +50,8 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
     from flyannot.scores.group_outcomes import json_of_scores, read_scores
     from flyannot.scores.table import format_scores
     from flyannot.steps.engine.task import run_task
-    from flyannot.steps.evaluate import cross_validation_of_model, evaluation_of_files
-    from flyannot.steps.evaluation import evaluate_task, nothing_evaluated
+    from flyannot.steps.evaluate import ScoresTask, cross_validation_of_model, evaluation_of_files
+    from flyannot.steps.evaluation import nothing_evaluated
 
     execution = execution_of(run=run)
     if model:
@@ -69,7 +69,7 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
     if json_file is None or str(json_file) == "-":
         result = evaluation.result(execution)
     else:
-        run_task(evaluate_task(evaluation, json_file), execution)
+        run_task(ScoresTask(evaluation, json_file), execution)
         result = read_scores(json_file)
     is_printed = str(json_file) == "-"
     say(

@@ -4,12 +4,14 @@ import logging
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from flyannot.classifiers.answers import read_predicted
 from flyannot.classifiers.cross_validation import cross_validate, joined_outcomes
 from flyannot.classifiers.folds import folds_of_genes
+from flyannot.classifiers.options import TrainOptions
 from flyannot.classifiers.training_set import (
     ENOUGH_GROUPS,
     annotated_groups,
@@ -20,38 +22,44 @@ from flyannot.classifiers.training_set import (
 )
 from flyannot.dataset.folder import notes_on_columns
 from flyannot.dataset.paths import annotations_table
-from flyannot.errors import InputError
+from flyannot.errors import DataError, InputError
+from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.dask_cluster import cluster_runner
+from flyannot.runtime.digest import digest_of_file
 from flyannot.runtime.resources import one_blas_thread
 from flyannot.runtime.wording import pluralise
-from flyannot.scores.group_outcomes import group_outcomes
+from flyannot.scores.bootstrap import add_confidence
+from flyannot.scores.group_outcomes import group_outcomes, json_of_scores, read_scores
 from flyannot.scores.metrics import TermOutcomes, score_terms
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.answers_of_run import keep_what_was_before
 from flyannot.steps.engine.inputs import (
     chosen_stage_ranges,
+    curated_annotations_of,
     digests_of_curated,
     is_synthetic,
     open_all,
+    refuse_unknown_excluded_terms,
     train_options,
 )
-from flyannot.steps.engine.task import ProgressCount
-from flyannot.steps.evaluation import Evaluation, digests_of_files, evaluate_task
+from flyannot.steps.engine.task import Execution, Outcome, ProgressCount, Task
+from flyannot.steps.evaluation import effect_of_curation
+from flyannot.steps.options import EvaluateOptions
 from flyannot.store.features import StoredFeatures
 from flyannot.store.reading import kind_of_file, open_stored
+from flyannot.store.writing import changes_in_header
 
 log = logging.getLogger("flyannot")
 
 
 def task_of_step(asked):
-    """The `flyannot.steps.engine.task.Task` of what a `flyannot.steps.engine.step.Asked` asks for: the scores
-    of the model of a run."""
+    """Build the Task for a request, `Asked`: the scores of the model of a run."""
     (model,), (annotations,) = asked.inputs["model"], asked.inputs["annotations"]
     corrections = asked.run.options["train"].corrections
     evaluation = cross_validation_of_model(
         model, asked.inputs["features"], annotations, asked.options, corrections
     )
-    return evaluate_task(evaluation, asked.out, partial(keep_what_was_before, asked.out))
+    return ScoresTask(evaluation, asked.out, partial(keep_what_was_before, asked.out))
 
 
 def evaluation_of_files(paths, annotations_csv, **more):
@@ -90,6 +98,105 @@ def cross_validation_of_model(model, paths, annotations_csv, options, correction
         stage_ranges=stage_ranges,
         model=digest,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """The base of what can be evaluated: features and predictions.
+
+    paths : of what is scored
+    annotations_csv : Path, of the table or of its data set folder
+    train : TrainOptions
+    options : EvaluateOptions
+    seed : int
+    stage_ranges : those to evaluate; () for all
+    model : digest of the model file whose scores these are; None if there is none
+    """
+
+    paths: tuple
+    annotations_csv: Path
+    train: TrainOptions = TrainOptions()
+    options: EvaluateOptions = EvaluateOptions()
+    seed: int = 0
+    stage_ranges: tuple = ()
+    model: str | None = None
+
+    def __post_init__(self):
+        object.__setattr__(self, "annotations_csv", annotations_table(self.annotations_csv))
+
+    def scored(self):
+        """The digests of what is scored."""
+        return digests_of_files(self.paths)
+
+    def fitted(self, annotations=None):
+        """The same, with numbers of the groups where options were left open."""
+        return self
+
+    def score(self, annotations, execution, out):
+        """The result but for what all evaluations add; None if no gene is annotated."""
+        raise NotImplementedError
+
+    def result(self, execution=None, out=None):
+        """Score against curated terms.
+
+        Parameters
+        ----------
+        execution : flyannot.steps.engine.task.Execution
+        out : Path of the file that gets the scores, beside which a cluster finds what it needs; without one,
+            folds are evaluated on this machine
+
+        Returns
+        -------
+        result : dict, as `flyannot.scores.metrics.score_terms` returns, with `notes` (sentences), `synthetic`
+            (whether images were), `evaluated` (what was predicted for every group:
+            `flyannot.scores.group_outcomes`), `model` (the digest of the model whose scores these are, or
+            None) and `made_from`, the digests of the inputs and the options
+
+        Raises
+        ------
+        InputError
+            If no gene is annotated.
+        """
+        annotations, changes = self.curated()
+        refuse_unknown_excluded_terms(self.train.exclude_terms, annotations, self.annotations_csv)
+        fitted = self.fitted(annotations)
+        result = fitted.score(annotations, execution or Execution(), out)
+        if result is None:
+            raise InputError(
+                f"no gene of {self.paths[0]} is annotated in {self.annotations_csv}",
+                fix="check that genes and stage ranges are spelled alike in both",
+            )
+        result["notes"] += changes
+        return add_confidence(result) | {"model": self.model, "made_from": fitted.made_from()}
+
+    def curated(self):
+        """The Annotations, and sentences on what corrections changed."""
+        train, options = self.train, self.options
+        return curated_annotations_of(
+            self.annotations_csv, corrections=train.corrections, roll_up=options.roll_up
+        )
+
+    def made_from(self):
+        """What the scores follow from: digests of the inputs, and options."""
+        return {
+            "scored": self.scored(),
+            **digests_of_curated(self.annotations_csv, self.train.corrections),
+            "train": self.train.as_header(),
+            "evaluate": self.options.as_header(),
+            "roll_up": [digest_of_file(path) for path in self.options.roll_up],
+            "seed": self.seed,
+            "stage_ranges": list(self.stage_ranges),
+            "model": self.model,
+        }
+
+
+def digests_of_files(paths):
+    """The content digest of each HDF5 file."""
+    digests = []
+    for path in paths:
+        with open_stored(path) as stored:
+            digests.append(stored.digest)
+    return digests
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,3 +342,39 @@ def _nested(rows, stage_range, folds, method, options, *, seed):
             parts.append(_plain(inside, stage_range, inner, method, options, seed=seed)[0])
             members += [number[name] for name in inside.groups.name]
     return joined_outcomes(parts), members
+
+
+class ScoresTask(Task):
+    """A JSON file with the scores of an `Evaluation`.
+
+    scores_before : function of what the scores are to be made from, by the options that are given, to the
+        scores to compare them with, or None
+    """
+
+    is_replaced = True
+
+    def __init__(self, evaluation, json_file, scores_before=lambda made_now: None):
+        inputs = (*evaluation.paths, evaluation.annotations_csv, *evaluation.train.corrections)
+        super().__init__(json_file, inputs)
+        self._evaluation, self._scores_before = evaluation, scores_before
+
+    def stale_reason(self, *, is_verified=True):
+        if not self.path.exists():
+            return "it is not there yet"
+        try:
+            made_before = read_scores(self.path)["made_from"]
+        except DataError:
+            return "it is damaged"
+        except InputError:
+            raise InputError(
+                f"{self.path} exists and does not hold scores", fix="name another file with --json"
+            ) from None
+        return ", ".join(changes_in_header(made_before, self._evaluation.fitted().made_from()))
+
+    def make(self, execution):
+        before = self._scores_before(self._evaluation.made_from())
+        result = self._evaluation.result(execution, self.path)
+        if before is not None:
+            result["notes"] += effect_of_curation(before, result)
+        write_text(self.path, json_of_scores(result))
+        return Outcome(self.path, True)

@@ -28,7 +28,7 @@ from flyannot.steps.engine.inputs import (
     pool_options,
 )
 from flyannot.steps.engine.parts import Part, create_part, cut_into_parts, part_path, share_of_parts
-from flyannot.steps.engine.task import parts_task
+from flyannot.steps.engine.task import PartsTask
 from flyannot.steps.extract import lines_of_warnings, made_of_embryos, write_places
 from flyannot.store.descriptors import read_patches_of_images
 from flyannot.store.dictionary import read_dictionary
@@ -88,7 +88,7 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None):
         chosen = share_of_parts(list(enumerate(cut)), share)
         return [_part(header, number, images, out, made_with) for number, images in chosen]
 
-    return parts_task(
+    return PartsTask(
         out, lambda _=(): header, parts, _pool_descriptors, [*paths, dictionary], summary=summary_of_pool
     )
 
