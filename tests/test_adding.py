@@ -193,8 +193,8 @@ def test_the_step_of_the_contributors_page_is_in_run_status_workflow_and_report(
     assert "done" in next(row for row in rows if row.startswith("list-genes"))
     page = (results / "report.html").read_text()
     assert "genes.txt" in page and "flyannot list-genes" in page
-    flyannot("workflow C --engine slurm -o W", C=config, W=tmp_path / "w.sh", code=0)
-    assert "--step list-genes" in (tmp_path / "w.sh").read_text()
+    flyannot("workflow C -o W", C=config, W=tmp_path / "Snakefile", code=0)
+    assert "'list-genes': " in (tmp_path / "Snakefile").read_text()
     flyannot("list-genes F -o O", F=results / "features.h5", O=tmp_path / "g.txt", code=0)
     assert (tmp_path / "g.txt").read_text().split() == genes
 

@@ -65,7 +65,7 @@ OUTPUTS_WITHOUT_A_TASK = {
     "export/export.py": "an exported file",
     "report/page.py": "the page",
     "steps/extract.py": "the table of embryos beside the output, whose lock is held",
-    "steps/evaluation.py": "a file of scores",
+    "steps/evaluate.py": "a file of scores",
     "steps/explain.py": "a folder of explanations",
     "steps/fetch.py": "holds a mirror while it fetches",
     "steps/annotate.py": "the table beside predictions",

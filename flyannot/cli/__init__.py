@@ -48,7 +48,6 @@ COMMANDS: dict = {
     },
     "Measure": {
         "compare": ("compare", "Whether one configuration's scores are better than another's."),
-        "ablate": ("ablate", "Many configurations in one table."),
     },
 }
 COMMANDS["Steps"] = StepCommands([name for commands in COMMANDS.values() for name in commands])

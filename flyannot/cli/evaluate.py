@@ -48,11 +48,10 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
         flyannot evaluate features.h5 embryos/annotations.csv --json scores.json
     """
     from flyannot.scores.group_outcomes import json_of_scores, read_scores
-    from flyannot.scores.retrieval import retrieval_in_words
     from flyannot.scores.table import format_scores
     from flyannot.steps.engine.task import run_task
-    from flyannot.steps.evaluate import cross_validation_of_model, evaluation_of_files
-    from flyannot.steps.evaluation import evaluate_task, nothing_evaluated
+    from flyannot.steps.evaluate import ScoresTask, cross_validation_of_model, evaluation_of_files
+    from flyannot.steps.evaluation import nothing_evaluated
 
     execution = execution_of(run=run)
     if model:
@@ -70,7 +69,7 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
     if json_file is None or str(json_file) == "-":
         result = evaluation.result(execution)
     else:
-        run_task(evaluate_task(evaluation, json_file), execution)
+        run_task(ScoresTask(evaluation, json_file), execution)
         result = read_scores(json_file)
     is_printed = str(json_file) == "-"
     say(
@@ -78,8 +77,6 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
         if is_printed
         else format_scores(result, synthetic=result["synthetic"])
     )
-    if "retrieval" in result and not is_printed:
-        say("\n" + retrieval_in_words(result["retrieval"]))
     if nothing := nothing_evaluated(result):
         raise nothing
 

@@ -36,9 +36,9 @@ def command(run, out, data_set, options):
     Example:
         flyannot report results -o report.html
     """
-    from flyannot.report.build import report_task
+    from flyannot.report.build import ReportTask
     from flyannot.steps.engine.task import run_task
 
     page = run.with_suffix(".html") if run.is_file() else run / "report.html"
-    task = report_task(run, out or page, data_set, options)
+    task = ReportTask(run, out or page, data_set, options)
     return finish(run_task(task, execution_of()))

@@ -37,52 +37,57 @@ _SYNTHETIC = (
 
 
 def task_of_step(asked):
-    """The `flyannot.steps.engine.task.Task` of what a `flyannot.steps.engine.step.Asked` asks for."""
-    return report_task(asked.out.parent, asked.out, asked.inputs["data_set"][0], asked.options)
+    """Build the Task for a request: `Asked`."""
+    return ReportTask(asked.out.parent, asked.out, asked.inputs["data_set"][0], asked.options)
 
 
 def page_of_predictions(asked):
     """The Task of the page NAME.html on the predictions NAME.h5 that an `Asked` has made."""
     (first, *others), out = asked.inputs["images"], asked.out
     data_set = None if others or not first.is_dir() else first
-    return report_task(
-        out, out.with_suffix(".html"), data_set, ReportOptions(ontology=asked.options.ontology)
-    )
+    return ReportTask(out, out.with_suffix(".html"), data_set, ReportOptions(ontology=asked.options.ontology))
 
 
-def report_task(folder, out, data_set, options):
-    """The `flyannot.steps.engine.task.Task` of the page `out` on the run in a folder, or on predictions.
+class ReportTask(Task):
+    """The page on the run in a folder, or on predictions.
 
-    `data_set` is the Path of the folder of images and curated terms; None for the one in the run's record.
-    InputError if there is nothing of a run in the folder, or `out` exists and is no report.
+    folder : Path of the folder, or of the predictions
+    data_set : Path of the folder of images and curated terms; None for the one in the run's record
+    options : ReportOptions
     """
 
-    def opened(stack):
-        run = open_run(stack, folder, data_set)
-        ids = ids_of_run(run, options.ontology)
+    is_replaced = True
+
+    def __init__(self, folder, out, data_set, options):
+        super().__init__(out)
+        self._folder, self._data_set, self._options = folder, data_set, options
+
+    def _open(self, stack):
+        """Return the run, its ids and the digest of its page; InputError if the folder holds no run."""
+        run = open_run(stack, self._folder, self._data_set)
+        ids = ids_of_run(run, self._options.ontology)
         return run, ids, digest_of_json([run.made_from(), all_texts(), asdict(ids)])
 
-    def why():
+    def stale_reason(self, *, is_verified=True):
+        """As of `Task`; InputError if the output exists and is no report."""
         with ExitStack() as stack:
-            *_, wanted = opened(stack)
-        made = digest_in_page(out)
+            *_, wanted = self._open(stack)
+        made = digest_in_page(self.path)
         if made == "":
-            raise InputError(f"{out} exists and is not a report", fix="name another file with -o")
+            raise InputError(f"{self.path} exists and is not a report", fix="name another file with -o")
         return "it is not there yet" if made is None else "" if made == wanted else "the run has changed"
 
-    def make(execution):
+    def make(self, execution):
         with ExitStack() as stack:
-            run, ids, wanted = opened(stack)
+            run, ids, wanted = self._open(stack)
             shown = {s: run.shown_groups(s) for s in run.stage_ranges}
             page = _page(run, ids, shown, wanted)
             n_groups = sum(len(groups) for parts in shown.values() for _, groups, _ in parts)
             count = ProgressCount(execution.progress, n_groups, "group")
             entries = _counted(group_entries(run, shown, Queue(run.scores)), count)
-            beside = write_page(out, page, entries, jpeg_of=_jpeg_of(run))
+            beside = write_page(self.path, page, entries, jpeg_of=_jpeg_of(run))
         said = [f"its images lie in {beside}, which goes where it goes"] if beside else []
-        return Outcome(out, True, "\n".join([*pictures_in_words(run), *said]))
-
-    return Task(out, why, make, is_replaced=True)
+        return Outcome(self.path, True, "\n".join([*pictures_in_words(run), *said]))
 
 
 def pictures_in_words(run):

@@ -84,26 +84,6 @@ def format_comparison(comparison, names):
     return "\n".join(lines)
 
 
-def format_ablation(rows, *, nested=False):
-    """A table of configurations, (name, result of `flyannot.scores.bootstrap.add_confidence`, path) each.
-
-    The heading says whether the scores are of nested cross-validation.
-    """
-    title = "nested mean AUC" if nested else "mean AUC"
-    lines = [
-        f"{'configuration':<{_TERM_WIDTH}}{title:>16}{'95 % interval':>18}{'ECE':>7}{'terms':>7}  scores"
-    ]
-    lines.append("-" * len(lines[0]))
-    for name, result, path in rows:
-        summary = result["summary"]["all"]
-        low, high = summary["auc_interval"] or (float("nan"), float("nan"))
-        lines.append(
-            f"{_cut(name)}{_number(summary['macro']['auc']):>16}{f'{low:.3f} to {high:.3f}':>18}"
-            f"{_number(summary['ece']):>7}{summary['n_terms']:>7}  {path.name}"
-        )
-    return "\n".join(lines)
-
-
 def _compared(name, row):
     low, high = row["interval"] or (float("nan"), float("nan"))
     return (

@@ -35,7 +35,7 @@ from flyannot.steps.engine.images import (
     write_part,
 )
 from flyannot.steps.engine.inputs import chosen_stage_ranges, encoding_options
-from flyannot.steps.engine.task import Outcome, file_task
+from flyannot.steps.engine.task import FileTask, Outcome
 from flyannot.steps.extract import embryo_table_path, lines_of_warnings, write_places
 from flyannot.steps.loaded_model import known_stage_ranges, load_model, stage_ranges_with_terms
 from flyannot.steps.show import weak_terms
@@ -149,7 +149,7 @@ def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
     write_beside = partial(write_predictions_table, out, ids)
     tables = {out.with_suffix(".csv"): _NEVER_EMPTY}
     made_from = [model, features, *options.ontology]
-    return file_task(out, header, make, made_from, write_beside=write_beside, tables=tables)
+    return FileTask(out, header, make, made_from, write_beside=write_beside, tables=tables)
 
 
 def _checked_ids(out, options):

@@ -4,8 +4,7 @@ import logging
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
-from operator import attrgetter
+from pathlib import Path
 
 import numpy as np
 
@@ -21,56 +20,52 @@ from flyannot.classifiers.training_set import (
     observed_terms,
     truth_of,
 )
-from flyannot.dataset.folder import notes_on_columns, read_images
-from flyannot.dataset.images import select_images
+from flyannot.dataset.folder import notes_on_columns
 from flyannot.dataset.paths import annotations_table
-from flyannot.errors import InputError
-from flyannot.features.groups import HeldFeatures, groups_of
-from flyannot.features.image_features import pixel_features
-from flyannot.features.similarity import N_LEAST, collection_of, map_of_patterns, most_similar
+from flyannot.errors import DataError, InputError
+from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.dask_cluster import cluster_runner
+from flyannot.runtime.digest import digest_of_file
 from flyannot.runtime.resources import one_blas_thread
 from flyannot.runtime.wording import pluralise
-from flyannot.scores.group_outcomes import group_outcomes
-from flyannot.scores.metrics import NOT_ANATOMY, TermOutcomes, score_terms
-from flyannot.scores.retrieval import N_NEAREST, aucs_of_images, same_gene_score, shared_terms_score
+from flyannot.scores.bootstrap import add_confidence
+from flyannot.scores.group_outcomes import group_outcomes, json_of_scores, read_scores
+from flyannot.scores.metrics import TermOutcomes, score_terms
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.answers_of_run import keep_what_was_before
-from flyannot.steps.engine.images import digest_of_images, image_columns, images_in_order
 from flyannot.steps.engine.inputs import (
     chosen_stage_ranges,
+    curated_annotations_of,
     digests_of_curated,
     is_synthetic,
     open_all,
     options_from,
+    refuse_unknown_excluded_terms,
 )
-from flyannot.steps.engine.task import ProgressCount
-from flyannot.steps.evaluation import Evaluation, digests_of_files, evaluate_task
+from flyannot.steps.engine.task import Execution, Outcome, ProgressCount, Task
+from flyannot.steps.evaluation import effect_of_curation
 from flyannot.steps.options import EvaluateOptions
 from flyannot.store.features import StoredFeatures
 from flyannot.store.reading import kind_of_file, open_stored
+from flyannot.store.writing import changes_in_header
 
 log = logging.getLogger("flyannot")
 
 
 def task_of_step(asked):
-    """The `flyannot.steps.engine.task.Task` of what a `flyannot.steps.engine.step.Asked` asks for: the scores
-    of the model of a run."""
+    """Build the Task for a request, `Asked`: the scores of the model of a run."""
     (model,), (annotations,) = asked.inputs["model"], asked.inputs["annotations"]
     corrections = asked.run.options["train"].corrections
     evaluation = cross_validation_of_model(
         model, asked.inputs["features"], annotations, asked.options, corrections
     )
-    return evaluate_task(evaluation, asked.out, partial(keep_what_was_before, asked.out))
+    return ScoresTask(evaluation, asked.out, partial(keep_what_was_before, asked.out))
 
 
 def evaluation_of_files(paths, annotations_csv, **more):
-    """The `Evaluation` of features files, of a predictions file, or with pixels in its options of a data set
-    folder; its other fields as `more`."""
-    fields = {"paths": tuple(paths), "annotations_csv": annotations_csv, **more}
-    if more.get("options", EvaluateOptions()).pixels is not None:
-        return PixelBaseline(**fields)
-    return (HeldOutTest if kind_of_file(paths[0]) == "predictions" else CrossValidation)(**fields)
+    """Return the `Evaluation` of features files, or of a predictions file; `more` has its other fields."""
+    evaluation = HeldOutTest if kind_of_file(paths[0]) == "predictions" else CrossValidation
+    return evaluation(paths=tuple(paths), annotations_csv=annotations_csv, **more)
 
 
 def cross_validation_of_model(model, paths, annotations_csv, options, corrections=()):
@@ -106,6 +101,105 @@ def cross_validation_of_model(model, paths, annotations_csv, options, correction
 
 
 @dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """The base of what can be evaluated: features and predictions.
+
+    paths : of what is scored
+    annotations_csv : Path, of the table or of its data set folder
+    train : TrainOptions
+    options : EvaluateOptions
+    seed : int
+    stage_ranges : those to evaluate; () for all
+    model : digest of the model file whose scores these are; None if there is none
+    """
+
+    paths: tuple
+    annotations_csv: Path
+    train: TrainOptions = TrainOptions()
+    options: EvaluateOptions = EvaluateOptions()
+    seed: int = 0
+    stage_ranges: tuple = ()
+    model: str | None = None
+
+    def __post_init__(self):
+        object.__setattr__(self, "annotations_csv", annotations_table(self.annotations_csv))
+
+    def scored(self):
+        """The digests of what is scored."""
+        return digests_of_files(self.paths)
+
+    def fitted(self, annotations=None):
+        """The same, with numbers of the groups where options were left open."""
+        return self
+
+    def score(self, annotations, execution, out):
+        """The result but for what all evaluations add; None if no gene is annotated."""
+        raise NotImplementedError
+
+    def result(self, execution=None, out=None):
+        """Score against curated terms.
+
+        Parameters
+        ----------
+        execution : flyannot.steps.engine.task.Execution
+        out : Path of the file that gets the scores, beside which a cluster finds what it needs; without one,
+            folds are evaluated on this machine
+
+        Returns
+        -------
+        result : dict, as `flyannot.scores.metrics.score_terms` returns, with `notes` (sentences), `synthetic`
+            (whether images were), `evaluated` (what was predicted for every group:
+            `flyannot.scores.group_outcomes`), `model` (the digest of the model whose scores these are, or
+            None) and `made_from`, the digests of the inputs and the options
+
+        Raises
+        ------
+        InputError
+            If no gene is annotated.
+        """
+        annotations, changes = self.curated()
+        refuse_unknown_excluded_terms(self.train.exclude_terms, annotations, self.annotations_csv)
+        fitted = self.fitted(annotations)
+        result = fitted.score(annotations, execution or Execution(), out)
+        if result is None:
+            raise InputError(
+                f"no gene of {self.paths[0]} is annotated in {self.annotations_csv}",
+                fix="check that genes and stage ranges are spelled alike in both",
+            )
+        result["notes"] += changes
+        return add_confidence(result) | {"model": self.model, "made_from": fitted.made_from()}
+
+    def curated(self):
+        """The Annotations, and sentences on what corrections changed."""
+        train, options = self.train, self.options
+        return curated_annotations_of(
+            self.annotations_csv, corrections=train.corrections, roll_up=options.roll_up
+        )
+
+    def made_from(self):
+        """What the scores follow from: digests of the inputs, and options."""
+        return {
+            "scored": self.scored(),
+            **digests_of_curated(self.annotations_csv, self.train.corrections),
+            "train": self.train.as_header(),
+            "evaluate": self.options.as_header(),
+            "roll_up": [digest_of_file(path) for path in self.options.roll_up],
+            "seed": self.seed,
+            "stage_ranges": list(self.stage_ranges),
+            "model": self.model,
+        }
+
+
+def digests_of_files(paths):
+    """The content digest of each HDF5 file."""
+    digests = []
+    for path in paths:
+        with open_stored(path) as stored:
+            digests.append(stored.digest)
+    return digests
+
+
+@dataclass(frozen=True, kw_only=True)
 class CrossValidation(Evaluation):
     """Of features files, read as if they were one."""
 
@@ -137,11 +231,7 @@ class CrossValidation(Evaluation):
     def score(self, annotations, execution, out):
         with ExitStack() as stack:
             stack.enter_context(one_blas_thread())
-            loaded = self.loaded(stack)
-            result = self._cross_validated(loaded, annotations, execution, out)
-            if self.options.retrieval and result is not None:
-                result["retrieval"] = _score_retrieval(loaded, annotations, self.train.exclude_terms)
-        return result
+            return self._cross_validated(self.loaded(stack), annotations, execution, out)
 
     def _cross_validated(self, loaded, annotations, execution, out):
         """The result, split by gene over all stage ranges at once; None if no gene is annotated."""
@@ -183,31 +273,6 @@ class CrossValidation(Evaluation):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PixelBaseline(CrossValidation):
-    """Of the grey levels of the images of a data set folder: what SIFT and sparse coding are held against."""
-
-    def images(self):
-        """Stage range -> its images."""
-        images = select_images(images_in_order(read_images(self.paths[0])), stage_ranges=self.stage_ranges)
-        return {
-            s: list(of_stage_range) for s, of_stage_range in groupby(images, key=attrgetter("stage_range"))
-        }
-
-    def columns(self):
-        return {s: image_columns(images) for s, images in self.images().items()}
-
-    def loaded(self, stack):
-        loaded = {}
-        for s, images in self.images().items():
-            X = pixel_features([image.address for image in images], self.options.pixels)
-            loaded[s] = image_columns(images), HeldFeatures(X)
-        return loaded
-
-    def scored(self):
-        return [digest_of_images(images_in_order(read_images(self.paths[0])))]
-
-
-@dataclass(frozen=True, kw_only=True)
 class HeldOutTest(Evaluation):
     """Of one file of predictions; of `train` only `exclude_terms` and `corrections` are used.
 
@@ -216,11 +281,6 @@ class HeldOutTest(Evaluation):
     """
 
     def score(self, annotations, execution, out):
-        if self.options.retrieval:
-            raise InputError(
-                f"{self.paths[0]} holds predictions, and what looks alike is found by features",
-                fix="give the features that they were made from, or leave out --retrieval",
-            )
         outcomes, evaluated, n_seen, n_groups, columns = {}, {}, 0, 0, []
         with open_stored(self.paths[0], "predictions") as stored:
             for stage_range in chosen_stage_ranges([stored], self.stage_ranges):
@@ -284,48 +344,37 @@ def _nested(rows, stage_range, folds, method, options, *, seed):
     return joined_outcomes(parts), members
 
 
-def _score_retrieval(loaded, annotations, excluded):
-    """The scores of every stage range, and of "all"; terms that are not anatomy never count."""
-    scores, aucs = {}, []
-    for stage_range, (columns, features) in loaded.items():
-        groups = groups_of(columns)
-        collection = collection_of(partial(_rows, features), groups)
-        genes = [groups.gene_ids[g] for g in groups.of_image]
-        similarities = (collection.images @ image for image in collection.images)
-        aucs_of_range = aucs_of_images(similarities, genes)
-        numbers = {name: g for g, name in enumerate(groups.name)}
-        annotated, terms_of_groups = annotated_groups(groups, annotations, stage_range)
-        carried = {
-            numbers[name]: terms.difference(excluded, NOT_ANATOMY)
-            for name, terms in zip(annotated.name, terms_of_groups)
-        }
-        carried = {g: terms for g, terms in carried.items() if terms}
-        scores[stage_range] = {
-            "same_gene": same_gene_score(aucs_of_range),
-            **_shared_terms(groups, collection.groups, carried),
-        }
-        aucs += aucs_of_range
-    return scores | {"all": {"same_gene": same_gene_score(aucs)}}
+class ScoresTask(Task):
+    """A JSON file with the scores of an `Evaluation`.
 
+    scores_before : function of what the scores are to be made from, by the options that are given, to the
+        scores to compare them with, or None
+    """
 
-def _rows(features):
-    return (rows for _, rows in features.blocks(slice(None)))
+    is_replaced = True
 
+    def __init__(self, evaluation, json_file, scores_before=lambda made_now: None):
+        inputs = (*evaluation.paths, evaluation.annotations_csv, *evaluation.train.corrections)
+        super().__init__(json_file, inputs)
+        self._evaluation, self._scores_before = evaluation, scores_before
 
-def _shared_terms(groups, rows, carried):
-    """The scores of what is nearest by similarity, and on the map of patterns: empty without terms."""
-    if not carried:
-        return {}
-    kept, terms = list(carried), list(carried.values())
-    genes, n = [groups.gene_ids[g] for g in kept], min(N_NEAREST, len(kept) - 1)
+    def stale_reason(self, *, is_verified=True):
+        if not self.path.exists():
+            return "it is not there yet"
+        try:
+            made_before = read_scores(self.path)["made_from"]
+        except DataError:
+            return "it is damaged"
+        except InputError:
+            raise InputError(
+                f"{self.path} exists and does not hold scores", fix="name another file with --json"
+            ) from None
+        return ", ".join(changes_in_header(made_before, self._evaluation.fitted().made_from()))
 
-    def score(places):
-        order = [
-            most_similar(-((places - one) ** 2).sum(axis=1), n, without=[i]) for i, one in enumerate(places)
-        ]
-        return shared_terms_score(order, terms, genes)
-
-    scores = {"shared_terms": score(rows[kept])}
-    if len(rows) >= N_LEAST:
-        scores["shared_terms_on_map"] = score(map_of_patterns(rows)[kept])
-    return scores
+    def make(self, execution):
+        before = self._scores_before(self._evaluation.made_from())
+        result = self._evaluation.result(execution, self.path)
+        if before is not None:
+            result["notes"] += effect_of_curation(before, result)
+        write_text(self.path, json_of_scores(result))
+        return Outcome(self.path, True)

@@ -17,7 +17,7 @@ from flyannot.dataset.importers.import_log import text_of_summary
 from flyannot.errors import FlyannotError
 from flyannot.runtime.atomic_file import holds_text, locked_output, write_text
 from flyannot.runtime.wording import pluralise
-from flyannot.steps.engine.task import Execution, Outcome, Task
+from flyannot.steps.engine.task import Outcome, Task
 
 log = logging.getLogger("flyannot")
 RECORD = "fetched.json"  # in the data set: what was asked for
@@ -25,28 +25,35 @@ _SAMPLED = 5  # images whose size is asked for, for the estimate
 _SILENT = 8  # images in a row without any answer: the site is down
 
 
-def task_of_step(asked):
-    """The `flyannot.steps.engine.task.Task` of what a `flyannot.steps.engine.step.Asked` asks for: a data set
-    of all images that `fetch_bdgp` left in the folder NAME-files beside it."""
-    folder, options = asked.out, asked.options
-    files, record = folder.with_name(f"{folder.name}-files"), folder / RECORD
-    wanted = json.dumps(options.as_header(), indent=2) + "\n"
+class FetchTask(Task):
+    """A data set folder of all images that `fetch_bdgp` left in the folder NAME-files beside it."""
 
-    def why():
-        if not (folder / "images.csv").exists():
+    is_replaced = True
+    is_locked = False
+
+    def __init__(self, folder, options):
+        super().__init__(folder)
+        self._options, self._record = options, folder / RECORD
+        self._wanted = json.dumps(options.as_header(), indent=2) + "\n"
+
+    def stale_reason(self, *, is_verified=True):
+        if not (self.path / "images.csv").exists():
             return "it is not there yet"
-        is_same = holds_text(record, wanted) and not options.refresh
+        is_same = holds_text(self._record, self._wanted) and not self._options.refresh
         return "" if is_same else "these images were fetched with other options, or are to be fetched anew"
 
-    def make(execution):
-        fetched = fetch_bdgp(files, options, execution)
+    def make(self, execution):
+        files = self.path.with_name(f"{self.path.name}-files")
+        fetched = fetch_bdgp(files, self._options, execution)
         copies = BDGP.options(copy=sys.platform == "win32")  # where links are for few
-        summary = BDGP.run([str(files)], folder, copies, force=execution.force)
-        write_text(record, wanted)
-        return Outcome(folder, True, f"{fetched.summary}\n{text_of_summary(summary)}", fetched.failures)
+        summary = BDGP.run([str(files)], self.path, copies, force=execution.force)
+        write_text(self._record, self._wanted)
+        return Outcome(self.path, True, f"{fetched.summary}\n{text_of_summary(summary)}", fetched.failures)
 
-    estimate = partial(fetch_bdgp, files, options, Execution(), dry_run=True)
-    return Task(folder, why, make, is_replaced=True, is_locked=False, estimate=lambda: estimate().summary)
+
+def task_of_step(asked):
+    """Build the Task for a request: `Asked`."""
+    return FetchTask(asked.out, asked.options)
 
 
 def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):

@@ -20,7 +20,7 @@ from flyannot.runtime.wording import pluralise
 from flyannot.sparse.fit import default_lam
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.inputs import chosen_stage_ranges, open_all
-from flyannot.steps.engine.task import Outcome, file_task, run_task
+from flyannot.steps.engine.task import FileTask, Outcome, run_task
 from flyannot.store.dictionary import write_dictionary
 from flyannot.store.features import write_features
 from flyannot.store.header import Header
@@ -70,7 +70,7 @@ def import_dictionary(source, descriptors, out, options, execution, *, stage_ran
                 lines.append(f"{s:>5}: {pluralise(len(D), 'atom')}, which were the {layout} of the matrix")
         return Outcome(out, True, "\n".join(lines))
 
-    return run_task(file_task(out, header, make, [source, *descriptors]), execution)
+    return run_task(FileTask(out, header, make, [source, *descriptors]), execution)
 
 
 def _checked_atoms(D, n_features, options):
@@ -112,4 +112,4 @@ def import_features(source, out, execution):
                 lines.append(f"{s:>5}: {images}, {each} each")
         return Outcome(out, True, "\n".join(lines))
 
-    return run_task(file_task(out, header, make, [source]), execution)
+    return run_task(FileTask(out, header, make, [source]), execution)

@@ -29,7 +29,7 @@ from flyannot.sparse.learners import LEARNERS
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.engine.inputs import chosen_stage_ranges, digests_of, open_all
 from flyannot.steps.engine.parts import drop_parts, part_path
-from flyannot.steps.engine.task import Outcome, ProgressCount, file_task
+from flyannot.steps.engine.task import FileTask, Outcome, ProgressCount
 from flyannot.steps.options import BYTES_OF_WORKER, PATCHES_PER_ATOM
 from flyannot.steps.patch_blocks import NormalisedPatches, patch_blocks_of
 from flyannot.store.descriptors import n_patches, read_patches
@@ -98,7 +98,7 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
         return Outcome(out, True, summary)
 
     trace = out.with_suffix(".trace.csv")
-    return file_task(out, header, make, paths, tables={trace: ("stage_range", "epoch", "objective")})
+    return FileTask(out, header, make, paths, tables={trace: ("stage_range", "epoch", "objective")})
 
 
 def _name(stage_ranges):

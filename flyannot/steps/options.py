@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from flyannot.errors import InputError
-from flyannot.features.options import Grid
 from flyannot.options import (
     UNLESS_DEFAULT,
     Choice,
@@ -277,20 +276,6 @@ class EvaluateOptions(Options):
         Several(FilePath()),
         "An OBO file, such as FBbt (repeatable): a gene with a term has its parent terms too.",
         in_header=False,
-        more=True,
-    )
-    retrieval: bool = option(
-        False,
-        Flag(),
-        "Also score similarity: the terms that a gene shares with the most similar genes, and whether an "
-        "image finds the other images of its gene.",
-        more=True,
-    )
-    pixels: tuple | None = option(
-        None,
-        Grid(),
-        "The baseline: FEATURES is a data set folder, and its grey levels are evaluated, averaged over these "
-        "cells, such as 16x32.",
         more=True,
     )
 

@@ -30,7 +30,7 @@ from flyannot.steps.engine.inputs import (
     require_known_chain,
 )
 from flyannot.steps.engine.parts import Part, create_part, cut_into_parts, part_path, share_of_parts
-from flyannot.steps.engine.task import parts_task
+from flyannot.steps.engine.task import PartsTask
 from flyannot.steps.extract import lines_of_warnings, write_places
 from flyannot.store.descriptors import read_patches_of_images
 from flyannot.store.features import write_features
@@ -89,7 +89,7 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None):
         return [_part(header, number, images, out, made_with) for number, images in chosen]
 
     made_from = [*paths, dictionary]
-    return parts_task(out, lambda _=(): header, parts, _pool_descriptors, made_from, summary=summary_of_pool)
+    return PartsTask(out, lambda _=(): header, parts, _pool_descriptors, made_from, summary=summary_of_pool)
 
 
 def pool_images_task(images, dictionary, out, options):

@@ -5,19 +5,29 @@ from flyannot.runtime.text_files import first_bytes
 from flyannot.steps.engine.task import Outcome, Task
 
 
-def task_of_step(asked):
-    """The `flyannot.steps.engine.task.Task` of what a `flyannot.steps.engine.step.Asked` asks for."""
-    folder, options, seed = asked.out, asked.options, asked.seed
+class SynthesizeTask(Task):
+    """A data set folder of synthetic embryos, drawn with some options and a seed."""
 
-    def why():
-        if not (folder / "images.csv").exists():
+    is_replaced = True
+    is_locked = False
+
+    def __init__(self, folder, options, seed):
+        super().__init__(folder)
+        self._options, self._seed = options, seed
+
+    def stale_reason(self, *, is_verified=True):
+        if not (self.path / "images.csv").exists():
             return "it is not there yet"
-        readme, expected = folder / README, readme_of_synthesis(options, seed).encode()
+        readme, expected = self.path / README, readme_of_synthesis(self._options, self._seed).encode()
         is_other = readme.is_file() and first_bytes(readme, len(expected) + 1) != expected
         return "these embryos were drawn with other options" if is_other else ""
 
-    def make(execution):
-        made = synthesize(folder, options, seed=seed, force=execution.force, progress=execution.progress)
-        return Outcome(folder, True, ", ".join(f"{n:,} {what}" for what, n in made.items()))
+    def make(self, execution):
+        how = {"force": execution.force, "progress": execution.progress}
+        made = synthesize(self.path, self._options, seed=self._seed, **how)
+        return Outcome(self.path, True, ", ".join(f"{n:,} {what}" for what, n in made.items()))
 
-    return Task(folder, why, make, is_replaced=True, is_locked=False)
+
+def task_of_step(asked):
+    """Build the Task for a request: `Asked`."""
+    return SynthesizeTask(asked.out, asked.options, asked.seed)

@@ -25,7 +25,7 @@ from flyannot.steps.engine.inputs import (
     open_all,
     refuse_unknown_excluded_terms,
 )
-from flyannot.steps.engine.task import Outcome, ProgressCount, file_task
+from flyannot.steps.engine.task import FileTask, Outcome, ProgressCount
 from flyannot.steps.show import weak_terms
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import StoredFeatures
@@ -116,7 +116,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
         ]
         return Outcome(out, True, "\n".join(summary))
 
-    return file_task(out, header, make, [*paths, annotations_csv, *options.corrections])
+    return FileTask(out, header, make, [*paths, annotations_csv, *options.corrections])
 
 
 def _train(files, annotations, stage_ranges, options, seed, execution, out):

@@ -7,7 +7,7 @@ from flyannot.options.registry import thing_at
 from flyannot.runtime.wording import pluralise
 from flyannot.steps.chain import STEPS
 from flyannot.steps.engine.inputs import open_all
-from flyannot.steps.engine.task import Outcome, file_task
+from flyannot.steps.engine.task import FileTask, Outcome
 from flyannot.store.descriptors import read_patches_of_images, write_descriptors
 from flyannot.store.header import Header, add_step
 from flyannot.store.reading import open_stored, read_image_columns
@@ -34,7 +34,7 @@ def task_of_step(asked):
                 lines.append(f"{s:>5}: {pluralise(len(columns['image']), 'image')}")
         return Outcome(asked.out, True, "\n".join(lines))
 
-    return file_task(asked.out, header, make, [path])
+    return FileTask(asked.out, header, make, [path])
 
 
 def _stored_patches(stored, stage_range):

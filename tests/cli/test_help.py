@@ -27,7 +27,6 @@ from tests.processes import CLI
 
 ALL = dict(commands_below(group))
 PARSED_ONLY = {
-    "flyannot ablate": "takes minutes",
     "flyannot fetch": "needs the network",
     "flyannot fetch bdgp": "needs the network",
     "flyannot import": "needs a file of others",

@@ -65,8 +65,6 @@ FILES = {
     "two-tables.toml": CONFIG + "[[extract]]\nstride-px = 8\n",
     "count.toml": CONFIG + f"n-epochs = {'9' * 30}\n",
     "deep.json": '{"terms": ' + "[" * 5000,
-    "no-name.toml": "[[row]]\nbase = 'x'",
-    "misspelt-key.toml": "[[row]]\nname = 'x'\nbse = 'y'",
 }
 # What stands below the good rows of the table of terms.
 MORE_TERMS = {

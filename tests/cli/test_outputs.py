@@ -27,7 +27,7 @@ LINES = {
     "pool": "pool descriptors.h5 dictionary.h5 -o O",
     "train": "train features.h5 embryos/annotations.csv --corrections corrections.csv -o O --min-groups 4",
     "annotate": "annotate model.h5 embryos --ontology fbbt.obo -o O",
-    "workflow": "workflow configs/demo.toml --data-set embryos --engine slurm -o O",
+    "workflow": "workflow configs/demo.toml --data-set embryos -o O",
     "report": "report . -o O",
     "similar": "similar features.h5 embryo.png --stage-range 4-6 --data-set embryos -o O",
     "evaluate --json": "evaluate features.h5 embryos/annotations.csv --model model.h5 --json O",
@@ -47,7 +47,6 @@ FOLDERS = {
     "import bdgp": "import bdgp bmp mine/images.csv --copy -o mine --force",
 }
 REPLACE_NONE = {
-    "ablate",  # names its files by digests
     "run --data-set",  # which its first step may make, and then knows
 }
 # What a command reads of a folder that it is given.
@@ -151,7 +150,7 @@ def test_a_table_beside_an_output_replaces_none_of_the_users(flyannot, workplace
 # Of what is written without a step: commands, and all that they write.
 WRITTEN = {
     "curate anna.csv ben.csv -o both.csv": ["both.csv"],
-    "workflow configs/demo.toml --data-set embryos --engine snakemake -o w": [
+    "workflow configs/demo.toml --data-set embryos -o w": [
         "w",
         "profiles/slurm/config.yaml",
     ],

@@ -5,7 +5,7 @@ import re
 from html.parser import HTMLParser
 from xml.etree.ElementTree import TreeBuilder
 
-from flyannot.report.build import report_task
+from flyannot.report.build import ReportTask
 from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.options import ReportOptions
 
@@ -13,7 +13,7 @@ _WITHOUT_END = {"area", "br", "col", "hr", "img", "input", "link", "meta"}
 
 
 def make_report(folder, out, *, data_set=None, ontology=()):
-    return run_task(report_task(folder, out, data_set, ReportOptions(ontology=ontology)), Execution())
+    return run_task(ReportTask(folder, out, data_set, ReportOptions(ontology=ontology)), Execution())
 
 
 class _Tree(HTMLParser):

@@ -31,8 +31,7 @@ from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.answers_of_run import AnswersOfRun
 from flyannot.steps.engine.task import Execution, run_task
-from flyannot.steps.evaluate import evaluation_of_files
-from flyannot.steps.evaluation import evaluate_task
+from flyannot.steps.evaluate import ScoresTask, evaluation_of_files
 from flyannot.steps.options import AnnotateOptions, EvaluateOptions
 from flyannot.steps.runs.configuration import Configuration, option_tables, write_record
 from tests.small_embryos import CLASSIFY
@@ -47,7 +46,7 @@ def make_run(copy):
         [copy.features], copy.annotations, train=CLASSIFY, options=options, seed=1
     )
     scores = copy.folder / "scores.json"
-    run_task(evaluate_task(evaluation, scores), Execution())
+    run_task(ScoresTask(evaluation, scores), Execution())
     of_run = AnswersOfRun(scores, copy.features, copy.embryos)
     options, images = AnnotateOptions(), read_images(copy.embryos)
     task = annotate_task(copy.model, images, copy.predictions, options, of_run=of_run)

@@ -11,8 +11,7 @@ from flyannot.classifiers.calibration import sigmoid
 from flyannot.scores import bootstrap
 from flyannot.scores.group_outcomes import group_outcomes, json_of_scores, outcomes_of_groups
 from flyannot.scores.metrics import TermOutcomes, auc, score_terms
-from flyannot.steps.evaluate import evaluation_of_files
-from flyannot.steps.evaluation import evaluate_task
+from flyannot.steps.evaluate import ScoresTask, evaluation_of_files
 from flyannot.steps.options import EvaluateOptions
 from tests.small_embryos import CLASSIFY, make
 
@@ -180,7 +179,7 @@ def test_an_outcome_comes_back_from_json_and_scores_the_same(outcome, without):
 def test_scores_on_disk_hold_what_was_predicted_for_every_group(chain, tmp_path):
     options = {"train": CLASSIFY, "options": EvaluateOptions(folds=3), "seed": 1}
     evaluation = evaluation_of_files((chain.features,), chain.annotations, **options)
-    path = make(evaluate_task(evaluation, tmp_path / "s.json")).path
+    path = make(ScoresTask(evaluation, tmp_path / "s.json")).path
     result = json.loads(path.read_text())
     assert json.loads(json_of_scores(result)) == result
     for stage_range, found in result["evaluated"].items():

@@ -14,8 +14,7 @@ from flyannot.runtime.executor import Executor
 from flyannot.scores.group_outcomes import json_of_scores, read_scores
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.task import Execution
-from flyannot.steps.evaluate import cross_validation_of_model, evaluation_of_files
-from flyannot.steps.evaluation import evaluate_task
+from flyannot.steps.evaluate import ScoresTask, cross_validation_of_model, evaluation_of_files
 from flyannot.steps.options import AnnotateOptions, EvaluateOptions
 from flyannot.steps.train import train_task
 from flyannot.store.reading import open_stored
@@ -63,13 +62,13 @@ def test_scores_are_the_same_for_any_number_of_threads(chain, scored, monkeypatc
 
 def test_scores_are_taken_from_their_file_while_it_is_up_to_date(chain, tmp_path):
     path = tmp_path / "s.json"
-    task = evaluate_task(evaluation(chain, chain.predictions), path)
+    task = ScoresTask(evaluation(chain, chain.predictions), path)
     assert make(task).made
     assert read_scores(path) == json.loads(json_of_scores(scores(chain, chain.predictions)))
     before = path.stat()
     assert not make(task).made and path.stat().st_mtime_ns == before.st_mtime_ns
     other = evaluation(chain, chain.predictions, TrainOptions(exclude_terms=("ubiquitous",)))
-    assert make(evaluate_task(other, path)).made and path.stat().st_mtime_ns != before.st_mtime_ns
+    assert make(ScoresTask(other, path)).made and path.stat().st_mtime_ns != before.st_mtime_ns
 
 
 def test_the_scores_of_a_model_name_it_and_are_made_as_it_was(own_chain, tmp_path):
@@ -146,7 +145,7 @@ def test_a_stage_range_without_a_trainable_term_is_told_and_the_other_is_trained
 def test_a_flipped_bit_in_a_file_of_scores_is_found(chain, tmp_path, rng, trials):
     """By whoever reads it, and by evaluate, which makes it again."""
     path = tmp_path / "s.json"
-    task = evaluate_task(evaluation(chain, chain.predictions), path)
+    task = ScoresTask(evaluation(chain, chain.predictions), path)
     make(task)
     good = path.read_bytes()
     for at in rng.integers(0, len(good), trials(60)):
@@ -161,7 +160,7 @@ def test_a_flipped_bit_in_a_file_of_scores_is_found(chain, tmp_path, rng, trials
             assert found == json.loads(good), "white space"
     for edited in (good.replace(b'"n_groups": 24', b'"n_groups": 25', 1), good.replace(b"null", b"nill", 1)):
         path.write_bytes(edited)
-        assert path.read_bytes() != good and task.why() == "it is damaged"
+        assert path.read_bytes() != good and task.stale_reason() == "it is damaged"
         assert make(task).made and path.read_bytes() == good
 
 

@@ -22,8 +22,7 @@ from flyannot.report.drawing import jpeg_for_page
 from flyannot.sparse import fit
 from flyannot.sparse.coders import CODERS
 from flyannot.steps.engine.inputs import described_image
-from flyannot.steps.evaluate import evaluation_of_files
-from flyannot.steps.evaluation import evaluate_task
+from flyannot.steps.evaluate import ScoresTask, evaluation_of_files
 from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.loaded_model import load_model
 from flyannot.steps.options import LearnOptions
@@ -203,7 +202,7 @@ def test_force_never_replaces_what_no_step_has_made(own_chain, name):
     tasks = [
         lambda: own_chain.task("descriptors", path),
         lambda: own_chain.task("predictions", path),
-        lambda: evaluate_task(evaluation, path),
+        lambda: ScoresTask(evaluation, path),
     ]
     if path.suffix == ".csv":  # as the table beside the predictions
         tasks.append(lambda: own_chain.task("predictions", path.with_suffix(".h5")))

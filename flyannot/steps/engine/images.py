@@ -13,7 +13,7 @@ from flyannot.runtime.executor import in_order
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.parts import Part, create_part, cut_into_parts, part_path, share_of_parts
-from flyannot.steps.engine.task import parts_task
+from flyannot.steps.engine.task import PartsTask
 from flyannot.store.schema import IMAGE_COLUMNS
 
 
@@ -61,7 +61,7 @@ class ImagesInParts:
         self._cut = cut_into_parts(self._ordered, attrgetter("stage_range", "group") if whole_groups else id)
 
     def header(self, made=()):
-        """The Header of the output, as `flyannot.steps.engine.task.parts_task` asks for it."""
+        """The Header of the output, as `PartsTask` asks for it."""
         digest = digest_of_images(self._ordered, [c for part in made for c in part.inputs["images"]])
         return replace(self._header, inputs=self._header.inputs | {"images": [digest]} | self._more_inputs())
 
@@ -80,14 +80,14 @@ class ImagesInParts:
 
         Parameters
         ----------
-        make_part : as of `parts_task`
+        make_part : as of `PartsTask`
         made_with : what a worker needs besides the images of its part
         files : paths of what the output is made from besides the images
         parts : function of a share to its parts, where `made_with` is not the same for all
-        more : as those of `parts_task`
+        more : as those of `PartsTask`
         """
         parts = parts or (lambda share: self.parts(share, lambda images: made_with, files))
-        return parts_task(
+        return PartsTask(
             self._out,
             self.header,
             parts,

@@ -42,7 +42,6 @@ class Step:
     task : "module:function" from an `Asked` to the `flyannot.steps.engine.task.Task`
     transform : "module:function" of a step between extract and learn-dict, from the
         `flyannot.descriptors.extract.DescribedPatches` of one image and the options to other such patches
-    cost : "module:function" from a Configuration and a `flyannot.steps.runs.costs.RunSize` to a Need
     help : what its command says after `about`; ends in "Example:" and lines that can be pasted
     selects : fields of `flyannot.steps.options.Selection` that its command takes
     is_seeded : whether its command takes a seed
@@ -64,7 +63,6 @@ class Step:
     kind: str = ""
     transform: str = ""
     reads: tuple[Input, ...] = ()
-    cost: str = "flyannot.steps.runs.costs:cost_of_start"
     help: str = ""
     selects: tuple[str, ...] = ()
     is_seeded: bool = False
@@ -98,10 +96,6 @@ class Step:
     def page_of(self, asked):
         """The Task of the page on what an `Asked` has made."""
         return thing_at(self.page)(asked)
-
-    def cost_of(self, configuration, size):
-        """The `flyannot.steps.runs.costs.Need` of a job."""
-        return thing_at(self.cost)(configuration, size)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """A step as a task: an output that can be planned, and carried out."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,105 +65,139 @@ class Outcome:
     failures: tuple = ()  # (image, reason) of what was skipped
 
 
-@dataclass(frozen=True)
 class Task:
-    """One output of a step.
+    """One output of a step: a subclass says why it is stale, and makes it.
 
-    path : of the output
-    why : function that returns why it must be made, in words; "" if it is up to date
-    make : function of an Execution that makes it and returns the Outcome
-    inputs : paths of what it is made from
-    images : flyannot.dataset.folder.Image that it works on, for the list of what was skipped
-    up_to_date : function that returns the Outcome where nothing is to do
+    path : Path of the output
+    inputs : tuple of paths of what it is made from
+    images : list of Image that it is made from, for the list of what was skipped
+    tables : dict, Path of a table that is written beside the output -> columns by which ours is known
     is_replaced : whether another output of this kind may be replaced without `force`
-    is_locked : whether the output is held against other runs meanwhile; else `make` does so
-    make_parts : function of an Execution and (I, N) that makes the I-th of N equal shares of the parts that
-        the output is joined from; None of an output that is made in one piece
-    why_by_header : as `why`, without reading the whole output
-    write_beside : function that writes what lies beside the output, once that was made or found up to date
-    tables : Path of a table that is written beside the output -> columns by which ours is known
-    estimate : function that returns what it would cost to make, in words, or ""
+    is_locked : whether `run_task` holds the output against other runs; otherwise `make` does
     """
 
-    path: Path
-    why: Callable
-    make: Callable
-    inputs: tuple = ()
-    images: tuple = ()
-    up_to_date: Callable | None = None
-    is_replaced: bool = False
-    is_locked: bool = True
-    make_parts: Callable | None = None
-    why_by_header: Callable = lambda: ""
-    write_beside: Callable = lambda: None
-    tables: Mapping[Path, tuple] = field(default_factory=dict)
-    estimate: Callable = lambda: ""
+    is_replaced = False
+    is_locked = True
+
+    def __init__(self, path, inputs=(), *, images=(), tables=None):
+        self.path, self.inputs, self.images, self.tables = path, tuple(inputs), images, tables or {}
+
+    def stale_reason(self, *, is_verified=True):
+        """Return in words why the output must be made; "" if it is up to date.  Nothing is written.
+
+        Without `is_verified`, the header alone is read if the output has one.
+        """
+        raise NotImplementedError
+
+    def make(self, execution):
+        """Make the output, and return the Outcome."""
+        raise NotImplementedError
+
+    def write_beside(self):
+        """Write what lies beside the output, once that was made or found up to date."""
+
+    def summary(self):
+        """Return the Outcome of an output that is up to date."""
+        return Outcome(self.path, False, "up to date")
+
+    def check_outputs(self):
+        """Refuse outputs that are inputs, and tables beside the output that would replace another table."""
+        for path in (self.path, *self.tables):
+            refuse_as_output(path, self.inputs)
+        for table, columns in self.tables.items():
+            if table.exists() and not is_table_of(table, columns):
+                raise InputError(
+                    f"the table {table} would be replaced, and it does not hold what {self.path} has beside "
+                    "it",
+                    fix="name another output with -o; its table is named after it",
+                )
 
 
-def file_task(path, header, make, inputs, *, differ=None, **more):
-    """The Task of an HDF5 file.
+class TextTask(Task):
+    """A text that is quickly made: it is stale if the file does not hold it.
+
+    make_text : function that returns the text
+    """
+
+    is_replaced = True
+
+    def __init__(self, path, make_text, inputs):
+        super().__init__(path, inputs)
+        self._make_text = make_text
+
+    def stale_reason(self, *, is_verified=True):
+        return "" if holds_text(self.path, self._make_text()) else "it is not what its inputs say"
+
+    def make(self, execution):
+        write_text(self.path, self._make_text())
+        return Outcome(self.path, True)
+
+
+class FileTask(Task):
+    """An HDF5 file.
 
     Parameters
     ----------
     header, differ : as `difference_of_headers` takes them
-    more : as those of `Task`
+    make_file : function of an Execution that makes the file and returns the Outcome
+    write_beside : function that writes what lies beside the file, or None
+    more : as of `Task`
     """
 
-    def why(**how):
-        return _why_not_hdf5(path) or difference_of_headers(path, header, differ, **how)
+    def __init__(self, path, header, make_file, inputs, *, differ=None, write_beside=None, **more):
+        super().__init__(path, inputs, **more)
+        self._header, self._differ = header, differ
+        self._make_file, self._write_beside = make_file, write_beside
 
-    def up_to_date():
-        with open_stored(path) as stored:
-            return Outcome(path, False, "up to date", stored.failures)
+    def stale_reason(self, *, is_verified=True):
+        path = self.path
+        if path.suffix not in _SUFFIXES and path.is_file() and not is_hdf5(path):
+            raise InputError(
+                f"{path} exists and is not an HDF5 file", fix="name another output with -o, such as NAME.h5"
+            )
+        return difference_of_headers(path, self._header, self._differ, is_verified=is_verified)
 
-    return Task(
-        path,
-        why,
-        make,
-        tuple(inputs),
-        up_to_date=up_to_date,
-        why_by_header=lambda: why(is_verified=False),
-        **more,
-    )
+    def make(self, execution):
+        return self._make_file(execution)
+
+    def write_beside(self):
+        if self._write_beside is not None:
+            self._write_beside()
+
+    def summary(self):
+        with open_stored(self.path) as stored:
+            return Outcome(self.path, False, "up to date", stored.failures)
 
 
-def parts_task(path, header, parts, make_part, inputs, *, summary, complete=None, **more):
-    """The Task of an HDF5 file that is joined from parts.
+class PartsTask(FileTask):
+    """An HDF5 file that is joined from parts.
 
     Parameters
     ----------
-    header : function of the parts, each a `flyannot.store.concatenation.ClosedFile`, to the Header; without
-        any, to that which the output would have
-    parts : function of (I, N), or of None for all, to the `flyannot.steps.engine.parts.Part`s of it
+    header : function of the parts, each a ClosedFile, to the Header; without any, to that which the output
+        would have
+    parts : function of (I, N), or of None for all, to the Parts of the output
     make_part : function of a Part, at the top of a module, that a worker calls: it writes the part, and
         returns of how many images
     summary : function of the path of the output to the text of the Outcome
     complete : as of `join_parts`
-    more : as those of `file_task`
+    more : as of `FileTask`
     """
 
-    def make_parts(execution, share=None):
-        made = make_missing_parts(make_part, parts(share), execution)
+    def __init__(self, path, header, parts, make_part, inputs, *, summary, complete=None, **more):
+        super().__init__(path, header, None, inputs, **more)
+        self._parts, self._make_part, self._summary, self._complete = parts, make_part, summary, complete
+
+    def make_share(self, execution, share=None):
+        """Make the I-th of N equal shares of the parts, `share` being (I, N); or all.  Returns the parts."""
+        made = make_missing_parts(self._make_part, self._parts(share), execution)
         close_cached_files()
         return made
 
-    def make(execution):
-        failures = join_parts(path, header, make_parts(execution), complete)
-        return Outcome(path, True, summary(path), failures)
-
-    return file_task(path, header, make, inputs, make_parts=make_parts, **more)
-
-
-def _refuse_outputs(task):
-    """Refuse outputs that are inputs, and tables beside the output that would replace what is not ours."""
-    for path in (task.path, *task.tables):
-        refuse_as_output(path, task.inputs)
-    for table, columns in task.tables.items():
-        if table.exists() and not is_table_of(table, columns):
-            raise InputError(
-                f"the table {table} would be replaced, and it does not hold what {task.path} has beside it",
-                fix="name another output with -o; its table is named after it",
-            )
+    def make(self, execution):
+        parts = self.make_share(execution)
+        failures = join_parts(self.path, self._header, parts, self._complete)
+        return Outcome(self.path, True, self._summary(self.path), failures)
 
 
 def is_table_of(path, columns):
@@ -173,12 +207,6 @@ def is_table_of(path, columns):
     except InputError:
         return False
     return True
-
-
-def why_not_up_to_date(task):
-    """Why the output of a task would be made, in words; "" if it is up to date.  Nothing is written."""
-    _refuse_outputs(task)
-    return task.why()
 
 
 def run_task(task, execution):
@@ -192,14 +220,14 @@ def run_task(task, execution):
     LockedError
         If another run is writing it.
     """
-    _refuse_outputs(task)
+    task.check_outputs()
     held = locked_output(task.path, beside=task.tables) if task.is_locked else nullcontext()
     with held, execution.workers.threads():
-        why = task.why()
+        why = task.stale_reason()
         if not why:
             drop_parts(task.path)  # a run may have been killed just before it removed them
             task.write_beside()
-            return task.up_to_date() if task.up_to_date else Outcome(task.path, False, "up to date")
+            return task.summary()
         if task.path.exists() and not execution.force and not task.is_replaced:
             raise InputError(
                 f"{task.path} exists and is not what this command would make: {why}",
@@ -229,14 +257,14 @@ def make_part_of_task(task, share, execution):
         If another run is making the same.
     """
     number, count = share
-    if task.make_parts is None:
+    if not isinstance(task, PartsTask):
         raise InputError(f"{task.path} is made in one piece", fix="leave out --part")
-    _refuse_outputs(task)
+    task.check_outputs()
     held = locked_output(task.path.with_name(f"{task.path.name}.{number}-of-{count}"))
     with held, execution.workers.threads():
-        if task.path.exists() and not task.why_by_header():
+        if task.path.exists() and not task.stale_reason(is_verified=False):
             return False
-        task.make_parts(execution, share)
+        task.make_share(execution, share)
         return True
 
 
@@ -277,11 +305,3 @@ def write_outputs(texts, inputs=(), *, is_own=None, **force):
             held.enter_context(output_file(out, inputs, is_own=lambda _, own=is_there: own, **force))
         for out, text in texts.items():
             write_text(out, text, keep_same=True)
-
-
-def _why_not_hdf5(path):
-    if path.suffix not in _SUFFIXES and path.is_file() and not is_hdf5(path):
-        raise InputError(
-            f"{path} exists and is not an HDF5 file", fix="name another output with -o, such as NAME.h5"
-        )
-    return ""

@@ -25,7 +25,7 @@ from flyannot.steps.engine.inputs import (
     refuse_unknown_excluded_terms,
 )
 from flyannot.steps.engine.step import ANNOTATIONS, Asked
-from flyannot.steps.engine.task import run_task, why_not_up_to_date
+from flyannot.steps.engine.task import run_task
 from flyannot.steps.options import PATCHES_PER_ATOM
 from flyannot.steps.runs.configuration import RECORD
 from flyannot.store.supplied import supplied_models
@@ -188,15 +188,15 @@ def step_named(configuration, name):
 
 
 def first_outdated_step(steps, configuration):
-    """The first step that would make something, as (name, path, why); None if all is up to date.
+    """Return the first step that would make something, as (name, path, why); None if all is up to date.
 
     A plan cannot look past an output that is missing: what follows depends on it.
     """
     for step in steps:
         task = task_in_run(step, configuration)
-        why = why_not_up_to_date(task)
-        if why:
-            return step.name, task.path, "\n".join(filter(None, (why, task.estimate())))
+        task.check_outputs()
+        if why := task.stale_reason():
+            return step.name, task.path, why
     return None
 
 
@@ -211,11 +211,6 @@ def check_run(configuration):
         All that is wrong of the numbers is in one, with the lines of a configuration that mend it.
     """
     options = configuration.options
-    if options["evaluate"].pixels is not None:
-        raise InputError(
-            "[evaluate] pixels is for `flyannot evaluate` and `flyannot ablate`: a run scores its features",
-            fix="leave it out of the configuration",
-        )
     for paths in (options["annotate"].ontology, options["evaluate"].roll_up, options["report"].ontology):
         read_ontology(*paths)
     if not configuration.makes_data_set or (configuration.data_set / "images.csv").exists():

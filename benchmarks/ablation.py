@@ -1,0 +1,187 @@
+"""python -m benchmarks.ablation: the scores of many configurations in one table, which is that of README.
+
+CONFIG has a `seed` and a list of rows.  A row has a `name`, a `base` (a configuration of `flyannot run`,
+relative to the file) and tables of options that change it; or `pixels`, a grid of grey levels that are
+classified instead of features, and the table train.  What two rows have in common is made once: a file is
+named by the options that it follows from.
+"""
+
+import logging
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+
+import click
+import numpy as np
+
+from flyannot.dataset.folder import read_images
+from flyannot.descriptors.images.geometry import scaled_image
+from flyannot.descriptors.images.picture import read_grey
+from flyannot.features.groups import HeldFeatures
+from flyannot.features.options import Grid
+from flyannot.options import kebab
+from flyannot.runtime.digest import digest_of_json
+from flyannot.runtime.text_files import read_toml
+from flyannot.scores.group_outcomes import read_scores
+from flyannot.steps.chain import STEPS
+from flyannot.steps.engine.images import digest_of_images, image_columns, images_in_order
+from flyannot.steps.engine.step import Asked
+from flyannot.steps.engine.task import Execution, run_task
+from flyannot.steps.evaluate import CrossValidation, ScoresTask
+from flyannot.steps.options import Selection
+from flyannot.steps.runs.configuration import configuration_of, in_kebab_case
+
+_STEPS = ("extract", "learn-dict", "pool")  # before a row is evaluated
+_NAME_WIDTH = 42
+
+
+@dataclass(frozen=True, kw_only=True)
+class PixelBaseline(CrossValidation):
+    """A cross-validation on grey levels: what SIFT and sparse coding are held against.
+
+    grid : tuple of (n_rows, n_columns), over which grey levels are averaged
+    """
+
+    grid: tuple
+
+    def images(self):
+        """Return the images of each stage range."""
+        images = images_in_order(read_images(self.paths[0]))
+        return {s: list(some) for s, some in groupby(images, key=attrgetter("stage_range"))}
+
+    def columns(self):
+        return {s: image_columns(images) for s, images in self.images().items()}
+
+    def loaded(self, stack):
+        return {
+            s: (image_columns(images), HeldFeatures(pixel_features([i.address for i in images], self.grid)))
+            for s, images in self.images().items()
+        }
+
+    def scored(self):
+        return [digest_of_images(images_in_order(read_images(self.paths[0])))]
+
+    def made_from(self):
+        return super().made_from() | {"pixels": [list(cells) for cells in self.grid]}
+
+
+def pixel_features(paths, grid):
+    """Average the darkness of images, from 0 (white) to 1 (black), over the cells of grids.
+
+    Parameters
+    ----------
+    paths : list of paths or addresses of pictures
+    grid : tuple of (n_rows, n_columns), one after the other
+
+    Returns
+    -------
+    features : float32 array (n_images, n_cells), cells in row-major order
+
+    Raises
+    ------
+    UnreadableImage
+    """
+    darkness = (1 - read_grey(path) / 255 for path in paths)
+    return np.stack(
+        [np.concatenate([scaled_image(dark, (n, m)).ravel() for m, n in grid]) for dark in darkness]
+    )
+
+
+def evaluate_rows(path, data_set, output, *, nested=False):
+    """Make what each row of an ablation file lacks, and yield its name, scores and the path of its scores.
+
+    Raises
+    ------
+    FlyannotError
+        If the file is no TOML, or a table of a row is not one of `flyannot run`.
+    """
+    path, tables = Path(path), read_toml(path, example="configs/ablation.toml")
+    places = {"data-set": str(data_set.absolute()), "output": str(output.absolute())}
+    for row in tables["row"]:
+        row = in_kebab_case(row)
+        name, base, pixels = row.pop("name"), row.pop("base", None), row.pop("pixels", None)
+        changed = read_toml(path.parent / base) if base else {}
+        changed = {kebab(key): table for key, table in changed.items() if isinstance(table, dict)}
+        for step in STEPS.values():
+            if step.makes_data_set:  # the rows share one
+                changed.pop(step.name, None)
+        for key, table in row.items():
+            changed[key] = in_kebab_case(changed.get(key, {})) | in_kebab_case(table)
+        changed.setdefault("evaluate", {})["nested"] = nested
+        configuration = configuration_of(places | {"seed": tables.get("seed", 0)} | changed, path)
+        logging.getLogger("flyannot").info("== %s", name)
+        scores = _evaluate_row(configuration, pixels and Grid().parse(pixels))
+        yield name, read_scores(scores), scores
+
+
+def _evaluate_row(configuration, grid):
+    """Make the files of a row and return the path of its scores."""
+    options, done, scored = configuration.options, [], configuration.data_set
+    files = {}
+    for step in () if grid else (STEPS[name] for name in _STEPS):
+        done.append(step.name)
+        scored = files[step.kind] = configuration.output / f"{step.kind}-{_key(configuration, done)}.h5"
+        asked = Asked(
+            inputs=step.paths_read(configuration.data_set, files.__getitem__),
+            out=scored,
+            options=options[step.name],
+            selection=Selection(),
+            seed=configuration.seed,
+        )
+        run_task(step.task_of(asked), Execution())
+    out = configuration.output / f"scores-{_key(configuration, [*done, 'train', 'evaluate'], grid)}.json"
+    evaluation, more = (PixelBaseline, {"grid": grid}) if grid else (CrossValidation, {})
+    evaluation = evaluation(
+        paths=(scored,),
+        annotations_csv=configuration.data_set,
+        options=options["evaluate"],
+        train=options["train"],
+        seed=configuration.seed,
+        **more,
+    )
+    run_task(ScoresTask(evaluation, out), Execution())
+    return out
+
+
+def _key(configuration, steps, grid=None):
+    options = {name: configuration.options[name].as_header() for name in steps}
+    return digest_of_json([configuration.seed, options, grid])[:10]
+
+
+def format_rows(rows, *, nested=False):
+    """Format the table of what `evaluate_rows` yields."""
+    title = "nested mean AUC" if nested else "mean AUC"
+    lines = [
+        f"{'configuration':<{_NAME_WIDTH}}{title:>16}{'95 % interval':>18}{'ECE':>7}{'terms':>7}  scores"
+    ]
+    lines.append("-" * len(lines[0]))
+    for name, result, path in rows:
+        summary = result["summary"]["all"]
+        low, high = summary["auc_interval"] or (np.nan, np.nan)
+        auc, ece = (
+            value if value is not None else np.nan for value in (summary["macro"]["auc"], summary["ece"])
+        )
+        lines.append(
+            f"{name[:_NAME_WIDTH]:<{_NAME_WIDTH}}{auc:>16.3f}{f'{low:.3f} to {high:.3f}':>18}"
+            f"{ece:>7.3f}{summary['n_terms']:>7}  {path.name}"
+        )
+    return "\n".join(lines)
+
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command("ablation")
+@click.argument("config", type=_PATH)
+@click.option("--data-set", type=_PATH, required=True, help="The data set folder.")
+@click.option("-o", "--output", type=_PATH, required=True, help="The folder for all results.")
+@click.option("--nested", is_flag=True, help="Nested cross-validation in every row.")
+def command(config, data_set, output, nested):
+    """Evaluate the configurations of CONFIG, and print one table of their scores."""
+    output.mkdir(parents=True, exist_ok=True)
+    click.echo(format_rows(list(evaluate_rows(config, data_set, output, nested=nested)), nested=nested))
+
+
+if __name__ == "__main__":
+    command(prog_name="python -m benchmarks.ablation")

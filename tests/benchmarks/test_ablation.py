@@ -1,0 +1,93 @@
+"""Many configurations in one table, the raw pixels, and how well similar images are found."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from benchmarks.ablation import command, pixel_features
+from benchmarks.retrieval import N_NEAREST, same_gene_score, score_features, shared_terms_score
+from flyannot.dataset.folder import read_annotations
+from flyannot.descriptors.images.geometry import STANDARD_PX
+from tests.small_embryos import write_configuration
+
+ROWS = """
+[[row]]
+name = "pixels"
+pixels = "4x10"
+train = { scheme = "mean", min-groups = 4, inner-folds = 2 }
+evaluate = { folds = 3 }
+[[row]]
+name = "plain"
+base = "c.toml"
+[[row]]
+name = "grid"
+base = "c.toml"
+pool = { grid = "1x1+1x2" }
+"""
+
+
+def test_rows_share_what_they_have_in_common_and_each_has_a_line(chain, tmp_path):
+    """Files are named by the options that they follow from: seen from what the rows make."""
+    write_configuration(tmp_path, images="[extract]\nstride-px = 16\n")
+    (tmp_path / "ablation.toml").write_text(ROWS)
+
+    def ablate(*more):
+        words = [tmp_path / "ablation.toml", "--data-set", chain.embryos, "-o", tmp_path / "out", *more]
+        return CliRunner().invoke(command, list(map(str, words)), catch_exceptions=False).output
+
+    said = ablate()
+    assert [line.split("  ")[0] for line in said.splitlines()[2:]] == ["pixels", "plain", "grid"]
+    assert ablate() == said
+    assert "nested" in ablate("--nested")
+    made = [path.name.split("-")[0] for path in (tmp_path / "out").iterdir() if path.suffix != ".csv"]
+    assert Counter(made) == {"descriptors": 1, "dictionary": 1, "features": 2, "scores": 6}
+
+
+def test_pixels_are_the_mean_darkness_of_cells(tmp_path):
+    grey = np.full(STANDARD_PX, 255, np.uint8)
+    grey[:64, :80] = 0
+    grey[64:, 240:] = 51
+    Image.fromarray(grey).save(tmp_path / "a.png")
+    found = pixel_features([tmp_path / "a.png"], ((2, 4),))
+    np.testing.assert_allclose(found[0], [1, 0, 0, 0, 0, 0, 0, 0.8], atol=1e-6)
+
+
+def test_features_are_scored_by_stage_range(chain):
+    scores = score_features(chain.features, read_annotations(chain.embryos / "annotations.csv"))
+    assert "4-6" in scores
+    for of_range in scores.values():
+        assert 0.5 < of_range["same_gene"]["value"] <= 1, "synthetic genes have a pattern each"
+
+
+def test_shared_terms_weigh_rare_ones_more_and_are_a_part_of_what_either_carries(rng):
+    names = ["gut", "brain", "pole cell", "trachea"]
+    carried = [{"gut"}, *({str(t) for t in rng.choice(names, rng.integers(1, 4))} for _ in range(19))]
+    order = np.array([[j for j in rng.permutation(20) if j != i] for i in range(20)])
+    weight = {t: math.log(20 / sum(t in one for one in carried)) for t in set().union(*carried)}
+
+    def shared(a, b):
+        either = sum(weight[t] for t in carried[a] | carried[b])
+        return sum(weight[t] for t in carried[a] & carried[b]) / either if either else 0
+
+    found = shared_terms_score(order, carried, [f"g{i:02d}" for i in range(20)])
+    by_hand = [np.mean([shared(i, j) for j in order[i][:N_NEAREST]]) for i in range(20)]
+    assert found["value"] == pytest.approx(np.mean(by_hand))
+    chance = [np.mean([shared(i, j) for j in range(20) if j != i]) for i in range(20)]
+    assert found["chance"] == pytest.approx(np.mean(chance))
+    assert found["interval"][0] < found["value"] < found["interval"][1] and found["n_genes"] == 20
+
+
+def test_genes_that_are_all_nearest_are_not_scored():
+    order = np.array([[j for j in range(11) if j != i] for i in range(11)])
+    assert shared_terms_score(order, [{"gut"}] * 11, [str(i) for i in range(11)]) is None
+
+
+def test_an_image_is_scored_by_the_images_of_its_gene():
+    similarity = np.array([[1, 0.9, 0.2, 0.8], [0.9, 1, 0.95, 0.1], [0.2, 0.95, 1, 0], [0.8, 0.1, 0, 1]])
+    score = same_gene_score(similarity, ["a", "a", "b", "c"])
+    assert score["value"] == 0.75 and score["n_images"] == 2  # 1 and .5; b and c have no other image
+    assert same_gene_score([], []) is None
