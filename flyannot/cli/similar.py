@@ -35,21 +35,21 @@ def command(file, queries, out, data_set, options, selection, force):
         flyannot similar features.h5 embryo.png --stage-range 4-6 -o similar.csv
         flyannot similar features.h5 syn001 --stage-range 4-6 --data-set embryos --lacks -o l.csv
     """
-    from flyannot.steps.similar import Searched, features_file_of, similar, write_similar
+    from flyannot.steps.similar import SimilarityIndex, features_file_of, similar, write_similar
     from flyannot.store.reading import open_stored
 
     with open_stored(features_file_of(file), "features") as stored:
-        searched = Searched(stored, data_set)
+        index = SimilarityIndex(stored, data_set)
         asked = {"top": options.top, "stage_ranges": selection.stage_range, "lacks": options.lacks}
-        results = list(similar(searched, queries, **asked))
-        write_similar(out, results, searched, force=force)
+        results = list(similar(index, queries, **asked))
+        write_similar(out, results, index, force=force)
         for result in results:
-            say(_in_words(result, searched))
+            say(_in_words(result, index))
     log.info("wrote %s", out)
 
 
-def _in_words(results, searched):
-    columns = searched.columns[results.query.stage_range]
+def _in_words(results, index):
+    columns = index.columns[results.query.stage_range]
     listed = [
         f"{columns['gene'][number] or columns['group'][number]} {similarity:.2f}"
         + (f" (lacks {', '.join(results.terms[g][1])})" if results.terms else "")

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from flyannot.descriptors.extract import describe_patches
 from flyannot.descriptors.images.grey_levels import WHITE
 from flyannot.descriptors.images.picture import read_grey
 from flyannot.descriptors.options import STRIDE_PX, ExtractOptions
 from flyannot.descriptors.sift import N_FEATURES, normalise_descriptors
 from flyannot.errors import InputError
 from flyannot.estimators.image_patches import ImagePatches
+from flyannot.features.encoder import Encoder
 
 Images = Sequence[ArrayLike | str | os.PathLike[str]] | NDArray[Any]
 
@@ -77,7 +77,8 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         _require_images(X)
         options = ExtractOptions(patch_px=self.patch_px, stride_px=self.stride_px, min_std=self.min_std)
         greys = [_grey_levels(image) for image in X]
-        described = [describe_patches(grey, options) for grey in greys]
+        encoder = Encoder(options)
+        described = [encoder.describe(grey) for grey in greys]
         counts = [len(patches.descriptors) for patches in described]
         return ImagePatches(
             normalise_descriptors(np.concatenate([patches.descriptors for patches in described])),

@@ -31,7 +31,7 @@ _MOST_TERMS = 3  # explained where none is named: the most probable ones
 
 
 @dataclass(frozen=True)
-class Explained:
+class GroupExplanation:
     """An explanation with all that it is about.
 
     images : list of flyannot.dataset.folder.Image, the group; greys and described, of each of them
@@ -69,7 +69,7 @@ def explain(model, images, *, terms=()):
 
     Yields
     ------
-    explained : Explained, group by group
+    explained : GroupExplanation, group by group
 
     Raises
     ------
@@ -118,7 +118,7 @@ def _explain_group(loaded, images, terms):
     likeliest = np.argsort(-probability, kind="stable")[:_MOST_TERMS].tolist()
     for j in [loaded.terms.index(term) for term in terms] or likeliest:
         split = explain_group(model, j, X, features, winner, scheme=loaded.classify.scheme)
-        yield Explained(
+        yield GroupExplanation(
             group.name[0],
             group.gene[0],
             images[0].stage_range,
@@ -139,13 +139,13 @@ def draw_explanations(explained, folder, *, force=False):
 
     Parameters
     ----------
-    explained : iterable of Explained
+    explained : iterable of GroupExplanation
     folder : Path of a new folder
     force : write into a folder that holds something
 
     Yields
     ------
-    one, names : every Explained as it comes, and the names of its pictures
+    one, names : every GroupExplanation as it comes, and the names of its pictures
 
     Raises
     ------
@@ -155,7 +155,7 @@ def draw_explanations(explained, folder, *, force=False):
     rows, used = [], Counter()
     with new_folder(folder, force=force) as staged:
         for explanation in explained:
-            names = [_name_of(explanation, number, used) for number in range(len(explanation.images))]
+            names = [_picture_name(explanation, number, used) for number in range(len(explanation.images))]
             for name, picture in zip(names, _pictures(explanation)):
                 picture.save(staged / name)
             rows += _table_rows(explanation, names)
@@ -206,15 +206,11 @@ def _table_rows(explanation, names):
             )
 
 
-def _name_of(explanation, number, used):
+def _picture_name(explanation, number, used: Counter):
+    """Return the file name of a picture; a name that is used already gets a number."""
     gene = explanation.gene or explanation.images[number].name
     parts = (gene, explanation.stage_range, explanation.term, str(number + 1))
     name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-.")[:60] or "x" for part in parts)
-    return numbered_picture(name, used)
-
-
-def numbered_picture(name, used: Counter):
-    """The file name of a picture; the same name a second time gets a number."""
     used[name.lower()] += 1
     return f"{name}{'' if used[name.lower()] == 1 else f'-{used[name.lower()]}'}.png"
 

@@ -32,7 +32,7 @@ def similar(searched, texts, *, top=20, stage_ranges=(), lacks=False):
 
     Parameters
     ----------
-    searched : Searched
+    searched : SimilarityIndex
     texts : each an image or a gene (symbol or FlyBase number) of the file, or the path of a picture
     top : how many genes, and how many images, are found
     stage_ranges : those that are searched, empty for all; of a picture its own, if the file has several
@@ -40,7 +40,7 @@ def similar(searched, texts, *, top=20, stage_ranges=(), lacks=False):
 
     Yields
     ------
-    found : Found, in the order of the texts
+    found : SearchResult, in the order of the texts
 
     Raises
     ------
@@ -72,7 +72,7 @@ def _ranked(query, searched, top, lacks):
         best = most_similar(to_groups, top, without={*range(len(groups))} - {*lacking})
     else:
         terms, best = {}, most_similar(to_groups, top, without=own_groups)
-    return Found(
+    return SearchResult(
         query,
         [(int(g), int(max(groups.rows[g], key=lambda i: to_images[i])), float(to_groups[g])) for g in best],
         [] if lacks else [(int(i), float(to_images[i])) for i in most_similar(to_images, top, without=own)],
@@ -99,7 +99,7 @@ def _terms_beside(query, own_groups, searched):
 
 
 def write_similar(out, results, searched, *, force=False):
-    """Write the table of what was found, a list of Found.
+    """Write the table of what was found, a list of SearchResult.
 
     Raises
     ------
@@ -179,7 +179,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What is most like one query, the most similar first.
 
     genes : list of (number of the group, number of its most similar image, similarity of the group)
@@ -193,7 +193,7 @@ class Found:
     terms: dict | None = None
 
 
-class Searched:
+class SimilarityIndex:
     """An open features file that is searched: its images by name, its groups, and its pictures."""
 
     def __init__(self, stored, data_set=None):
