@@ -182,7 +182,7 @@ class Coder:
 
     @property
     def _name(self):
-        return f"{self.__module__}:{self.__qualname__}"
+        return f"{self.solve.__module__}:{self.solve.__qualname__}"
 
     def _unreadable(self, fault):
         return FlyannotError(f"the coder {self._name} {fault}", fix="correct the coder, or choose another")
