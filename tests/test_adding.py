@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -15,8 +16,11 @@ from flyannot.dataset.folder import read_images
 from flyannot.dataset.importers import IMPORTERS
 from flyannot.export import EXPORTERS
 from flyannot.sparse.coders import CODERS
+from flyannot.sparse.coders.verified import WrongCodesWarning
 from flyannot.sparse.learners import LEARNERS
 from flyannot.steps.chain import STEPS
+from flyannot.store.features import read_features
+from flyannot.store.reading import open_stored
 from flyannot.store.schema import MADE_BY
 from tests.cli.test_help import page_of_options
 from tests.conftest import ROOT
@@ -30,6 +34,8 @@ DUMMIES = '''
 from dataclasses import dataclass
 
 import click
+import numpy as np
+from scipy.sparse import csr_matrix
 
 from benchmarks.findings import not_runnable
 from flyannot.classifiers.ridge import Ridge
@@ -37,9 +43,18 @@ from flyannot.cli.shared.options import Command
 from flyannot.dataset.importers import Importer
 from flyannot.options import Count, Options, option
 from flyannot.sparse.coders import CODERS
+from flyannot.sparse.coders.blocks import Codes
+from flyannot.sparse.coders.verified import Coder
 from flyannot.sparse.learners.lagrange_dual import LagrangeDual
 
 encode = CODERS["cd"]
+
+
+@Coder
+def liar(samples, lam, **rules):
+    """Report zeros as right."""
+    shape = len(samples.X), len(samples.D)
+    return Codes(csr_matrix(shape, dtype=samples.X.dtype), np.zeros(shape[0]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,6 +191,20 @@ def test_what_was_added_works_from_the_command_line(dummies, flyannot, desk):
     flyannot("train f.h5 embryos/annotations.csv -o m.h5 --method dummy", code=0)
     flyannot("export f.h5 --to dummy -o x", code=0)
     assert (desk / "x").read_text() == "dummy"
+
+
+def test_pool_mends_what_a_coder_that_lies_returns_and_names_it(dummies, flyannot, desk, monkeypatch):
+    flyannot("learn-dict descriptors.h5 -o d.h5 --n-atoms 8 --n-epochs 1", code=0)
+    flyannot("pool descriptors.h5 d.h5 -o honest.h5 --tol 1e-8", code=0)
+    monkeypatch.setitem(CODERS.places, "dummy", "dummies:liar")
+    with pytest.warns(WrongCodesWarning, match="the coder dummies:liar returned wrong duality gaps"):
+        flyannot("pool descriptors.h5 d.h5 -o mended.h5 --tol 1e-8 --coder dummy", code=0)
+    found = []
+    for name in ("honest.h5", "mended.h5"):
+        with open_stored(desk / name) as stored:
+            found.append(read_features([stored], stored.stage_ranges[0])[1])
+    assert found[0].any()
+    np.testing.assert_allclose(found[1], found[0], atol=1e-3)
 
 
 def test_the_step_of_the_contributors_page_is_in_run_status_workflow_and_report(dummies, flyannot, tmp_path):

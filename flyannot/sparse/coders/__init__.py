@@ -2,8 +2,9 @@
 
 A file defines `encode`, made by `flyannot.sparse.coders.verified.Coder` of a function that gets
 `flyannot.sparse.coders.blocks.LassoSamples` for X and D, and the rest of the below, checked.  It returns
-`flyannot.sparse.coders.blocks.Codes`: codes, and gaps or None.  They are verified, and mended where they miss
-the tolerance.
+`flyannot.sparse.coders.blocks.Codes`: codes, and gaps or None.  Reported gaps are hints: a share is checked
+outside the coder, and all codes of a call are measured if one gap of the share is wrong
+(`flyannot.sparse.coders.verified`).  Codes that miss the tolerance are mended.
 
 A coder is a function
 
@@ -38,9 +39,13 @@ DataError
     If shapes do not fit, a sample or atom is not finite, or the type of X cannot hold the codes.
 InputError
     If `lam` is not positive.
+FlyannotError
+    If a coder returns what cannot be read as codes.
 
 Warns
 -----
+WrongCodesWarning
+    If a coder returned wrong codes or gaps.  They were measured, and mended.
 ConvergenceWarning
     If codes miss `tol`: how many, and the largest gap.  None is worse than the zero code.
 """

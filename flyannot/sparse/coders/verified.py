@@ -1,18 +1,43 @@
-"""Every code that leaves a coder is verified: its duality gap, from its own residual, in float64.
+"""The verification of what a coder returns, outside the coder.
 
-A solver says of each code how large |D (x - z D)| is at most; the residual and the objective are made afresh.
-Where the gap that follows is too wide, it is measured against all atoms.  What misses the tolerance then goes
-on by plain coordinate descent in float64, from the best code known; a warning counts what misses it still.
+A coder returns codes, and duality gaps if it knows them.  Reported gaps are hints.
+
+What is guaranteed
+------------------
+- Codes are finite and of atoms that there are, and not negative where they may not be.
+- A gap that the coder does not report, or reports above the tolerance, is measured in float64.
+- Of the gaps within the tolerance a share is checked: two samples of each call, and one
+  more for every 256 samples.
+- If one sample of the share contradicts its gap, the codes of the whole call are measured in float64.
+- Codes that miss the tolerance continue by plain coordinate descent in float64, from the best code known.
+- A `WrongCodesWarning` names a coder that was wrong.  One `ConvergenceWarning` counts codes that still miss.
+
+Calls of fewer than 64 samples are checked less often, to stay quick: the first call, then one call each time
+that 64 samples were coded in this process, and every call as long as the last check found wrong gaps.
+
+What is not guaranteed
+----------------------
+A coder that reports a few wrong gaps among many right ones may be believed.  If a fraction p of its gaps is
+wrong, a share of n samples shows none of them with a probability of (1 - p)^n.  With more than 32,768 atoms a
+share is compared with an evenly spaced part of the atoms, which may not hold the one atom that a code lacks.
 """
 
+import math
 import warnings
-from functools import update_wrapper
+from functools import lru_cache, update_wrapper
 
 import numpy as np
 import scipy.sparse as sp
 
-from flyannot.errors import DataError
-from flyannot.sparse.coders.blocks import Codes, LassoSamples, checked_samples, over_threads, replace_rows
+from flyannot.errors import DataError, FlyannotError
+from flyannot.sparse.coders.blocks import (
+    Codes,
+    LassoSamples,
+    checked_samples,
+    over_threads,
+    replace_rows,
+    rounding_of_products,
+)
 from flyannot.sparse.kernels import (
     SUMS,
     add_multiple,
@@ -32,6 +57,16 @@ _PASSES = 200  # most over all atoms, in coordinate descent
 _SUPPORT_PASSES = 50  # over the support, between two of those
 _AT_REST = 1e-3  # of the largest change in a pass over all atoms: less in one over the support ends these
 _ROWS_AT_ONCE = 64  # of a thread
+_SHARE_AT_LEAST = 2  # samples of a call whose gaps are checked
+_SAMPLES_PER_CHECK = 256  # one more of so many samples is checked
+_FEW_SAMPLES = 64  # calls of fewer samples are checked when they amount to so many
+_SHARE_SPREAD = (5**0.5 - 1) / 2  # multiples of the golden ratio, modulo 1, spread evenly
+_CHECKED_ATOMS = 2**15  # most that a checked sample is compared with
+_GAP_ROUNDING = 1e-6  # relative difference of two gaps that counts as rounding
+
+
+class WrongCodesWarning(UserWarning):
+    """A coder returned wrong codes or wrong duality gaps, which were mended."""
 
 
 class Coder:
@@ -44,6 +79,7 @@ class Coder:
 
     def __init__(self, solve, *, positive=False):
         self.solve, self._positive = solve, positive
+        self._n_unchecked = _FEW_SAMPLES  # samples since the last check: so the first call is checked
         update_wrapper(self, solve)
 
     def __call__(self, X, D, lam, *, tol=1e-4, **options):
@@ -67,14 +103,92 @@ class Coder:
             start = None if start is None else start * (atom_unit / unit)
             gram = None if gram is None else gram / gram.dtype.type(atom_unit**2)
         rules = {"tol": tol, "max_sweeps": max_sweeps, "n_threads": n_threads, "start": start, "gram": gram}
-        found = self.solve(samples, float(lam), **rules, **of_the_solver)
-        found = self._verified(found, samples, lam, tol, n_threads)
+        own = samples._replace(squares=samples.squares.copy(), norms=samples.norms.copy())
+        found = self.solve(own, float(lam), **rules, **of_the_solver)  # which may change its own arrays
+        found = self._verified(self._checked(found, samples, lam, tol), samples, lam, tol, n_threads)
         if (unit, atom_unit) != (1.0, 1.0):
             found = Codes(_in_unit(found.Z, unit / atom_unit), found.gaps)
         return found
 
+    def _checked(self, found, samples, lam, tol):
+        """Return valid `Codes`; their gaps are nan if the coder does not report them or was wrong.
+
+        Raises
+        ------
+        FlyannotError
+            If the answer cannot be read as codes of these samples.
+
+        Warns
+        -----
+        WrongCodesWarning
+            If codes or gaps are wrong.
+        """
+        Z, faults = self._readable_codes(found, samples)
+        gaps = np.full(len(samples.X), np.nan)
+        if np.shape(found.gaps) == gaps.shape:
+            gaps[:] = found.gaps
+        elif found.gaps is not None:
+            faults.append(f"duality gaps of shape {np.shape(found.gaps)} for {len(gaps)} samples")
+        is_valid = np.isfinite(Z.data) & (Z.data >= 0) if self._positive else np.isfinite(Z.data)
+        if not is_valid.all():
+            rows = np.repeat(np.arange(len(gaps)), np.diff(Z.indptr))[~is_valid]
+            if found.gaps is None or np.isfinite(gaps[rows]).any():
+                faults.append(f"codes that are not finite{' or are negative' * self._positive}")
+            gaps[rows] = np.nan
+            Z = Z.copy()
+            Z.data[~is_valid] = 0
+            Z.eliminate_zeros()
+        if not faults and self._are_wrong(Codes(Z, gaps), samples, lam, tol):
+            faults.append("wrong duality gaps")
+        if faults:
+            gaps[:] = np.nan
+            warnings.warn(
+                f"the coder {self._name} returned {' and '.join(faults)}: all {len(gaps):,} codes of a call "
+                "were measured, and solved again where they miss the tolerance",
+                WrongCodesWarning,
+                stacklevel=4,
+            )
+        return Codes(Z, gaps)
+
+    def _readable_codes(self, found, samples):
+        """Return the codes in the type of X, each atom once in a row; and a list of faults."""
+        shape, dtype = (len(samples.X), len(samples.D)), samples.X.dtype
+        Z = getattr(found, "Z", found)
+        if not isinstance(found, Codes) or not sp.issparse(Z) or Z.format != "csr" or Z.dtype.kind != "f":
+            raise self._unreadable(f"returned no Codes of a CSR matrix of floats ({type(Z).__name__})")
+        if Z.shape != shape:
+            raise self._unreadable(f"returned codes of shape {Z.shape}, and {shape} was needed")
+        if _is_out_of_place(Z):
+            raise self._unreadable(f"returned a matrix whose indices are not among {shape[1]} atoms")
+        if not Z.has_canonical_format:
+            Z = Z.copy()
+            Z.sum_duplicates()
+        if Z.dtype == dtype:
+            return Z, []
+        with np.errstate(over="ignore"):
+            return Z.astype(dtype), [f"codes in {Z.dtype} where {dtype} was needed"]
+
+    def _are_wrong(self, found, samples, lam, tol):
+        """Return whether a gap is negative, or too small in the share where a check is due."""
+        if (found.gaps < -_GAP_ROUNDING).any():
+            return True
+        self._n_unchecked += len(found.gaps)
+        if self._n_unchecked < _FEW_SAMPLES:
+            return False
+        if _is_contradicted(found, samples, lam, tol, positive=self._positive):
+            return True  # and the next call is checked, however short it is
+        self._n_unchecked = 0
+        return False
+
+    @property
+    def _name(self):
+        return f"{self.solve.__module__}:{self.solve.__qualname__}"
+
+    def _unreadable(self, fault):
+        return FlyannotError(f"the coder {self._name} {fault}", fix="correct the coder, or choose another")
+
     def _verified(self, found, samples, lam, tol, n_threads):
-        """The same with every gap known, and where it is too wide, with better codes if there are any."""
+        """Return the codes with every gap known, and better codes where a gap was too wide."""
         is_positive = self._positive
         Z, gaps = measured(found, samples, lam, tol, positive=is_positive)
         rows = rows_to_mend(gaps, tol)
@@ -101,7 +215,7 @@ def measured(found, samples, lam, tol, *, positive=False):
 
     The gap of a code that is not finite, or whose objective is above that of no code at all, is infinite.
     """
-    gaps = np.full(len(samples.X), np.nan) if found.gaps is None else found.gaps.copy()
+    gaps = found.gaps.copy()
     rows = rows_to_mend(gaps, tol)
     if len(rows):
         X, D, squares, _ = samples.chosen(rows)
@@ -111,6 +225,60 @@ def measured(found, samples, lam, tol, *, positive=False):
             is_sane = objective(X, D, Z, lam) <= halves
         gaps[rows] = np.where(is_sane, exact, np.inf)
     return Codes(found.Z, gaps)
+
+
+def _is_out_of_place(Z):
+    """Whether the index arrays of a CSR matrix point outside its shape or its data."""
+    first, atoms = Z.indptr, Z.indices
+    if len(first) != Z.shape[0] + 1 or first[0] != 0 or first[-1] != len(atoms) or len(atoms) != len(Z.data):
+        return True
+    is_falling = (first[1:] < first[:-1]).any()
+    return is_falling or (len(atoms) > 0 and (atoms.min() < 0 or atoms.max() >= Z.shape[1]))
+
+
+@lru_cache
+def checked_share(n_samples):
+    """Return the numbers of the samples of a call whose gaps are checked: evenly spread, always the same."""
+    n = min(n_samples, _SHARE_AT_LEAST + n_samples // _SAMPLES_PER_CHECK)
+    if n == n_samples:
+        return range(n)
+    return tuple(int((0.5 + _SHARE_SPREAD * k) % 1 * n_samples) for k in range(n))
+
+
+def _is_contradicted(found, samples, lam, tol, *, positive):
+    """Return whether a gap within tol, reported for a sample of the share, is too small.
+
+    The residual is made in float64, and correlations in the type of D.  Rounding counts for the coder.
+    """
+    (Z, gaps), (X, D, squares, norms) = found, samples
+    atoms, longest = D[:: 1 + len(D) // _CHECKED_ATOMS], float(norms.max(initial=0))
+    rounding = rounding_of_products(X.shape[1], D.dtype) * longest
+    for i in checked_share(len(X)):
+        if not gaps[i] <= max(tol, _FINEST_TOL):
+            continue
+        code, half = slice(Z.indptr[i], Z.indptr[i + 1]), 0.5 * float(squares[i])
+        values = Z.data[code].astype(np.float64)
+        r = X[i] - values @ D[Z.indices[code]]
+        q = atoms @ r.astype(D.dtype)
+        largest = max(float(q.max(initial=0)), 0.0 if positive else -float(q.min(initial=0)))
+        l1, rest = float(np.abs(values).sum()), float(r @ r)
+        mass = l1 * longest
+        largest = max(lam, largest - rounding * (math.sqrt(2 * half) + mass))
+        least = _least_gap(rest, float(r @ X[i]), l1, largest, lam)
+        most = (1 + _GAP_ROUNDING) * gaps[i] * half + _FINEST_TOL * (half + mass * mass)
+        is_no_worse_than_none = 0.5 * rest + lam * l1 <= (1 + _GAP_ROUNDING) * half
+        if not (is_no_worse_than_none and least <= most):
+            return True
+    return False
+
+
+def _least_gap(rest, along, l1, largest, lam):
+    """Return a lower bound of the duality gap: `largest` may be the largest |d r| of some of the atoms.
+
+    rest : |r|^2, along : x r.  The dual value of c r rises with c as far as along / rest.
+    """
+    c = min(lam / largest, along / rest) if rest > 0 else 1.0
+    return 0.5 * rest * (1 - c) * (1 - c) + lam * l1 - c * (along - rest)
 
 
 def _lower(Z, other, X, D, lam):

@@ -1,0 +1,219 @@
+"""Coders that lie: whatever a coder returns is refused, or mended and said."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from flyannot import SparseCoder
+from flyannot.errors import FlyannotError
+from flyannot.sparse.coders import CODERS, verified
+from flyannot.sparse.coders.blocks import Codes
+from flyannot.sparse.coders.verified import Coder, WrongCodesWarning, checked_share
+from flyannot.sparse.objective import duality_gap
+from tests.planted_samples import planted, unit_rows
+from tests.sparse.optimality import relative_gap
+from tests.sparse.torture import DICTIONARIES, FRACTIONS, coders, lam_max, problem
+
+LAM, TOL = 0.2, 1e-3
+
+
+def coder_that(answers, **options):
+    """Return a coder: answers(samples, Z) gives its `Codes`, or what it returns, from right codes."""
+
+    def liar(samples, lam, **rules):
+        return answers(samples, CODERS["cd"].solve(samples, lam, **rules).Z)
+
+    return Coder(liar, **options)
+
+
+def no_gaps(Z):
+    return np.zeros(Z.shape[0])
+
+
+def with_entries(Z, value):
+    """Return the codes with another value in the place of every fifth non-zero code."""
+    Z = Z.copy()
+    Z.data[::5] = value
+    return Z
+
+
+def grown(samples, Z):
+    """Make samples seem so long that any gap is a small part."""
+    samples.squares[:], samples.norms[:] = 1e9, 0
+    return Codes(0 * Z, no_gaps(Z))
+
+
+def split(Z):
+    """Return the codes with each atom twice in a row, of half the value, the last atom first."""
+    order = np.concatenate([np.repeat(np.arange(a, b)[::-1], 2) for a, b in zip(Z.indptr, Z.indptr[1:])])
+    return sp.csr_matrix((0.5 * Z.data[order], Z.indices[order], 2 * Z.indptr), shape=Z.shape)
+
+
+LIES = {  # what a coder answers, and the words that say what was wrong
+    "zeros": (lambda samples, Z: Codes(0 * Z, no_gaps(Z)), "wrong duality gaps"),
+    "half the code": (lambda samples, Z: Codes(0.5 * Z, no_gaps(Z)), "wrong duality gaps"),
+    "each atom twice": (lambda samples, Z: Codes(2 * split(Z), no_gaps(Z)), "wrong duality gaps"),
+    "gaps of 0": (lambda samples, Z: Codes(0.98 * Z, no_gaps(Z)), "wrong duality gaps"),
+    "gaps below 0": (lambda samples, Z: Codes(0 * Z, no_gaps(Z) - np.inf), "wrong duality gaps"),
+    "gaps that are too few": (lambda samples, Z: Codes(Z, no_gaps(Z)[1:]), r"duality gaps of shape \("),
+    "huge": (lambda samples, Z: Codes(with_entries(Z, 1e20), no_gaps(Z)), "wrong duality gaps"),
+    "NaN": (lambda samples, Z: Codes(with_entries(Z, np.nan), no_gaps(Z)), "codes that are not finite"),
+    "NaN, no gaps": (lambda samples, Z: Codes(with_entries(Z, np.nan), None), "codes that are not finite"),
+    "infinite": (lambda samples, Z: Codes(with_entries(Z, -np.inf), None), "codes that are not finite"),
+    "another type": (lambda samples, Z: Codes(Z.astype(np.longdouble), None), "codes in .* where"),
+    "samples made long": (grown, "wrong duality gaps"),
+}
+# What is mended without a word: the coder did not say that it was good.
+HONEST = {
+    "right": lambda samples, Z: Codes(Z, None),
+    "zeros": lambda samples, Z: Codes(0 * Z, None),
+    "huge": lambda samples, Z: Codes(with_entries(Z, 1e20), None),
+    "near": lambda samples, Z: Codes(Z + sp.csr_matrix(np.full(Z.shape, 1e-3, Z.dtype)), None),
+    "gaps of nan": lambda samples, Z: Codes(0 * Z, no_gaps(Z) + np.nan),
+    "infinite gaps": lambda samples, Z: Codes(0 * Z, no_gaps(Z) + np.inf),
+    "each atom twice": lambda samples, Z: Codes(split(Z), None),
+}
+NONSENSE = {  # what is refused
+    "atoms out of range": lambda Z: Codes(changed(Z, "indices", Z.indices + Z.shape[1]), no_gaps(Z)),
+    "atoms below 0": lambda Z: Codes(changed(Z, "indices", Z.indices - Z.shape[1]), no_gaps(Z)),
+    "rows that overlap": lambda Z: Codes(changed(Z, "indptr", Z.indptr[::-1]), no_gaps(Z)),
+    "rows beyond the end": lambda Z: Codes(changed(Z, "indptr", 2 * Z.indptr), no_gaps(Z)),
+    "other samples": lambda Z: Codes(Z[1:], no_gaps(Z)),
+    "other atoms": lambda Z: Codes(Z[:, 1:], no_gaps(Z)),
+    "a dense array": lambda Z: Codes(Z.toarray(), no_gaps(Z)),
+    "columns": lambda Z: Codes(Z.tocsc(), no_gaps(Z)),
+    "integers": lambda Z: Codes(Z.astype(int), no_gaps(Z)),
+    "a matrix alone": lambda Z: Z,
+    "nothing": lambda Z: None,
+}
+
+
+def changed(Z, name, array):
+    """Return the codes with another array of the CSR matrix."""
+    Z = Z.copy()
+    setattr(Z, name, array)
+    return Z
+
+
+@pytest.fixture(params=[(9, np.float64), (300, np.float32)], ids=["9", "300"])
+def samples(request, rng):
+    n, dtype = request.param
+    X, _ = planted(n, 30, 16, 3, rng)
+    return X.astype(dtype), unit_rows(rng.normal(size=(30, 16))).astype(dtype)
+
+
+def assert_within_tol(X, D, Z, gaps):
+    exact = relative_gap(X, D, Z, LAM)
+    assert (exact <= TOL).all() and (gaps >= exact - 1e-6).all()
+    assert Z.has_canonical_format and Z.dtype == X.dtype
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_is_mended_and_said(lie, samples):
+    answers, words = LIES[lie]
+    with pytest.warns(WrongCodesWarning, match=f"_coders:coder_that.*liar returned {words}") as said:
+        Z, gaps = coder_that(answers).codes(*samples, LAM, tol=TOL)
+    assert len(said) == 1
+    assert_within_tol(*samples, Z, gaps)
+
+
+@pytest.mark.parametrize("answer", HONEST)
+def test_what_a_coder_does_not_vouch_for_is_mended_without_a_word(answer, samples):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Z, gaps = coder_that(HONEST[answer]).codes(*samples, LAM, tol=TOL)
+    assert_within_tol(*samples, Z, gaps)
+
+
+@pytest.mark.parametrize("answer", NONSENSE)
+def test_what_cannot_be_read_as_codes_is_refused(answer, samples):
+    with pytest.raises(FlyannotError, match="the coder .*liar returned .*\nFix: "):
+        coder_that(lambda _, Z: NONSENSE[answer](Z)).codes(*samples, LAM)
+
+
+def test_codes_below_zero_are_mended_where_they_may_not_be(samples):
+    X, D = samples
+    for answer in (lambda _, Z: Codes(Z, no_gaps(Z)), lambda _, Z: Codes(-abs(Z), None)):
+        with pytest.warns(WrongCodesWarning, match="or are negative"):
+            Z, gaps = coder_that(answer, positive=True).codes(X, D, LAM, tol=TOL)
+        exact = 2 * duality_gap(X, D, Z, LAM, positive=True) / np.square(X, dtype=np.float64).sum(axis=1)
+        assert Z.data.min() > 0 and (exact <= TOL).all() and (gaps >= exact - 1e-6).all()
+
+
+def test_a_coder_cannot_write_to_samples_and_its_own_errors_are_its_own(samples):
+    def write(checked, Z):
+        checked.X[0] = 0
+
+    def fail(checked, Z):
+        raise ZeroDivisionError("it is late")
+
+    with pytest.raises(ValueError, match="read-only"):
+        coder_that(write).codes(*samples, LAM)
+    with pytest.raises(ZeroDivisionError, match="it is late"):
+        coder_that(fail).codes(*samples, LAM)
+
+
+def test_a_lie_about_every_second_sample_is_found_in_many(rng):
+    X, D = planted(4096, 30, 16, 3, rng)[0], unit_rows(rng.normal(size=(30, 16)))
+
+    def answer(_, Z):
+        gaps = relative_gap(X, D, Z, LAM)
+        return Codes(sp.diags_array(np.arange(len(X)) % 2.0) @ Z, gaps)
+
+    with pytest.warns(WrongCodesWarning):
+        Z, gaps = coder_that(answer).codes(X, D, LAM, tol=TOL)
+    assert_within_tol(X, D, Z.tocsr(), gaps)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 64, 2432, 100_000])
+def test_the_share_is_spread_evenly_and_always_the_same(n):
+    rows = np.array(checked_share(n), int)
+    assert len(set(rows)) == len(rows) == min(n, 2 + n // 256)
+    assert not len(rows) or (rows.min() >= 0 and rows.max() < n)
+    assert (np.diff(np.sort([-1, *rows, n])) <= 3 * (n + 1) / (1 + len(rows))).all()
+    assert list(checked_share(n)) == list(rows)
+
+
+def test_short_calls_are_checked_from_time_to_time_and_each_after_a_lie(samples, monkeypatch):
+    X, D = samples
+    checked, is_honest, lies = [], verified._is_contradicted, []
+    monkeypatch.setattr(verified, "_is_contradicted", lambda *a, **k: checked.append(1) or is_honest(*a, **k))
+    honest = coder_that(lambda one, Z: Codes(0 * Z if lies else Z, relative_gap(one.X, D, Z, LAM)))
+    for _ in range(64):
+        honest.codes(X[:1], D, LAM)
+    assert len(checked) == 1
+    lies.append("from now on")
+    with pytest.warns(WrongCodesWarning):
+        honest.codes(X[:1], D, LAM)
+    with pytest.warns(WrongCodesWarning):
+        honest.codes(X[1:2], D, LAM)
+
+
+@pytest.mark.parametrize("coder", coders())
+@pytest.mark.parametrize("name", DICTIONARIES)
+def test_coders_of_the_table_report_no_gap_that_is_too_small(name, coder, rng, monkeypatch):
+    """With every sample in the share."""
+    monkeypatch.setattr(verified, "checked_share", range)
+    monkeypatch.setattr(verified, "_FEW_SAMPLES", 0)
+    encode, _ = coders()[coder]
+    for dtype, tol in ((np.float32, 1e-4), (np.float64, 1e-4), (np.float64, 1e-10)):
+        X, D = problem(name, 6, dtype, rng)
+        for fraction in FRACTIONS:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", WrongCodesWarning)
+                encode.codes(X, D, fraction * lam_max(X, D), tol=tol)
+
+
+def test_the_estimator_mends_and_says_it(samples, monkeypatch):
+    X, D = samples
+    monkeypatch.setitem(CODERS.places, "liar", f"{__name__}:zeros")
+    with pytest.warns(WrongCodesWarning, match="zeros returned wrong duality gaps"):
+        Z = SparseCoder(D, coder="liar", alpha=LAM, tol=1e-8).fit(X).transform(X)
+    np.testing.assert_allclose(Z, SparseCoder(D, alpha=LAM, tol=1e-8).fit(X).transform(X), atol=1e-3)
+
+
+@Coder
+def zeros(samples, lam, **rules):
+    return Codes(0 * CODERS["cd"].solve(samples, lam, **rules).Z, np.zeros(len(samples.X)))
