@@ -19,7 +19,7 @@ from functools import cached_property, lru_cache, partial, update_wrapper
 from pathlib import Path
 from threading import RLock
 from types import CellType, FunctionType
-from typing import cast
+from typing import Any, cast
 
 import platformdirs
 
@@ -27,7 +27,12 @@ from flyannot import __version__
 from flyannot.errors import InputError
 from flyannot.runtime.progress_events import kernel_compiles, log
 
-SOURCES = ("runtime/compiled.py", "sparse/**/*.py", "descriptors/**/*.py", "features/**/*.py")  # of all kernels
+SOURCES = (
+    "runtime/compiled.py",
+    "sparse/**/*.py",
+    "descriptors/**/*.py",
+    "features/**/*.py",
+)  # of all kernels
 _one_at_a_time = RLock()  # creates a dispatcher, or records checksums
 
 
@@ -63,8 +68,8 @@ def _keeps_names(state):
 def cache_folder():
     """Return the private folder of compiled kernels; None if there is none, and nothing is kept on disk.
 
-    It lies below FLYANNOT_CACHE, otherwise in the user's cache; if that is not private, in the temporary folder.
-    Files there are run as code.
+    It lies below FLYANNOT_CACHE, otherwise in the user's cache.  If that is not private, it lies in the
+    temporary folder.  Files there are run as code.
     """
     named = os.environ.get("FLYANNOT_CACHE")
     usual = Path(named) / "flyannot" if named else platformdirs.user_cache_path("flyannot", appauthor=False)
@@ -97,7 +102,7 @@ def _folder_of_this_code():
 
 
 def processor():
-    """Return (target triple, set of features) of the processor that numba compiles for; features as "avx2"."""
+    """Return (target triple, set of features) of the processor that numba compiles for, such as "avx2"."""
     import llvmlite.binding as llvm
     from numba import config
 
@@ -129,7 +134,8 @@ class Kernel(LazyFunction):
     def __init__(self, function, options):
         super().__init__(function, partial(_njit, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options))
         self._options = options
-        self._dispatcher = self._folder = None
+        self._dispatcher: Any = None
+        self._folder: Path | None = None
         self._n_recorded = 0
 
     def __reduce__(self):
@@ -140,7 +146,7 @@ class Kernel(LazyFunction):
         try:
             result = dispatcher(*args)
         except OSError as error:  # of numba's cache: kernels themselves touch no files
-            log.debug("%s is not kept: %s", self.__name__, error)
+            log.debug("%s is not kept: %s", self.py_func.__name__, error)
             self._folder = None
             self._dispatcher = dispatcher = _njit(self.py_func, **self._options)
             result = dispatcher(*args)
@@ -155,7 +161,7 @@ class Kernel(LazyFunction):
                 _require_compiler()
                 folder = _folder_of_this_code()
                 if folder is not None:
-                    self._folder = folder / f"{self.__module__}.{self.__qualname__}"
+                    self._folder = folder / f"{self.py_func.__module__}.{self.py_func.__qualname__}"
                 if self._folder is None or not _remove_damage(self._folder):
                     kernel_compiles()
                 self._dispatcher = _njit(self.py_func, self._folder, **self._options)
@@ -173,8 +179,8 @@ class Kernel(LazyFunction):
 def compiled(function=None, **options):
     """Make a `Kernel`, by `numba.njit`; the lock of the interpreter is released while it runs.
 
-    It takes arrays and numbers, and named or plain tuples of them.  It makes no arrays: that would need counts
-    of references, which cost more than the arithmetic.
+    It takes arrays and numbers, and named or plain tuples of them.  It makes no arrays: that would need
+    counts of references, which cost more than the arithmetic.
     """
     return Kernel(function, {"_nrt": False} | options) if function else partial(compiled, **options)
 
@@ -225,7 +231,9 @@ def _njit(function, folder=None, **options):
 def _checksums(folder):
     """Return {name: SHA-256} of the files that numba keeps in a folder."""
     files = sorted(folder.rglob("*.nb[ic]"))
-    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+    }
 
 
 def _write_checksums(folder):
