@@ -61,7 +61,7 @@ def _part_of(frame):
     """The part that the innermost frame of a known module belongs to; what a kernel does is its caller's."""
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
-        if name == "flyannot.runtime.compiled" and frame.f_code.co_name != "_call_for":
+        if name == "flyannot.runtime.compiled" and frame.f_code.co_name != "_start":
             name = ""
         while name:
             if name in PARTS:

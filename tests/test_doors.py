@@ -37,7 +37,7 @@ DOORS = {
 }
 # Who else opens or writes a file by itself, and why that goes round no door.
 ALLOWED = {
-    "runtime/compiled.py": "its own cache of kernels, each with a checksum",
+    "runtime/compiled.py": "checksums beside the kernels that numba keeps",
     "runtime/system.py": "/proc, and files to be synchronised",
     "dataset/download.py": "what arrives is written beside its place, under a lock",
     "dataset/synthetic/generate.py": "a file of a new folder, which appears as a whole",

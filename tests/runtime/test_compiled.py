@@ -4,23 +4,31 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 import flyannot
+from flyannot.runtime.compiled import SOURCES
+from tests.conftest import ROOT
 
 KERNEL = (
     "from flyannot.features.pooling import _pool_max as f, np; a = np.ones(2); i = np.arange(3); "
     "x = np.zeros(2, np.float32); f(a, i[:2], np.array([0, 2]), i[:1], 2, x, np.zeros(2, np.int32)); "
-    "import sys; print(x.tolist(), 'numba' in sys.modules)"
+    "print(x.tolist())"
 )
 
 
-def said_by(code, *, cwd=None, **environment):
-    """What a program says in a process of its own; a variable that is None is not set."""
+def run_program(code, *, cwd=None, **environment):
+    """Run a program in a process of its own; a variable that is None is not set."""
     env = {k: v for k, v in (os.environ | environment).items() if v is not None}
-    done = subprocess.run([sys.executable, "-c", code], cwd=cwd, env=env, capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-c", code], cwd=cwd, env=env, capture_output=True, text=True)
+
+
+def said_by(code, **options):
+    """Return what a program prints, without an error, in a process of its own."""
+    done = run_program(code, **options)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -42,57 +50,121 @@ def test_kernels_whose_indices_are_checked_are_others(tmp_path):
         assert said_by(beyond, NUMBA_BOUNDSCHECK=checked, FLYANNOT_CACHE=str(tmp_path)) == said
 
 
-def test_code_for_another_processor_is_kept_beside(tmp_path):
-    other = "import llvmlite.binding as llvm; llvm.get_host_cpu_name = lambda: 'generic'; "
-    said = [said_by(first + KERNEL, FLYANNOT_CACHE=str(tmp_path)) for first in ("", other, "", other)]
-    assert [line.endswith("True") for line in said] == [True, True, False, False], "each compiles once"
-    with_set = "import sys, numpy as np; from flyannot.sparse.kernels import sum_squares as f; "
-    with_set += "f(np.ones((2, 2)), np.ones(2)); print('numba' in sys.modules)"
-    said = [said_by(with_set, FLYANNOT_CACHE=str(tmp_path), PYTHONHASHSEED=seed) for seed in "01234"]
-    assert said == ["True", *["False"] * 4], "whatever the order of a set of options"
+def kept_code(cache):
+    """Return {path: content} of the machine code in a cache."""
+    return {path: path.read_bytes() for path in Path(cache).rglob("*.nbc")}
 
 
-def test_a_damaged_cache_of_kernels_heals(chain, tmp_path, rng, trials):
-    """Every file of the cache is spoiled; the next run works, and the one after it too."""
+def test_code_for_another_processor_or_with_other_settings_is_kept_beside(tmp_path):
+    """Settings come from the environment, and from a file in the working folder."""
+    cache, stranger = tmp_path / "cache", tmp_path / "stranger"
+    stranger.mkdir()
+    (stranger / ".numba_config.yaml").write_text("cpu_name: generic\n")
+    processes = [
+        {},
+        {"NUMBA_CPU_NAME": "generic"},
+        {"NUMBA_CPU_FEATURES": "+sse2"},
+        {"cwd": stranger, "PYTHONPATH": str(ROOT)},
+    ]
+    for others in processes:
+        said_by(KERNEL, FLYANNOT_CACHE=str(cache), **others)
+    before = kept_code(cache)
+    assert len(before) == 3, "the file says what NUMBA_CPU_NAME says"
+    for others in processes:
+        assert said_by(KERNEL, FLYANNOT_CACHE=str(cache), **others) == "[1.0, 1.0]"
+    assert kept_code(cache) == before, "each compiled once"
+
+
+def test_without_compiling_kernels_are_refused_in_one_line():
+    done = run_program(KERNEL, NUMBA_DISABLE_JIT="1")
+    assert "flyannot.errors.InputError: numba is told not to compile (NUMBA_DISABLE_JIT)" in done.stderr
+
+
+def test_a_damaged_cache_of_kernels_heals(tmp_path, rng, trials):
+    """Every file of the cache is damaged in turn; the next run works, the one after compiles nothing."""
     cache = tmp_path / "cache"
-    found = []
-    for _ in range(trials(4, campaign=6)):
-        found += [said_by(KERNEL, FLYANNOT_CACHE=str(cache)) for _ in range(2)]
-        files = [path for path in cache.rglob("*") if path.is_file()]
-        assert {path.suffix for path in files} == {".kernel"}
+    said_by(KERNEL, FLYANNOT_CACHE=str(cache))
+    files = [path for path in cache.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} == {".nbi", ".nbc", ".json"}
+    for number in range(trials(2, campaign=6)):
         for path in files:
             stored = bytearray(path.read_bytes())
             for at in rng.integers(len(stored), size=20):
                 stored[at] ^= 0x55
-            path.write_bytes(stored)
-    assert found == ["[1.0, 1.0] True", "[1.0, 1.0] False"] * (len(found) // 2), (
-        "numba only where it compiles"
+            path.write_bytes(stored if number % 2 else stored[: len(stored) // 2])
+            assert said_by(KERNEL, FLYANNOT_CACHE=str(cache)) == "[1.0, 1.0]"
+            times = [other.stat().st_mtime_ns for other in files]
+            assert said_by(KERNEL, FLYANNOT_CACHE=str(cache)) == "[1.0, 1.0]"
+            assert [other.stat().st_mtime_ns for other in files] == times
+
+
+def test_a_full_disk_below_the_cache_costs_time_only():
+    """The folder accepts files when the process begins, and none later."""
+    fails = (
+        "import numba, tempfile; from flyannot.runtime import compiled; start = compiled._njit\n"
+        "def njit(function, folder=None, **options):\n"
+        "    made = start(function, folder, **options)\n"
+        "    if folder is not None: folder.parent.mkdir(exist_ok=True, parents=True); folder.touch()\n"
+        "    return made\n"
+        "compiled._njit = njit\n"
     )
+    with tempfile.TemporaryDirectory() as cache:
+        assert said_by(fails + KERNEL.replace("; ", "\n"), FLYANNOT_CACHE=cache) == "[1.0, 1.0]"
+
+
+def test_threads_and_processes_may_compile_at_once(tmp_path):
+    threads = (
+        "from concurrent.futures import ThreadPoolExecutor; import numpy as np\n"
+        "from flyannot.sparse.kernels import sum_squares\n"
+        "def f(n):\n    found = np.zeros(2); sum_squares(np.full((2, n), 1.0), found); return int(found[0])\n"
+        "print(list(ThreadPoolExecutor(4).map(f, range(8))))"
+    )
+    words, env = [sys.executable, "-c", threads], os.environ | {"FLYANNOT_CACHE": str(tmp_path)}
+    processes = [subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate()[0].strip() for process in processes]
+    assert said == [str([*range(8)])] * 2
+    assert said_by(threads, FLYANNOT_CACHE=str(tmp_path)) == said[0]
 
 
 KERNELS = {  # one calls into the other
     "inner": "from flyannot.runtime.compiled import compiled\n\n"
     "@compiled\ndef inner(x):\n    return x + SUMMAND\n",
-    "outer": "from flyannot.runtime.compiled import compiled\nfrom flyannot.inner import inner\n\n"
+    "outer": "from flyannot.runtime.compiled import compiled\nfrom flyannot.sparse.inner import inner\n\n"
     "@compiled\ndef outer(x):\n    return inner(x)\n",
 }
 
 
 def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(tmp_path):
+    """Even where the change keeps time and size, as where all files have one time."""
     package = tmp_path / "flyannot"
-    package.mkdir()
-    modules = ("__init__", "compiled", "progress_events", "system")
-    for name in ("__init__.py", *(f"runtime/{module}.py" for module in modules)):
-        (package / name).parent.mkdir(exist_ok=True)
-        shutil.copy(Path(flyannot.__file__).parent / name, package / name)
-    (package / "outer.py").write_text(KERNELS["outer"])
-    code = "import sys; from flyannot.outer import outer; print(outer(1), 'numba' in sys.modules)"
-    environment, found = {"FLYANNOT_CACHE": str(tmp_path / "cache"), "PYTHONPATH": ""}, []
-    for summand in ("1", None, "200"):
-        if summand:
-            (package / "inner.py").write_text(KERNELS["inner"].replace("SUMMAND", summand))
-        found.append(said_by(code, cwd=tmp_path, **environment))
-    assert found == ["2 True", "2 False", "201 True"]
+    runtime = (f"runtime/{name}" for name in ("__init__", "compiled", "progress_events", "system"))
+    for name in ("__init__", "errors", *runtime):
+        (package / name).parent.mkdir(exist_ok=True, parents=True)
+        shutil.copy(Path(flyannot.__file__).parent / f"{name}.py", package / f"{name}.py")
+    (package / "sparse").mkdir()
+    (package / "sparse" / "outer.py").write_text(KERNELS["outer"])
+    code = "from flyannot.sparse.outer import outer; print(outer(1))"
+    environment = {
+        "FLYANNOT_CACHE": str(tmp_path / "cache"),
+        "PYTHONPATH": "",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    for summand in "123":
+        inner = package / "sparse" / "inner.py"
+        inner.write_text(KERNELS["inner"].replace("SUMMAND", summand))
+        os.utime(inner, (10**9, 10**9))
+        assert said_by(code, cwd=tmp_path, **environment) == str(1 + int(summand))
+    before = kept_code(tmp_path / "cache")
+    assert len(before) == 3 and said_by(code, cwd=tmp_path, **environment) == "4"
+    assert kept_code(tmp_path / "cache") == before
+
+
+def test_all_sources_of_kernels_name_the_folder():
+    """Each module of the package that defines kernels is one of SOURCES."""
+    package = Path(flyannot.__file__).parent
+    sources = {path for pattern in SOURCES for path in package.glob(pattern)}
+    with_kernels = [path for path in package.rglob("*.py") if "import compiled" in path.read_text()]
+    assert len(with_kernels) > 5 and sources >= set(with_kernels)
 
 
 def folder_of(**environment):
@@ -150,24 +222,18 @@ def test_a_planted_folder_in_the_temporary_one_is_passed_over(tmp_path):
     first = folder_of(**environment)
     assert first.parent == tmp_path
     first.chmod(0o777)
-    second = folder_of(**environment)
-    assert second.parent == tmp_path and second != first and not second.exists(), "it is removed at the end"
+    assert folder_of(**environment) == Path("None")
+    assert said_by(KERNEL, **environment) == "[1.0, 1.0]"
+    assert {*tmp_path.iterdir()} == {tmp_path / "home", first} and not list(first.iterdir()), (
+        "nothing is kept"
+    )
 
 
 def test_a_users_own_kernels_stay_where_numba_puts_them(tmp_path):
     (tmp_path / "own.py").write_text(
-        "import numba\nfrom flyannot.runtime import compiled\n\n"
+        "import numba\nimport numpy as np\nfrom flyannot.sparse.kernels import sum_squares\n\n"
+        "sum_squares(np.ones((2, 2)), np.ones(2))\n\n"
         "@numba.njit(cache=True)\ndef f(x):\n    return x + 1\n\nprint(f(1), repr(numba.config.CACHE_DIR))\n"
     )
     assert said_by("import own", cwd=tmp_path) == "2 ''"
     assert list((tmp_path / "__pycache__").glob("own.f*.nbi"))
-
-
-def test_what_numba_alone_can_call_is_kept_in_its_own_cache(tmp_path):
-    (tmp_path / "own.py").write_text(
-        "import numpy as np\nfrom flyannot.runtime.compiled import compiled\n\n"
-        "@compiled(_nrt=True)\ndef f(n):\n    return np.ones(n)\n\nprint(f(2).tolist())\n"
-    )
-    environment = {"FLYANNOT_CACHE": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
-    assert said_by("import own", cwd=tmp_path, **environment) == "[1.0, 1.0]"
-    assert list(tmp_path.glob("numba/*/*.nbi")) and not list(tmp_path.glob("flyannot/*"))

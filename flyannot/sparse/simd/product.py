@@ -6,6 +6,8 @@ features in rising order, `PART` features at a time, with the sums of the parts 
 has the same bits in any company, and on every machine that has fused multiply-adds.
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from flyannot.runtime.compiled import compiled, processor
@@ -30,9 +32,12 @@ def _block_shape(real_bits, most_vectors):
 
 
 _WIDE, _NARROW = 4, 1  # the most vectors of a block for many atoms, and for few
-_WIDTH = {
-    np.dtype(kind): LANES * _block_shape(np.finfo(kind).bits, _WIDE)[1] for kind in (np.float32, np.float64)
-}
+
+
+@lru_cache(maxsize=2)
+def _width(dtype):
+    """Return the number of atoms of a wide panel."""
+    return LANES * _block_shape(np.finfo(dtype).bits, _WIDE)[1]
 
 
 def pack_columns(D, order=None, *, few=False):
@@ -46,7 +51,7 @@ def pack_columns(D, order=None, *, few=False):
     few : whether to fill the panels of `LANES` atoms that suit few of them
     """
     order = np.arange(len(D)) if order is None else order
-    n_lanes = LANES if few else _WIDTH[D.dtype]
+    n_lanes = LANES if few else _width(D.dtype)
     panels = aligned_zeros((-(-len(order) // n_lanes), D.shape[1], n_lanes), D.dtype)
     atoms = np.zeros((len(panels) * n_lanes, D.shape[1]), D.dtype)
     places = np.flatnonzero(order < len(D))

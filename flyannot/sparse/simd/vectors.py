@@ -8,7 +8,7 @@ from functools import wraps
 import numpy as np
 from llvmlite import ir
 
-from flyannot.runtime.compiled import OnDemand, processor
+from flyannot.runtime.compiled import LazyFunction, processor
 
 CHUNK = 64  # elements that one turn of a loop works on: a cache line of bytes
 LANES = 16  # elements of one vector: a cache line of float32
@@ -351,7 +351,7 @@ def intrinsic(define):
 
         return extending.intrinsic(function)
 
-    return OnDemand(define, make)
+    return LazyFunction(define, make)
 
 
 def aligned_zeros(shape, dtype):
