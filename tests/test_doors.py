@@ -43,6 +43,7 @@ ALLOWED = {
     "dataset/synthetic/generate.py": "a file of a new folder, which appears as a whole",
     "export/arrays.py": "fills the file beside the output that `export` hands it",
     "export/predictions.py": "fills the file beside the output that `export` hands it",
+    "steps/runs/workflow.py": "a text of the package",
     "report/page.py": "its own pictures and text, in a folder beside the page that appears as a whole",
     "report/nearest.py": "a picture in memory, which it has made itself",
     "store/concatenation.py": "bytes of parts, copied into the output that is being made",
