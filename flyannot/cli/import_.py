@@ -83,8 +83,8 @@ def dictionary(atoms, descriptors, out, options, selection, force):
 def features(table, out, force):
     """Make features of vectors from another program, such as the embeddings of a network.
 
-    TABLE is an npz, parquet or h5ad file with image, gene, stage_range and vector (fbgn, view and group are
-    optional): arrays of these names, columns, or obs with X as the vectors. The file does all that ours do
+    TABLE is an npz or parquet file with image, gene, stage_range and vector (fbgn, view and group are
+    optional): arrays of these names, or columns. The file does all that ours do
     (train, evaluate, compare, similar, annotate, report), but for maps: there are no patches to show.
 
     \b

@@ -87,7 +87,7 @@ def import_features(source, out, execution):
 
     Parameters
     ----------
-    source : Path of an npz, parquet or h5ad file, see `flyannot.dataset.importers.vectors`
+    source : Path of an npz or parquet file, see `flyannot.dataset.importers.vectors`
     out : Path of the features file
     execution : flyannot.steps.engine.task.Execution
 

@@ -19,7 +19,6 @@ from flyannot.runtime.text_files import first_bytes, open_regular
 from flyannot.store.schema import DTYPES
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"  # how every HDF5 file begins
-_PLAIN_FILTERS = {h5z.FILTER_DEFLATE, h5z.FILTER_SHUFFLE, h5z.FILTER_LZF}
 _OF_BLOCKS = [h5z.FILTER_FLETCHER32]  # of datasets that flyannot wrote before 1.0, which lie in blocks
 _READS_PAST_HDF5 = hasattr(os, "preadv")
 
@@ -135,26 +134,6 @@ def _fault(item, dataset, n_bytes):
     if item.get_storage_size() < dataset.n_bytes or not _is_stored_whole(item, dataset, n_bytes):
         return "claims more data than it stores"
     return ""
-
-
-def checked_item(group, name, most_bytes):
-    """A dataset or group in a group of a file of another program, looked at before it is read.  ValueError if
-    it is not there, lies elsewhere, claims more than is stored or `most_bytes`, or is packed unusually."""
-    if "/" in name or not group.id.links.exists(name.encode()):
-        raise ValueError(f"there is no {name} in {group.name}")
-    if not _is_hard_link(group.id, name.encode()):
-        raise ValueError(f"{name} in {group.name} is a link out of the file")
-    item = group[name]
-    if not isinstance(item, h5py.Group):
-        if not isinstance(item, h5py.Dataset) or not _lies_in_file(item.id):
-            raise ValueError(f"{name} does not lie in the file, or not as programs write it")
-        if not _PLAIN_FILTERS.issuperset(_filters_of(item.id)):
-            raise ValueError(f"{name} does not lie in the file, or not as programs write it")
-        (dataset,) = datasets_of({name: item.id}).values()
-        n_bytes = os.path.getsize(group.file.filename)
-        if dataset.n_bytes > most_bytes or not _is_stored_whole(item.id, dataset, n_bytes):
-            raise ValueError(f"{name} claims {dataset.n_bytes:,} bytes, more than it can have")
-    return item
 
 
 def _is_hard_link(group, name):

@@ -1,11 +1,4 @@
-"""Laws of the imported blastoderm patterns: pictures show them, and bad files are named.
-
-Of the archive of staNMF: R's names lead back to genes, and pixels to their places.
-"""
-
-import gzip
-import io
-import tarfile
+"""Laws of the imported blastoderm patterns: pictures show them, and bad files are named."""
 
 import numpy as np
 import pytest
@@ -13,7 +6,6 @@ from PIL import Image
 
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers import wu2016
-from flyannot.dataset.importers.resolve import Genes, UnclearGene
 from flyannot.descriptors.images.pattern import (
     BLOCK_PX,
     BODY_GREY,
@@ -21,7 +13,8 @@ from flyannot.descriptors.images.pattern import (
     ellipse_mask,
     render_patterns,
 )
-from flyannot.errors import DataError, InputError
+from flyannot.errors import DataError
+from flyannot.options import Options
 from tests.store.test_hostile_files import flipped
 
 ROWS, COLUMNS = np.mgrid[:16, :32]
@@ -30,7 +23,7 @@ DEEP = ((ROWS - 7.5) / 6) ** 2 + ((COLUMNS - 15.5) / 13) ** 2 < 1  # two blocks 
 
 
 def import_npz(source, folder, **more):
-    return wu2016.import_wu2016([source], folder, wu2016.Wu2016Options(), **more)
+    return wu2016.import_wu2016([source], folder, Options(), **more)
 
 
 def block_means(picture):
@@ -174,110 +167,6 @@ def test_the_published_terms_are_found_for_the_images(shared_data):
     has_terms = [annotations.terms_of(g, "4-6", f) for g, f in zip(arrays["gene"], arrays["fbgn"])]
     assert len(has_terms) == 1337
     assert sum(map(bool, has_terms)) > 1300
-
-
-# --- the archive of staNMF ---
-
-GENES = """fbgn,gene,cg,stage_range,term
-FBgn0000015,Abd-B,CG11648,4-6,gap
-FBgn0000015,Abd-B,CG11648,4-6,gap
-FBgn0000015,Abd-B,CG11648,7-8,later
-FBgn0004618,18w,CG8896,4-6,subset
-FBgn0000463,Dl,CG3619,4-6,subset
-FBgn0000462,dl,CG6667,4-6,pair rule
-FBgn0028999,nerfin-1,CG13906,4-6,gap
-FBgn0000721,for,CG10033,4-6,gap
-FBgn0000011,x-1,CG11,4-6,gap
-FBgn0000012,x,CG12,4-6,gap
-FBgn0000013,y-z,CG13,4-6,gap
-FBgn0000014,y(z,CG14,4-6,gap
-"""
-FOUND = {"Abd.B": "15", "Abd.B.1": "15", "X18w": "4618", "Dl": "463", "dl": "462", "nerfin.1": "28999"}
-FOUND |= {"nerfin.1.1": "28999", "for.": "721", "CG13906": "28999", "x": "12", "x.2": "12"}
-LOST = ["x.1", "y.z", "unheard", "abd.b", "DL"]
-IN_R = {"Abd-B": "Abd.B", "18w": "X18w", "E(spl)m7-HLH": "E.spl.m7.HLH", "for": "for.", "NK7.1": "NK7.1"}
-IN_R |= {".5x": "X.5x", ".x": ".x", "_x": "X_x", "26-29-p": "X26.29.p", "NA": "NA."}
-
-
-@pytest.mark.parametrize(("symbol", "column"), IN_R.items())
-def test_a_column_is_the_symbol_that_r_wrote_so(symbol, column):
-    genes = Genes()
-    genes.add("FBgn0000001", symbol)
-    assert wu2016.genes_of_columns(genes, [column])(column).symbol == symbol
-
-
-def csv_of(columns):
-    """A table as the archive's, and its patterns."""
-    patterns = np.random.default_rng(1).random((len(columns), 405)).round(4)
-    lines = [",".join(f'"{name}"' for name in ["", *columns])]
-    lines += [f'"{i}",' + ",".join(map(str, row)) for i, row in enumerate(patterns.T, start=1)]
-    return "\n".join(lines).encode(), patterns
-
-
-@pytest.fixture
-def genes_table(tmp_path):
-    (tmp_path / "genes.csv.gz").write_bytes(gzip.compress(GENES.encode()))
-    return tmp_path / "genes.csv.gz"
-
-
-@pytest.mark.parametrize("packed", ["csv", "gz", "tar"])
-def test_every_column_is_taken_for_its_gene_or_rejected(tmp_path, genes_table, packed):
-    raw, patterns = csv_of([*FOUND, *LOST])
-    path = tmp_path / "source"
-    path.write_bytes(gzip.compress(raw) if packed == "gz" else raw)
-    if packed == "tar":
-        with tarfile.open(path, "w:gz") as archive:
-            member = tarfile.TarInfo(f"staNMF-1.1/staNMF/data/{wu2016.NAME_IN_ARCHIVE}")
-            member.size = len(raw)
-            archive.addfile(member, io.BytesIO(raw))
-    arrays, log = wu2016.read_archive(path, genes_table)
-    assert [int(fbgn.removeprefix("FBgn")) for fbgn in arrays["fbgn"]] == [int(n) for n in FOUND.values()]
-    assert np.allclose(arrays["patterns"], patterns[: len(FOUND)])
-    assert arrays["image_id"].tolist()[:2] == ["wu0001", "wu0002"]
-    assert [rejected.item for rejected in log.rejected] == LOST
-    assert log.reasons["images"][wu2016.UNKNOWN_GENE] == 3
-    assert "FBgn0000011 or FBgn0000012" in log.rejected[0].detail
-
-
-def test_a_repetition_is_one_only_beside_what_it_repeats():
-    genes = Genes()
-    genes.add("FBgn0000001", "a-1")
-    genes.add("FBgn0000002", "b")
-    assert wu2016.genes_of_columns(genes, ["a.1"])("a.1").fbgn == "FBgn0000001"
-    with pytest.raises(UnclearGene, match="^$"):
-        wu2016.genes_of_columns(genes, ["b.1"])("b.1")  # b itself is no column: not R's numbering
-    genes.add("FBgn0000003", "a")
-    assert wu2016.genes_of_columns(genes, ["a.1"])("a.1").fbgn == "FBgn0000001"
-    with pytest.raises(UnclearGene, match="FBgn0000001 or FBgn0000003"):
-        wu2016.genes_of_columns(genes, ["a", "a.1"])("a.1")
-
-
-def test_the_folder_shows_the_patterns_with_their_terms(tmp_path, genes_table, flyannot):
-    raw, _ = csv_of(["unheard", "Abd.B", "dl"])
-    (tmp_path / "wu.csv").write_bytes(raw)
-    named = {"IN": tmp_path / "wu.csv", "G": genes_table, "OUT": tmp_path / "set"}
-    said = flyannot("import wu2016 IN --genes G -o OUT", **named)
-    assert said.code == 0 and "1  rejected: no gene of this name" in said.out
-    images, terms = read_images(tmp_path / "set"), read_annotations(tmp_path / "set")
-    assert [(image.path.stem, image.gene) for image in images] == [("wu0002", "Abd-B"), ("wu0003", "dl")]
-    assert terms.terms_of("Abd-B", "4-6", "FBgn0000015") == {"gap"}
-    assert terms.counts("7-8") == {} and terms.counts("4-6").total() == 2
-    assert "unheard" in (tmp_path / "set" / "rejected.csv").read_text()
-
-
-def test_what_is_no_such_table_is_refused(tmp_path, genes_table):
-    raw, _ = csv_of(["Dl"])
-    lines = raw.split(b"\n")
-    tables = [b"", b"\xff\xfe", b"\n".join(lines[:-1]), gzip.compress(raw)[:-20]]
-    tables += [raw.replace(b"0.", digit + b".", 1) for digit in (b"7", b"x")]
-    tables.append(raw.replace(lines[5], lines[5] + b",0.5"))
-    cases = [(table, genes_table, "") for table in tables]
-    cases += [(raw, None, "which genes"), (raw.replace(b"Dl", b"qq"), genes_table, "knows none")]
-    for table, genes, why in cases:
-        (tmp_path / "wu.csv").write_bytes(table)
-        with pytest.raises((DataError, InputError)) as caught:
-            wu2016.import_wu2016([tmp_path / "wu.csv"], tmp_path / "set", wu2016.Wu2016Options(genes=genes))
-        assert why in caught.value.message and caught.value.fix and not (tmp_path / "set").exists()
 
 
 def test_the_mask_is_that_of_the_published_npz(shared_data):

@@ -5,10 +5,8 @@ import csv
 import gzip
 import io
 import re
-import tarfile
 import warnings
 import zlib
-from contextlib import contextmanager
 from pathlib import Path
 
 from flyannot.errors import InputError
@@ -26,8 +24,8 @@ CONTROL = "holds a control character"
 NO_TUPLE = "not a tuple of texts"
 
 
-def lines_of_text(path, *, fix, errors="strict", member=None):
-    """The lines of a file of text, gzipped or not, or of its `member` if it is a tar archive: bytes decide.
+def lines_of_text(path, *, fix, errors="strict"):
+    """Yield the lines of a file of text, gzipped or not: its bytes decide, never its name.
 
     `fix` is the remedy in messages, `errors` what becomes of bytes that are not UTF-8, as `open` takes it.
     InputError if it cannot be read or unpacked, is not UTF-8, or unpacks to more than MOST_BYTES.
@@ -35,7 +33,8 @@ def lines_of_text(path, *, fix, errors="strict", member=None):
     n_lines = n_letters = 0
     try:
         most = most_unpacked_bytes(path, MOST_BYTES)
-        with _opened(path, member, fix) as file:
+        with open_regular(path) as raw:
+            file = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
             text = io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="")
             while line := text.readline(most):
                 n_lines += 1
@@ -45,22 +44,8 @@ def lines_of_text(path, *, fix, errors="strict", member=None):
                 yield line
     except UnicodeDecodeError:
         raise InputError(f"{path}, after line {n_lines}: not UTF-8 text", fix=fix) from None
-    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"cannot read {path}: {error}", fix=fix) from error
-
-
-@contextmanager
-def _opened(path, member, fix):
-    """The bytes within, as an open file."""
-    with open_regular(path) as file:
-        if member is not None and tarfile.is_tarfile(file):
-            with tarfile.open(fileobj=file) as archive:
-                members = [m for m in archive if m.isfile() and m.name.endswith(f"/{member}")]
-                if len(members) != 1:
-                    raise InputError(f"{path} holds {len(members)} files {member}", fix=fix)
-                yield archive.extractfile(members[0])
-        else:
-            yield gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == b"\x1f\x8b" else file
 
 
 def read_source_rows(path, *, is_latin1=False):

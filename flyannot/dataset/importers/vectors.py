@@ -1,11 +1,10 @@
 """What other programs made: dictionaries of atoms, and feature vectors such as the embeddings of a network.
 
-Their files (npy, npz, mat, parquet, h5ad) are opened here and nowhere else; nothing is unpickled, and what
+Their files (npy, npz, mat, parquet) are opened here and nowhere else; nothing is unpickled, and what
 compiled code reads is read in a process of its own, which damage may crash.  A row of a table of vectors is
 an image: its name, gene, stage range and vector; perhaps fbgn, view, group and source.
 """
 
-import math
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +28,7 @@ _NORM_TOLERANCE = 1e-4  # a dictionary of float32 has norms that are 1 to 1e-7
 _SECONDS = 60  # of a process that reads; a gigabyte takes five
 _BYTES_BESIDE = 2**29  # of that process, besides a few copies of what it reads
 _FIX_MATRIX = "name an npy, npz or mat file that holds a matrix of numbers"
-_FIX_VECTORS = "name an npz, parquet or h5ad file with image, gene, stage_range and vector"
+_FIX_VECTORS = "name an npz or parquet file with image, gene, stage_range and vector"
 
 
 def read_arrays(path, suffixes, *, fix, names=None):
@@ -97,44 +96,8 @@ def _read_parquet(path, names, most_bytes):
     return {n: np.stack(c.to_numpy()) if "list" in str(c.type) else c.to_pylist() for n, c in columns.items()}
 
 
-def _read_h5ad(path, names, most_bytes):
-    """Without anndata, which opens whatever a file links to, and believes its indices."""
-    from flyannot.store.layout import checked_item, open_hdf5
-
-    def column(group, name):
-        item = checked_item(group, name, most_bytes)
-        if "categories" in item.attrs:
-            raise ValueError(f"{item.name} is of an anndata before 0.8, which can be read and written again")
-        if hasattr(item, "shape"):
-            return item[()].tolist()
-        if "codes" in item:
-            texts = [*column(item, "categories"), ""]  # of code -1
-            return [texts[max(code, -1)] for code in column(item, "codes")]
-        return ["" if no else v for v, no in zip(column(item, "values"), column(item, "mask"))]
-
-    with open_hdf5(path) as file:
-        obs, X = (checked_item(file, name, most_bytes) for name in ("obs", "X"))
-        columns = {"image": column(obs, str(obs.attrs["_index"]))}
-        columns |= {name: column(obs, name) for name in obs if name in names}
-        vectors = X[()] if hasattr(X, "shape") else _dense_matrix(X, checked_item, most_bytes)
-    return columns | {"vector": vectors}
-
-
-def _dense_matrix(group, checked_item, most_bytes):
-    """Of the data, indices and indptr of a sparse one, once they are known to lie within its shape."""
-    from scipy import sparse
-
-    made_of = tuple(checked_item(group, name, most_bytes)[()] for name in ("data", "indices", "indptr"))
-    shape = tuple(map(int, group.attrs["shape"]))
-    _require_small(math.prod(shape) * made_of[0].itemsize, most_bytes)
-    kinds = {"csr_matrix": sparse.csr_array, "csc_matrix": sparse.csc_array}
-    matrix = kinds[group.attrs["encoding-type"]](made_of, shape=shape)
-    matrix.check_format(full_check=True)
-    return matrix.toarray()
-
-
 _READERS = {".npy": _read_npy, ".npz": _read_npz}
-_READERS_APART = {".mat": _read_mat, ".parquet": _read_parquet, ".h5ad": _read_h5ad}
+_READERS_APART = {".mat": _read_mat, ".parquet": _read_parquet}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,7 +218,7 @@ def read_vectors(path):
     from flyannot.store.schema import IMAGE_COLUMNS  # not above: h5py takes long, for a page of help
 
     wanted = {*NEEDED, *_VECTOR, *IMAGE_COLUMNS}
-    table = read_arrays(path, (".npz", ".parquet", ".h5ad"), fix=_FIX_VECTORS, names=wanted)
+    table = read_arrays(path, (".npz", ".parquet"), fix=_FIX_VECTORS, names=wanted)
     vectors = next((table[name] for name in _VECTOR if name in table), None)
     missing = ([] if vectors is not None else ["vector"]) + [name for name in NEEDED if name not in table]
     if missing:

@@ -64,8 +64,8 @@ class _Run:
         path = path_in_run(step, self.configuration)
         made = peek(path)
         if made is not None:
-            self.digests[step.kind] = made.header.digest
             why = self._why_outdated(step, made)
+            self.digests[step.kind] = made.header.digest  # what follows reads the last of a kind
             return StepStatus(step.name, "outdated" if why else "done", why, made.header.failures)
         if path.exists():
             return StepStatus(step.name, "damaged", f"{path.name} cannot be read: flyannot verify {path}")
