@@ -8,9 +8,8 @@ import click
 from benchmarks.items import ITEMS, chosen_items
 from benchmarks.page import PAGE
 from benchmarks.runner import measure_items
-from benchmarks.setup import Setup
+from benchmarks.setup import Setup, data_folder
 from benchmarks.tables import report_tables
-from flyannot.dataset.public import data_folder
 from flyannot.errors import FlyannotError
 
 SOME_FAILED = 3  # the exit code of flyannot's commands that skipped something

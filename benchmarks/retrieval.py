@@ -18,7 +18,7 @@ from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.paths import annotations_table
 from flyannot.features.groups import groups_of
 from flyannot.features.similarity import N_LEAST, collection_of, map_of_patterns, most_similar
-from flyannot.scores.bootstrap import bootstrap_interval, draws_of_genes
+from flyannot.scores.bootstrap import bootstrap_gene_weights, bootstrap_interval
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.store.features import StoredFeatures
 from flyannot.store.reading import open_stored
@@ -118,11 +118,9 @@ def _shared_weights(carried):
 
 
 def _with_interval(values, genes):
-    names, draws = draws_of_genes(genes)
-    of_gene = np.searchsorted(names, genes)
-    sums, counts = np.bincount(of_gene, values), np.bincount(of_gene)
-    interval = bootstrap_interval((draws @ sums) / (draws @ counts))
-    return {"value": float(values.mean()), "interval": interval, "n_genes": len(names)}
+    (weights,) = bootstrap_gene_weights(genes)
+    interval = bootstrap_interval((weights[1:] @ values) / weights[1:].sum(axis=1))
+    return {"value": float(values.mean()), "interval": interval, "n_genes": len(set(genes))}
 
 
 def format_retrieval(scores):

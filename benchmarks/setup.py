@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import workers
-from flyannot.dataset.public import VARIABLE
+from flyannot.errors import InputError
 from flyannot.stage_ranges import rng_for
 
 SCALES = ("quick", "full")
+VARIABLE = "FLYANNOT_DATA"  # names the folder of the data sets of data/registry.toml
 _FILES = {  # of every data set, in the folder of its name
     "flyexpress": "images.csv",
     "wu2016": "patterns.npz",
@@ -79,6 +80,22 @@ class Setup:
         named = {"data_set": self.data_set, "data": self.data, "ratings": self.ratings}
         data = {name: path and [Path(path).name, _size(path)] for name, path in named.items()}
         return {"scale": self.scale, "seed": self.seed, "repeats": self.repeats} | data
+
+
+def data_folder():
+    """Return the folder of data sets that FLYANNOT_DATA names, or None if it is not set.
+
+    Raises
+    ------
+    InputError
+        If it names no folder.
+    """
+    named = os.environ.get(VARIABLE)
+    if named and not Path(named).is_dir():
+        raise InputError(
+            f"{VARIABLE} names no folder: {named}", fix="name the folder that holds the data sets"
+        )
+    return Path(named) if named else None
 
 
 def why_data_set_is_absent(name):

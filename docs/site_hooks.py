@@ -2,15 +2,19 @@
 
 The pages of the root (README, CHANGELOG, ...) stand beside those of docs/, README as the first; files that a
 page links to come along; links lead to the same file on the site as in the repository.  docs/demo.md shows
-the report of `make demo`.
+the report of `make demo`, and docs/commands.md gets the options of the learners.
 """
 
 import posixpath
 import re
+from dataclasses import fields
 from pathlib import Path
 
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
+
+from flyannot.options import kebab, shown_default
+from flyannot.sparse.learners import LEARNERS
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO = ROOT / "demo-output"
@@ -77,6 +81,8 @@ def on_page_markdown(markdown, page, config, files):
     if page.file.src_uri == "demo.md":  # room for the report
         page.meta["hide"] = ["navigation", "toc"]
         markdown += _REPORT
+    if page.file.src_uri == "commands.md":
+        markdown += learner_tables()
     if page.file.src_uri.startswith(_RECORDS):
         page.meta["search"] = {"boost": 0.2}
 
@@ -87,3 +93,16 @@ def on_page_markdown(markdown, page, config, files):
         return found[1] + posixpath.relpath(_on_site(target), posixpath.dirname(page.file.src_uri) or ".")
 
     return _LINK.sub(moved, _FOR_TESTS.sub("", markdown))
+
+
+def learner_tables():
+    """Return the options of every learner as tables of Markdown."""
+    lines = []
+    for name, learner in LEARNERS.items():
+        lines += ["", f"### {name}", "", "| | value | default | |", "|---|---|---|---|"]
+        for field in fields(learner.Options):
+            kind = field.metadata["kind"]
+            value = ", ".join(f"`{choice}`" for choice in kind.choices) or kind.words
+            text = field.metadata["help"].replace("|", "\\|")
+            lines.append(f"| `{kebab(field.name)}` | {value} | {shown_default(field)} | {text} |")
+    return "\n".join(lines) + "\n"

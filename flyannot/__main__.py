@@ -9,7 +9,7 @@ def main():
     """Run a command and leave with its exit code."""
     _signal.signal(_signal.SIGINT, _leave)  # until the commands listen themselves
     _open_standard_streams()
-    from flyannot.runtime.resources import BLAS_VARIABLES
+    from flyannot.runtime.system import BLAS_VARIABLES
 
     for name in BLAS_VARIABLES:
         os.environ.setdefault(name, "1")  # steps hold BLAS to one thread: it need not start others
@@ -24,7 +24,7 @@ def _leave(number, frame):
 
 
 def _open_standard_streams():
-    """A stream that the caller closed goes nowhere: else the next file to be opened had its number."""
+    """Replace a stream that the caller closed: otherwise the next file to be opened gets its number."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)

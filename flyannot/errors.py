@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 
 class FlyannotError(Exception):
-    """A fault that is explained in one line, `message`; `fix` is the command or the change that mends it.
+    """An error that is explained in one line, `message`; `fix` is the command or the change that mends it.
 
     As text it is both, a line each: that is what Python and notebooks show.
     """
@@ -55,12 +55,12 @@ class LockedError(FlyannotError):
 
 
 def message_of(error):
-    """What an error says, without its remedy: for a line of a table, or as part of another message."""
+    """Return the message of an error without its remedy, for a table or as part of another message."""
     return getattr(error, "message", str(error))
 
 
 def did_you_mean(word, known):
-    """' Did you mean "…"?' for the closest of the `known` words, or an empty string."""
+    """Return ' Did you mean "…"?' for the closest of the `known` words, or an empty string."""
     known = [str(k) for k in known]
     close = [k for k in known if k.lower() == str(word).lower()] or get_close_matches(str(word), known, n=1)
     return f' Did you mean "{close[0]}"?' if close else ""

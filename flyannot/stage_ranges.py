@@ -4,8 +4,6 @@ import logging
 import re
 from datetime import date, timedelta
 
-import numpy as np
-
 from flyannot.errors import InputError, did_you_mean
 from flyannot.options import Kind
 
@@ -148,4 +146,6 @@ class StageRange(Kind):
 
 def rng_for(seed, stage_range):
     """The generator of one stage range: the same whichever other stage ranges are worked on."""
+    import numpy as np  # imported here, so that `--help` stays quick
+
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(stage_range.encode())))

@@ -5,6 +5,16 @@ import shlex
 import click
 
 
+def commands_below(group, name="flyannot"):
+    """Yield (full name, command) of every command in a group, also in groups within it."""
+    for word in group.list_commands(None):
+        command = group.get_command(None, word)
+        if isinstance(command, click.Group):
+            yield from commands_below(command, f"{name} {word}")
+        else:
+            yield f"{name} {word}", command
+
+
 def contexts_of(line):
     """Parse a line that begins with flyannot, and return the contexts of the group and its commands.
 

@@ -71,7 +71,6 @@ OUTPUTS_WITHOUT_A_TASK = {
     "steps/annotate.py": "the table beside predictions",
     "steps/runs/configuration.py": "the record of a run",
     "steps/runs/workflow.py": "the files of a workflow",
-    "steps/similar_pictures.py": "a folder of pictures",
 }
 
 

@@ -98,6 +98,13 @@ def test_the_environment_of_conda_has_what_the_project_needs():
     assert named == ["python>=${{", *PROJECT["dependencies"]][-len(named) :]
 
 
+def test_the_page_on_installing_says_what_each_package_is_for():
+    text = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\w, -]+?)(?: \(.*\))? \|", text.partition("| package | for |")[2], re.MULTILINE)
+    listed = {name for row in rows for name in row.split(", ")}
+    assert [one for one in PROJECT["dependencies"] if re.match(r"[\w-]+", one)[0] not in listed] == []
+
+
 def test_every_file_that_names_the_version_names_this_one():
     files = ["CITATION.cff", "codemeta.json", "docs/joss/biotools.json", "configs/recipe/recipe.yaml"]
     named = [

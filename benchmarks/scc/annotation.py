@@ -20,10 +20,10 @@ from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE
 from flyannot.descriptors.extract import describe_patches
 from flyannot.descriptors.options import ExtractOptions
+from flyannot.features.encoder import Encoder
 from flyannot.features.groups import Groups, group_features, groups_of, normalise_features
-from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
-from flyannot.scores.bootstrap import bootstrap_interval, draws_of_genes, resample_aucs
+from flyannot.scores.bootstrap import bootstrap_gene_weights, bootstrap_interval, resample_aucs
 from flyannot.scores.metrics import NOT_ANATOMY
 
 N_FOLDS = 5
@@ -132,9 +132,9 @@ def _annotated(setup, pictures, protocol, who, n_atoms, seed):
 
 def pooled(described, protocol, D, lam):
     """The features of every image (n_images, n_features), pooled over the dictionary D."""
-    atoms = atoms_of_features(D, lam, np.unique(described[0].patch_px))
-    options = PoolOptions(grid=protocol.grid)
-    return np.stack([features_of(one, atoms, options).features for one in described])
+    extract = ExtractOptions(patch_px=np.unique(described[0].patch_px).tolist())
+    encoder = Encoder(extract, PoolOptions(grid=protocol.grid), D, lam)
+    return np.stack([encoder.encode_patches(one).features for one in described])
 
 
 def evaluated(setup, pictures, protocol, X, group_of_row):
@@ -161,7 +161,7 @@ def merge_images(outcome, group_of_image):
         name: np.maximum.reduceat(getattr(outcome, name), first)
         for name in ("values", "yes", "probabilities")
     }
-    return replace(outcome, truth=outcome.truth[first], folds=outcome.folds[first], **largest)
+    return replace(outcome, truth=outcome.truth[first], folds=outcome.folds[first], observed=None, **largest)
 
 
 _LEAST = 20  # genes of a term
@@ -198,12 +198,12 @@ def measure_baselines(setup):
     outcomes = {f"the {levels.shape[1]} grey levels": by_ridge(of_group @ levels)}
     outcomes |= {"grey levels, RBF kernel between sets of images": by_ridge(_by_kernel(levels, of_group))}
     outcomes |= {"one dictionary of all images": whole, "in every fold one of its training genes": apart}
-    names, drawn = draws_of_genes(genes, n_samples=1000)
+    (weights,) = bootstrap_gene_weights(genes, n_samples=1000)
     anatomy = [j for j, term in enumerate(pictures.terms) if term not in NOT_ANATOMY]
     for (name, outcome), kept in product(outcomes.items(), (range(len(pictures.terms)), anatomy)):
-        areas = resample_aucs(outcome, drawn[:, np.searchsorted(names, genes)])
-        low, high = bootstrap_interval(areas.samples[:, kept].mean(axis=1))
-        row = {"features": name, "terms": len(kept), "auc": areas.auc[kept].mean()}
+        areas = resample_aucs(outcome, weights)
+        low, high = bootstrap_interval(areas[1:, kept].mean(axis=1))
+        row = {"features": name, "terms": len(kept), "auc": areas[0, kept].mean()}
         rows.append(row | {"low": low, "high": high})
     variant = f"coupled ridge; patches of 64 px, a grid of 2x4, {setup.sizes['n_atoms']:,} atoms"
     return Finding(pictures.source, variant, rows=rows, notes=[pictures.note])

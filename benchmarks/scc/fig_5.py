@@ -11,7 +11,7 @@ from benchmarks.items import paper_values, papers
 from benchmarks.rows import Rows
 from benchmarks.scc import claims
 from benchmarks.scc.annotation import DIFFERENCES, LEARNERS, N_FOLDS, PAPERS_OWN, annotate, annotated_pictures
-from flyannot.scores.bootstrap import bootstrap_interval, draws_of_genes, resample_aucs
+from flyannot.scores.bootstrap import bootstrap_gene_weights, bootstrap_interval, resample_aucs
 from flyannot.scores.metrics import rates_of_counts
 
 _ABLATED = "SCC", 1000
@@ -84,11 +84,9 @@ def resampled_metrics(outcome, genes):
     measured : dict from METRICS to number
     draws : dict from METRICS to float array (n_samples,); the same genes for every outcome of these genes
     """
-    names, drawn = draws_of_genes(genes, n_samples=_N_SAMPLES)
-    weights = drawn[:, np.searchsorted(names, genes)]
-    areas = resample_aucs(outcome, weights)
-    of_terms = _rates(outcome, np.vstack([np.ones(len(genes)), weights]))
-    of_terms["auc"] = np.vstack([areas.auc, areas.samples])
+    (weights,) = bootstrap_gene_weights(genes, n_samples=_N_SAMPLES)
+    of_terms = _rates(outcome, weights)
+    of_terms["auc"] = resample_aucs(outcome, weights)
     n_positive = outcome.truth.sum(axis=0)
     averages = {m: weighted_mean(of_terms[m], n_positive) for m in METRICS}
     return {m: float(v[0]) for m, v in averages.items()}, {m: v[1:] for m, v in averages.items()}

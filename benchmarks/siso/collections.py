@@ -9,7 +9,7 @@ from benchmarks.inputs.labelled_vectors import corel5k, embryo_words, synthetic_
 from benchmarks.items import paper_values
 from benchmarks.rows import Panel, Rows, Series
 from benchmarks.siso.annotators import HASH, LASSO, P_STABLE, SISO, SPREADING, VARIANT, answered_queries
-from flyannot.scores.average_precision import mean_average_precision
+from flyannot.scores.metrics import average_precision
 
 _ALL = ("svm", "ridge", "knn", SPREADING, SISO, P_STABLE, HASH)
 _SOLVERS = (LASSO, SISO, P_STABLE, HASH)
@@ -147,3 +147,13 @@ def measure_shares(setup, names, where):
     shown = Rows(row for row in rows if row["method"] != LASSO)
     panel = shown.panel("MAP by share of labelled data", "method", "tau", "map", y_label="MAP")
     return replace(finding, panels=[panel])
+
+
+def mean_average_precision(values, truth):
+    """Return the mean of `average_precision` over the terms that have positives; None if none has.
+
+    `values` are floats and `truth` bool, both (n_groups, n_terms).
+    """
+    scores = [average_precision(v, t) for v, t in zip(np.asarray(values).T, np.asarray(truth).T)]
+    scores = [score for score in scores if score is not None]
+    return float(np.mean(scores)) if scores else None

@@ -30,7 +30,7 @@ import numpy as np
 
 from flyannot.classifiers.feature_rows import inner_products, weights_of_rows
 from flyannot.classifiers.folds import inner_folds
-from flyannot.classifiers.scorer import LinearScorer, choose_held_out, observed_blocks, part_of_observed
+from flyannot.classifiers.scorer import LinearScorer, choose_held_out, observed_blocks, observed_mask
 
 ALPHAS = (2.0, 1.0, 0.3, 5.0, 10.0, 30.0)  # the preferred first
 SHARES = (0.3, 0.0, 0.15, 0.5)
@@ -55,6 +55,7 @@ class CoupledRidge(LinearScorer):
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options, observed=None):
         """As `flyannot.classifiers.scorer.Scorer.fit`; alpha and share are chosen within the inner folds."""
+        observed = observed_mask(observed, Y.shape)
         folds = inner_folds(genes, options.n_folds, rng)
         mean = X.mean(axis=0, dtype=np.float64)
         products = inner_products(X, mean=mean, n_threads=options.n_threads)
@@ -75,12 +76,12 @@ class CoupledRidge(LinearScorer):
         return cls(weights, intercept, mixing, np.array([alpha]), np.array([share])), held_out
 
 
-def _held_out_values(products, Y, folds, alphas, observed=None):
+def _held_out_values(products, Y, folds, alphas, observed):
     """For every alpha the values (n_rows, n_terms) of rows by the model without their fold, of mean 0."""
     values = np.empty((len(alphas), *Y.shape))
     for fold in np.unique(folds):
         out = folds == fold
-        dual_of = _dual_of(products[np.ix_(~out, ~out)], Y[~out], part_of_observed(observed, ~out))
+        dual_of = _dual_of(products[np.ix_(~out, ~out)], Y[~out], observed[~out])
         between = products[np.ix_(out, ~out)]
         for k, alpha in enumerate(alphas):
             of_fold = between @ dual_of(alpha)
@@ -88,7 +89,7 @@ def _held_out_values(products, Y, folds, alphas, observed=None):
     return values
 
 
-def _dual_of(products, Y, observed=None):
+def _dual_of(products, Y, observed):
     """A function of alpha: A such that the centred rows' A^T X is W; the columns of A sum to 0.
 
     `products`, of rows that are centred elsewhere, is overwritten.
@@ -103,7 +104,7 @@ def _dual_of(products, Y, observed=None):
         regularised.flat[:: len(products) + 1] += alpha * scale
         factor = cho_factor(regularised.T, lower=True, overwrite_a=True, check_finite=False)
         solve = partial(cho_solve, factor, check_finite=False)
-        full = Y if observed is None else _filled(Y, observed, solve(products))
+        full = Y if observed.all() else _filled(Y, observed, solve(products))
         A = solve(full - full.mean(axis=0))
         return A - A.mean(axis=0)
 
@@ -123,7 +124,7 @@ def _filled(Y, observed, smoother):
     The fit is linear in Y: fitted = (1/n + smoother) Y.
     """
     filled, fit = Y.copy(), smoother + 1 / len(Y)
-    for rows, terms in observed_blocks(observed, Y.shape[1]):
+    for rows, terms in observed_blocks(observed):
         lacking = np.setdiff1d(np.arange(len(Y)), rows)
         from_observed = fit[np.ix_(lacking, rows)] @ Y[np.ix_(rows, terms)]
         within = np.eye(len(lacking)) - fit[np.ix_(lacking, lacking)]
@@ -133,25 +134,23 @@ def _filled(Y, observed, smoother):
 
 def _centred(Y, observed):
     """Every term less its mean over the groups in which it is known; 0 in the others."""
-    if observed is None:
-        return Y - Y.mean(axis=0)
     mean = (Y & observed).sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
     return np.where(observed, Y - mean, 0.0)
 
 
-def _mixing(H, truth, share, observed=None):
+def _mixing(H, truth, share, observed):
     """The matrix M (n_terms, n_terms) that makes H M of values H and the truth of the same groups."""
     covariance = (H - H.mean(axis=0)).T @ _centred(truth, observed)
     coupled = covariance / _spread(H @ covariance)
     return (1 - share) * np.eye(H.shape[1]) + share * coupled
 
 
-def _mixed_held_out(H, truth, folds, share, observed=None):
+def _mixed_held_out(H, truth, folds, share, observed):
     """The values of rows, mixed as the rows of the other folds say."""
     mixed = np.empty(H.shape)
     for fold in np.unique(folds):
         out = folds == fold
-        M = _mixing(H[~out], truth[~out], share, part_of_observed(observed, ~out))
+        M = _mixing(H[~out], truth[~out], share, observed[~out])
         mixed[out] = H[out] @ M
     return mixed
 

@@ -13,7 +13,7 @@ import numpy as np
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.folds import look_up_folds
 from flyannot.classifiers.model import fit_model, untrainable
-from flyannot.classifiers.scorer import FitOptions, observed_rows, part_of_observed
+from flyannot.classifiers.scorer import FitOptions, observed_rows
 from flyannot.scores.metrics import TermOutcomes
 
 log = logging.getLogger(__name__)
@@ -45,14 +45,13 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     observed = rows.observed
     row_folds = look_up_folds(genes, folds)
     unevaluable = _reasons(Y, genes, row_folds, max(folds.values()) + 1, observed)
-    reasons = [given or own for given, own in zip(rows.reasons or [""] * len(rows.terms), unevaluable)]
+    reasons = [given or own for given, own in zip(rows.reasons, unevaluable)]
     kept = [j for j, reason in enumerate(reasons) if not reason]
     values, probability, threshold = np.full((3, *Y.shape), np.nan)
     yes = np.zeros(Y.shape, bool)
     options.on_terms(len(reasons) * (max(folds.values()) + 1) - len(kept) * len(np.unique(row_folds)))
     held_out = [row_folds == fold for fold in np.unique(row_folds)] if kept else []
-    known = part_of_observed(observed, slice(None), kept)
-    fitted = _fitted(X, Y[:, kept], genes, known, held_out, method, rng, options)
+    fitted = _fitted(X, Y[:, kept], genes, observed[:, kept], held_out, method, rng, options)
     for rows_of_fold, of_fold in zip(held_out, fitted):
         where = np.ix_(rows_of_fold, kept)
         values[where], yes[where], probability[where], threshold[where] = of_fold
@@ -77,8 +76,8 @@ def _fitted(X, Y, genes, observed, held_out, method, rng, options):
 def _fit_fold(X, task):
     """Values, answers, probabilities and thresholds of the rows of a fold, by a model of the other rows."""
     method, Y, genes, observed, rows, rng, options = task
-    known = part_of_observed(observed, ~rows)
-    model = fit_model(method, X[~rows], Y[~rows], genes[~rows], rng=rng, options=options, observed=known)
+    known = {"genes": genes[~rows], "observed": observed[~rows]}
+    model = fit_model(method, X[~rows], Y[~rows], **known, rng=rng, options=options)
     values = model.decision_values(X[rows], options.n_threads)
     log.debug("%d terms, %d groups trained, %d held out", Y.shape[1], (~rows).sum(), rows.sum())
     return values, model.answers(values), model.probabilities(values), model.probability_threshold
@@ -91,15 +90,11 @@ def joined_outcomes(outcomes):
     """
     n_folds = np.cumsum([0] + [int(part.folds.max()) + 1 for part in outcomes])
     reasons = [next(filter(None, of_term), "") for of_term in zip(*(part.reasons for part in outcomes))]
-    observed = None
-    if any(part.observed is not None for part in outcomes):
-        observed = np.concatenate([part.observed_pairs(range(len(part.terms))) for part in outcomes])
-    names = ("truth", "values", "yes", "probabilities", "thresholds")
+    names = ("truth", "values", "yes", "probabilities", "thresholds", "observed")
     return TermOutcomes(
         terms=outcomes[0].terms,
         folds=np.concatenate([part.folds + before for part, before in zip(outcomes, n_folds)]),
         reasons=tuple(reasons),
-        observed=observed,
         **{name: np.concatenate([getattr(part, name) for part in outcomes]) for name in names},
     )
 
@@ -107,7 +102,7 @@ def joined_outcomes(outcomes):
 def _reasons(Y, genes, row_folds, n_folds, observed):
     """For every term "" or why it cannot be evaluated."""
     reasons = []
-    for j, known in enumerate(observed_rows(observed, Y.shape[1])):
+    for j, known in enumerate(observed_rows(observed)):
         positive, of_term = Y[known, j], genes[known]
         reason = untrainable(positive, of_term, n_folds)
         for fold in np.unique(row_folds):

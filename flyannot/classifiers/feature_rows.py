@@ -1,9 +1,9 @@
 """Rows of features as classifiers take them: of length 1, or few rows of many features as fewer numbers.
 
 Linear models, distances and cosines see rows through their inner products K = X X^T only.  K adds up over
-blocks of columns, so that X need not be in memory.  A factor A of it, A A^T = K, has as many numbers to a
-row as there are rows: a model of A is one of X, and its weights w are X^T b with A^T b = w (`OwnBasis`).  Of
-other rows, such as queries, what matters is their part within the space that the rows span (`RowSpan`).
+blocks of columns, so that X need not be in memory.  `CholeskyBasis` is a factor A of it, A A^T = K, with as
+many numbers to a row as there are rows: a model of A is one of X, and its weights w are X^T b with A^T b = w.
+Other rows, such as queries, matter only by their part within the space that the rows span.
 """
 
 from dataclasses import dataclass
@@ -92,7 +92,7 @@ def weights_of_rows(parts, X, mean):
 
 
 @dataclass(frozen=True)
-class OwnBasis:
+class CholeskyBasis:
     """The rows of X in a basis of their own.
 
     coordinates : float64 (n_rows, rank), of which each of `pivots` has a zero for every later one
@@ -131,30 +131,11 @@ class OwnBasis:
                 part[self.pivots] = solve_triangular(triangle, of_model, lower=True, trans="T")
         return parts
 
+    def coordinates_of(self, products):
+        """Return other rows in this basis, (n_others, rank), by their inner products with the `pivots`.
 
-@dataclass(frozen=True)
-class RowSpan:
-    """The space that rows span, where they are fewer than their features.
+        What lies outside the span of the rows is left out.
+        """
+        from scipy.linalg import solve_triangular
 
-    A query's part outside the span is the same for every code.  What is left has the same inner products with
-    the rows, hence the same codes, from as many numbers as there are rows.
-
-    A : float array (n_rows, n_features); rows : float32 array (n_rows, rank), their coordinates
-    mixing : float64 array (n_rows, rank), from a query's products with the rows to its coordinates
-    """
-
-    A: np.ndarray
-    rows: np.ndarray
-    mixing: np.ndarray
-
-    @classmethod
-    def of(cls, A):
-        """The span of the rows of A."""
-        values, vectors = np.linalg.eigh(cross_products(A, A))
-        kept = values > 1e-10 * values[-1]
-        values, vectors = np.sqrt(values[kept]), vectors[:, kept]
-        return cls(A, (vectors * values).astype(np.float32), vectors / values)
-
-    def coordinates(self, X):
-        """Of queries (n_queries, n_features): float32 array (n_queries, rank)."""
-        return (cross_products(X, self.A) @ self.mixing).astype(np.float32)
+        return solve_triangular(self.coordinates[self.pivots], products.T, lower=True).T

@@ -21,9 +21,9 @@ from functools import partial
 
 import numpy as np
 
-from flyannot.classifiers.feature_rows import COLUMNS, OwnBasis, inner_products, weights_of_rows
+from flyannot.classifiers.feature_rows import COLUMNS, CholeskyBasis, inner_products, weights_of_rows
 from flyannot.classifiers.folds import folds_of_genes, look_up_folds
-from flyannot.classifiers.scorer import HeldOut, LinearScorer, choose_held_out, observed_rows
+from flyannot.classifiers.scorer import HeldOut, LinearScorer, choose_held_out, observed_mask, observed_rows
 from flyannot.errors import FlyannotError
 from flyannot.runtime.resources import require_bytes, threads_of_one_blas
 
@@ -54,7 +54,7 @@ class LinearSvm(LinearScorer):
         coordinates, back = _coordinates(X, options.n_threads)
         train = partial(_train_term, genes=genes, seed=seed, n_folds=options.n_folds)
         run_all = options.elsewhere or partial(_in_threads, n_threads)
-        tasks = list(zip(Y.T, observed_rows(observed, Y.shape[1])))
+        tasks = list(zip(Y.T, observed_rows(observed_mask(observed, Y.shape))))
         trained = run_all(train, coordinates, tasks, lambda _: options.on_terms(1))
         *fitted, held_out = zip(*trained)
         weights, intercept, C = map(np.array, fitted)
@@ -115,7 +115,7 @@ def _coordinates(X, n_threads):
         K = inner_products(X, mean=mean, n_threads=n_threads)
         scale = np.sqrt(np.trace(K) / len(X)) or 1.0
         K /= scale**2
-        basis = OwnBasis.of_products(K)
+        basis = CholeskyBasis.of_products(K)
         coordinates = basis.coordinates
     else:
         basis, coordinates = None, X - mean

@@ -6,10 +6,10 @@ import numpy as np
 
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.calibration import calibrate, sigmoid, threshold_at
-from flyannot.classifiers.scorer import FitOptions, HeldOut, Scorer, observed_rows
-from flyannot.errors import DataError, InputError
+from flyannot.classifiers.scorer import FitOptions, HeldOut, Scorer, observed_mask, observed_rows
+from flyannot.errors import DataError
 from flyannot.runtime.wording import pluralise, short_repr
-from flyannot.scores.bootstrap import bootstrap_interval, draws_of_genes, weighted_aucs
+from flyannot.scores.bootstrap import bootstrap_gene_weights, bootstrap_interval, weighted_aucs
 
 LEAST_GENES = 5  # with the term, and without it: of fewer there is no AUC, here and in `flyannot evaluate`
 FEW_GENES = 20  # with the term: below, an AUC is mostly chance
@@ -120,7 +120,7 @@ def schema_of(method):
 
 
 def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
-    """Fit one method of CLASSIFIERS on all terms.
+    """Fit one method of CLASSIFIERS on all terms, each of which is trainable (`untrainable`).
 
     Parameters
     ----------
@@ -139,19 +139,21 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     Raises
     ------
     InputError
-        If the method is unknown or a term is untrainable.
+        If the method is unknown.
     DataError
-        If X has a nan or an infinity, or the lengths differ.
+        If X has a nan or an infinity.
     FlyannotError
         If the memory does not suffice, or a solver does not converge.
     """
     scorer_class, options = CLASSIFIERS[method], options or FitOptions()
     X, Y, genes = np.asarray(X), np.asarray(Y, bool), np.asarray(genes)
-    observed = None if observed is None or np.all(observed) else np.asarray(observed, bool)
-    Y = Y if observed is None else Y & observed
-    _check(X, Y, genes, options, observed)
+    observed = observed_mask(observed, Y.shape)
+    Y = Y & observed
+    if not np.isfinite(X).all():
+        row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
+        raise DataError(f"the features of row {row} are not finite", fix="make the features file again")
     scorer, held_out = scorer_class.fit(X, Y, genes, rng=rng, options=options, observed=observed)
-    rows = observed_rows(observed, Y.shape[1])
+    rows = observed_rows(observed)
     pairs = [(v[known], t[known]) for v, t, known in zip(held_out.values.T, Y.T, rows)]
     slope, offset = np.array([calibrate(v, t) for v, t in pairs]).reshape(-1, 2).T
     decision_threshold = np.array([threshold_at(v, t, options.operating_point) for v, t in pairs], float)
@@ -166,7 +168,7 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     return Model(method, scorer, decision_threshold, *of_terms)
 
 
-def genes_of_terms(Y, genes, observed=None):
+def genes_of_terms(Y, genes, observed):
     """How many genes carry each term and how many do not: two int32 arrays (n_terms,).
 
     Parameters
@@ -179,14 +181,12 @@ def genes_of_terms(Y, genes, observed=None):
     carries = np.zeros((len(names), Y.shape[1]), bool)
     np.logical_or.at(carries, number, Y)
     n_genes = carries.sum(axis=0).astype(np.int32)
-    if observed is None:
-        return n_genes, len(names) - n_genes
     known = np.zeros(carries.shape, bool)
     np.logical_or.at(known, number, observed)
     return n_genes, known.sum(axis=0).astype(np.int32) - n_genes
 
 
-def held_out_aucs(held_out: HeldOut, Y, genes, observed=None):
+def held_out_aucs(held_out: HeldOut, Y, genes, observed):
     """The cross-validated AUC of every term within folds, and its 95 % interval by a bootstrap over genes.
 
     Parameters
@@ -201,10 +201,9 @@ def held_out_aucs(held_out: HeldOut, Y, genes, observed=None):
     auc, low, high : float64 (n_terms,); nan, which is untested, for a term that fewer than LEAST_GENES genes
         carry or lack, or where no fold has both classes
     """
-    names, draws = draws_of_genes(genes)
-    weights = np.vstack([np.ones(len(genes)), draws[:, np.searchsorted(names, genes)]])
+    (weights,) = bootstrap_gene_weights(genes)
     areas = np.full((3, Y.shape[1]), np.nan)
-    rows = observed_rows(observed, Y.shape[1])
+    rows = observed_rows(observed)
     for j in np.flatnonzero(np.minimum(*genes_of_terms(Y, genes, observed)) >= LEAST_GENES):
         values, truth, folds = (column[rows[j], j] for column in (held_out.scored, Y, held_out.folds))
         area, *samples = weighted_aucs(values, truth, folds, weights[:, rows[j]])
@@ -229,24 +228,9 @@ def untrainable(positive, genes, needed=2):
     genes : sequence (n_rows,)
     needed : int >= 2, the least number of genes with the term, and of genes without it
     """
-    counts = genes_of_terms(np.asarray(positive, bool)[:, None], genes)
+    positive = np.asarray(positive, bool)[:, None]
+    counts = genes_of_terms(positive, genes, np.ones_like(positive))
     for (n,), sign in zip(counts, ("positive", "negative")):
         if n < needed:
             return f"{pluralise(n, f'{sign} gene')}, {needed} needed"
     return ""
-
-
-def _check(X, Y, genes, options, observed):
-    if not len(X) == len(Y) == len(genes):
-        raise DataError(
-            f"features, terms and genes have {len(X)}, {len(Y)} and {len(genes)} rows; wrong files?"
-        )
-    if not np.isfinite(X).all():
-        row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
-        raise DataError(f"the features of row {row} are not finite", fix="make the features file again")
-    if options.n_folds < 2:
-        raise InputError(f"{options.n_folds} inner fold leaves nothing to train on", fix="use at least 2")
-    for j, known in enumerate(observed_rows(observed, Y.shape[1])):
-        reason = untrainable(Y[known, j], genes[known])
-        if reason:
-            raise InputError(f"term number {j} cannot be trained: {reason}", fix="leave this term out")

@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from flyannot.classifiers import CLASSIFIERS
-from flyannot.classifiers.scorer import FitOptions
 from flyannot.options import UNLESS_DEFAULT, Choice, Count, FilePath, Kind, Options, Real, Several, option
-from flyannot.scores.metrics import NOT_ANATOMY
 
 SCHEMES = ("group", "mean")
 
@@ -20,6 +18,8 @@ class Terms(Kind):
 
     def parse(self, value):
         """A sorted tuple of names."""
+        from flyannot.scores.metrics import NOT_ANATOMY  # NumPy: `--help` stays quick
+
         texts = [value] if isinstance(value, str) else value
         if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
             raise ValueError(self.words)
@@ -116,4 +116,6 @@ class TrainOptions(Options):
 
     def fit_options(self, n_threads, **more):
         """What a classifier is fitted with; `more` as of `FitOptions`."""
+        from flyannot.classifiers.scorer import FitOptions  # NumPy: `--help` stays quick
+
         return FitOptions(self.inner_folds, n_threads, self.operating_point, **more)

@@ -1,8 +1,8 @@
 """What every classifier is: a frozen dataclass of arrays that gives decision values.
 
-Not every entry of the table of groups and terms is known.  `observed` is a bool array (n_rows, n_terms), or
-None where all entries were observed; the others take no part in anything.  A classifier gets a Y that is
-false where nothing was observed, and must give the same for any other Y there.
+Not every entry of the table of groups and terms is known.  `observed` is a bool array (n_rows, n_terms); an
+argument that is None stands for all entries.  What was not observed takes no part in anything: a classifier
+gets a Y that is false there, and must give the same for any other Y there.
 """
 
 from collections.abc import Callable
@@ -100,6 +100,7 @@ class Scorer:
         scorer : an object of this class, fitted on all rows
         held_out : HeldOut
         """
+        observed = observed_mask(observed, Y.shape)
         folds = inner_folds(genes, options.n_folds, rng)
         fold_rngs, rng = rng.spawn(int(folds.max()) + 1), rng.spawn(1)[0]
         settings = cls.settings(len(X) - np.bincount(folds).max())
@@ -120,7 +121,7 @@ class Scorer:
         values = np.empty(Y.shape)
         for fold, rng in enumerate(rngs):
             out = folds == fold
-            more = {"rng": rng, "n_threads": n_threads, "observed": part_of_observed(observed, ~out)}
+            more = {"rng": rng, "n_threads": n_threads, "observed": observed[~out]}
             scorer = cls.fit_setting(X[~out], Y[~out], setting, **more)
             values[out] = scorer.decision_values(X[out], n_threads=n_threads)
         return values
@@ -191,9 +192,9 @@ def choose_held_out(candidates, Y, folds, *, margin=0.0, observed=None):
     chosen : int, the number of the setting; of equally good ones the first
     held_out : HeldOut
     """
-    known = [None] * Y.shape[1] if observed is None else observed.T
+    observed = observed_mask(observed, Y.shape)
     counts = [  # of every setting ordered pairs and all pairs, (n_terms, 2, n_folds)
-        np.array([pair_counts_by_fold(v, t, folds, k) for v, t, k in zip(values.T, Y.T, known)])
+        np.array([pair_counts_by_fold(v, t, folds, k) for v, t, k in zip(values.T, Y.T, observed.T)])
         for values in candidates
     ]
     chosen, scored = _best_setting(counts, margin), np.empty(Y.shape)
@@ -214,23 +215,23 @@ def _mean_auc(ordered, n_pairs):
     return float(np.mean(ordered[has] / n_pairs[has])) if has.any() else 0.0
 
 
-def observed_rows(observed, n_terms):
-    """For every term what picks the rows out of an array in which it was observed."""
-    if observed is None:
-        return [slice(None)] * n_terms
-    return [np.flatnonzero(column) for column in observed.T]
+def observed_mask(observed, shape):
+    """Return which entries of the table of groups and terms were observed; None stands for all."""
+    return np.ones(shape, bool) if observed is None else np.asarray(observed, bool)
 
 
-def observed_blocks(observed, n_terms):
-    """(rows, terms) of all terms that were observed in the same rows, to be fitted at once; none that
-    nowhere was."""
-    if observed is None:
+def observed_rows(observed):
+    """Return for every term an index of the rows in which it was observed."""
+    return [slice(None) if column.all() else np.flatnonzero(column) for column in observed.T]
+
+
+def observed_blocks(observed):
+    """Return (rows, terms) for all terms that were observed in the same rows, to be fitted at once.
+
+    Terms that were observed nowhere are left out.
+    """
+    if observed.all():
         return [(slice(None), slice(None))]
     patterns, number = np.unique(observed, axis=1, return_inverse=True)
     blocks = [(np.flatnonzero(rows), np.flatnonzero(number == k)) for k, rows in enumerate(patterns.T)]
     return [(rows, terms) for rows, terms in blocks if len(rows)]
-
-
-def part_of_observed(observed, rows, columns=slice(None)):
-    """`observed` of some rows and terms."""
-    return None if observed is None else observed[rows][:, columns]

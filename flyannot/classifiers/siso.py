@@ -11,7 +11,13 @@ from functools import cached_property
 
 import numpy as np
 
-from flyannot.classifiers.feature_rows import RowSpan, checked_unit_rows, unit_rows
+from flyannot.classifiers.feature_rows import (
+    CholeskyBasis,
+    checked_unit_rows,
+    cross_products,
+    inner_products,
+    unit_rows,
+)
 from flyannot.classifiers.scorer import Scorer
 from flyannot.sparse.coders import siso
 
@@ -50,13 +56,15 @@ class Siso(Scorer):
         return (Z[:, used] @ self.Y[used].astype(np.float64)) * largest[:, None]
 
     @cached_property
-    def _span(self):  # once a model: annotation asks for the values of some images after the other
-        return RowSpan.of(self.A)
+    def _basis(self):  # once a model: annotation asks for the values of some images after the other
+        return CholeskyBasis.of_products(inner_products(self.A))
 
     def _codes(self, X, n_threads):
         A = self.A
         if len(A) < A.shape[1]:
-            A, X = self._span.rows, self._span.coordinates(X)
+            products = cross_products(X, A[self._basis.pivots])
+            A = self._basis.coordinates.astype(np.float32)
+            X = self._basis.coordinates_of(products).astype(np.float32)
         return siso.encode(X, A, FRACTION, tol=_TOL, n_threads=n_threads).astype(np.float64)
 
 

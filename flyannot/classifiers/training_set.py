@@ -9,8 +9,8 @@ from itertools import chain
 import numpy as np
 
 from flyannot.classifiers import CLASSIFIERS
-from flyannot.classifiers.feature_rows import OwnBasis, add_inner_products
-from flyannot.classifiers.scorer import part_of_observed
+from flyannot.classifiers.feature_rows import CholeskyBasis, add_inner_products
+from flyannot.classifiers.scorer import observed_mask
 from flyannot.features.groups import Groups, HeldFeatures, groups_of, normalise_features, pooled_columns
 from flyannot.runtime.resources import require_bytes
 from flyannot.runtime.wording import pluralise, short_repr
@@ -24,8 +24,9 @@ ENOUGH_GROUPS = 5  # with a term, to learn it, where there are such
 class LabelledRows:
     """X (n_rows, n_features) and Y, bool (n_rows, n_terms), with the gene of every row.
 
-    A row is a group.  reasons says of every term why it takes no part, "" if it does; None if all do.
-    observed : bool (n_rows, n_terms), which entries of Y were observed, or None: all
+    A row is a group.  reasons says of every term why it takes no part, "" if it does.
+    observed : bool (n_rows, n_terms), which entries of Y were observed
+    Without reasons or observed, all terms and all entries take part.
     """
 
     X: np.ndarray
@@ -36,6 +37,10 @@ class LabelledRows:
     observed: np.ndarray | None = None
 
     __repr__ = short_repr
+
+    def __post_init__(self):
+        object.__setattr__(self, "observed", observed_mask(self.observed, self.Y.shape))
+        object.__setattr__(self, "reasons", self.reasons or [""] * len(self.terms))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,9 +62,8 @@ class TrainingSet(LabelledRows):
     def of_genes(self, genes):
         """The groups of the given genes."""
         rows = [g for g, gene in enumerate(self.genes) if gene in genes]
-        groups, observed = self.groups.subset(rows), part_of_observed(self.observed, rows)
-        X, Y, genes = self.X[rows], self.Y[rows], groups.gene_ids
-        return replace(self, X=X, Y=Y, genes=genes, groups=groups, observed=observed)
+        groups, part = self.groups.subset(rows), {n: getattr(self, n)[rows] for n in ("X", "Y", "observed")}
+        return replace(self, genes=groups.gene_ids, groups=groups, **part)
 
     def with_features(self, features, options, n_threads=1):
         """The same with X, which is read.
@@ -100,7 +104,7 @@ class GroupRows:
 
         Returns
         -------
-        basis : flyannot.classifiers.feature_rows.OwnBasis
+        basis : flyannot.classifiers.feature_rows.CholeskyBasis
         lengths : float64 array (n_groups,), what the pooled rows were divided by
 
         Raises
@@ -122,7 +126,7 @@ class GroupRows:
         lengths = np.where((lengths > 0) & (self._options.normalisation == "l2"), lengths, 1.0)
         K /= lengths
         K /= lengths[:, None]
-        return OwnBasis.of_products(K), lengths
+        return CholeskyBasis.of_products(K), lengths
 
     def in_features(self, scorer, basis, lengths):
         """A linear scorer of the basis as one of the features, which are read once more."""
@@ -212,10 +216,10 @@ def truth_of(carried, terms):
 
 
 def observed_terms(groups, annotations, stage_range, terms):
-    """Whether it is known of every group if it has each term, bool (n_groups, n_terms); None if all is."""
+    """Return whether curators said of every group if it has each term, bool (n_groups, n_terms)."""
     genes = zip(groups.gene, groups.fbgn)
     unknown = [annotations.unknown_terms(gene, stage_range, terms, fbgn) for gene, fbgn in genes]
-    return ~truth_of(unknown, terms) if any(unknown) else None
+    return ~truth_of(unknown, terms)
 
 
 def _left_out(term, count, options):

@@ -29,10 +29,9 @@ COMMANDS: dict = {
         "similar": ("similar", "Which genes and images look alike."),
         "show": ("show", "What a file holds and what it was made from."),
         "verify": ("verify", "Whether files are whole and undamaged."),
-        "export": ("export", "Results for other tools: tables, arrays, AnnData, OMERO."),
+        "export": ("export", "Results for other tools: tables, arrays, AnnData."),
     },
     "Curate": {
-        "queue": ("queue", "What a curator should look at first, and curated terms to check."),
         "curate": ("curate", "Merge corrections of several curators; how far they agree."),
         "annotations": (
             "flyannot.cli.curate:annotations_command",
@@ -46,7 +45,6 @@ COMMANDS: dict = {
             "import_",
             "Published data to a data set folder; atoms or vectors of others to files.",
         ),
-        "ontology": ("ontology", "Which terms an ontology has, with their ids."),
     },
     "Measure": {
         "compare": ("compare", "Whether one configuration's scores are better than another's."),
@@ -75,5 +73,5 @@ def group():
 
 
 def main():
-    """The entry point: run a command, and answer every fault with one line and an exit code."""
+    """Run the command that the command line names, and end with its exit code."""
     sys.exit(exit_code_of(group))

@@ -2,14 +2,14 @@
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, log, say
+from flyannot.cli.shared.options import IN_FILE, Command, log, out_folder_option, overwrite_option, say
 
 
 @click.command("check", cls=Command)
-@click.argument("folder", type=IN_FILE)
-@click.option("-o", "--output", "out", type=OUT_FOLDER, help="A folder for corrected copies of the tables.")
-@click.option("--force", is_flag=True, help="Replace existing tables.")
-def command(folder, out, force):
+@click.argument("data_set", type=IN_FILE, metavar="FOLDER")
+@out_folder_option("A folder for corrected copies of the tables.", required=False)
+@overwrite_option("Replace existing tables.")
+def command(data_set, folder, force):
     """List all problems of images.csv and annotations.csv in the data set FOLDER.
 
     All commands understand dates that a spreadsheet made of stage ranges, and ignore capitals in names of
@@ -25,11 +25,11 @@ def command(folder, out, force):
     from flyannot.runtime.wording import pluralise
     from flyannot.steps.engine.task import write_output
 
-    found, images, annotations = check_tables(folder)
-    for name, text in corrected_tables(folder, found, out).items() if out else ():
-        write_output(out / name, text, [folder / name], force=force)
-        log.info("wrote %s", out / name)
-    found.raise_faults(folder)
+    found, images, annotations = check_tables(data_set)
+    for name, text in corrected_tables(data_set, found, folder).items() if folder else ():
+        write_output(folder / name, text, [data_set / name], force=force)
+        log.info("wrote %s", folder / name)
+    found.raise_faults(data_set)
     for stage_range, n in count_coverage(images, annotations).items():
         annotated = f", {n['n_annotated_groups']:,} of {pluralise(n['n_groups'], 'group')} annotated"
         counts = f"{pluralise(n['n_images'], 'image')} of {pluralise(n['n_genes'], 'gene')}"

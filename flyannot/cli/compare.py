@@ -1,10 +1,8 @@
 """flyannot compare: is one configuration better than another?"""
 
-import json
-
 import click
 
-from flyannot.cli.shared.options import IN_FILE, Command, json_option, say
+from flyannot.cli.shared.options import IN_FILE, Command, json_option, say, say_json
 
 
 @click.command("compare", cls=Command)
@@ -26,4 +24,7 @@ def command(first, second, as_json):
     from flyannot.steps.evaluation import compare_files
 
     comparison = compare_files(first, second)
-    say(json.dumps(comparison, indent=1) if as_json else format_comparison(comparison, (first, second)))
+    if as_json:
+        say_json(comparison)
+    else:
+        say(format_comparison(comparison, (first, second)))

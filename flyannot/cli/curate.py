@@ -2,13 +2,13 @@
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, log, out_option, say
+from flyannot.cli.shared.options import IN_FILE, Command, log, out_option, overwrite_option, say
 
 
 @click.command("curate", cls=Command)
 @click.argument("tables", type=IN_FILE, nargs=-1, required=True, metavar="CORRECTIONS...")
-@click.option("-o", "--output", "out", type=OUT_FILE, help="Also write the merged table.")
-@click.option("--force", is_flag=True, help="Replace what is there.")
+@out_option("Also write the merged table.", required=False)
+@overwrite_option("Replace what is there.")
 def command(tables, out, force):
     """Merge the corrections of several curators, and say how far they agree.
 
@@ -34,13 +34,13 @@ def command(tables, out, force):
 @click.command("annotations", cls=Command)
 @click.argument("annotations", type=IN_FILE)
 @click.argument("corrections", type=IN_FILE, nargs=-1, required=True, metavar="CORRECTIONS...")
-@out_option("annotations")
+@out_option("The annotations file to write.")
 @click.option(
     "--new-genes",
     is_flag=True,
     help="Also write genes without a row in a stage range: their other terms then count as absent.",
 )
-@click.option("--force", is_flag=True, help="Replace the output if it is there.")
+@overwrite_option("Replace the output if it is there.")
 def annotations_command(annotations, corrections, out, new_genes, force):
     """Write a table of annotations in which corrections are applied.
 

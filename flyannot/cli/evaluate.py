@@ -82,7 +82,13 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
 
 
 def _refuse_options_of_the_model():
-    """What the model brings cannot be given on the command line; the environment's gives way."""
+    """Refuse options on the command line that the model brings; those of the environment are ignored.
+
+    Raises
+    ------
+    InputError
+        If there is one.
+    """
     context = click.get_current_context()
     brought = {option.name for option in fields(TrainOptions) if option.metadata["in_header"]}
     for name in (*sorted(brought), "seed", "stage_range"):

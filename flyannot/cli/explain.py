@@ -1,18 +1,18 @@
 """flyannot explain: which patches of an image support a term."""
 
-import json
-
 import click
 
 from flyannot.cli.shared.options import (
     IN_FILE,
-    OUT_FOLDER,
     Command,
     ModelFile,
     ParsedBy,
     json_option,
     log,
+    out_folder_option,
+    overwrite_option,
     say,
+    say_json,
 )
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import StageRange
@@ -35,8 +35,8 @@ _MOST_SHOWN = 3  # patches of an image that are printed
     type=ParsedBy(StageRange()),
     help="The stage range of a plain folder or of single images; of a data set, the only one to explain.",
 )
-@click.option("-o", "--output", "folder", type=OUT_FOLDER, help="A new folder for pictures and a table.")
-@click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
+@out_folder_option("A new folder for pictures and a table.", required=False)
+@overwrite_option("Write into a folder that is not empty.")
 @json_option
 def command(model, images, terms, genes, stage_range, folder, force, as_json):
     """Split decision values exactly into the contributions of the patches.
@@ -69,7 +69,7 @@ def command(model, images, terms, genes, stage_range, folder, force, as_json):
         else:
             say(_in_words(explained, names))
     if as_json:
-        say(json.dumps(listed, indent=1, ensure_ascii=False))
+        say_json(listed)
     if folder is not None:
         log.info("wrote %s", folder)
 

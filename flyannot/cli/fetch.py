@@ -2,13 +2,13 @@
 
 import click
 
-from flyannot.cli.shared.options import OUT_FOLDER, Command, execution_of, finish, log, say, takes
+from flyannot.cli.shared.options import Command, execution_of, finish, log, out_folder_option, say, takes
 from flyannot.steps.options import FetchOptions
 
 
 @click.command("fetch", cls=Command)
 @click.argument("source", type=click.Choice(["bdgp"]))
-@click.option("-o", "--output", "folder", type=OUT_FOLDER, required=True, help="The folder to fill.")
+@out_folder_option("The folder to fill.")
 @takes(options=FetchOptions)
 @click.option("--dry-run", is_flag=True, help="Only say how much would be fetched, and how long it takes.")
 def command(source, folder, options, dry_run):

@@ -1,17 +1,20 @@
 """flyannot import: published data to a data set folder, and what other programs learned to files of ours."""
 
+from functools import partial
+
 import click
 
-from flyannot.cli.shared.help_page import Group
+from flyannot.cli.shared.help_page import LazyGroup
 from flyannot.cli.shared.options import (
     IN_FILE,
-    OUT_FOLDER,
     Command,
     execution_of,
     finish,
     force_option,
     log,
+    out_folder_option,
     out_option,
+    overwrite_option,
     say,
     takes,
 )
@@ -20,28 +23,8 @@ from flyannot.dataset.importers.vectors import AtomsOptions
 from flyannot.steps.options import Selection
 
 
-class _Importers(Group):
-    """The commands of the importers, and those that were added."""
-
-    def list_commands(self, ctx):
-        return [*IMPORTERS, *super().list_commands(ctx)]
-
-    def get_command(self, ctx, name):
-        return _command_of(name) if name in IMPORTERS else super().get_command(ctx, name)
-
-
-@click.group("import", cls=_Importers)
-def command():
-    """Turn published data into a data set folder, atoms into a dictionary, or vectors into features.
-
-    \b
-    Example:
-        flyannot import wu2016 patterns.npz -o wu2016
-    """
-
-
-def _command_of(name):
-    """The command of one importer."""
+def _make_command(name):
+    """Return the command of one importer."""
     importer = IMPORTERS[name]
     is_several = importer.sources.endswith("...")
 
@@ -53,20 +36,18 @@ def _command_of(name):
         say(text_of_summary(summary))
         log.info("wrote %s", folder)
 
-    run.__doc__ = importer.help
+    n = -1 if is_several else 1
     for decorate in (
-        click.option("--force", is_flag=True, help="Write into a folder that is not empty."),
+        overwrite_option("Write into a folder that is not empty."),
         takes(options=importer.options),
-        click.option("-o", "--output", "folder", type=OUT_FOLDER, required=True, help="The data set folder."),
-        click.argument(
-            "sources", type=IN_FILE, nargs=-1 if is_several else 1, required=True, metavar=importer.sources
-        ),
+        out_folder_option("The data set folder."),
+        click.argument("sources", type=IN_FILE, nargs=n, required=True, metavar=importer.sources),
     ):
         run = decorate(run)
-    return click.command(name, cls=Command)(run)
+    return click.command(name, cls=Command, help=importer.help)(run)
 
 
-@command.command("dictionary", cls=Command)
+@click.command("dictionary", cls=Command)
 @click.argument("atoms", type=IN_FILE)
 @click.option(
     "--descriptors",
@@ -75,11 +56,11 @@ def _command_of(name):
     required=True,
     help="The descriptors that are to be coded with it (repeatable).",
 )
-@out_option("dictionary")
+@out_option("The dictionary file to write.")
 @takes(options=AtomsOptions, selection=(Selection, ["stage_range"]))
 @force_option
 def dictionary(atoms, descriptors, out, options, selection, force):
-    """Atoms that another program learned, for `flyannot pool`.
+    """Make a dictionary of atoms that another program learned, for `flyannot pool`.
 
     ATOMS is an npy, npz or mat file with a matrix: an atom a row, or a column as in SPAMS; the shape says
     which, and the summary repeats it. Arrays named 4-6 or D_4_6 serve those stage ranges, any other all.
@@ -95,12 +76,12 @@ def dictionary(atoms, descriptors, out, options, selection, force):
     return finish(import_dictionary(atoms, descriptors, out, options, execution, stage_ranges=stage_ranges))
 
 
-@command.command("features", cls=Command)
+@click.command("features", cls=Command)
 @click.argument("table", type=IN_FILE)
-@out_option("features")
+@out_option("The features file to write.")
 @force_option
 def features(table, out, force):
-    """Feature vectors that another program made, such as the embeddings of a network.
+    """Make features of vectors from another program, such as the embeddings of a network.
 
     TABLE is an npz, parquet or h5ad file with image, gene, stage_range and vector (fbgn, view and group are
     optional): arrays of these names, columns, or obs with X as the vectors. The file does all that ours do
@@ -113,3 +94,19 @@ def features(table, out, force):
     from flyannot.steps.import_arrays import import_features
 
     return finish(import_features(table, out, execution_of(force)))
+
+
+_COMMANDS = {
+    **{name: (partial(_make_command, name), IMPORTERS[name].help.partition("\n\n")[0]) for name in IMPORTERS},
+    **{one.name: (f"flyannot.cli.import_:{one.name}", one.about) for one in (dictionary, features)},
+}
+
+
+@click.group("import", cls=LazyGroup, table={"Commands": _COMMANDS})
+def command():
+    """Turn published data into a data set folder, atoms into a dictionary, or vectors into features.
+
+    \b
+    Example:
+        flyannot import wu2016 patterns.npz -o wu2016
+    """

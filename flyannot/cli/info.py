@@ -1,50 +1,28 @@
 """flyannot info and flyannot completion: what is installed here, and the script for the shell."""
 
-import json
-
 import click
 from click.shell_completion import get_completion_class
 
-from flyannot.cli.shared.options import Command, json_option, say
+from flyannot.cli.shared.exit_codes import COMPLETION
+from flyannot.cli.shared.options import Command, json_option, say, say_json
 
 
 @click.command("info", cls=Command)
 @json_option
 @click.option(
-    "--options",
-    "only_options",
-    is_flag=True,
-    help="Print the table of all options of all commands instead, in Markdown.",
-)
-@click.option(
-    "--data-sets",
-    "only_data_sets",
-    is_flag=True,
-    help="Print the registry of public data sets instead, and which lie below FLYANNOT_DATA.",
-)
-@click.option(
     "--models", "only_models", is_flag=True, help="Print the models that come with flyannot instead."
 )
-def command(as_json, only_options, only_data_sets, only_models):
+def command(as_json, only_models):
     """Print what is installed here, and on what.
 
     Versions, processor, threads, the folder of compiled kernels, settings in the environment, and
-    which optional packages are there: put it into a report of a fault. With --data-sets: what each
-    public data set is, where it comes from, its licence and SHA-256, and how to get it.
+    which optional packages are there: put it into a report of a fault.
 
     \b
     Example:
         flyannot info
     """
-    if only_options:
-        from flyannot.cli.shared.option_table import option_table
-
-        say(option_table())
-        return
-    if only_data_sets:
-        from flyannot.dataset.public import data_set_facts as facts
-        from flyannot.dataset.public import data_sets_in_words as in_words
-    elif only_models:
+    if only_models:
         from flyannot.store.supplied import model_facts as facts
         from flyannot.store.supplied import models_in_words as in_words
     else:
@@ -52,7 +30,10 @@ def command(as_json, only_options, only_data_sets, only_models):
         from flyannot.runtime.environment import installed_environment as facts
 
     listed = facts()
-    say(json.dumps(listed, indent=1) if as_json else in_words(listed))
+    if as_json:
+        say_json(listed)
+    else:
+        say(in_words(listed))
 
 
 @click.command("completion", cls=Command)
@@ -70,5 +51,5 @@ def completion_command(shell):
     """
     from flyannot.cli import group
 
-    source = get_completion_class(shell)(group, {}, "flyannot", "_FLYANNOT_COMPLETE").source()
+    source = get_completion_class(shell)(group, {}, "flyannot", COMPLETION).source()
     say(source.strip())

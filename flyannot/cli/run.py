@@ -9,13 +9,13 @@ from click.core import ParameterSource
 
 from flyannot.cli.shared.options import (
     IN_FILE,
-    OUT_FOLDER,
     Command,
     MoreOption,
     execution_of,
     finish,
     log,
     made_data_set_option,
+    out_folder_option,
     say,
     settings_option,
     takes,
@@ -46,7 +46,7 @@ class ShareOfParts(click.ParamType):
     help="Use the configuration of the demo: synthetic embryos, results in demo-output.",
 )
 @made_data_set_option
-@click.option("-o", "--output", type=OUT_FOLDER, help="The folder for all results (overrides CONFIG).")
+@out_folder_option("The folder for all results (overrides CONFIG).", required=False)
 @settings_option
 @click.option(
     "--corrections",
@@ -66,7 +66,7 @@ class ShareOfParts(click.ParamType):
     "2/8. The same step without --part joins all parts.",
 )
 @takes(run=RunOptions)
-def command(config, demo, data_set, output, settings, corrections, dry_run, step, part, run):
+def command(config, demo, data_set, folder, settings, corrections, dry_run, step, part, run):
     """Run all steps: extract, learn-dict, pool, train, evaluate, annotate, report.
 
     CONFIG is a TOML file with data-set, output, seed, a table of options for each step, and the tables
@@ -98,16 +98,17 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
         raise InputError("--part is of one step", fix="add --step extract, pool or annotate")
     if demo and config:
         raise InputError("--demo brings its own configuration", fix="leave out one of the two")
-    if not (demo or config or data_set and output):
+    if not (demo or config or data_set and folder):
         raise InputError(
             "no configuration is named",
             fix="name one: flyannot run CONFIG; or only folders, for the defaults: flyannot run --data-set "
             "FOLDER --output FOLDER; or see what a run is: flyannot run --demo",
         )
     if demo:
-        config, output = configurations_folder() / "demo.toml", output or Path("demo-output")
-        data_set = data_set or output / "embryos"
-    configuration = read_configuration(config, data_set=data_set, output=output, settings=settings)
+        config = configurations_folder() / "demo.toml"
+        folder = folder or Path("demo-output")
+        data_set = data_set or folder / "embryos"
+    configuration = read_configuration(config, data_set=data_set, output=folder, settings=settings)
     configuration = configuration_with_corrections(configuration, corrections)
     check_run(configuration)
     steps = [step_named(configuration, step)] if step else steps_of(configuration)
@@ -118,7 +119,7 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
             log.info("would make %s: %s%s", *planned[1:], "" if step else "; then everything after it")
         else:
             log.info("all is up to date")
-        _say_what_is_left_out(configuration)
+        _log_steps_left_out(configuration)
         return 0
     if part:
         made = make_part_of_task(task_in_run(steps[0], configuration), part, execution)
@@ -128,22 +129,22 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
         patience = {"patience_s": _PATIENCE_S} if step else {}
         held.enter_context(locked_output(configuration.output / RECORD, **patience))
         write_record(configuration)
-        if step:  # of one run they may be carried out side by side, on several machines; whole runs may not
+        if step:  # steps of one run may run side by side, on several machines; whole runs may not
             held.close()
-        code = _carry_out(configuration, steps, execution)
-        _say_what_is_left_out(configuration)
+        code = _make_steps(configuration, steps, execution)
+        _log_steps_left_out(configuration)
         return code
 
 
-def _say_what_is_left_out(configuration):
+def _log_steps_left_out(configuration):
     from flyannot.steps.runs.run import steps_left_out
 
     if sentence := steps_left_out(configuration):
         log.info("note: %s", sentence)
 
 
-def _carry_out(configuration, steps, execution):
-    """Make all that is not up to date, and print the scores; the exit code."""
+def _make_steps(configuration, steps, execution):
+    """Make the outputs that are not up to date, and print the scores; return the exit code."""
     from flyannot.scores.group_outcomes import read_scores
     from flyannot.scores.table import format_scores
     from flyannot.steps.engine.failures import NAME
@@ -160,12 +161,9 @@ def _carry_out(configuration, steps, execution):
             nothing = nothing_evaluated(result)
             if outcome.made:
                 say(format_scores(result, synthetic=result["synthetic"]))
-        if step.name == "report" and n_made:
-            scores = outcome.path.with_name("scores.json")
-            where = f"; the scores are in {scores}" if any(s.name == "evaluate" for s in steps) else ""
-            log.info("done: open %s in a browser%s", outcome.path, where)
-        elif step.name == "report":
-            log.info("all is up to date: the report is %s", outcome.path)
+        if step.name == "report":
+            end = "done: open %s in a browser" if n_made else "all is up to date: the report is %s"
+            log.info(end, outcome.path)
     if nothing and configuration.options["evaluate"].folds:
         raise nothing
     if nothing:  # in as few folds as there can be
@@ -174,7 +172,7 @@ def _carry_out(configuration, steps, execution):
 
 
 def _given(run, configured):
-    """What the command line says comes before the configuration, which knows the environment."""
+    """Return the options of [run]: values of the command line override those of the configuration."""
     source = click.get_current_context().get_parameter_source
     typed = [option.name for option in fields(run) if source(option.name) is ParameterSource.COMMANDLINE]
     return replace(configured, **{name: getattr(run, name) for name in typed})

@@ -1,10 +1,8 @@
 """flyannot show: what a file holds."""
 
-import json
-
 import click
 
-from flyannot.cli.shared.options import Command, ModelFile, json_option, say
+from flyannot.cli.shared.options import Command, ModelFile, json_option, say, say_json
 
 
 @click.command("show", cls=Command)
@@ -24,6 +22,6 @@ def command(file, header, as_json):
     from flyannot.steps.show import contents, file_in_words
 
     if as_json:
-        say(json.dumps(contents(file), indent=1, ensure_ascii=False))
+        say_json(contents(file))
     else:
         say(file_in_words(file, header=header))

@@ -1,10 +1,8 @@
 """flyannot similar: which genes and images look alike."""
 
-from contextlib import nullcontext
-
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FILE, OUT_FOLDER, Command, log, say, takes
+from flyannot.cli.shared.options import IN_FILE, Command, log, out_option, overwrite_option, say, takes
 from flyannot.steps.options import Selection, SimilarOptions
 
 _MOST_SHOWN = 5  # genes that are printed
@@ -13,29 +11,22 @@ _MOST_SHOWN = 5  # genes that are printed
 @click.command("similar", cls=Command)
 @click.argument("file", type=IN_FILE)
 @click.argument("queries", nargs=-1, required=True, metavar="QUERY...")
-@click.option("-o", "--output", "out", type=OUT_FILE, required=True, help="The table (CSV) to write.")
-@click.option(
-    "--pictures",
-    "folder",
-    type=OUT_FOLDER,
-    help="A new folder for pictures of each query beside the most similar images.",
-)
+@out_option("The table (CSV) to write.")
 @click.option(
     "--data-set",
     type=IN_FILE,
     help="The folder of pictures and curated terms.  [default: looked for near FILE]",
 )
 @takes(options=SimilarOptions, selection=(Selection, ["stage_range"]))
-@click.option("--force", is_flag=True, help="Replace the outputs if they are there.")
-def command(file, queries, out, folder, data_set, options, selection, force):
+@overwrite_option("Replace the output if it is there.")
+def command(file, queries, out, data_set, options, selection, force):
     """Rank genes and images by how similar they are to each QUERY.
 
     FILE is a features file, or a model whose features lie beside it. QUERY is a gene (symbol or FlyBase
     number) or an image of FILE; or a new picture, processed like the images of FILE. A query is
     compared with the images of its own stage range, and never finds itself.
 
-    The best features for this are those of the registered stain: configs/similar.toml. In the
-    pictures orange marks stain that both embryos have, blue stain that only one has.
+    The best features for this are those of the registered stain: configs/similar.toml.
 
     With --lacks, only genes that look like the query but lack some of its terms are listed.
 
@@ -45,17 +36,13 @@ def command(file, queries, out, folder, data_set, options, selection, force):
         flyannot similar features.h5 syn001 --stage-range 4-6 --data-set embryos --lacks -o l.csv
     """
     from flyannot.steps.similar import Searched, features_file_of, similar, write_similar
-    from flyannot.steps.similar_pictures import drawn_similar
     from flyannot.store.reading import open_stored
 
     with open_stored(features_file_of(file), "features") as stored:
         searched = Searched(stored, data_set)
         asked = {"top": options.top, "stage_ranges": selection.stage_range, "lacks": options.lacks}
         results = list(similar(searched, queries, **asked))
-        with drawn_similar(results, searched, folder, force=force) if folder else nullcontext():
-            write_similar(out, results, searched, force=force)
-        if folder:
-            log.info("wrote %s", folder)
+        write_similar(out, results, searched, force=force)
         for result in results:
             say(_in_words(result, searched))
     log.info("wrote %s", out)

@@ -21,7 +21,7 @@ from flyannot.steps.options import RunOptions, Selection
 
 
 class StepCommands(Mapping):
-    """Name -> (function that makes the command, what it does) of every step but those listed elsewhere."""
+    """Name -> (function that makes the command, what it does) of every step except those listed elsewhere."""
 
     def __init__(self, listed_elsewhere):
         self._listed_elsewhere = listed_elsewhere
@@ -38,7 +38,7 @@ class StepCommands(Mapping):
 
 
 def command_of_step(step):
-    """The click command of a Step: its inputs as arguments, and its options."""
+    """Make the command of a `Step`: its inputs are arguments."""
 
     def carried_out(out, options, selection, run, force, seed=0, page=False, **inputs):
         from flyannot.steps.engine.step import Asked
@@ -59,7 +59,7 @@ def command_of_step(step):
     if step.is_seeded:
         function = seed_option(function)
     function = takes(options=step.options, selection=(Selection, step.selects), run=RunOptions)(function)
-    function = out_option(step.kind or step.makes)(function)
+    function = out_option(f"The {step.kind or step.makes} file to write.")(function)
     for read in reversed([read for read in step.reads if read.is_argument]):
         n, kind = -1 if read.several else 1, ModelFile() if read.holds == "model" else IN_FILE
         function = click.argument(read.name, type=kind, nargs=n, required=True)(function)

@@ -3,15 +3,15 @@
 import click
 
 from flyannot.cli.shared.messages import Progress
-from flyannot.cli.shared.options import OUT_FOLDER, Command, log, seed_option, takes
+from flyannot.cli.shared.options import Command, log, out_folder_option, overwrite_option, seed_option, takes
 from flyannot.dataset.synthetic import SynthesizeOptions
 
 
 @click.command("synthesize", cls=Command)
-@click.option("-o", "--output", "folder", type=OUT_FOLDER, required=True, help="The data set folder to make.")
+@out_folder_option("The data set folder to make.")
 @takes(options=SynthesizeOptions)
 @seed_option
-@click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
+@overwrite_option("Write into a folder that is not empty.")
 def command(folder, options, seed, force):
     """Make a data set of synthetic embryos whose terms are known.
 

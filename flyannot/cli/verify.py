@@ -1,12 +1,9 @@
 """flyannot verify: are files whole?"""
 
-import json
-import sys
-
 import click
 
 from flyannot.cli.shared.messages import coloured
-from flyannot.cli.shared.options import IN_FILE, Command, json_option, log, say
+from flyannot.cli.shared.options import IN_FILE, Command, json_option, log, say, say_json
 from flyannot.errors import FlyannotError
 
 
@@ -37,11 +34,11 @@ def command(files, as_json):
         if as_json:
             continue
         if report["whole"]:
-            say(f"    {path} ({report['kind']})", head=coloured("whole", "green", sys.stdout))
+            say(f"    {path} ({report['kind']})", head=coloured("whole", "green"))
         else:
-            say(f" {report['error']}", head=coloured("NOT whole:", "red", sys.stdout))
+            say(f" {report['error']}", head=coloured("NOT whole:", "red"))
             fields = {"message": report["error"], "fix": report["fix"]}
             log.error("Fix: %s", report["fix"], extra={"fields": fields})
     if as_json:
-        say(json.dumps(reports, indent=1, ensure_ascii=False))
+        say_json(reports)
     return worst

@@ -38,7 +38,7 @@ def describe_patches(grey, options):
     Parameters
     ----------
     grey : array (height, width), grey levels in [0, 255]
-    options : ExtractOptions
+    options : ExtractOptions, whose stride is a number
 
     Source
     ------
@@ -47,7 +47,7 @@ def describe_patches(grey, options):
     """
     sides, n_candidates, descriptors, centres_px = patch_sides(options.patch_px), 0, [], []
     for side in sides:
-        corners = patch_corners(grey.shape, side, options.stride_in_use)
+        corners = patch_corners(grey.shape, side, options.stride_px)
         n_candidates += len(corners)
         std = patch_std(grey, corners, side)
         kept = std >= options.min_std
@@ -64,16 +64,20 @@ def describe_patches(grey, options):
 def n_candidate_patches(options):
     """How many patches an image of the standard size has, with those of little contrast."""
     sides = patch_sides(options.patch_px)
-    return sum(len(patch_corners(STANDARD_PX, side, options.stride_in_use)) for side in sides)
+    return sum(len(patch_corners(STANDARD_PX, side, options.stride_px)) for side in sides)
 
 
 def options_for_images(options, n_images):
-    """The options with a stride that is fitted to how many images there are, where it was left open: half as
-    wide where the stage range with most images, so many, has fewer patches than are worth learning from."""
+    """Return a copy of the options whose stride is a number.
+
+    A stride that was left open is halved if `n_images`, those of the largest stage range, have fewer patches
+    than are worth learning from.
+    """
     if options.stride_px is not None:
         return options
-    is_few = n_images * n_candidate_patches(options) < _ENOUGH_PATCHES
-    return replace(options, stride_px=STRIDE_PX // 2 if is_few else STRIDE_PX)
+    usual = replace(options, stride_px=STRIDE_PX)
+    is_few = n_images * n_candidate_patches(usual) < _ENOUGH_PATCHES
+    return replace(options, stride_px=STRIDE_PX // 2) if is_few else usual
 
 
 def _descriptors(grey, corners, side, weight, std):

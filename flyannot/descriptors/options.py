@@ -101,11 +101,6 @@ class ExtractOptions(Options):
         if twice:
             raise InputError(f"--plane names two of the axis {twice}", fix="name one")
 
-    @property
-    def stride_in_use(self):
-        """`stride_px`, or where that is open that of many images."""
-        return self.stride_px or STRIDE_PX
-
 
 def patch_sides(patch_px):
     """The sides of the patches in pixels, each once, small ones first."""

@@ -1,7 +1,8 @@
 """Results for other tools: a function writes what one kind of file holds in one format.
 
-It takes (stored, stage_ranges, path), and the keyword `ids` (`flyannot.dataset.ontology.IdColumns`) if the
-format has room for ids of terms and stage ranges.  To add one is to add its file, and a line below.
+It takes (stored, stage_ranges, path), and for predictions the keyword `ids` (None, or
+`flyannot.dataset.ontology.IdColumns` for ids of terms and stage ranges).  To add one, add its file, and a
+line below.
 """
 
 from flyannot.options.registry import Registry
@@ -14,8 +15,6 @@ EXPORTERS = {
             "tsv": "flyannot.export.predictions:write_predictions_tsv",
             "xlsx": "flyannot.export.predictions:write_predictions_xlsx",
             "json": "flyannot.export.predictions:write_predictions_json",
-            "omero-csv": "flyannot.export.predictions:write_predictions_omero_csv",
-            "multiqc": "flyannot.export.predictions:write_predictions_multiqc",
             "parquet": "flyannot.export.data_frames:write_predictions_parquet",
             "anndata": "flyannot.export.data_frames:write_predictions_anndata",
         },
@@ -32,7 +31,6 @@ EXPORTERS = {
     "dictionary": Registry(
         "format of dictionaries",
         {
-            "npy": "flyannot.export.arrays:write_dictionary_npy",
             "npz": "flyannot.export.arrays:write_dictionary_npz",
             "mat": "flyannot.export.arrays:write_dictionary_mat",
             "csv": "flyannot.export.arrays:write_dictionary_csv",

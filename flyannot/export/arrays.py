@@ -1,23 +1,11 @@
-"""Dictionaries and features as plain arrays: npy, npz, mat and CSV.  No pickles."""
+"""Dictionaries and features as plain arrays: npz, mat and CSV.  No pickles."""
 
 import numpy as np
 
-from flyannot.errors import InputError
 from flyannot.runtime.tables import write_csv_rows
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
 from flyannot.store.schema import IMAGE_COLUMNS
-
-
-def write_dictionary_npy(stored, stage_ranges, path):
-    """The atoms (n_atoms, n_features) of one stage range; InputError if there are several."""
-    if len(stage_ranges) != 1:
-        raise InputError(
-            f"{stored.path} holds {', '.join(stage_ranges)}, and an npy file one array",
-            fix="choose one with --stage-range, or --to npz",
-        )
-    with open(path, "wb") as file:
-        np.save(file, read_dictionary(stored, stage_ranges[0]), allow_pickle=False)
 
 
 def write_dictionary_npz(stored, stage_ranges, path):
@@ -36,26 +24,33 @@ def write_dictionary_mat(stored, stage_ranges, path):
 
 
 def write_dictionary_csv(stored, stage_ranges, path):
-    """A row for each atom: stage range, its number, and its values."""
+    """Write a row for each atom: stage range, its number, and its values."""
     with open(path, "w", newline="", encoding="utf-8") as file:
         n_features = read_dictionary(stored, stage_ranges[0]).shape[1]
         write_csv_rows(file, [["stage_range", "atom", *(f"x{i}" for i in range(n_features))]])
         for s in stage_ranges:
-            write_csv_rows(
-                file, ([s, k, *_numbers(atom)] for k, atom in enumerate(read_dictionary(stored, s)))
-            )
+            atoms = enumerate(read_dictionary(stored, s))
+            write_csv_rows(file, ([s, k, *_numbers(atom)] for k, atom in atoms))
 
 
 def write_features_csv(stored, stage_ranges, path):
-    """A row for each image: its columns, stage range, and features."""
+    """Write a row for each image: its columns, stage range, and features."""
+    columns, features = columns_and_features(stored, stage_ranges)
     with open(path, "w", newline="", encoding="utf-8") as file:
-        for n, s in enumerate(stage_ranges):
-            columns, features = read_features([stored], s)
-            if n == 0:
-                names = [f"f{i}" for i in range(features.shape[1])]
-                write_csv_rows(file, [[*IMAGE_COLUMNS, "stage_range", *names]])
-            texts = zip(*(columns[name] for name in IMAGE_COLUMNS))
-            write_csv_rows(file, ([*text, s, *_numbers(row)] for text, row in zip(texts, features)))
+        write_csv_rows(file, [[*columns, *(f"f{i}" for i in range(features.shape[1]))]])
+        rows = zip(zip(*columns.values()), features)
+        write_csv_rows(file, ([*texts, *_numbers(row)] for texts, row in rows))
+
+
+def columns_and_features(stored, stage_ranges):
+    """Return the columns of all images, a dict of lists with the stage range last, and their features."""
+    columns, blocks = {name: [] for name in (*IMAGE_COLUMNS, "stage_range")}, []
+    for s in stage_ranges:
+        of_range, features = read_features([stored], s)
+        blocks.append(features)
+        for name, values in (of_range | {"stage_range": [s] * len(features)}).items():
+            columns[name] += values
+    return columns, np.concatenate(blocks)
 
 
 def write_features_npz(stored, stage_ranges, path):

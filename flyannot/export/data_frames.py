@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from flyannot.classifiers.answers import ANSWERS, predictions_table, read_predicted
-from flyannot.export.predictions import images_of_groups
+from flyannot.classifiers.answers import ANSWERS, EVIDENCE, predictions_table, read_predicted
+from flyannot.export.arrays import columns_and_features
 from flyannot.runtime.environment import optional_package
-from flyannot.store.features import read_features
-from flyannot.store.schema import IMAGE_COLUMNS
 from flyannot.store.writing import new_hdf5
 
-_OF_TERMS = ("n_genes", "auc", "auc_low", "auc_high", "precision")
+# A matrix of the file -> the field of GroupPredictions
+_MATRICES = ("probability", "answer_threshold", "held_out", "model_probability", "decision_value")
+_LAYERS = {name: name for name in _MATRICES} | {"answer": "answers"}
 
 
 def write_predictions_parquet(stored, stage_ranges, path, *, ids=None):
@@ -20,19 +20,8 @@ def write_predictions_parquet(stored, stage_ranges, path, *, ids=None):
 
 def write_features_parquet(stored, stage_ranges, path):
     """One row for each image: its columns, stage range, and a list of features."""
-    columns, features = _columns_and_features(stored, stage_ranges)
+    columns, features = columns_and_features(stored, stage_ranges)
     _write_parquet(stored, columns | {"features": list(features)}, path)
-
-
-def _columns_and_features(stored, stage_ranges):
-    """The columns of all images, a dict of lists, stage range among them, and the features (n_images, n)."""
-    columns, blocks = {name: [] for name in (*IMAGE_COLUMNS, "stage_range")}, []
-    for s in stage_ranges:
-        of_range, features = read_features([stored], s)
-        blocks.append(features)
-        for name, values in (of_range | {"stage_range": [s] * len(features)}).items():
-            columns[name] += values
-    return columns, np.concatenate(blocks)
 
 
 def _write_parquet(stored, columns, path):
@@ -52,21 +41,16 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
     """
     read = [(s, *read_predicted(stored, s)) for s in stage_ranges]
     terms = sorted({term for _, _, predicted in read for term in predicted.terms})
-    names = ("probability", "answer_threshold", "held_out", "model_probability", "decision_value", "answer")
-    layers = {name: [] for name in names}
-    obs, var = {}, {"name": terms}
+    layers, obs, var = {name: [] for name in _LAYERS}, {}, {"name": terms}
     for s, groups, predicted in read:
-        values = {name: getattr(predicted, name) for name in layers if name != "answer"}
         of_terms = [terms.index(term) for term in predicted.terms]
-        for name, block in (values | {"answer": predicted.answers}).items():
+        for name, attribute in _LAYERS.items():
             whole = np.full((len(groups), len(terms)), np.nan)
-            whole[:, of_terms] = block
+            whole[:, of_terms] = getattr(predicted, attribute)
             layers[name].append(whole)
-        columns_of_terms = {"threshold": predicted.probability_threshold}
-        columns_of_terms |= {n: getattr(predicted, n) for n in _OF_TERMS}
-        for name, column in columns_of_terms.items():
+        for name, attribute in ({"threshold": "probability_threshold"} | {n: n for n in EVIDENCE}).items():
             var[f"{name} {s}"] = np.full(len(terms), np.nan)
-            var[f"{name} {s}"][of_terms] = column
+            var[f"{name} {s}"][of_terms] = getattr(predicted, attribute)
         columns = {
             "name": [f"{s} {name}" for name in groups.name],
             "stage_range": [s] * len(groups),
@@ -76,7 +60,7 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
             "in_training": predicted.in_training.tolist(),
             "unlikeness": predicted.unlikeness.tolist(),
             "quality_warnings": predicted.quality_warnings,
-            "n_images": [len(images) for images in images_of_groups(stored, s, groups)],
+            "n_images": [len(images) for images in groups.rows],
         }
         for name, values in columns.items():
             obs.setdefault(name, []).extend(values)
@@ -89,7 +73,7 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
 
 def write_features_anndata(stored, stage_ranges, path):
     """X is the feature vector of every image (rows); `obs` has the columns of the image."""
-    columns, features = _columns_and_features(stored, stage_ranges)
+    columns, features = columns_and_features(stored, stage_ranges)
     names = [f"{s} {image}" for s, image in zip(columns["stage_range"], columns["image"])]
     var = {"name": [f"f{i}" for i in range(features.shape[1])]}
     _write_anndata(stored, features, {"name": names} | columns, var, {}, path)

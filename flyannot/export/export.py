@@ -1,6 +1,5 @@
 """A file in another format, written whole or not at all."""
 
-from inspect import signature
 from pathlib import Path
 
 from flyannot.dataset.ontology import IdColumns, read_ontology
@@ -28,10 +27,8 @@ def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
                 fix=f"name {' or '.join(EXPORTERS)}",
             )
         write, more = EXPORTERS[stored.kind][to], {}
-        if ontology and "ids" not in signature(write).parameters:
-            raise InputError(
-                f"{stored.kind} as {to} have no place for ids", fix="export predictions to csv, or no ids"
-            )
+        if ontology and stored.kind != "predictions":
+            raise InputError(f"{stored.kind} have no place for ids", fix="export predictions, or no ids")
         if ontology:
             more["ids"] = IdColumns(read_ontology(*ontology))
         for stage_range in stage_ranges:

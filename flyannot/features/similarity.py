@@ -41,14 +41,10 @@ class ImageCollection:
 
     __repr__ = short_repr
 
-    def directions(self, features):
-        """What is compared of feature vectors: rows of length 1, (n, n_features)."""
-        return _directions(features, self.mean)
-
     def coordinates(self, features):
         """The directions of feature vectors along the axes, (n, n_axes)."""
         with one_blas_thread():
-            return self.directions(features) @ self.axes.T
+            return _directions(features, self.mean) @ self.axes.T
 
 
 def collection_of(blocks, groups):

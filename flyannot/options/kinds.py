@@ -4,38 +4,29 @@ import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from flyannot.errors import did_you_mean
 
 
 class Kind:
-    """What values an option takes: `name` in help, `words` in full, `parse` from any spelling, `as_json`."""
+    """Values that an option takes: `name` in help, `words` in full, `parse` from any spelling, `as_json`."""
 
     is_repeatable = False  # given several times, the values make one
-
-    @property
-    def name(self):
-        return "TEXT"
-
-    @property
-    def words(self):
-        return "text"
-
-    @property
-    def choices(self):
-        """The values, where they can be listed."""
-        return ()
+    name: Any = "TEXT"
+    words: Any = "text"
+    choices: Any = ()  # the values, if they can be listed
 
     def parse(self, value):
-        """The value in its one form; ValueError, in words that follow "must be", if it is none."""
+        """Return the value in its one form; raise ValueError, in words that follow "must be", otherwise."""
         raise NotImplementedError
 
     def as_json(self, value):
-        """What `parse` takes back, in JSON."""
+        """Return JSON of which `parse` makes the value again."""
         return value
 
     def as_text(self, value):
-        """The value as a command line has it."""
+        """Return the value as a command line has it."""
         return str(value)
 
 
@@ -104,7 +95,7 @@ class Count(Kind):
 
 @dataclass(frozen=True)
 class Real(Kind):
-    """A finite number in a range whose ends belong to it, but for those named `above` and `below`."""
+    """A finite number in a range whose ends belong to it, except those named `above` and `below`."""
 
     least: float = -math.inf
     most: float = math.inf
@@ -223,7 +214,7 @@ class Several(Kind):
 
 
 def _number(kind, value):
-    """The number that a value or its text stands for; None if it stands for none."""
+    """Return the number that a value or its text stands for, or None."""
     if isinstance(value, bool):
         return None
     try:

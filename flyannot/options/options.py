@@ -19,13 +19,13 @@ from flyannot.errors import InputError, did_you_mean
 from flyannot.options.kinds import Flag
 
 UNLESS_DEFAULT = "unless default"
-_FIX = "see what options there are: flyannot info --options"
+_FIX = "see what values there are: flyannot COMMAND --help"
 
 
 def option(
     default, kind, help, *, stands_for="", more=False, in_header=True, in_files=True, variable="", kept_as=""
 ):
-    """A field of an options class.
+    """Declare a field of an options class.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def option(
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The base of all options classes: values are parsed when one is made.
+    """Base of all options classes; its values are parsed when an object is made.
 
     table : what holds them in a configuration, and after FLYANNOT_ in the environment
     """
@@ -71,7 +71,7 @@ class Options:
 
     @classmethod
     def of_table(cls, table, where, *, spelled=None):
-        """The options that a table of a configuration gives, other values by default.
+        """Make options of a table of a configuration; other values have their defaults.
 
         Parameters
         ----------
@@ -97,7 +97,13 @@ class Options:
 
     @classmethod
     def of_header(cls, header):
-        """The options that a file's header holds among others; KeyError or ValueError if it does not."""
+        """Make options of a file's header, which may hold others.
+
+        Raises
+        ------
+        KeyError, ValueError
+            If it lacks an option, or has a value that an option does not take.
+        """
         return cls(
             **{
                 entry.name: header[name]
@@ -107,7 +113,7 @@ class Options:
         )
 
     def as_header(self):
-        """The options by name, as JSON."""
+        """Return the options by name, as JSON."""
         return {
             _name_in_header(entry): _as_json(entry, value)
             for entry in _in_header(self)
@@ -117,7 +123,7 @@ class Options:
 
 
 def parsed(entry, value, where):
-    """A value for a field of an options class, in its one form.
+    """Parse a value for a field of an options class, and return its one form.
 
     Raises
     ------
@@ -135,24 +141,24 @@ def parsed(entry, value, where):
 
 
 def _default_of(entry):
-    """The default of a field of an options class."""
+    """Return the default of a field of an options class."""
     return entry.default_factory() if entry.default is MISSING else entry.default
 
 
 def shown_default(entry):
-    """The default of a field of an options class in help; "" where there is none to show."""
+    """Return the default of a field as help shows it; "" if there is none to show."""
     kind, default = entry.metadata["kind"], _default_of(entry)
     is_shown = not isinstance(kind, Flag) and default not in (None, (), {})
     return entry.metadata["stands_for"] or (kind.as_text(default) if is_shown else "")
 
 
 def environment_name(options, entry):
-    """The variable of the environment that gives a field of an options class."""
+    """Return the name of the environment variable that gives a field of an options class."""
     return entry.metadata["variable"] or f"FLYANNOT_{options.table}_{entry.name}".replace("-", "_").upper()
 
 
 def kebab(name):
-    """A name as the command line and configurations write it."""
+    """Spell a name as the command line and configurations do."""
     return name.replace("_", "-")
 
 

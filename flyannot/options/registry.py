@@ -11,20 +11,20 @@ from flyannot.errors import InputError, did_you_mean
 
 
 def thing_at(place):
-    """What stands at "module:attribute"; the module is imported."""
+    """Import the module of "module:attribute", and return the attribute."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
 
 
 class Registry(Mapping):
-    """Names, in an order, and the thing that each stands for."""
+    """A read-only mapping from names to objects, which are imported when they are looked up."""
 
     def __init__(self, what, places):
-        """What the things are, in the singular; and a dict from name to "module:attribute"."""
+        """Take what the objects are, in the singular, and a dict from name to "module:attribute"."""
         self.what, self.places = what, dict(places)
 
     def __getitem__(self, name):
-        """The thing of that name.
+        """Import and return the object of that name.
 
         Raises
         ------

@@ -7,11 +7,13 @@ import numpy as np
 
 from flyannot.descriptors.images.geometry import scaled_image
 from flyannot.descriptors.images.picture import read_embryo
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.sift import N_FEATURES
 from flyannot.errors import DataError
-from flyannot.report.drawing import atom_glyph, jpeg, trace_chart
+from flyannot.report.drawing import atom_glyph, jpeg, picture_as_data_url, trace_chart
 from flyannot.report.templates import render
-from flyannot.steps.engine.inputs import described_image, extract_options, is_imported
+from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.engine.inputs import described_image, is_imported, options_from
 
 N_SHOWN, N_PATCHES = 48, 5
 PATCH_PX = 40  # side of a patch on the page's sheet
@@ -45,7 +47,7 @@ def atom_sheet(run, stage_range):
     strongest, cells = _strongest(stored, stage_range, len(D))
     order = np.argsort(-strongest.sum(axis=0), kind="stable")[:N_SHOWN]
     n_users = (strongest[:, order] > 0).sum(axis=0).tolist()
-    paths = run.learned_pictures.paths
+    paths = run.pictures.paths
     rows_of = {} if described is None else dict(zip(described.array(stage_range, "image"), range(10**9)))
     sheet, n_patches = np.full((len(order) * PATCH_PX, N_PATCHES * PATCH_PX), 255, np.uint8), []
     for row, atom in enumerate(order):
@@ -78,7 +80,7 @@ def _strongest(stored, stage_range, n_atoms):
 def _patch(path, described, stage_range, number, patch):
     """The grey levels of one patch of an image; None if the image cannot be read any more."""
     try:
-        grey = _read_grey(path, extract_options(described))
+        grey = _read_grey(path, options_from(described, ExtractOptions))
     except DataError:
         return None
     patches = described_image(described, stage_range, number)
@@ -92,13 +94,16 @@ def _read_grey(path, options):
     return read_embryo(path, options)[0]
 
 
-def dictionary_section(traces, sheets):
-    """The trace of learning and the atoms, as HTML; "" without either.
-
-    `traces` maps a stage range to (epochs, objectives), `sheets` to its AtomSheet.
-    """
+def dictionary_section(run):
+    """Return the trace of learning and the atoms as HTML, "" without either, and the sheets as URLs."""
+    sheets = {s: sheet for s in STAGE_RANGES if (sheet := atom_sheet(run, s)) is not None}
+    dictionary = run.files.get("dictionary")
+    traces = {
+        s: tuple(dictionary.array(s, f"trace/{name}") for name in ("epoch", "objective"))
+        for s in (dictionary.stage_ranges if dictionary else ())
+    }
     if not traces and not sheets:
-        return ""
+        return "", []
     chart = ""
     if traces:
         ends = [f"{s} from {y[0]:.4g} to {y[-1]:.4g}" for s, (_, y) in traces.items()]
@@ -110,4 +115,5 @@ def dictionary_section(traces, sheets):
     }
     rows = [(s, str(len(x)), f"{y[0]:.5g}", f"{y[-1]:.5g}") for s, (x, y) in traces.items()]
     sizes = {"n_first": _FIRST_ATOMS, "n_patches": N_PATCHES, "patch_px": PATCH_PX}
-    return render("dictionary.html", chart=chart, rows=rows, sheets=sheets, glyphs=glyphs, **sizes)
+    html = render("dictionary.html", chart=chart, rows=rows, sheets=sheets, glyphs=glyphs, **sizes)
+    return html, [picture_as_data_url(sheet.sheet) if sheet.sheet else "" for sheet in sheets.values()]

@@ -8,16 +8,15 @@ from shlex import quote
 import numpy as np
 from markupsafe import Markup
 
-from flyannot.classifiers.answers import learned_terms, precision_of_yes
+from flyannot.classifiers.answers import precision_of_yes
 from flyannot.dataset.paths import relative_path
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
-from flyannot.report.atoms import atom_sheet, dictionary_section
-from flyannot.report.drawing import jpeg_for_page, picture_as_data_url
-from flyannot.report.groups import group_entries
+from flyannot.report.atoms import dictionary_section
+from flyannot.report.drawing import jpeg_for_page
+from flyannot.report.groups import Queue, group_entries
 from flyannot.report.maps import MapMaker
 from flyannot.report.page import PATTERNS, Page, digest_in_page, review_of, write_page
-from flyannot.report.queue import Queue
 from flyannot.report.run_folder import open_run, origin_section
 from flyannot.report.scores_section import scores_section, sentence_on_scores
 from flyannot.report.templates import all_texts, render
@@ -25,7 +24,7 @@ from flyannot.report.term_ids import ids_of_run
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.inputs import extract_options, is_synthetic
+from flyannot.steps.engine.inputs import is_synthetic, options_from
 from flyannot.steps.engine.task import Outcome, ProgressCount, Task
 from flyannot.steps.options import ReportOptions
 from flyannot.steps.runs.configuration import RECORD
@@ -81,10 +80,11 @@ class ReportTask(Task):
     def make(self, execution):
         with ExitStack() as stack:
             run, ids, wanted = self._open(stack)
-            parts = [part for s in run.stage_ranges for part in run.shown_groups(s)]
-            page = _page(run, ids, parts, wanted)
-            count = ProgressCount(execution.progress, sum(len(groups) for _, groups, _ in parts), "group")
-            entries = _counted(group_entries(run, run.stage_ranges, Queue(run.scores)), count)
+            shown = {s: run.shown_groups(s) for s in run.stage_ranges}
+            page = _page(run, ids, shown, wanted)
+            n_groups = sum(len(groups) for parts in shown.values() for _, groups, _ in parts)
+            count = ProgressCount(execution.progress, n_groups, "group")
+            entries = _counted(group_entries(run, shown, Queue(run.scores)), count)
             beside = write_page(self.path, page, entries, jpeg_of=_jpeg_of(run))
         said = [f"its images lie in {beside}, which goes where it goes"] if beside else []
         return Outcome(self.path, True, "\n".join([*pictures_in_words(run), *said]))
@@ -114,7 +114,7 @@ def _counted(entries, count):
 def _jpeg_of(run):
     """From the path of an image to its JPEG, or None if it cannot be read any more."""
     described = run.files.get("descriptors")
-    options = extract_options(described) if described else ExtractOptions()
+    options = options_from(described, ExtractOptions) if described else ExtractOptions()
 
     def jpeg_or_none(path):
         try:
@@ -125,35 +125,30 @@ def _jpeg_of(run):
     return jpeg_or_none
 
 
-def _page(run, ids, parts, wanted):
-    """`parts` are those of `Run.shown_groups` of all stage ranges."""
-    files, scores, ranges = list(run.files.values()), run.scores or {}, run.stage_ranges
-    predicted = [s for s in ranges if run.stored("predictions", s)]
-    sheets = {s: sheet for s in STAGE_RANGES if (sheet := atom_sheet(run, s)) is not None}
-    dictionary = run.files.get("dictionary")
-    traces = {
-        s: tuple(dictionary.array(s, f"trace/{name}") for name in ("epoch", "objective"))
-        for s in (dictionary.stage_ranges if dictionary else ())
-    }
+def _page(run, ids, shown, wanted):
+    """Return the Page; `shown` maps a stage range to what `Run.shown_groups` returns."""
+    files, scores, ranges = list(run.files.values()), run.scores or {}, list(shown)
+    parts = [part for of_range in shown.values() for part in of_range]
+    learned = {s: part[-1].learned for s, of_range in shown.items() for part in of_range if part[-1]}
+    dictionary, sheets = dictionary_section(run)
     failures = [(file.path.name, *failure) for file in files for failure in file.failures]
     notes = [*run.notes, *ids.notes]
     drawn = is_synthetic(columns for columns, _, _ in parts)
     banners = [_SYNTHETIC] if drawn or scores.get("synthetic") else []
-    learned = {s: learned_terms(run.files["predictions"], s) for s in predicted}
     banners += evidence_in_words(learned)
     banners += pictures_in_words(run) if len(run.pictures.paths) < run.pictures.n_wanted else []
     return Page(
         run.folder.absolute().name,
         facts=_facts(ranges, [groups for _, groups, _ in parts], scores),
         sections=[
-            ("groups", "Genes", _groups(run, ranges, predicted)),
+            ("groups", "Genes", _groups(run, ranges, list(learned))),
             (PATTERNS, "Map of patterns", render("patterns.html") if ranges else ""),
             ("scores", "Scores", scores_section(run.scores, ids)),
-            ("dictionary", "Dictionary", dictionary_section(traces, sheets)),
+            ("dictionary", "Dictionary", dictionary),
             ("origin", "How it was made", origin_section(run, failures, notes, ids.stage_links())),
         ],
         banners=banners + [sentence_on_scores(n) for n in scores.get("notes", ()) if n.startswith("warning")],
-        sheets=[picture_as_data_url(sheet.sheet) if sheet.sheet else "" for sheet in sheets.values()],
+        sheets=sheets,
         made_from=wanted,
         ids=ids,
         review=review_of(run),

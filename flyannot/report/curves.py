@@ -5,16 +5,14 @@ curve is their average: true positive rates weighted by the fold's pairs of a po
 precisions by its positives.  So the area under the curve is the AUC, and the mean height of the other the
 average precision, that `flyannot.scores.metrics` gives.
 
-A resample draws genes as `flyannot.scores.bootstrap` does: all groups of a gene together, the same for all
-terms.
+A resample draws genes by `bootstrap_gene_weights`: all groups of a gene together, the same for all terms.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from statistics import NormalDist
 
 import numpy as np
-
-from flyannot.scores.bootstrap import draws_of_genes
 
 GRID = np.linspace(0, 1, 101)
 N_RESAMPLES = 200
@@ -22,61 +20,27 @@ _LEVEL = (2.5, 97.5)  # percentiles of the band
 _Z = NormalDist().inv_cdf(0.975)
 
 
-@dataclass(frozen=True)
-class Curve:
-    """Heights over GRID: `y`, and the 95% band `low` to `high` (each (len(GRID),))."""
-
-    y: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-
-def gene_weights(genes):
-    """How often every group is drawn: (1 + N_RESAMPLES, n_groups) a stage range; the first row is ones.
-
-    `genes` are sequences of gene ids, one for every stage range; a sample draws the same genes in all.
-    """
-    names, draws = draws_of_genes(np.concatenate(genes), n_samples=N_RESAMPLES)
-    draws = np.vstack([np.ones(len(names)), draws])
-    return [draws[:, np.searchsorted(names, of_range)] for of_range in genes]
-
-
-def roc_curves(values, truth, folds, weights):
-    """True positive rate over GRID of false positive rates, (n_rows, len(GRID)); nan without pairs.
-
-    Parameters
-    ----------
-    values : float array (n,); truth : bool array (n,); folds : int array (n,) or None
-    weights : float array (n_rows, n), as `gene_weights` returns
-    """
-    return _fold_average(values, truth, folds, weights, _roc_of_fold)
-
-
-def precision_curves(values, truth, folds, weights):
-    """Precision at the first threshold that reaches each recall of GRID; as `roc_curves`."""
-    return _fold_average(values, truth, folds, weights, _precision_of_fold)
-
-
 def confidence_band(heights):
-    """The `Curve` of the first row, with the band of the others; nan where nothing is defined.
+    """Return the heights of the first row, and those of the 95 % band of the others, low and high.
+
+    What is defined nowhere is nan.
 
     A resample repeats groups, which flatters curves of folds with few positives: so the quantiles are
     moved by what the median of the resamples lies off the curve.
     """
     samples = heights[1:] if len(heights) > 1 else heights
     low, middle, high = np.nanpercentile(samples, (_LEVEL[0], 50, _LEVEL[1]), axis=0)
-    return Curve(heights[0], *(np.clip(heights[0] + edge - middle, 0, 1) for edge in (low, high)))
-
-
-def mean_curve(heights_of_terms):
-    """The plain mean over terms, row by row; terms that a resample leaves undefined are passed over."""
-    stacked = np.stack(heights_of_terms)
-    defined = ~np.isnan(stacked)
-    return np.where(defined, stacked, 0).sum(axis=0) / np.maximum(defined.sum(axis=0), 1)
+    return heights[0], *(np.clip(heights[0] + edge - middle, 0, 1) for edge in (low, high))
 
 
 def _fold_average(values, truth, folds, weights, curves_of_fold):
-    folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
+    """Return curves over GRID, the average of those of the folds, (n_rows, len(GRID)); nan without pairs.
+
+    Parameters
+    ----------
+    values : float array (n,); truth : bool array (n,); folds : int array (n,)
+    weights : float array (n_rows, n), how often a resample has each group; the first row is ones
+    """
     total, share = np.zeros((len(weights), len(GRID))), np.zeros((len(weights), 1))
     for fold in np.unique(folds):
         rows = folds == fold
@@ -88,7 +52,7 @@ def _fold_average(values, truth, folds, weights, curves_of_fold):
 
 
 def _ranked(values, truth, weights):
-    """Weighted true and false positives above each distinct value, from the highest: (n_rows, n_cuts)."""
+    """Return weighted true and false positives above each distinct value, highest first, (n_rows, n_cuts)."""
     order = np.argsort(-values, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(values[order])), len(order) - 1)  # ties are one cut
     weights, truth = weights[:, order], truth[order]
@@ -96,6 +60,7 @@ def _ranked(values, truth, weights):
 
 
 def _roc_of_fold(tp, fp):
+    """Return the true positive rate over GRID of false positive rates, and the number of pairs."""
     positives, negatives = tp[:, -1:], fp[:, -1:]
     x, y = fp / np.maximum(negatives, 1), tp / np.maximum(positives, 1)
     start = np.zeros((len(tp), 1))
@@ -104,11 +69,16 @@ def _roc_of_fold(tp, fp):
 
 
 def _precision_of_fold(tp, fp):
+    """Return the precision at the first threshold that reaches each recall of GRID, and the positives."""
     positives = tp[:, -1:]
     precision = tp / np.maximum(tp + fp, 1)
     reached = [np.searchsorted(counts, np.maximum(GRID * counts[-1], 1) - 1e-9) for counts in tp]
     heights = [row[np.minimum(at, len(row) - 1)] for row, at in zip(precision, reached)]
     return np.array(heights), positives
+
+
+roc_curves = partial(_fold_average, curves_of_fold=_roc_of_fold)
+precision_curves = partial(_fold_average, curves_of_fold=_precision_of_fold)
 
 
 @dataclass(frozen=True)

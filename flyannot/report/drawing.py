@@ -100,16 +100,16 @@ class Chart:
         return render("chart.svg", c=self)
 
 
-def curve_chart(curve, xs, *, x_name, y_name, summary, chance):
-    """A `flyannot.report.curves.Curve` over `xs` with its band over [0, 1] x [0, 1], as HTML.
+def curve_chart(heights, low, high, xs, *, x_name, y_name, summary, chance):
+    """Draw heights over `xs` with a band from low to high, within [0, 1] x [0, 1], as HTML.
 
     `chance` are the heights of guessing at both ends; the other arguments are as in `Chart`.
     """
     chart = Chart(x_name, y_name, summary)
     chart.lines.append(("chance", chart.points((0, 1), chance), ""))
-    outline = np.concatenate([xs, xs[::-1]]), np.concatenate([curve.high, curve.low[::-1]])
+    outline = np.concatenate([xs, xs[::-1]]), np.concatenate([high, low[::-1]])
     chart.bands.append(chart.points(*outline))
-    chart.lines.append(("curve", chart.points(xs, curve.y), ""))
+    chart.lines.append(("curve", chart.points(xs, heights), ""))
     return chart.svg()
 
 

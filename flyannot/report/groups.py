@@ -1,84 +1,71 @@
-"""The predicted terms of every group beside the curated ones, group by group."""
+"""The answers about every group beside the curated terms, and what a curator should look at first.
+
+`Queue` marks two kinds of terms.  To look at first are three terms of each group of which no curator has said
+anything, those that are expected to teach the model most.  To check are curated terms, given or left out,
+that models which had not seen the gene contradict most strongly: the first 5 %.  A term with a correction has
+no mark.
+"""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flyannot.classifiers.answers import UNDETERMINED, YES, predictions_of_group
+import numpy as np
+
+from flyannot.classifiers.answers import NO, UNDETERMINED, YES, Answer, answers_of_group
 from flyannot.report.maps import MapMaker, TermMap
 from flyannot.report.nearest import Nearest
+from flyannot.scores.group_outcomes import is_cross_validated, outcomes_of_groups
 
 AGREED, MISSED, NEW, PREDICTED = "agreed", "missed", "new", "predicted"
 UNLEARNED, ABSENT = "unlearned", "absent"
-STATUSES = (AGREED, MISSED, NEW, PREDICTED, UNLEARNED, UNDETERMINED)  # in the order of the page
-_OF_ANSWERS = {  # (is the gene annotated, with this term, is the answer yes)
-    (False, False, True): PREDICTED,
-    (False, False, False): ABSENT,
-    (True, True, True): AGREED,
-    (True, True, False): MISSED,
-    (True, False, True): NEW,
-    (True, False, False): ABSENT,
+_STATUSES = {  # by the answer, and by what the curators say
+    (YES, YES): AGREED,
+    (NO, YES): MISSED,
+    (YES, NO): NEW,
+    (YES, ""): PREDICTED,
+    ("", YES): UNLEARNED,
 }
-_OF_PREDICTIONS = ("term", "probability", "threshold", "n_genes", "auc", "precision", "caution", "change")
+LOOK, CHECK = "look", "check"
+TERMS_PER_REVIEW = 3  # of one group, looked at in one go
+PART_TO_CHECK = 0.05  # of the curated terms, and of those left out
 
 
-@dataclass
-class TermEntry:
-    """One term of one group.
+@dataclass(kw_only=True)
+class ShownAnswer(Answer):
+    """An `Answer` as the page shows it.
 
-    status : agreed (curated and predicted), missed (curated only), new (predicted, the gene is annotated
-    without it), predicted (the gene is not annotated), unlearned (curated, and no model knows it),
-    undetermined, or absent
-    curated : whether the curators gave the term; known : whether they gave it or left it out; reviewed :
-    whether a correction is of it
-    probability : of the answer, by a model that had not learned from the gene if `held_out`; None if
-        unlearned
-    final : probability by the final model, or None
-    precision : how many of the yes answers to held-out genes were right; None where it is untested
-    caution : why the answer is a guess, or ""
-    change : what became of the answer since the curated terms changed, such as "no to yes", or ""
-    threshold : the probability above which that model answers yes
-    n_genes : that the term was learned from
-    auc, auc_interval : of models that had not seen the gene, and (low, high); None where it is untested
-    queue, worth : the list of `flyannot.report.queue` that it is on, or "", and how much it is worth there
+    curated : as the table of the data set and its corrections say now
+    reviewed : whether a correction is of it
+    queue, worth : LOOK, CHECK or "", and how much it is worth there
     """
 
-    term: str
-    status: str
-    probability: float | None = None
-    held_out: bool = False
-    final: float | None = None
-    threshold: float | None = None
-    n_genes: int | None = None
-    auc: float | None = None
-    auc_interval: tuple | None = None
-    precision: float | None = None
-    caution: str = ""
-    change: str = ""
-    curated: bool = False
-    known: bool = False
     reviewed: bool = False
     queue: str = ""
     worth: float = 0.0
     map: TermMap | None = None
 
     @property
+    def status(self):
+        """The answer compared with the curators.
+
+        agreed is given by the curators and predicted, missed is only given, and new is only predicted.
+        predicted has no curated answer, unlearned is given but not known to the model, and absent is
+        answered no.  Otherwise it is undetermined.
+        """
+        if self.answer == UNDETERMINED:
+            return UNDETERMINED
+        return _STATUSES.get((self.answer, self.curated), ABSENT)
+
+    @property
     def margin(self):
-        """How far the probability is from the threshold; None where there is none."""
-        if self.probability is None or self.threshold is None:
-            return None
-        return abs(self.probability - self.threshold)
+        """The distance of the probability from the threshold; None without an answer."""
+        return None if self.probability is None else abs(self.probability - self.threshold)
 
     @property
     def is_minor(self):
         """Whether the page folds it away: no, or a term of which nothing was learned, and not curated."""
-        if self.queue:
-            return False
-        return self.status == ABSENT or (self.says_nothing and not self.curated)
-
-    @property
-    def is_contradicted(self):
-        """Whether the model says the opposite of the curators."""
-        return self.status in (MISSED, NEW)
+        says_little = self.status == ABSENT or (self.says_nothing and self.curated != YES)
+        return says_little and not self.queue
 
     @property
     def says_nothing(self):
@@ -88,8 +75,6 @@ class TermEntry:
     @property
     def texts(self):
         """Probability and threshold in words, with as many digits as tell them apart."""
-        if self.threshold is None:
-            return f"{self.probability:.2f}", ""
         if self.margin == 0:
             return f"{self.probability:.2f}", "at its threshold"
         for digits in (2, 3, 4, 6):
@@ -101,7 +86,7 @@ class TermEntry:
 
 @dataclass
 class ImageEntry:
-    """One image of a group; path None where it is not known."""
+    """One image of a group; its path is None if it is unknown."""
 
     name: str
     view: str = ""
@@ -111,13 +96,14 @@ class ImageEntry:
 
 @dataclass
 class GroupEntry:
-    """All images of one gene in one stage range, its terms, the most probable first, and what looks alike.
+    """All images of one gene in one stage range, its terms, the most probable first, and its look-alikes.
 
     annotated : whether curators said of its terms; is_partly : of some only, and of others nothing is known
+    terms : list of ShownAnswer
     typical : the name of the image that is most like its pattern, or ""
     place : where it lies on the map of its stage range, two numbers from 0 to 1; None without a map
-    unlike : where nothing is predicted, how far it is from those to look at before it (`Nearest.unlike`), 0
-    if it is annotated; None where something is predicted
+    unlike : if nothing is predicted, how far it is from those to look at before it (`Nearest.unlike`), 0
+        if it is annotated; None if something is predicted
     """
 
     stage_range: str
@@ -133,76 +119,94 @@ class GroupEntry:
     is_partly: bool = False
     unlike: float | None = None
 
-    def with_status(self, *statuses):
-        """The names of the terms with one of these statuses."""
-        return [term.term for term in self.terms if term.status in statuses]
 
-
-def group_entries(run, stage_ranges, queue):
+def group_entries(run, shown, queue):
     """Yield the GroupEntry of every group of the page, stage range by stage range, by name.
 
-    `run` is a `flyannot.report.run_folder.Run`, `queue` a `flyannot.report.queue.Queue`.
+    Parameters
+    ----------
+    run : flyannot.report.run_folder.Run
+    shown : dict from stage range to what `Run.shown_groups` returns
+    queue : Queue
     """
-    for stage_range in stage_ranges:
+    for stage_range, parts in shown.items():
         maps, nearest = MapMaker(run, stage_range), Nearest(run, stage_range)
         places, unlike = nearest.places(), nearest.unlike()
-        for entry, values in entries_of_terms(run, stage_range, queue):
-            shown = entry.with_status(AGREED, MISSED, NEW, PREDICTED)
-            drawn = maps.maps_of(entry, {term: values[term] for term in shown})
-            for term in entry.terms:
-                term.map = drawn.get(term.term)
+        members = [(part, g) for part in parts for g in range(len(part[1]))]
+        for (columns, groups, predicted), g in sorted(members, key=lambda one: one[0][1].name[one[1]]):
+            entry = GroupEntry(stage_range, groups.name[g], groups.gene[g], groups.fbgn[g])
+            for i in groups.rows[g]:
+                name = columns["image"][i]
+                path, warnings = run.pictures.paths.get(name), columns["quality_warnings"][i]
+                entry.images.append(ImageEntry(name, columns["view"][i], path, warnings))
+            answers = answers_of_group(stage_range, groups, predicted, g) if predicted else []
+            _add_terms(entry, answers, run.annotations)
+            queue.mark(entry.terms)
+            entry.terms.sort(key=lambda t: (t.status == UNLEARNED, t.is_minor, -(t.probability or 0)))
+            explained = [one for one in entry.terms if one.status in (AGREED, MISSED, NEW, PREDICTED)]
+            drawn = maps.maps_of(entry, {one.term: one.decision_value for one in explained})
+            for one in entry.terms:
+                one.map = drawn.get(one.term)
             entry.nearest, entry.typical = nearest.of_group(entry), nearest.typical_image(entry)
             entry.place = places.get(entry.name)
-            if entry.unlike is not None:
-                entry.unlike = unlike.get(entry.name, 0.0)
+            entry.unlike = unlike.get(entry.name, 0.0) if predicted is None else None
             yield entry
 
 
-def entries_of_terms(run, stage_range, queue):
-    """Yield every group of one stage range, by name, with neither maps nor what looks alike, as a GroupEntry
-    and a dict, term -> decision value."""
-    shown = [(part, g) for part in run.shown_groups(stage_range) for g in range(len(part[1]))]
-    for (columns, groups, predicted), g in sorted(shown, key=lambda one: one[0][1].name[one[1]]):
-        entry = GroupEntry(stage_range, groups.name[g], groups.gene[g], groups.fbgn[g])
-        entry.unlike = 0.0 if predicted is None else None
-        for i in groups.rows[g]:
-            name = columns["image"][i]
-            path, warnings = run.pictures.paths.get(name), columns["quality_warnings"][i]
-            entry.images.append(ImageEntry(name, columns["view"][i], path, warnings))
-        rows = list(predictions_of_group(stage_range, groups, predicted, g)) if predicted else []
-        _add_terms(entry, rows, run.annotations)
-        queue.mark(entry.terms)
-        entry.terms.sort(key=lambda t: (t.status == UNLEARNED, t.is_minor, -(t.probability or 0)))
-        yield entry, {row.term: row.decision_value for row in rows}
-
-
-def _add_terms(entry, rows, annotations):
-    """`rows` are the group's Predictions."""
+def _add_terms(entry, answers, annotations):
+    """Add the answers about a group, and the curated terms that no model knows."""
     curated, unknown, reviewed = None, (), ()
     if annotations:
         gene = entry.gene, entry.stage_range
         curated = annotations.terms_of(*gene, entry.fbgn)
         reviewed = annotations.reviewed_terms(*gene, entry.fbgn)
         if curated is not None:
-            unknown = annotations.unknown_terms(*gene, [row.term for row in rows], entry.fbgn)
+            unknown = annotations.unknown_terms(*gene, [one.term for one in answers], entry.fbgn)
         entry.is_partly = annotations.is_partly_known(*gene, entry.fbgn)
     entry.annotated = curated is not None
-    for row in rows:
-        known = None if row.term in unknown else curated
-        is_curated, status = row.term in (known or ()), UNDETERMINED
-        if row.answer != UNDETERMINED:
-            status = _OF_ANSWERS[known is not None, is_curated, row.answer == YES]
-        term = TermEntry(
-            status=status,
-            held_out=row.held_out == YES,
-            final=row.model_probability,
-            auc_interval=None if row.auc_low is None else (row.auc_low, row.auc_high),
-            curated=is_curated,
-            **{name: getattr(row, name) for name in _OF_PREDICTIONS},
-        )
-        entry.terms.append(term)
-    unlearned = (curated or set()) - {row.term for row in rows}
-    entry.terms += [TermEntry(term, UNLEARNED, curated=True) for term in sorted(unlearned)]
-    for term in entry.terms:
-        term.known = entry.annotated and term.term not in unknown
-        term.reviewed = term.term in reviewed
+    for answer in answers:
+        said = "" if curated is None or answer.term in unknown else YES if answer.term in curated else NO
+        entry.terms.append(ShownAnswer(**vars(answer) | {"curated": said}))
+    unlearned = (curated or set()) - {one.term for one in answers}
+    entry.terms += [ShownAnswer(term=term, curated=YES) for term in sorted(unlearned)]
+    for one in entry.terms:
+        one.reviewed = one.term in reviewed
+
+
+def information_of_verdict(probability, n_genes):
+    """Return how much a verdict is expected to teach: the variance of the answer over the genes with the
+    term, p (1 - p) / n, of arrays p and n of one shape."""
+    return probability * (1 - probability) / np.maximum(n_genes, 1)
+
+
+def doubt_of_answer(probability, curated, yes):
+    """Return how likely the curators are wrong, by models that had not seen the gene: the probability of
+    the opposite, and 0 if the answer is theirs.  Arrays of one shape."""
+    return np.where(curated == yes, 0.0, np.where(curated, 1 - probability, probability))
+
+
+class Queue:
+    """Marks what a curator should look at first, and curated terms to check."""
+
+    def __init__(self, scores):
+        """Take the scores of a run, or None."""
+        doubts = []
+        for evaluated in ((scores or {}).get("evaluated") or {}).values():
+            if is_cross_validated(evaluated):
+                outcome = outcomes_of_groups(evaluated)
+                doubt = doubt_of_answer(outcome.probabilities, outcome.truth, outcome.yes)
+                doubts.append(doubt[outcome.observed])
+        self._least = float(np.quantile(np.concatenate(doubts), 1 - PART_TO_CHECK)) if doubts else np.inf
+
+    def mark(self, answers):
+        """Set `queue` and `worth` of the ShownAnswers about one group."""
+        new = [one for one in answers if not one.reviewed and one.answer]
+        for one in new:
+            if one.held_out == YES and one.status in (MISSED, NEW):
+                doubt = float(doubt_of_answer(one.probability, one.curated == YES, one.answer == YES))
+                if doubt >= self._least:
+                    one.queue, one.worth = CHECK, doubt
+        asked = [one for one in new if not one.curated and not one.says_nothing and one.n_genes]
+        worth = [float(information_of_verdict(one.probability, one.n_genes)) for one in asked]
+        for i in np.argsort(-np.array(worth), kind="stable")[:TERMS_PER_REVIEW]:
+            asked[i].queue, asked[i].worth = LOOK, worth[i]

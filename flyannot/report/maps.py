@@ -4,7 +4,6 @@ Features and descriptors of the run have what a map needs; images that are not a
 that a model annotated, are coded again from their pictures.
 """
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,11 +33,6 @@ class TermMap:
     rest: float
     full: float
     cells: list
-
-    def as_json(self):
-        """What the page's script draws: [value, plus, minus, rest, full, cells]."""
-        numbers = (self.value, self.plus, self.minus, self.rest, self.full)
-        return json.dumps([*(round(number, 6) for number in numbers), self.cells])
 
 
 class MapMaker:
@@ -101,7 +95,8 @@ class MapMaker:
         if not self._is_own or not all(image.path for image in entry.images):
             return None
         try:
-            _, *of_group = self._model.pooled((image.path, image.view) for image in entry.images)
+            pictures = [(image.path, image.view) for image in entry.images]
+            _, *of_group = self._model.encoder.encode_pictures(pictures)
         except DataError:
             return None
         return of_group

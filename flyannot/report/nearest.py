@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flyannot.classifiers.answers import YES
 from flyannot.features.groups import groups_of
 from flyannot.features.similarity import N_LEAST, collection_of, farthest_first, map_of_patterns, most_similar
 from flyannot.report.drawing import jpeg
@@ -64,8 +65,11 @@ class Nearest:
         g = self._numbers.get(entry.name)
         if g is None:
             return []
-        curated = {term.term for term in entry.terms if term.curated}
-        own = curated if entry.annotated else set(entry.with_status("predicted"))
+        own = {
+            one.term
+            for one in entry.terms
+            if (one.curated == YES if entry.annotated else one.status == "predicted")
+        }
         similarity = self._patterns @ self._patterns[g]
         near = []
         for h in most_similar(similarity, N_ALIKE, without=[g]).tolist():

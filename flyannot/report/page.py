@@ -17,13 +17,12 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from flyannot import __version__
-from flyannot.classifiers.answers import UNDETERMINED
+from flyannot.classifiers.answers import YES
 from flyannot.dataset.table_warnings import bdgp_terms, bdgp_vocabulary
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.report.drawing import CELL_PX, picture_as_data_url
-from flyannot.report.groups import ABSENT, STATUSES
+from flyannot.report.groups import ABSENT
 from flyannot.report.nearest import N_SHOWN, PatternMaps
-from flyannot.report.queue import LISTS
 from flyannot.report.templates import raw, render
 from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
 from flyannot.runtime.atomic_file import explained_write_error, write_text
@@ -33,7 +32,7 @@ from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
 
 _SCRIPTS = """
-    elements tables scores maps groups nearest verdicts review queue keys enlarged beside patterns
+    elements tables scores maps groups nearest verdicts review keys enlarged beside patterns
     patterns_use address
 """  # in the order that they run in
 PATTERNS = "patterns"  # the section that is left out where no group has a place on a map
@@ -146,7 +145,6 @@ def _html(page, within, chunks, folder_name):
         css=raw("page.css"),
         js=Markup("\n").join(raw(f"{name}.js") for name in _SCRIPTS.split()),
         index=chunks.index_json(folder_name, page.review),
-        genes=chunks.in_words(),
         chunks=within,
     )
 
@@ -217,8 +215,6 @@ class _Chunks:
         index = {
             "stages": STAGE_RANGES,
             "terms": list(self._terms),
-            "statuses": STATUSES,
-            "lists": LISTS,
             "perChunk": PER_CHUNK,
             "folder": folder_name,
             "maps": self.maps,
@@ -227,44 +223,43 @@ class _Chunks:
             "ids": {key: link[0] for key, link in self._ids.terms.items()},
             "stageIds": self._ids.stages,
             "review": asdict(review),
-            "groups": [[*group, [number[k] for k in near if k in number]] for *group, near in self.index],
+            "groups": [
+                group | {"alike": [number[key] for key in group["alike"] if key in number]}
+                for group in self.index
+            ],
         }
         return Markup(report_json(index))
 
-    def in_words(self):
-        """(gene, stage range, terms) of every group: what a page without its script shows."""
-        names = list(self._terms)
-        for stage, gene, _, name, *_, terms, _, _, _ in self.index:
-            said = [f"{names[term]} ({STATUSES[k]})" for term, k, *_ in terms if STATUSES[k] != UNDETERMINED]
-            yield gene or name, STAGE_RANGES[stage], ", ".join(said)
-
     def _summary(self, entry):
-        """What the list shows, finds and orders by; of a term what `_term` returns."""
-        shown = [term for term in entry.terms if term.status != ABSENT]
-        asked = [term for term in entry.terms if term.status == ABSENT and (term.queue or term.change)]
-        return [
-            STAGE_RANGES.index(entry.stage_range),
-            entry.gene,
-            entry.fbgn,
-            entry.name,
-            len(entry.images),
-            PARTLY if entry.is_partly else int(entry.annotated),
-            sum(bool(image.quality_warnings) for image in entry.images),
-            [self._term(term) for term in shown],
-            [self._term(term) for term in asked],
-            None if entry.unlike is None else round(entry.unlike, 4),
-            [near.key for near in entry.nearest],
-        ]
+        """Return what the list shows, finds and orders by; `no` has terms answered no that are on a list."""
+        shown = [one for one in entry.terms if one.status != ABSENT]
+        asked = [one for one in entry.terms if one.status == ABSENT and (one.queue or one.change)]
+        return {
+            "stage": STAGE_RANGES.index(entry.stage_range),
+            "gene": entry.gene,
+            "fbgn": entry.fbgn,
+            "name": entry.name,
+            "images": len(entry.images),
+            "annotated": PARTLY if entry.is_partly else int(entry.annotated),
+            "check": sum(bool(image.quality_warnings) for image in entry.images),
+            "terms": [self._term(one) for one in shown],
+            "no": [self._term(one) for one in asked],
+            "unlike": None if entry.unlike is None else round(entry.unlike, 4),
+            "alike": [near.key for near in entry.nearest],
+        }
 
-    def _term(self, term):
-        """Its number, status, probability, how far that is from the threshold, whether it is curated, whether
-        the answer changed (1) and is a guess (2), and for curators its list and what it is worth there."""
-        numbers = (None if x is None else round(x, 4) for x in (term.probability, term.margin))
-        status = -1 if term.status == ABSENT else STATUSES.index(term.status)
-        queued = [LISTS.index(term.queue), round(term.worth, 7)] if term.queue else []
-        number = self._terms.setdefault(term.term, len(self._terms))
-        marks = bool(term.change) + 2 * bool(term.caution)
-        return [number, status, *numbers, int(term.curated), marks, *queued]
+    def _term(self, one):
+        """Return the number of the term, and what is known of a ShownAnswer; what is not known, not
+        curated, unchanged, no guess, or on no list is left out."""
+        number = self._terms.setdefault(one.term, len(self._terms))
+        summary = {"term": number, "status": one.status}
+        if one.answer:
+            summary |= {"p": round(one.probability, 4), "margin": round(one.margin, 4)}
+        marks = {"curated": one.curated == YES, "changed": one.change, "guess": one.caution}
+        summary |= {name: 1 for name, is_so in marks.items() if is_so}
+        if one.queue:
+            summary |= {"queue": one.queue, "worth": round(one.worth, 7)}
+        return summary
 
     def _source(self, jpeg_bytes):
         """The name of the file of an image, written."""

@@ -1,6 +1,5 @@
 """What a run left in its folder and how that was made, and where its images and curated terms lie."""
 
-import json
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +18,8 @@ from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import read_scores
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.chain import STEPS
-from flyannot.steps.engine.inputs import curated_annotations_of
-from flyannot.steps.runs.configuration import RECORD, read_record
+from flyannot.steps.engine.inputs import curated_annotations_of, require_known_chain
+from flyannot.steps.runs.configuration import read_record
 from flyannot.store.reading import Stored, open_stored, read_image_columns
 from flyannot.store.schema import MADE_BY
 
@@ -38,8 +37,7 @@ class Run:
     files : dict from kind to `Stored`, those of the steps that are there; scores : dict or None
     others : dict from the name of another output of a step to its digest
     annotations : Annotations or None
-    pictures : PicturesOfFile of predictions and features; learned_pictures : of what the dictionary was
-    learned from
+    pictures : PicturesOfFile of predictions and features
     notes : sentences on what is missing
     data_set_name : of its folder as recorded; where that is not known, of the folder named, or of the run
     """
@@ -50,7 +48,6 @@ class Run:
     others: dict = field(default_factory=dict)
     annotations: Annotations | None = None
     pictures: PicturesOfFile = PicturesOfFile()
-    learned_pictures: PicturesOfFile = PicturesOfFile()
     notes: list = field(default_factory=list)
     data_set_name: str = ""
 
@@ -88,22 +85,13 @@ class Run:
             parts += [(columns, others, None)] if len(others) else []
         return parts
 
-    @property
-    def inputs(self):
-        """The paths of what was read, but for the pictures."""
-        place = self.pictures.place or self.folder
-        tables = [place / name for name in (IMAGES, ANNOTATIONS)] if place.is_dir() else [place]
-        files = [self.folder / name for name in (RECORD, *self.others)]
-        return [*(stored.path for stored in self.files.values()), *files, *tables]
-
     def made_from(self):
         """A digest of all that a page on this run depends on; the images count through these files."""
         curated = self.annotations
         tables = (curated.terms_by_gene, curated.unsure, curated.known_only) if curated else ()
         annotations = [sorted((list(k), sorted(v)) for k, v in table.items()) for table in tables]
         parts = [{kind: file.digest for kind, file in self.files.items()}, self.others, annotations]
-        paths = [*self.pictures.paths.values(), *self.learned_pictures.paths.values()]
-        places = sorted(relative_path(path, self.folder) for path in paths)
+        places = sorted(relative_path(path, self.folder) for path in self.pictures.paths.values())
         return digest_of_json([__version__, *parts, places, self.notes])
 
 
@@ -117,12 +105,16 @@ def open_run(stack: ExitStack, folder, data_set=None):
     if folder.is_file():  # what lies beside it may be of another run
         predictions = stack.enter_context(open_stored(folder, "predictions"))
         files, folder = {"predictions": predictions}, folder.parent
-        pictures, learned = _all_pictures(folder, files, data_set, None, [])
-        name = (data_set or predictions.path).name
-        return Run(folder, files, pictures=pictures, learned_pictures=learned, data_set_name=name)
-    paths = {step.kind: folder / step.makes for step in STEPS.values() if step.kind}
+        pictures = _find_pictures(folder, files, data_set, None, [])
+        return Run(folder, files, pictures=pictures, data_set_name=(data_set or predictions.path).name)
+    paths: dict = {}  # of several files of a kind the last that is there
+    for step in (step for step in STEPS.values() if step.kind):
+        if step.kind not in paths or (folder / step.makes).is_file():
+            paths[step.kind] = folder / step.makes
     files = {k: stack.enter_context(open_stored(p, k)) for k, p in paths.items() if p.is_file()}
     steps = (step for step in STEPS.values() if step.makes and not step.kind and step.name != _PAGE_MAKER)
+    for stored in files.values():
+        require_known_chain(stored)
     others = {s.makes: digest_of_file(folder / s.makes) for s in steps if (folder / s.makes).is_file()}
     scores = read_scores(folder / SCORES) if (folder / SCORES).is_file() else None
     if not files and scores is None:
@@ -147,7 +139,7 @@ def open_run(stack: ExitStack, folder, data_set=None):
             raise
         record = {}  # nothing needs it
     recorded = path_from(folder, record["data-set"]) if "data-set" in record else None
-    pictures, learned = _all_pictures(folder, files, data_set, recorded, notes)
+    pictures = _find_pictures(folder, files, data_set, recorded, notes)
     annotations = None
     table = next(_annotation_tables(folder, pictures.place, files.get("model")), None)
     if table is None and record.get("train", {}).get("corrections"):
@@ -162,31 +154,27 @@ def open_run(stack: ExitStack, folder, data_set=None):
                 raise
             notes.append(f"Curated terms are left out: {error.message}.")
     name = Path(recorded or data_set or folder).absolute().name
-    return Run(folder, files, scores, others, annotations, pictures, learned, notes, name)
+    return Run(folder, files, scores, others, annotations, pictures, notes, name)
 
 
-def _all_pictures(folder, files, data_set, recorded, notes):
-    """The PicturesOfFile of what the page shows, and those that the dictionary was learned from."""
-    shown, learned = set(), pictures_of_file(files.get("descriptors"))
+def _find_pictures(folder, files, data_set, recorded, notes):
+    """Return the PicturesOfFile of what the page shows."""
+    wanted = set()
     for kind in _SHOWN:
-        shown |= pictures_of_file(files.get(kind))
-    wanted = [shown, learned]
+        wanted |= pictures_of_file(files.get(kind))
     try:
-        pictures = [find_pictures(of_file, folder, data_set or recorded) for of_file in wanted]
+        pictures = find_pictures(wanted, folder, data_set or recorded)
     except FlyannotError as error:
         if data_set is not None:
             raise
         notes.append(f"The data set of the run cannot be read: {error.message}.")
-        pictures = [PicturesOfFile(n_wanted=len(wanted[0])), PicturesOfFile()]
-    if data_set is not None and any(wanted) and not any(of_file.paths for of_file in pictures):
+        pictures = PicturesOfFile(n_wanted=len(wanted))
+    if data_set is not None and wanted and not pictures.paths:
         raise InputError(
-            f"{data_set} has none of the {pluralise(len(wanted[0] | wanted[1]), 'picture')} of {folder}",
+            f"{data_set} has none of the {pluralise(len(wanted), 'picture')} of {folder}",
             fix="name the folder of the pictures, or the data set folder with its images.csv",
         )
-    for number, of_file in enumerate(wanted):
-        if not pictures[number].paths:  # moved, or never named
-            pictures[number] = find_pictures(of_file, folder)
-    return pictures
+    return pictures if pictures.paths else find_pictures(wanted, folder)  # moved, or never named
 
 
 def _annotation_tables(folder, place, model):
@@ -243,17 +231,7 @@ def origin_section(run, failures, notes, stages):
         others=run.others,
         known={stored.digest: stored.path.name for stored in stored_files},
         maker=MADE_BY | {step.makes: f"flyannot {step.name}" for step in STEPS.values()},
-        options_of={stored.path.name: list(_flat(stored.options)) for stored in stored_files},
         skipped=[*failures, *images_not_shown(run)],
         notes=notes,
         stages=stages,
     )
-
-
-def _flat(options, prefix=""):
-    for name in sorted(options):
-        value = options[name]
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", json.dumps(value)

@@ -9,6 +9,7 @@ from flyannot.report.drawing import curve_chart, reliability_chart
 from flyannot.report.templates import render
 from flyannot.report.term_ids import NO_IDS
 from flyannot.runtime.wording import pluralise
+from flyannot.scores.bootstrap import bootstrap_gene_weights, mean_of_defined
 from flyannot.scores.group_outcomes import outcomes_of_groups
 from flyannot.scores.metrics import METRICS
 from flyannot.stage_ranges import STAGE_RANGES
@@ -66,14 +67,14 @@ def _curve_panels(scores):
         return {}
     rows = {(row["stage_range"], row["term"]): row for row in scores["terms"] if not row["reason"]}
     panels, heights_of_terms, frequencies = {"": {}}, {title: [] for title in _CURVES}, []
-    weights_of_parts = curves.gene_weights([evaluated["gene"] for evaluated in parts.values()])
+    genes_of_parts = [evaluated["gene"] for evaluated in parts.values()]
+    weights_of_parts = bootstrap_gene_weights(*genes_of_parts, n_samples=curves.N_RESAMPLES)
     for (s, evaluated), weights in zip(parts.items(), weights_of_parts):
         outcome = outcomes_of_groups(evaluated)
         for j, term in enumerate(outcome.terms):
             if row := rows.get((s, term)):
                 at = outcome.rows_of(j)
-                folds = None if outcome.folds is None else outcome.folds[at]
-                of_term = outcome.values[at, j], outcome.truth[at, j], folds, weights[:, at]
+                of_term = outcome.values[at, j], outcome.truth[at, j], outcome.group_folds[at], weights[:, at]
                 heights = {title: make(*of_term) for title, (make, *_) in _CURVES.items()}
                 for title in _CURVES:
                     heights_of_terms[title].append(heights[title])
@@ -82,7 +83,7 @@ def _curve_panels(scores):
     if len(panels) == 1:
         return {}
     overall = scores["summary"]["all"]
-    means = {title: curves.mean_curve(heights) for title, heights in heights_of_terms.items()}
+    means = {title: mean_of_defined(np.stack(heights), 0) for title, heights in heights_of_terms.items()}
     row = overall["macro"] | {"auc_interval": overall.get("auc_interval")}
     mean = f"mean of {pluralise(len(panels) - 1, 'term')}"
     panels[""] = _panel(mean, means, row, sum(frequencies) / len(frequencies))
@@ -102,10 +103,10 @@ def _panel(name, heights, row, frequency):
     for (title, (_, x_name, y_name)), chance in zip(_CURVES.items(), [(0, 1), (frequency, frequency)]):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # no resample has both classes: no band
-            curve = curves.confidence_band(heights[title])
+            band = curves.confidence_band(heights[title])
         summary = f"{title} of {name}: {'; '.join(facts)}"
         names = {"x_name": x_name, "y_name": y_name, "summary": summary}
-        charts.append((title, curve_chart(curve, curves.GRID, chance=chance, **names)))
+        charts.append((title, curve_chart(*band, curves.GRID, chance=chance, **names)))
     return {"title": name[0].upper() + name[1:], "facts": "; ".join(facts), "charts": charts}
 
 
@@ -115,8 +116,7 @@ def _calibration(scores):
     for evaluated in (scores.get("evaluated") or {}).values():
         if evaluated["probability"]:
             outcome = outcomes_of_groups(evaluated)
-            known = outcome.observed_pairs(range(len(outcome.terms)))
-            pairs.append((outcome.probabilities[known], outcome.truth[known]))
+            pairs.append((outcome.probabilities[outcome.observed], outcome.truth[outcome.observed]))
     if not pairs or overall.get("ece") is None:
         return None
     bins = curves.reliability(*map(np.concatenate, zip(*pairs)))

@@ -1,5 +1,6 @@
 """The page's templates, by Jinja2: whatever is put into one is escaped, but for HTML of another."""
 
+import json
 from functools import cache
 from importlib.resources import files
 
@@ -35,4 +36,5 @@ def _environment():
         lstrip_blocks=True,
     )
     environment.globals["counted"] = pluralise
+    environment.filters["json"] = json.dumps
     return environment

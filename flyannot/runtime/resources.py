@@ -11,7 +11,7 @@ import psutil
 from threadpoolctl import ThreadpoolController
 
 from flyannot.errors import FlyannotError
-from flyannot.runtime.system import read_proc
+from flyannot.runtime.system import BLAS_VARIABLES, read_proc
 
 LEAST_ADDRESSES = 1536 * 2**20  # measured: imports hang below 0.8 GiB, training below 1
 _CGROUPS = Path("/sys/fs/cgroup")
@@ -122,7 +122,6 @@ def _number(variable):
     return int(text) if text.isdigit() else 0
 
 
-BLAS_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 THREAD_VARIABLES = (*BLAS_VARIABLES, "NUMBA_NUM_THREADS")
 
 

@@ -7,7 +7,7 @@ common to them cancels out.  The AUC of a sample counts pairs within folds, as `
 Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993 (percentile intervals).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,41 +21,34 @@ CONFIDENCE = ("auc_interval", "brier", "ece")  # what joins the scores
 _SEED = 20140824  # intervals are part of the scores: the same every time
 
 
-@dataclass(frozen=True)
-class Resampled:
-    """AUCs under resampling of genes: auc (n_terms,) as measured, samples (n_samples, n_terms), nan where
-    a sample has no pair."""
+def bootstrap_gene_weights(*genes_of_parts, n_samples=N_SAMPLES):
+    """Return how often every group is in every sample, float64 (1 + n_samples, n_groups), for each part.
 
-    auc: np.ndarray
-    samples: np.ndarray
-
-
-def draws_of_genes(genes, *, n_samples=N_SAMPLES):
-    """How often every gene is drawn in every sample; repetitions and order of `genes` do not matter.
-
-    Returns
-    -------
-    names : sorted text array (n_genes,)
-    draws : float64 array (n_samples, n_genes), whole numbers; every row sums to n_genes
+    The first sample has every group once.  Each other one draws as many genes as there are, with
+    replacement.  A part is the sequence of the genes of its groups; all parts share one draw.  Repetitions
+    and the order of the genes do not matter.
     """
-    names = np.unique(genes)
-    rng = np.random.default_rng(_SEED)
-    return names, rng.multinomial(len(names), np.full(len(names), 1 / len(names)), n_samples).astype(float)
+    names = np.unique(np.concatenate(genes_of_parts))
+    chance = np.full(len(names), 1 / len(names))
+    drawn = np.random.default_rng(_SEED).multinomial(len(names), chance, n_samples)
+    draws = np.vstack([np.ones(len(names)), drawn])
+    return [draws[:, np.searchsorted(names, genes)] for genes in genes_of_parts]
 
 
 def resample_aucs(outcome, weights):
-    """The Resampled AUCs of every term of a `flyannot.scores.metrics.TermOutcomes`.
+    """Return the AUC of every term in every sample, float64 (1 + n_samples, n_terms); nan without a pair.
 
-    `weights` says how often each sample has each group: float array (n_samples, n_groups).
+    Parameters
+    ----------
+    outcome : flyannot.scores.metrics.TermOutcomes
+    weights : (1 + n_samples, n_groups), as `bootstrap_gene_weights` returns; the first sample is what was
+        measured
     """
-    folds = np.zeros(len(outcome.truth), int) if outcome.folds is None else np.asarray(outcome.folds)
-    all_once = np.vstack([np.ones(len(folds)), weights])
     aucs = []
     for j, (values, truth) in enumerate(zip(outcome.values.T, outcome.truth.T)):
         rows = outcome.rows_of(j)
-        aucs.append(weighted_aucs(values[rows], truth[rows], folds[rows], all_once[:, rows]))
-    areas = np.array(aucs).reshape(-1, len(all_once)).T
-    return Resampled(areas[0], areas[1:])
+        aucs.append(weighted_aucs(values[rows], truth[rows], outcome.group_folds[rows], weights[:, rows]))
+    return np.array(aucs).reshape(-1, len(weights)).T
 
 
 def bootstrap_interval(samples):
@@ -74,23 +67,23 @@ def add_confidence(result):
     probabilities are missing.
     """
     of_ranges = result["evaluated"]
-    names, draws = draws_of_genes([gene for groups in of_ranges.values() for gene in groups["gene"]])
     for row in result["terms"]:
         row |= dict.fromkeys(CONFIDENCE)
     samples, pairs = [], []
-    for s, groups in of_ranges.items():
+    weights = bootstrap_gene_weights(*(groups["gene"] for groups in of_ranges.values()))
+    for (s, groups), weights_of_range in zip(of_ranges.items(), weights):
         outcome = outcomes_of_groups(groups)
-        resampled = resample_aucs(outcome, draws[:, np.searchsorted(names, groups["gene"])])
+        resampled = resample_aucs(outcome, weights_of_range)[1:]
         rows = {row["term"]: row for row in result["terms"] if row["stage_range"] == s and not row["reason"]}
         kept = [j for j, term in enumerate(outcome.terms) if term in rows]
         for j in kept:
-            interval = {"auc_interval": bootstrap_interval(resampled.samples[:, j])}
+            interval = {"auc_interval": bootstrap_interval(resampled[:, j])}
             rows[outcome.terms[j]] |= interval | _calibration([(outcome, [j])])
-        samples.append(resampled.samples[:, kept])
+        samples.append(resampled[:, kept])
         pairs.append((outcome, kept))
     parts = {s: ([samples[i]], [pairs[i]]) for i, s in enumerate(of_ranges)} | {"all": (samples, pairs)}
     for name, (of_terms, of_pairs) in parts.items():
-        interval = bootstrap_interval(_mean_of_defined(np.hstack(of_terms), 1))
+        interval = bootstrap_interval(mean_of_defined(np.hstack(of_terms), 1))
         result["summary"][name] |= {"auc_interval": interval} | _calibration(of_pairs)
     return result
 
@@ -109,23 +102,20 @@ def compare_outcomes(first, second):
     """
     common = [s for s in first["evaluated"] if s in second["evaluated"]]
     paired = {s: _paired(first["evaluated"][s], second["evaluated"][s]) for s in common}
-    compared = [gene for _, genes, _ in paired.values() for gene in genes]
-    if not compared:
-        return {"terms": [], "mean": None}
-    names, draws = draws_of_genes(compared)
+    paired = {s: one for s, one in paired.items() if one[1]}
     rows, aucs, samples = [], [], []
-    for s, (pair, genes, terms) in paired.items():
-        weights = draws[:, np.searchsorted(names, genes)]
+    weights_of_ranges = bootstrap_gene_weights(*(genes for _, genes, _ in paired.values())) if paired else []
+    for (s, (pair, _, terms)), weights in zip(paired.items(), weights_of_ranges):
         resampled = [resample_aucs(outcome, weights) for outcome in pair]
         for j, term in enumerate(terms):
-            measured = np.array([both.auc[j] for both in resampled])
+            measured = np.array([areas[0, j] for areas in resampled])
             if np.isfinite(measured).all():
                 aucs.append(measured)
-                samples.append(np.stack([both.samples[:, j] for both in resampled]))
+                samples.append(np.stack([areas[1:, j] for areas in resampled]))
                 rows.append({"stage_range": s, "term": term} | _difference(aucs[-1], samples[-1]))
     if not rows:
         return {"terms": [], "mean": None}
-    return {"terms": rows, "mean": _difference(np.mean(aucs, axis=0), _mean_of_defined(samples, 0))}
+    return {"terms": rows, "mean": _difference(np.mean(aucs, axis=0), mean_of_defined(samples, 0))}
 
 
 def _difference(measured, samples):
@@ -155,7 +145,7 @@ def _paired(first, second):
         where = np.ix_(np.array(kept, int), columns)
         folds = None if outcome.folds is None else outcome.folds[where[0].ravel()]
         values = outcome.truth[where], outcome.values[where], outcome.yes[where]
-        known.append(outcome.observed_pairs(columns)[where[0].ravel()])
+        known.append(outcome.observed[where])
         pair.append(TermOutcomes(tuple(terms), *values, folds))
     pair = [replace(outcome, truth=pair[1].truth, observed=known[0] & known[1]) for outcome in pair]
     return pair, [first["gene"][i] for i in rows], terms
@@ -174,8 +164,8 @@ def weighted_aucs(values, truth, folds, weights):
     return np.divide(ordered, n_pairs, out=np.full(len(weights), np.nan), where=n_pairs > 0)
 
 
-def _mean_of_defined(values, axis):
-    """The mean of what is not nan; nan where all is, as in a sample without a pair of any term."""
+def mean_of_defined(values, axis):
+    """Return the mean of what is not nan; nan if all is, as in a sample without a pair of any term."""
     defined = np.isfinite(values)
     n = defined.sum(axis=axis)
     sums = np.where(defined, values, 0).sum(axis=axis)
@@ -186,7 +176,7 @@ def _calibration(pairs):
     """Brier score and calibration error over all groups and terms of (outcome, columns) pairs."""
     if not any(columns for _, columns in pairs) or any(o.probabilities is None for o, _ in pairs):
         return {"brier": None, "ece": None}
-    known = [o.observed_pairs(columns) for o, columns in pairs]
+    known = [o.observed[:, columns] for o, columns in pairs]
     probability = np.concatenate([o.probabilities[:, columns][k] for (o, columns), k in zip(pairs, known)])
     truth = np.concatenate([o.truth[:, columns][k] for (o, columns), k in zip(pairs, known)])
     return {"brier": brier_score(probability, truth), "ece": calibration_error(probability, truth)}

@@ -1,25 +1,8 @@
-"""Numbers for curators: what to review first (docs/curating.md), and how far two of them agree."""
+"""The agreement of curators with each other."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import combinations
-
-import numpy as np
-
-TERMS_PER_REVIEW = 3  # of one group, looked at in one go
-PART_TO_CHECK = 0.05  # of the curated terms, and of those left out, that is worth checking
-
-
-def information_of_verdict(probability, n_genes):
-    """How much a verdict is expected to teach: the variance of the answer over the genes that teach the term,
-    p (1 - p) / n, of arrays p and n of one shape."""
-    return probability * (1 - probability) / np.maximum(n_genes, 1)
-
-
-def doubt_of_answer(probability, curated, yes):
-    """How likely the curators' answer is wrong, by models that had not seen the gene: the probability of the
-    opposite, and 0 where their answer is that of the curators.  Arrays of one shape."""
-    return np.where(curated == yes, 0.0, np.where(curated, 1 - probability, probability))
 
 
 @dataclass(frozen=True)

@@ -27,25 +27,29 @@ def group_outcomes(outcome, names, genes):
 
     `names` and `genes` are those of its groups; a resampling of genes goes by the latter.
     """
-    reasons = outcome.reasons or [""] * len(outcome.terms)
-    kept = [j for j, reason in enumerate(reasons) if not reason]
+    kept = [j for j, reason in enumerate(outcome.reasons) if not reason]
     probability = threshold = None
     if outcome.probabilities is not None:
         probability = outcome.probabilities[:, kept].T.round(6).tolist()
     if outcome.thresholds is not None:
-        first, _ = _folds(outcome.folds, len(names))
-        threshold = outcome.thresholds[np.ix_(first, kept)].T.round(6).tolist()
+        _, first = np.unique(outcome.group_folds, return_index=True)
+        threshold = outcome.thresholds[first][:, kept].T.round(6).tolist()
     return {
         "group": list(names),
         "gene": list(genes),
-        "fold": None if outcome.folds is None else np.asarray(outcome.folds).tolist(),
+        "fold": None if outcome.folds is None else outcome.folds.tolist(),
         "term": [outcome.terms[j] for j in kept],
-        "truth": [_as_bits(outcome.truth[:, j], outcome.observed_pairs([j])[:, 0]) for j in kept],
-        "yes": [_as_bits(outcome.yes[:, j]) for j in kept],
+        "truth": [_as_bits(outcome.truth[:, j], outcome.observed[:, j]) for j in kept],
+        "yes": [_as_bits(outcome.yes[:, j], True) for j in kept],
         "value": [[float(f"{v:.{_DIGITS}g}") for v in outcome.values[:, j].tolist()] for j in kept],
         "probability": probability,
         "threshold": threshold,
     }
+
+
+def is_cross_validated(groups):
+    """Return whether what `group_outcomes` made are answers by models of the other folds."""
+    return bool(groups["probability"]) and groups["fold"] is not None
 
 
 def outcomes_of_groups(groups):
@@ -53,11 +57,8 @@ def outcomes_of_groups(groups):
     n = len(groups["group"])
     folds, probabilities, thresholds = groups["fold"], groups["probability"], groups.get("threshold")
     if thresholds is not None:
-        _, number = _folds(folds, n)
-        thresholds = _by_group([np.array(of_fold)[number] for of_fold in thresholds], n, float)
-    observed = None
-    if any("?" in text for text in groups["truth"]):
-        observed = _by_group([[letter != "?" for letter in text] for text in groups["truth"]], n, bool)
+        number = 0 if folds is None else np.unique(folds, return_inverse=True)[1]
+        thresholds = _by_group([np.broadcast_to(np.array(t)[number], n) for t in thresholds], n, float)
     return TermOutcomes(
         tuple(groups["term"]),
         _by_group([_from_bits(text) for text in groups["truth"]], n, bool),
@@ -66,7 +67,7 @@ def outcomes_of_groups(groups):
         None if folds is None else np.array(folds, int),
         None if probabilities is None else _by_group(probabilities, n, float),
         thresholds=thresholds,
-        observed=observed,
+        observed=_by_group([[letter != "?" for letter in text] for text in groups["truth"]], n, bool),
     )
 
 
@@ -102,15 +103,9 @@ def read_scores(path):
         ) from None
 
 
-def _folds(folds, n):
-    """The first group of every fold, and the place of every group's fold among the sorted folds."""
-    folds = np.zeros(n, int) if folds is None else np.asarray(folds)
-    return np.unique(folds, return_index=True, return_inverse=True)[1:]
-
-
-def _as_bits(column, observed=None):
-    known = np.ones(len(column), bool) if observed is None else observed
-    return "".join(("1" if bit else "0") if is_known else "?" for bit, is_known in zip(column, known))
+def _as_bits(column, observed):
+    letters = np.where(observed, np.where(column, "1", "0"), "?")
+    return "".join(letters.tolist())
 
 
 def _from_bits(text):

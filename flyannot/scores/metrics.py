@@ -6,9 +6,8 @@ A group is positive for a term when it carries the term.  The answer is yes when
 is above the term's threshold.  The AUC is the fraction of (positive, negative) pairs in which the
 positive has the larger value; a tie counts one half.  In cross-validation a pair counts only if one
 model predicted both, that is within a fold: values of different models have no common scale.  The average
-precision (`flyannot.scores.average_precision`) ranks each fold separately for the same reason; the folds are
-weighted by their positives.  Guessing scores the fraction of positives there, which grows as folds get
-smaller.
+precision ranks each fold separately for the same reason; the folds are weighted by their positives.
+Guessing scores the fraction of positives there, which grows as folds get smaller.
 
 sensitivity = tp / (tp + fn), specificity = tn / (tn + fp), accuracy = (tp + tn) / all,
 f1 = 2 tp / (2 tp + fp + fn).  A fraction 0/0 is None, never nan.
@@ -28,8 +27,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flyannot.errors import DataError
 from flyannot.runtime.wording import short_repr
-from flyannot.scores.average_precision import average_precision, checked_decision_values
 
 NOT_ANATOMY = ("ubiquitous", "maternal", "faint ubiquitous", "no staining", "subset")
 METRICS = ("auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1")  # those averaged
@@ -44,7 +43,7 @@ class TermOutcomes:
     (n_groups, n_terms); folds : int array (n_groups,), or None where one model predicts all;
     probabilities : (n_groups, n_terms) or None; reasons : n_terms texts, "" for an evaluated term;
     thresholds : (n_groups, n_terms), the probabilities above which the answer is yes, or None;
-    observed : bool array (n_groups, n_terms), where the truth is known, or None: everywhere.
+    observed : bool array (n_groups, n_terms), where the truth is known; None stands for everywhere.
     """
 
     terms: tuple
@@ -53,21 +52,30 @@ class TermOutcomes:
     yes: np.ndarray
     folds: np.ndarray | None = None
     probabilities: np.ndarray | None = None
-    reasons: tuple | None = None
+    reasons: tuple = ()
     thresholds: np.ndarray | None = None
-    observed: np.ndarray | None = None
+    observed: np.ndarray = None  # type: ignore[assignment]  # after `__post_init__` it is an array
 
     __repr__ = short_repr
 
-    def rows_of(self, j):
-        """The groups whose truth is known for term number j: what picks them out of an array."""
-        return slice(None) if self.observed is None else np.flatnonzero(self.observed[:, j])
+    def __post_init__(self):
+        truth = np.asarray(self.truth, bool)
+        observed = np.ones(truth.shape, bool) if self.observed is None else np.asarray(self.observed, bool)
+        folds = None if self.folds is None else np.asarray(self.folds)
+        reasons = tuple(self.reasons or [""] * len(self.terms))
+        normalised = {"truth": truth, "yes": np.asarray(self.yes, bool), "observed": observed}
+        for name, value in (normalised | {"folds": folds, "reasons": reasons}).items():
+            object.__setattr__(self, name, value)
 
-    def observed_pairs(self, columns):
-        """Whether the truth of every group and each of some terms is known: bool (n_groups, n_columns)."""
-        if self.observed is None:
-            return np.ones((len(self.truth), len(columns)), bool)
-        return np.asarray(self.observed, bool)[:, columns]
+    def rows_of(self, j):
+        """Return an index of the groups whose truth is known for term number j."""
+        known = self.observed[:, j]
+        return slice(None) if known.all() else np.flatnonzero(known)
+
+    @property
+    def group_folds(self):
+        """The fold of every group; 0 if one model predicts all."""
+        return np.zeros(len(self.truth), int) if self.folds is None else self.folds
 
 
 def pair_counts(values, truth, folds=None):
@@ -101,6 +109,53 @@ def auc(values, truth, folds=None):
     both classes.  Shapes as `pair_counts`."""
     ordered, n_pairs = pair_counts(values, truth, folds)
     return ordered / n_pairs if n_pairs else None
+
+
+def average_precision(values, truth, folds=None):
+    """Return the expected average precision of one term, in (0, 1]; None without positives.
+
+    Groups are ranked by falling decision value.  Average precision is the mean, over the positive groups, of
+    the precision of the list that ends with that group.  Among groups of one value the order is open: the
+    score is the expected one over all orders, so that a constant scores what a random ranking would, not 1.
+    (scikit-learn ends all lists at the end of a tie instead; without ties both agree.)
+
+    Parameters
+    ----------
+    values : float array (n_groups,); DataError if one is nan
+    truth : bool array (n_groups,)
+    folds : int array (n_groups,), or None where one model predicts all.  Values of different models have no
+        common scale: each fold is ranked separately, and the folds are weighted by their positives.
+    """
+    values, truth = checked_decision_values(values, truth)
+    if not truth.any():
+        return None
+    folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
+    total = sum(_sum_of_precisions(values[folds == fold], truth[folds == fold]) for fold in np.unique(folds))
+    return float(total / truth.sum())
+
+
+def checked_decision_values(values, truth):
+    """Decision values as floats and truth as bool; DataError if a value is nan."""
+    values, truth = np.asarray(values, float), np.asarray(truth, bool)
+    if np.isnan(values).any():
+        raise DataError("a decision value is nan", fix="train again: the model or the features are damaged")
+    return values, truth
+
+
+def _sum_of_precisions(values, truth):
+    """The expected sum, over the positives, of the precision of the list that ends there.
+
+    In a tie of m groups, t of them positive, with a groups and b positives before it, place j = 1..m is
+    positive with probability t / m, and then has (j - 1) (t - 1) / (m - 1) positives of the tie before it.
+    """
+    ties, place = np.unique(-values, return_inverse=True)
+    m = np.bincount(place, minlength=len(ties))
+    t = np.bincount(place, truth, minlength=len(ties))
+    a, b = np.cumsum(m) - m, np.cumsum(t) - t
+    tie = np.repeat(np.arange(len(ties)), m)
+    j = np.arange(len(values)) - a[tie]  # places before it in its tie
+    before = b[tie] + j * (t[tie] - 1) / np.maximum(m[tie] - 1, 1)
+    return float((t[tie] / m[tie] * (1 + before) / (a[tie] + j + 1)).sum())
 
 
 def confusion_counts(yes, truth):
@@ -177,14 +232,14 @@ def _rows_of_range(stage_range, outcome, excluded):
     rows = []
     for j, term in enumerate(outcome.terms):
         observed = outcome.rows_of(j)
-        truth = np.asarray(outcome.truth[observed, j], bool)
-        reason, scores = outcome.reasons[j] if outcome.reasons else "", _NO_SCORES
+        truth = outcome.truth[observed, j]
+        reason, scores = outcome.reasons[j], _NO_SCORES
         if term in excluded:
             reason = "excluded by request"
         elif not reason and (not truth.any() or truth.all()):
             reason = f"not evaluable: no {'negative' if truth.any() else 'positive'} group"
         if not reason:
-            folds = None if outcome.folds is None else np.asarray(outcome.folds)[observed]
+            folds = outcome.group_folds[observed]
             scores = scores_of_term(outcome.values[observed, j], outcome.yes[observed, j], truth, folds)
             if scores["auc"] is None:
                 reason, scores = "not evaluable: no fold has both classes", _NO_SCORES
@@ -205,12 +260,10 @@ def _micro(evaluated):
     counts, pools, has_values = np.zeros(4, int), [], True
     for rows, outcome in evaluated:
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
-        known = outcome.observed_pairs(kept)
-        truth, yes = np.asarray(outcome.truth, bool)[:, kept], np.asarray(outcome.yes, bool)[:, kept]
-        counts += confusion_counts(yes[known], truth[known])
-        folds = np.zeros(len(truth), int) if outcome.folds is None else np.asarray(outcome.folds)
+        known, truth = outcome.observed[:, kept], outcome.truth[:, kept]
+        counts += confusion_counts(outcome.yes[:, kept][known], truth[known])
         if kept and outcome.probabilities is not None:
-            folds = np.repeat(folds, len(kept)).reshape(known.shape)
+            folds = np.repeat(outcome.group_folds, len(kept)).reshape(known.shape)
             pools.append((outcome.probabilities[:, kept][known], truth[known], folds[known]))
         elif kept:
             has_values = False
@@ -227,7 +280,7 @@ def _ranked_terms(evaluated):
         if outcome.probabilities is None:
             return None
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
-        truth = np.asarray(outcome.truth, bool)[:, kept] & outcome.observed_pairs(kept)
-        rows = zip(outcome.probabilities[:, kept], truth, outcome.observed_pairs(kept))
+        known = outcome.observed[:, kept]
+        rows = zip(outcome.probabilities[:, kept], outcome.truth[:, kept] & known, known)
         scores += [average_precision(values[k], carried[k]) for values, carried, k in rows if carried.any()]
     return float(np.mean(scores)) if scores else None

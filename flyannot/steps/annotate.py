@@ -19,14 +19,14 @@ from flyannot.classifiers.training_set import training_rows
 from flyannot.classifiers.unlikeness import warnings_of_images
 from flyannot.dataset.images import images_named, select_images
 from flyannot.dataset.ontology import IdColumns, read_ontology
-from flyannot.descriptors.extract import describe_patches
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import groups_of
-from flyannot.features.image_features import features_of, quality_warnings_with
+from flyannot.features.pooling import Pooled
 from flyannot.runtime.tables import write_table
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.answers_of_run import AnswersOfRun
+from flyannot.steps.encoding import encode_images
 from flyannot.steps.engine.images import (
     ImagesInParts,
     digest_of_images,
@@ -34,14 +34,9 @@ from flyannot.steps.engine.images import (
     selected_images,
     write_part,
 )
-from flyannot.steps.engine.inputs import chosen_stage_ranges
+from flyannot.steps.engine.inputs import chosen_stage_ranges, encoding_options
 from flyannot.steps.engine.task import FileTask, Outcome
-from flyannot.steps.extract import (
-    lines_of_warnings,
-    made_of_embryos,
-    table_of_places,
-    write_places,
-)
+from flyannot.steps.extract import embryo_table_path, lines_of_warnings, write_places
 from flyannot.steps.loaded_model import known_stage_ranges, load_model, stage_ranges_with_terms
 from flyannot.steps.show import weak_terms
 from flyannot.store.features import read_features
@@ -129,7 +124,7 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
         summary=summary_of_annotate,
         complete=of_run and of_run.write,
         write_beside=write_beside,
-        tables={out.with_suffix(".csv"): _NEVER_EMPTY} | table_of_places(out, header.options),
+        tables={out.with_suffix(".csv"): _NEVER_EMPTY} | embryo_table_path(out, header.options),
     )
 
 
@@ -174,15 +169,8 @@ def _header(model_options, inputs, model_seed, options):
 
 def _check_fit(model, features):
     """Refuse features that were made in another way than those that the model learned from."""
-    made = [
-        {
-            name: {key: value for key, value in table.items() if key != "stage_ranges"}
-            for name, table in stored.options.items()
-            if name in ("import", "extract", "learn-dict", "pool")
-        }
-        for stored in (model, features)
-    ]
-    changes = "; ".join(changes_in_header(*made))
+    learned, made = (encoding_options(stored.options) for stored in (model, features))
+    changes = "; ".join(changes_in_header(learned, made))
     for s in (s for s in features.stage_ranges if s in model.stage_ranges and not changes):
         if not np.array_equal(read_atoms(model, s), features.array(s, "D")):
             changes = f"of {s} another dictionary"
@@ -198,17 +186,13 @@ def _make_part(part):
     (path, cached), digest = part.made_with, part.header.inputs["model"][0]
     known = {row[0]: row for row in (cached.of(part.images) if cached else ())}
     models = {s: load_model(path, digest, s) for s in {image.stage_range for image in part.images}}
-    (extract, *_) = (model.extract for model in models.values())
+    encoders = {s: model.encoder for s, model in models.items()}
 
-    def pooled(embryo, grey, warnings):
-        model = models[embryo.stage_range]
-        features = features_of(describe_patches(grey, extract), model.atoms, model.pool, view=embryo.view)
-        return embryo, features.features, quality_warnings_with(warnings, features)
+    def predict(file, stage_range, columns, pooled):
+        features = np.stack([image.features for image in pooled])
+        _predict_groups(file, stage_range, models[stage_range], columns, features, part.header)
 
-    def predict(file, stage_range, columns, features):
-        _predict_groups(file, stage_range, models[stage_range], columns, np.stack(features), part.header)
-
-    made, failures = made_of_embryos(part.images, extract, pooled, known=known)
+    made, failures = encode_images(part.images, encoders, known=known)
     return write_part(part, made, failures, predict)
 
 
@@ -287,7 +271,7 @@ class CachedFeatures:
         return replace(self, rows={key: self.rows[key] for key in wanted if key in self.rows})
 
     def of(self, images):
-        """Yield (image, features, quality warnings) of those of the images that the file has."""
+        """Yield (image, Pooled, quality warnings) of those of the images that the file has."""
         if not self.rows:
             return
         stored = cached_file(self.features, "features", self.digest)
@@ -295,10 +279,10 @@ class CachedFeatures:
             known = [image for image in images if image.stage_range == s and _key(image) in self.rows]
             numbers = [self.rows[_key(image)] for image in known]
             first, end = min(numbers), max(numbers) + 1  # side by side, as images are cut
-            features, _ = stored.images(s, first, end)
+            features, winner = stored.images(s, first, end)
             warnings = stored.array(s, "quality_warnings", first, end)
             for image, i in zip(known, numbers):
-                yield image, features[i - first], warnings[i - first]
+                yield image, Pooled(features[i - first], winner[i - first]), warnings[i - first]
 
 
 def _key(image):

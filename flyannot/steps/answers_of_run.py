@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from flyannot.classifiers.answers import HeldOutAnswers, read_predicted
+from flyannot.classifiers.answers import read_predicted
 from flyannot.classifiers.training_set import annotated_groups, observed_terms, truth_of
 from flyannot.dataset.paths import annotations_table
 from flyannot.errors import FlyannotError, InputError
 from flyannot.runtime.atomic_file import copy_file
 from flyannot.runtime.digest import canonical_json, digest_of_file
-from flyannot.scores.group_outcomes import read_scores
+from flyannot.scores.group_outcomes import is_cross_validated, outcomes_of_groups, read_scores
 from flyannot.steps.engine.inputs import curated_annotations_of, digests_of_curated
 from flyannot.store.predictions import write_answers_of_run
 from flyannot.store.reading import Stored, open_stored
@@ -66,8 +66,7 @@ class AnswersOfRun:
         for s in stored.stage_ranges:
             groups, predicted = read_predicted(stored, s)
             names = _evaluated_names(groups, stored.array(s, "image"), evaluated.get(s, ()))
-            held_out = HeldOutAnswers(scores, s)
-            probability, threshold = held_out.of_groups(names, predicted.terms)
+            probability, threshold, of_terms = _held_out(scores, s, names, predicted.terms)
             is_held_out = np.isfinite(probability)
             probability = np.where(is_held_out, probability, predicted.probability)
             threshold = np.where(is_held_out, threshold, predicted.probability_threshold)
@@ -82,7 +81,7 @@ class AnswersOfRun:
                 "curated": _curated(groups, annotations, s, predicted.terms),
                 "answer_before": self._answers_before(s, groups, predicted.terms),
             }
-            for name, values in held_out.of_terms(predicted.terms).items():
+            for name, values in of_terms.items():
                 arrays[name] = np.where(np.isfinite(values), values, getattr(predicted, name))
             write_answers_of_run(file[s], arrays)
 
@@ -99,10 +98,41 @@ class AnswersOfRun:
                 if stage_range not in stored.stage_ranges:
                     return answers
                 then, predicted = read_predicted(stored, stage_range)
-            places = [(groups.name, then.name), (terms, predicted.terms)]
-            now, before = zip(*(_in_common(*names) for names in places))
-            answers[np.ix_(*now)] = predicted.answers[np.ix_(*before)]
+            now, before = _matching_entries(groups.name, then.name, terms, predicted.terms)
+            answers[now] = predicted.answers[before]
         return answers
+
+
+def _held_out(scores, stage_range, names, terms):
+    """Find the answers of models that had not seen the gene, by scores as in scores.json.
+
+    Parameters
+    ----------
+    names : list of the names of groups
+    terms : list of terms
+
+    Returns
+    -------
+    probability, threshold : float64 (n_groups, n_terms); nan if a group was not evaluated for a term
+    of_terms : dict, auc, auc_low, auc_high and precision -> float64 (n_terms,); nan if not evaluated
+    """
+    probability, threshold = np.full((2, len(names), len(terms)), np.nan)
+    of_terms = {name: np.full(len(terms), np.nan) for name in ("auc", "auc_low", "auc_high", "precision")}
+    evaluated = scores["evaluated"].get(stage_range)
+    if not evaluated or not is_cross_validated(evaluated):
+        return probability, threshold, of_terms
+    outcome = outcomes_of_groups(evaluated)
+    if outcome.thresholds is not None:
+        here, there = _matching_entries(names, evaluated["group"], terms, outcome.terms)
+        probability[here], threshold[here] = outcome.probabilities[there], outcome.thresholds[there]
+    rows = {row["term"]: row for row in scores["terms"] if row["stage_range"] == stage_range}
+    for j, term in enumerate(terms):
+        if term in rows and not rows[term]["reason"]:
+            row = rows[term]
+            low, high = row.get("auc_interval") or (None, None)
+            for values, value in zip(of_terms.values(), (row["auc"], low, high, row.get("precision"))):
+                values[j] = np.nan if value is None else value
+    return probability, threshold, of_terms
 
 
 def _evaluated_names(groups, images, evaluated):
@@ -113,8 +143,14 @@ def _evaluated_names(groups, images, evaluated):
     ]
 
 
+def _matching_entries(names, other_names, terms, other_terms):
+    """Return what picks the same groups and terms out of two matrices (n_groups, n_terms)."""
+    here, there = zip(_in_common(names, other_names), _in_common(terms, other_terms))
+    return np.ix_(*here), np.ix_(*there)
+
+
 def _in_common(names, others):
-    """The places in both lists of what both have, in one order."""
+    """Return the places of the common names, in one order, in the first list and in the second."""
     places = {name: i for i, name in enumerate(others)}
     common = [i for i, name in enumerate(names) if name in places]
     return common, [places[names[i]] for i in common]
@@ -126,8 +162,7 @@ def _curated(groups, annotations, stage_range, terms):
     annotated, carried = annotated_groups(groups, annotations, stage_range)
     known = observed_terms(annotated, annotations, stage_range, terms)
     rows, _ = _in_common(groups.name, annotated.name)
-    truth = truth_of(carried, terms).astype(np.int8)
-    curated[rows] = truth if known is None else np.where(known, truth, -1)
+    curated[rows] = np.where(known, truth_of(carried, terms), -1)
     return curated
 
 

@@ -30,6 +30,27 @@ STEPS = Registry(
     },
 )
 
+
+def maker_of(role, before):
+    """Return the last step before another that makes a kind of file, or a file of that name.
+
+    Parameters
+    ----------
+    role : as of `Input.holds`
+    before : Step that reads the file
+
+    Raises
+    ------
+    KeyError
+        If there is none.
+    """
+    names = list(STEPS)
+    for name in reversed(names[: names.index(before.name)]):
+        if STEPS[name].role == role:
+            return STEPS[name]
+    raise KeyError(role)
+
+
 SYNTHESIZE = Step(
     name="synthesize",
     about="Make synthetic embryos, with terms, to try things on.",
@@ -54,6 +75,7 @@ EXTRACT = Step(
     options=ExtractOptions,
     reads=(Input("data_set", IMAGES),),
     makes="descriptors.h5",
+    kind="descriptors",
     task="flyannot.steps.extract:task_of_step",
     selects=("stage_range", "view"),
     in_parts=True,
@@ -77,6 +99,7 @@ LEARN_DICT = Step(
     options=LearnOptions,
     reads=(Input("descriptors", "descriptors", several=True),),
     makes="dictionary.h5",
+    kind="dictionary",
     task="flyannot.steps.learn_dict:task_of_step",
     selects=("stage_range",),
     is_seeded=True,
@@ -100,6 +123,7 @@ POOL = Step(
     options=PoolOptions,
     reads=(Input("descriptors", "descriptors", several=True), Input("dictionary", "dictionary")),
     makes="features.h5",
+    kind="features",
     task="flyannot.steps.pool:task_of_step",
     selects=("stage_range", "view"),
     in_parts=True,
@@ -125,6 +149,7 @@ TRAIN = Step(
     options=TrainOptions,
     reads=(Input("features", "features", several=True), Input("annotations", ANNOTATIONS)),
     makes="model.h5",
+    kind="model",
     task="flyannot.steps.train:task_of_step",
     selects=("stage_range",),
     is_seeded=True,
@@ -174,6 +199,7 @@ ANNOTATE = Step(
         Input("annotations", ANNOTATIONS, is_argument=False),
     ),
     makes="predictions.h5",
+    kind="predictions",
     task="flyannot.steps.annotate:task_of_step",
     selects=("stage_range", "view"),
     in_parts=True,

@@ -39,8 +39,8 @@ from flyannot.steps.engine.inputs import (
     digests_of_curated,
     is_synthetic,
     open_all,
+    options_from,
     refuse_unknown_excluded_terms,
-    train_options,
 )
 from flyannot.steps.engine.task import Execution, Outcome, ProgressCount, Task
 from flyannot.steps.evaluation import effect_of_curation
@@ -78,7 +78,7 @@ def cross_validation_of_model(model, paths, annotations_csv, options, correction
     """
     with open_stored(model, "model") as stored:
         inputs, seed, digest = stored.inputs, stored.seed, stored.digest
-        train = train_options(stored)
+        train = options_from(stored, TrainOptions)
         stage_ranges = tuple(stored.options["train"]["stage_ranges"])
     annotations_csv = annotations_table(annotations_csv)
     named = {"features": digests_of_files(paths), "corrections": []}

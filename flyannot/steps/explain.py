@@ -18,8 +18,8 @@ from flyannot.features.groups import groups_of
 from flyannot.runtime.atomic_file import new_folder
 from flyannot.runtime.tables import write_table
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.encoding import split_photographs
 from flyannot.steps.engine.images import image_columns, images_in_order
-from flyannot.steps.extract import embryos_of
 from flyannot.steps.loaded_model import known_stage_ranges, load_model
 from flyannot.store.reading import open_stored
 
@@ -99,7 +99,7 @@ def explain(model, images, *, terms=()):
             continue
         failures: list = []
         of_range = [image for image in images if image.stage_range == stage_range]
-        embryos = list(embryos_of(of_range, loaded.extract, failures))
+        embryos = list(split_photographs(of_range, loaded.encoder.extract, failures))
         for name, reason in failures:
             log.warning("note: %s was left out: %s", name, reason)
         wanted = [term for term in terms if term in loaded.terms]
@@ -109,7 +109,8 @@ def explain(model, images, *, terms=()):
 
 
 def _explain_group(loaded, images, terms):
-    greys, described, features, winner = loaded.pooled((image.address, image.view) for image in images)
+    pictures = [(image.address, image.view) for image in images]
+    greys, described, features, winner = loaded.encoder.encode_pictures(pictures)
     group, model = groups_of(image_columns(images)), loaded.model
     X = training_rows(features, group, loaded.classify)
     values = model.decision_values(X)[0]
@@ -126,7 +127,7 @@ def _explain_group(loaded, images, terms):
             float(probability[j]),
             bool(yes[j]),
             float(model.decision_threshold[j]),
-            max(loaded.extract.patch_px),
+            max(loaded.encoder.extract.patch_px),
             images,
             greys,
             described,

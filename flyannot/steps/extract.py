@@ -1,25 +1,18 @@
 """Images to descriptors.h5."""
 
 from collections import Counter
-from dataclasses import replace
 from functools import partial
 
-from flyannot.descriptors.extract import describe_patches, options_for_images
-from flyannot.descriptors.images.address import (
-    address_in_file,
-    name_of_embryo,
-    photograph_of_embryo,
-    split_address,
-)
+from flyannot.descriptors.extract import options_for_images
+from flyannot.descriptors.images.address import address_in_file, photograph_of_embryo
 from flyannot.descriptors.images.photograph import EmbryoPlace
-from flyannot.descriptors.images.picture import embryos_at, read_embryo, read_embryo_in_colour
-from flyannot.errors import DataError, FlyannotError
+from flyannot.descriptors.images.picture import read_embryo_in_colour
+from flyannot.errors import FlyannotError
+from flyannot.features.encoder import Encoder
 from flyannot.runtime.atomic_file import refuse_as_output, replacing_file
-from flyannot.runtime.executor import in_order
-from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.tables import write_table
 from flyannot.runtime.wording import pluralise
-from flyannot.steps.engine.failures import reason_of_failure
+from flyannot.steps.encoding import process_images
 from flyannot.steps.engine.images import ImagesInParts, selected_images, write_part
 from flyannot.steps.engine.parts import drop_parts
 from flyannot.store.descriptors import write_descriptors
@@ -59,18 +52,18 @@ def extract_task(images, out, options):
         summary=summary_of_extract,
         complete=partial(_refuse_without_patches, out),
         write_beside=partial(_write_beside, images, out, options),
-        tables=table_of_places(out, header.options),
+        tables=embryo_table_path(out, header.options),
     )
 
 
 def _make_part(part):
-    """Runs in a worker: describe the images and write them as a file of their own."""
-    options = part.made_with
+    """Describe the images in a worker, and write them as a file of their own."""
+    encoder = Encoder(part.made_with)
 
     def described(embryo, grey, warnings):
-        return embryo, describe_patches(grey, options), warnings
+        return embryo, encoder.describe(grey), warnings
 
-    made, failures = made_of_embryos(part.images, options, described, each=map)
+    made, failures = process_images(part.images, encoder, described, each=map)
     return write_part(part, made, failures, write_descriptors)
 
 
@@ -121,74 +114,11 @@ def lines_of_warnings(stored):
     return lines
 
 
-def embryos_of(images, options, failures):
-    """The embryos of some images, each an image of its own.
+def embryo_table_path(out, options):
+    """Return the table of where each embryo of a photograph lies, beside a file with these options.
 
-    Parameters
-    ----------
-    images : iterable of flyannot.dataset.folder.Image
-    options : ExtractOptions; unless they say that every image is a photograph of many, its images are taken
-        as they are
-    failures : list; gets (name, reason) of what cannot be used
-
-    Yields
-    ------
-    image : flyannot.dataset.folder.Image; of an image of an unknown gene every embryo is a group of its own
+    It is a dict, as the `tables` of a Task; empty if the images are no photographs of several embryos.
     """
-    for image in images:
-        if not options.multiple_embryos or split_address(image.address)[2] is not None:
-            yield image
-            continue
-        try:
-            embryos = embryos_at(image.address, options.plane)
-        except DataError as error:
-            failures.append((image.name, reason_of_failure(error)))
-            continue
-        for number, embryo in enumerate(embryos, 1):
-            name, place = name_of_embryo(image.name, number), embryo.place
-            if embryo.why_not:
-                failures.append((name, f"{embryo.why_not}, around x={place.x:.0f} y={place.y:.0f}"))
-                continue
-            group = name if image.group == image.name else image.group
-            yield replace(image, name=name, group=group, place=place.as_text())
-
-
-def read_embryos(image, options, failures):
-    """Yield (image, grey, quality_warnings) of all embryos of an image; `failures` as in `embryos_of`."""
-    for embryo in embryos_of([image], options, failures):
-        try:
-            grey, warnings = read_embryo(embryo.address, options)
-        except DataError as error:
-            failures.append((embryo.name, reason_of_failure(error)))
-        else:
-            yield embryo, grey, warnings
-
-
-def made_of_embryos(images, options, make, *, known=None, each=in_order):
-    """What make(image, grey, quality_warnings) returns of every embryo of some images, in order, a list; and
-    a list of (name, reason) of those that cannot be used.  `known` has what was made of an image before.
-
-    Threads share the images, unless `each` is map: what `make` needs is loaded before.  Reading and
-    describing alone keep threads waiting for the interpreter: two take as long as one.
-    """
-
-    def of_image(image):
-        if known and image in known:
-            return [known[image]], []
-        failures = []
-        return [make(*embryo) for embryo in read_embryos(image, options, failures)], failures
-
-    made, failures = [], []
-    for some, not_read in each(of_image, images):
-        made += some
-        failures += not_read
-        item_done()
-    return made, failures
-
-
-def table_of_places(out, options):
-    """NAME-embryos.csv beside a file with these options, as a Task has it: where each embryo of a photograph
-    lies."""
     table = out.with_name(f"{out.stem}-embryos.csv")
     return {table: ("image", *EmbryoPlace._fields)} if options.get("extract", {}).get("many") else {}
 
@@ -213,9 +143,9 @@ def _write_beside(images, out, options):
 
 
 def write_places(out):
-    """Write that table, if there is to be one."""
+    """Write the table of where each embryo of a photograph lies, if there is to be one."""
     with open_stored(out) as stored:
-        tables, rows = table_of_places(out, stored.options), []
+        tables, rows = embryo_table_path(out, stored.options), []
         for s in stored.stage_ranges if tables else ():
             columns = [stored.array(s, name) for name in ("image", "gene", "fbgn", "place")]
             rows += [(*about, s, *EmbryoPlace.of_text(place)) for *about, place in zip(*columns) if place]

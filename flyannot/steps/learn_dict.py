@@ -72,6 +72,7 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
     DataError
         If no stage range has enough patches; one of several that has not is left out, with a warning.
     """
+    options = options.resolved()
     with open_all(paths, "descriptors") as files:
         chosen = chosen_stage_ranges(files, stage_ranges)
         together = _with_enough_patches(files, [chosen] if options.shared else [[s] for s in chosen], options)
@@ -149,16 +150,16 @@ def _learn(files, stage_ranges, out, header, options, execution):
     X = NormalisedPatches(_chosen_patches(files, stage_ranges, count, rng))
     _remark_on_counts(name, len(X), options.n_atoms)
     learner = LEARNERS[options.learner](
-        random_patches(X, options.n_atoms, rng), len(X), lam=options.lam_in_use, **vars(options.settings())
+        random_patches(X, options.n_atoms, rng), len(X), lam=options.lam, **vars(options.settings())
     )
     state, records = checkpoint.read(name)
     if state:
         learner.restore(state)
-    progress = ProgressCount(execution.progress, (options.n_epochs_in_use - len(records)) * len(X), "patch")
+    progress = ProgressCount(execution.progress, (options.n_epochs - len(records)) * len(X), "patch")
     epochs = learn_dictionary(
         X,
         learner,
-        n_epochs=options.n_epochs_in_use,
+        n_epochs=options.n_epochs,
         rng=rng,
         on_samples=progress.add,
         first_epoch=len(records),
@@ -166,7 +167,7 @@ def _learn(files, stage_ranges, out, header, options, execution):
     )
     while not gains_too_little(records, options.tol) and (record := next(epochs, None)):
         records.append(record)
-        _log_record(name, record, options.n_epochs_in_use)
+        _log_record(name, record, options.n_epochs)
         checkpoint.write(learner.state(), records)
     progress.finish()
     return np.asarray(learner.D), records, len(X)
@@ -251,21 +252,21 @@ def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, executi
     _remark_on_counts(name, n_patches, options.n_atoms)
     plan = LearningPlan(
         options.data_parallel,
-        options.n_epochs_in_use,
-        options.lam_in_use,
+        options.n_epochs,
+        options.lam,
         options.settings(),
         tuple(rng.integers(2**63, size=2).tolist()),
         options.tol,
     )
     first, held = begin_rounds(source, options.n_atoms, plan)
     progress = restored = _restored(first, *checkpoint.read(name))
-    count = ProgressCount(execution.progress, options.n_epochs_in_use * n_patches, "patch")
+    count = ProgressCount(execution.progress, options.n_epochs * n_patches, "patch")
     count.add(progress.atoms.n_visits)
     n_records = len(restored.records)
     with _workers_that_fit(execution.workers, options.memory) as workers:
         for progress in learn_in_rounds(source, held, restored, plan, _runner(workers, count)):
             for record in progress.records[n_records:]:
-                _log_record(name, record, options.n_epochs_in_use)
+                _log_record(name, record, options.n_epochs)
             n_records = len(progress.records)
             so_far = {"n_rounds": progress.n_rounds, "seconds": progress.seconds}
             checkpoint.write(progress.atoms._asdict() | so_far, progress.records)

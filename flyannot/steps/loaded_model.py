@@ -2,30 +2,17 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
-
-import numpy as np
 
 from flyannot.classifiers.model import Model, model_from_arrays, schema_of
 from flyannot.classifiers.options import TrainOptions
 from flyannot.classifiers.unlikeness import ARRAYS, KnownImages
-from flyannot.descriptors.extract import describe_patches
-from flyannot.descriptors.images.picture import read_embryo
 from flyannot.errors import InputError
-from flyannot.features.image_features import atoms_of_features, features_of
-from flyannot.features.options import n_cells
+from flyannot.features.encoder import Encoder
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.inputs import (
-    extract_options,
-    is_imported,
-    lam_of_dictionary,
-    pool_options,
-    train_options,
-    width_of_imported,
-)
+from flyannot.steps.encoding import encoder_of
+from flyannot.steps.engine.inputs import is_imported, options_from, width_of_imported
 from flyannot.store.file_cache import cached_file
 from flyannot.store.model import (
-    read_atoms,
     read_classifier,
     read_known_images,
     read_method,
@@ -37,57 +24,39 @@ from flyannot.store.reading import damaged_file
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """All that leads from an image of one stage range to decision values; of a model that learned from
-    imported features, from these: atoms, extract and pool are None.
+    """All that leads from an image of one stage range to decision values.
 
-    known : flyannot.classifiers.unlikeness.KnownImages; None of a model that keeps none
+    encoder : None if the model learned from imported features
+    known : None if the model keeps nothing of the images that it learned from
     """
 
-    atoms: Any
+    encoder: Encoder | None
     terms: list
     model: Model
     train_genes: frozenset
     known: KnownImages | None
-    extract: Any
-    pool: Any
     classify: TrainOptions
-
-    def pooled(self, pictures):
-        """Of some pictures, (path or address, view) each, their grey levels and patches, two lists; features
-        and winners, (n_pictures, n_features).  DataError if one cannot be read."""
-        paths, views = zip(*pictures)
-        greys = [read_embryo(path, self.extract)[0] for path in paths]
-        patches = [describe_patches(grey, self.extract) for grey in greys]
-        pooled = [features_of(p, self.atoms, self.pool, view=view) for p, view in zip(patches, views)]
-        return greys, patches, *(np.stack([getattr(p, n) for p in pooled]) for n in ("features", "winner"))
 
 
 @lru_cache(maxsize=len(STAGE_RANGES))
 def load_model(path, digest, stage_range):
-    """A stage range's model, kept between images (the digest tells one file's contents from another's).
+    """Load the model of a stage range, and keep it between images.
 
-    None if the file holds no such stage range.
+    The digest tells one content of the path from another.  Returns None if the file lacks the stage range.
     """
     stored = cached_file(path, "model", digest)
     if stage_range not in stored.stage_ranges:
         return None
-    atoms = extract = pool = None
-    if is_imported(stored):
-        n_features = width_of_imported(stored)
-    else:
-        extract, pool = extract_options(stored), pool_options(stored)
-        D = read_atoms(stored, stage_range)
-        atoms = atoms_of_features(D, lam_of_dictionary(stored), extract.patch_px, coder_name=pool.coder)
-        n_features = len(D) * n_cells(pool.grid, extract.patch_px)
+    encoder = None if is_imported(stored) else encoder_of(stored, stage_range)
+    n_features = encoder.n_features if encoder else width_of_imported(stored)
+    known = read_known_images(stored, stage_range, ARRAYS)
     return LoadedModel(
-        atoms,
+        encoder,
         read_terms(stored, stage_range),
         _classifier(stored, stage_range, n_features),
         read_train_genes(stored, stage_range),
-        KnownImages(**known) if (known := read_known_images(stored, stage_range, ARRAYS)) else None,
-        extract,
-        pool,
-        train_options(stored),
+        KnownImages(**known) if known else None,
+        options_from(stored, TrainOptions),
     )
 
 

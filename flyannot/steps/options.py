@@ -1,6 +1,6 @@
 """The options of steps that have no room of their own below this one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from flyannot.errors import InputError
@@ -198,23 +198,17 @@ class LearnOptions(Options):
                 fix=f"leave out --data-parallel and --max-patches auto, or use --learner {able}",
             )
 
-    @property
-    def lam_in_use(self):
-        """`lam`, or where that is open the default for SIFT descriptors."""
+    def resolved(self):
+        """Return a copy in which `lam` and `n_epochs` are numbers, those of the learner if they were open."""
         from flyannot.sparse.fit import default_lam  # numba: `--help` stays quick
 
-        return self.lam or float(default_lam(128))
-
-    @property
-    def n_epochs_in_use(self):
-        """`n_epochs`, or where that is open what the learner says."""
-        return self.n_epochs or LEARNERS[self.learner].usual_epochs(self.settings())
+        n_epochs = self.n_epochs or LEARNERS[self.learner].usual_epochs(self.settings())
+        return replace(self, lam=self.lam or float(default_lam(128)), n_epochs=n_epochs)
 
     def as_header(self):
-        """As `Options.as_header`, with what is in use where something was left open."""
-        settings = {"learner_option": self.settings().as_header()}
-        in_use = {"n_epochs": self.n_epochs_in_use, "lam": self.lam_in_use}
-        return super().as_header() | in_use | settings
+        """Return the options by name, as JSON: resolved, with all options of the learner."""
+        header = super(LearnOptions, self.resolved()).as_header()
+        return header | {"learner_option": self.settings().as_header()}
 
     def n_most(self, count):
         """Of `count` patches, how many are learned from at most."""

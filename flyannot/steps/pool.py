@@ -5,36 +5,37 @@ never stored.
 """
 
 from collections import Counter
-from functools import lru_cache, partial
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 
 from flyannot.dataset.paths import TABLE_SUFFIXES
-from flyannot.descriptors.extract import DescribedPatches, describe_patches
+from flyannot.descriptors.extract import DescribedPatches
 from flyannot.errors import DataError, InputError
-from flyannot.features.image_features import INEXACT, atoms_of_features, features_of, quality_warnings_with
+from flyannot.features.encoder import INEXACT, add_warning
+from flyannot.features.options import PoolOptions
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.executor import in_order
 from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.encoding import encode_images, load_encoder
 from flyannot.steps.engine.images import ImagesInParts, selected_images, write_part
 from flyannot.steps.engine.inputs import (
     chosen_stage_ranges,
     digests_of,
-    extract_options,
-    lam_of_dictionary,
+    encoding_options,
     open_all,
-    pool_options,
+    options_from,
+    require_known_chain,
 )
 from flyannot.steps.engine.parts import Part, create_part, cut_into_parts, part_path, share_of_parts
 from flyannot.steps.engine.task import PartsTask
-from flyannot.steps.extract import lines_of_warnings, made_of_embryos, write_places
+from flyannot.steps.extract import lines_of_warnings, write_places
 from flyannot.store.descriptors import read_patches_of_images
-from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import write_features
 from flyannot.store.file_cache import cached_file
-from flyannot.store.header import Header
+from flyannot.store.header import Header, add_step
 from flyannot.store.reading import open_stored, read_image_columns
 from flyannot.store.writing import changes_in_header
 
@@ -80,17 +81,15 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None):
         chosen = chosen_stage_ranges([atoms], chosen)
         digests = digests_of(files)
         cut = cut_into_parts(_images_of_files(files, chosen))
-        made_of = {"descriptors": list(digests.values()), "dictionary": [atoms.digest]}
-        header = Header("features", options_of_features(atoms, options, chosen), made_of)
+        header = _header(atoms, options, chosen, {"descriptors": list(digests.values())})
 
     def parts(share):
         made_with = digests, dictionary, options
         chosen = share_of_parts(list(enumerate(cut)), share)
         return [_part(header, number, images, out, made_with) for number, images in chosen]
 
-    return PartsTask(
-        out, lambda _=(): header, parts, _pool_descriptors, [*paths, dictionary], summary=summary_of_pool
-    )
+    made_from = [*paths, dictionary]
+    return PartsTask(out, lambda _=(): header, parts, _pool_descriptors, made_from, summary=summary_of_pool)
 
 
 def pool_images_task(images, dictionary, out, options):
@@ -111,29 +110,31 @@ def pool_images_task(images, dictionary, out, options):
     with open_stored(dictionary, "dictionary") as atoms:
         chosen = chosen_stage_ranges([atoms], [s for s in STAGE_RANGES if s in n_images])
         images = [image for image in images if image.stage_range in chosen]
-        made_with = dictionary, extract_options(atoms), options
-        made_of = {"dictionary": [atoms.digest]}
-        header = Header("features", options_of_features(atoms, options, chosen), made_of)
-    in_parts = ImagesInParts(images, out, header)
-    return in_parts.task(
+        require_known_chain(atoms)
+        header = _header(atoms, options, chosen, {})
+    return ImagesInParts(images, out, header).task(
         _pool_images,
-        made_with,
+        (dictionary, options),
         [dictionary],
         summary=partial(summary_of_pool, more=lines_of_warnings),
         write_beside=partial(write_places, out),
     )
 
 
-def options_of_features(atoms, options, stage_ranges):
-    """The options in the header of features that are pooled with an open dictionary."""
+def _header(atoms, options, stage_ranges, inputs):
+    """Return the header of features that are pooled with an open dictionary."""
     learned = {"learn-dict": atoms.options["learn-dict"] | {"seed": atoms.seed}}
-    return atoms.options | learned | {"pool": options.as_header() | {"stage_ranges": stage_ranges}}
+    pooled = options.as_header() | {"stage_ranges": stage_ranges}
+    inputs = inputs | {"dictionary": [atoms.digest]}
+    return Header("features", add_step(atoms.options | learned, "pool", pooled), inputs)
 
 
 def _check_fit(files, atoms):
-    extracted, learned = files[0].options["extract"], atoms.options["extract"]
-    if extracted != learned:
-        changes = "; ".join(changes_in_header(learned, extracted))
+    """Refuse a dictionary that was learned from descriptors that were made in another way."""
+    learned, made = (encoding_options(stored.options) for stored in (atoms, files[0]))
+    del learned["learn-dict"]
+    if made != learned:
+        changes = "; ".join(changes_in_header(learned, made))
         raise DataError(
             f"{atoms.path} ({atoms.digest[:12]}) was learned from other descriptors than {files[0].path} "
             f"({files[0].digest[:12]}): {changes}",
@@ -165,11 +166,11 @@ def _part(header, number, images, out, made_with):
 
 
 def _pool_descriptors(part):
-    """Runs in a worker: features of the images, in a file of their own."""
+    """Pool the images of descriptors files in a worker, into a file of their own."""
     (digests, dictionary, options), digest = part.made_with, part.header.inputs["dictionary"][0]
     with create_part(part) as file:
         for stage_range, its_images in groupby(part.images, key=itemgetter(1)):
-            atoms = atoms_of_dictionary(dictionary, stage_range, digest, options.coder)
+            encoder = load_encoder(dictionary, digest, stage_range, options)
             columns, pooled = [], []
             for path, images in groupby(its_images, key=itemgetter(0)):
                 numbers = [i for _, _, i in images]  # one after the other, as the images are cut
@@ -177,44 +178,31 @@ def _pool_descriptors(part):
                 rows = stored, stage_range, numbers[0], numbers[-1] + 1
                 columns.append(read_image_columns(*rows))
                 both = zip(read_patches_of_images(*rows), columns[-1]["view"])
-                for features in in_order(partial(_features_of_patches, atoms, options), both):
+                for features in in_order(partial(_encode_patches, encoder), both):
                     pooled.append(features)
                     item_done()
             joined = {name: [value for some in columns for value in some[name]] for name in columns[0]}
-            joined["quality_warnings"] = list(map(quality_warnings_with, joined["quality_warnings"], pooled))
-            write_features(file, stage_range, joined, pooled, atoms.D)
+            joined["quality_warnings"] = list(map(add_warning, joined["quality_warnings"], pooled))
+            write_features(file, stage_range, joined, pooled, encoder.D)
     return len(part.images)
 
 
-def _features_of_patches(atoms, options, patches_and_view):
+def _encode_patches(encoder, patches_and_view):
     patches, view = patches_and_view
-    return features_of(DescribedPatches(*patches), atoms, options, view=view)
+    return encoder.encode_patches(DescribedPatches(*patches), view)
 
 
 def _pool_images(part):
-    """Runs in a worker: features of the images, in a file of their own."""
-    (dictionary, extract, options), digest = part.made_with, part.header.inputs["dictionary"][0]
+    """Pool the images of a data set in a worker, into a file of their own."""
+    (dictionary, options), digest = part.made_with, part.header.inputs["dictionary"][0]
     stage_ranges = {image.stage_range for image in part.images}
-    atoms = {s: atoms_of_dictionary(dictionary, s, digest, options.coder) for s in stage_ranges}
-
-    def pooled(embryo, grey, warnings):
-        described = describe_patches(grey, extract)
-        features = features_of(described, atoms[embryo.stage_range], options, view=embryo.view)
-        return embryo, features, quality_warnings_with(warnings, features)
+    encoders = {s: load_encoder(dictionary, digest, s, options) for s in stage_ranges}
 
     def write(file, stage_range, columns, pooled):
-        write_features(file, stage_range, columns, pooled, atoms[stage_range].D)
+        write_features(file, stage_range, columns, pooled, encoders[stage_range].D)
 
-    made, failures = made_of_embryos(part.images, extract, pooled)
+    made, failures = encode_images(part.images, encoders)
     return write_part(part, made, failures, write)
-
-
-@lru_cache(maxsize=len(STAGE_RANGES))
-def atoms_of_dictionary(path, stage_range, digest, coder_name):
-    """A stage range's dictionary, kept between parts; the digest tells new contents of a path from old."""
-    stored = cached_file(path, "dictionary", digest)
-    D, patch_px = read_dictionary(stored, stage_range), extract_options(stored).patch_px
-    return atoms_of_features(D, lam_of_dictionary(stored), patch_px, coder_name=coder_name)
 
 
 def summary_of_pool(out, *, more=lambda stored: ()):
@@ -228,7 +216,7 @@ def _line(stored, stage_range):
     line = f"{stage_range:>5}: {pluralise(n_images, 'image')}, {pluralise(width, 'feature')} each"
     if n_inexact := sum(INEXACT in text for text in stored.array(stage_range, "quality_warnings")):
         line = f"{line}; {pluralise(n_inexact, 'image')} with {INEXACT}"
-    views = pool_options(stored).mirror
+    views = options_from(stored, PoolOptions).mirror
     if not views:
         return line
     n_mirrored = sum(view in views for view in stored.array(stage_range, "view"))

@@ -4,24 +4,18 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
 
+import numpy as np
+
 from flyannot.dataset.images import find_pictures, pictures_of_file
 from flyannot.dataset.paths import path_from
-from flyannot.descriptors.extract import describe_patches
 from flyannot.descriptors.images.address import file_of_address, name_of_embryo, split_address
-from flyannot.descriptors.images.picture import embryos_at, read_embryo
+from flyannot.descriptors.images.picture import embryos_at
 from flyannot.errors import InputError, did_you_mean
 from flyannot.features.groups import Groups, groups_of
-from flyannot.features.image_features import atoms_of_features, features_of
-from flyannot.features.pooling import Pooled
 from flyannot.features.similarity import collection_of, most_similar
 from flyannot.runtime.tables import table_as_text
-from flyannot.steps.engine.inputs import (
-    curated_annotations_of,
-    extract_options,
-    is_imported,
-    lam_of_dictionary,
-    pool_options,
-)
+from flyannot.steps.encoding import encoder_of
+from flyannot.steps.engine.inputs import curated_annotations_of, is_imported
 from flyannot.steps.engine.task import write_output
 from flyannot.steps.runs.configuration import read_record, recorded_data_set
 from flyannot.store.reading import kind_claimed, kind_of_file, open_stored, read_image_columns
@@ -70,7 +64,7 @@ def _ranked(query, searched, top, lacks):
         place = collection.coordinates(features)[0]
         own_groups, own = [groups.of_image[query.image]], [query.image]
     else:
-        place, own_groups, own = collection.coordinates(query.pooled.features[None])[0], [], []
+        place, own_groups, own = collection.coordinates(query.features[None])[0], [], []
     to_images, to_groups = collection.images @ place, collection.groups @ place
     if lacks:
         terms = _terms_beside(query, own_groups, searched)
@@ -173,7 +167,7 @@ class Query:
 
     text : as the user named it
     group, image : the number of the gene's group, or of the image, in the file; or None
-    picture, pooled : the address of a new picture, and its features; or None
+    picture, features : the address of a new picture, and its features; or None
     """
 
     text: str
@@ -181,7 +175,7 @@ class Query:
     group: int | None = None
     image: int | None = None
     picture: Path | None = None
-    pooled: Pooled | None = None
+    features: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -301,14 +295,12 @@ def _of_picture(text, searched, stage_ranges):
             f"the features of {stored.path} were imported, and flyannot cannot make them of {text}",
             fix="name an image or a gene of the file",
         )
-    extract, pool, lam = extract_options(stored), pool_options(stored), lam_of_dictionary(stored)
-    picture = Path(_one_embryo(Path(text), extract))
-    described = describe_patches(read_embryo(picture, extract)[0], extract)
-    queries = []
-    for s in stage_ranges or present:
-        atoms = atoms_of_features(stored.array(s, "D"), lam, extract.patch_px, coder_name=pool.coder)
-        queries.append(Query(text, s, picture=picture, pooled=features_of(described, atoms, pool)))
-    return queries
+    encoders = {s: encoder_of(stored, s) for s in stage_ranges or present}
+    picture = Path(_one_embryo(Path(text), next(iter(encoders.values())).extract))
+    return [
+        Query(text, s, picture=picture, features=encoder.encode(encoder.read(picture)[0]).features)
+        for s, encoder in encoders.items()
+    ]
 
 
 def _one_embryo(path, extract):

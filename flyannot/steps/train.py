@@ -7,7 +7,7 @@ import numpy as np
 
 from flyannot.classifiers.answers import terms_of_model
 from flyannot.classifiers.model import Model, fit_model, model_of_no_terms, untrainable
-from flyannot.classifiers.scorer import observed_rows, part_of_observed
+from flyannot.classifiers.scorer import observed_rows
 from flyannot.classifiers.training_set import curated_groups, enough_groups_of_columns
 from flyannot.classifiers.unlikeness import KnownImages
 from flyannot.dataset.folder import notes_on_columns
@@ -140,7 +140,7 @@ def _train(files, annotations, stage_ranges, options, seed, execution, out):
 
 def _train_stage_range(curated, features, options, fit_options, rng):
     genes = np.asarray(curated.groups.gene_ids)
-    observed = observed_rows(curated.observed, len(curated.terms))
+    observed = observed_rows(curated.observed)
     kept = [
         j
         for j, why in enumerate(curated.reasons)
@@ -151,10 +151,8 @@ def _train_stage_range(curated, features, options, fit_options, rng):
         return _Trained([], model_of_no_terms(features.shape[1]), frozenset(genes), known)
     fit_options.on_terms(len(curated.terms) - len(kept))
     rows = curated.with_features(features, options, fit_options.n_threads)
-    observed = part_of_observed(rows.observed, slice(None), kept)
-    model = fit_model(
-        options.method, rows.X, rows.Y[:, kept], rows.genes, rng=rng, options=fit_options, observed=observed
-    )
+    known = {"genes": rows.genes, "observed": rows.observed[:, kept]}
+    model = fit_model(options.method, rows.X, rows.Y[:, kept], **known, rng=rng, options=fit_options)
     model = replace(model, scorer=rows.in_features(model.scorer))
     known = _known_images(features, curated.groups, rng)  # after the fit, which draws what it always drew
     return _Trained([curated.terms[j] for j in kept], model, frozenset(genes), known)

@@ -18,6 +18,7 @@ from flyannot.errors import DataError
 from flyannot.store.layout import OpenFile, datasets_of, objects_in
 from flyannot.store.schema import BULK, FORMAT_VERSION, MADE_BY, SCHEMAS
 
+_USUAL_CHAIN = ("extract", "pool")  # files do not name it: so they had it before chains were named
 _NAMES_BEFORE = {"learn": "learn-dict", "classify": "train"}  # of tables before flyannot 1.0, and today
 
 
@@ -26,9 +27,10 @@ class Header:
     """What a file is and what it was made from; the whole ground for resuming and for refusing.
 
     `options` has the resolved options of the step that made it, and of those before it, each under the name
-    of the step: extract, learn-dict, pool, train, annotate.  `inputs` map a role (descriptors, dictionary...)
-    to a list of content digests, `failures` lists what was skipped as (image, reason).  `digest` and
-    `version` are known of a file that was read.
+    of the step: extract, learn-dict, pool, train, annotate.  Under "chain" it names the steps from pictures
+    to descriptors or features, in order, unless they are the usual ones (`chain_of`).  `inputs` map a role
+    (descriptors, dictionary...) to a list of content digests, `failures` lists what was skipped as (image,
+    reason).  `digest` and `version` are known of a file that was read.
     """
 
     kind: str
@@ -60,6 +62,9 @@ def read_header(attributes, path, kind=None):
         raise TypeError("options or inputs are not a JSON object")
     if not all(isinstance(digests, list) for digests in header.inputs.values()):
         raise TypeError("inputs are not lists of digests")
+    chain = header.options.get("chain", [])
+    if not isinstance(chain, list) or not all(isinstance(name, str) for name in chain):
+        raise TypeError("the chain is not a list of names")
     texts = [digest for digests in header.inputs.values() for digest in digests]
     texts += [text for image, reason in header.failures for text in (image, reason)]
     if not all(isinstance(text, str) for text in texts):
@@ -72,6 +77,25 @@ def renamed_options(options):
     if not isinstance(options, dict):
         return options
     return {_NAMES_BEFORE.get(name, name): renamed_options(value) for name, value in options.items()}
+
+
+def chain_of(options):
+    """Return the names of the steps that lead from pictures to a file with these options, up to `pool`."""
+    return options.get("chain", [name for name in _USUAL_CHAIN if name in options])
+
+
+def add_step(options, name, values):
+    """Return the options of a file that a step of the chain makes from a file with `options`.
+
+    Parameters
+    ----------
+    options : dict, as of a `Header`
+    name : of the step
+    values : dict, the options of the step
+    """
+    chain = [*chain_of(options), name]
+    is_usual = tuple(chain) == _USUAL_CHAIN
+    return options | {name: values} | ({} if is_usual else {"chain": chain})
 
 
 def _kind_of(attributes, path, kind):

@@ -205,7 +205,7 @@ def call(monkeypatch, made_up, tmp_path):
     ours = [*made_up[:2], MadeUp("four", paper=OURS)]
     for module in ("items", "page"):
         monkeypatch.setattr(f"benchmarks.{module}.ITEMS", {one.item.name: one.item for one in ours})
-    monkeypatch.setattr("flyannot.dataset.public.data_folder", lambda: None)
+    monkeypatch.setattr("benchmarks.__main__.data_folder", lambda: None)
     log = logging.getLogger("flyannot")
 
     def run(words):

@@ -46,7 +46,7 @@ def plain_ridge(X, Y, alpha):
 
 def test_held_out_values_are_those_of_ridge_regressions_without_the_fold(learnable):
     (X, Y, _), folds = learnable, np.arange(90) % 3
-    found = _held_out_values(centred_products(X), Y.astype(float), folds, ALPHAS)
+    found = _held_out_values(centred_products(X), Y.astype(float), folds, ALPHAS, np.ones_like(Y, bool))
     for fold in range(3):
         out = folds == fold
         for alpha, values in zip(ALPHAS, found):
@@ -92,12 +92,14 @@ def test_a_group_is_mixed_by_what_the_other_folds_say(learnable, rng):
     """Change the terms of one fold, or the values of one of its groups: the fold's others stay."""
     (_, Y, _), folds = learnable, np.arange(90) % 3
     H = Y + rng.normal(size=Y.shape)
-    before = _mixed_held_out(H, Y, folds, 0.3)
+    every = np.ones_like(Y, bool)
+    before = _mixed_held_out(H, Y, folds, 0.3, every)
     others, values = Y.copy(), H.copy()
     others[folds == 2] = ~others[folds == 2]
     values[2] += 7
     rest = (folds == 2) & (np.arange(90) != 2)
-    for after in (_mixed_held_out(H, others, folds, 0.3), _mixed_held_out(values, Y, folds, 0.3)):
+    for changed in ((H, others), (values, Y)):
+        after = _mixed_held_out(*changed, folds, 0.3, every)
         np.testing.assert_array_equal(after[rest], before[rest])
         assert (after[folds != 2] != before[folds != 2]).any()
 
@@ -109,10 +111,12 @@ def test_a_value_is_mixed_with_what_the_covariances_with_the_terms_say(rng, shar
     H = truth + rng.normal(size=truth.shape)
     C = np.array([[np.cov(h, t)[0, 1] for t in truth.T.astype(float)] for h in H.T])
     said = H @ C / (H @ C).std(axis=0)
-    np.testing.assert_allclose(H @ _mixing(H, truth, share), (1 - share) * H + share * said, atol=1e-10)
+    np.testing.assert_allclose(
+        H @ _mixing(H, truth, share, np.ones_like(truth, bool)), (1 - share) * H + share * said, atol=1e-10
+    )
 
 
 def test_a_term_of_constant_value_stays_finite(rng):
     H, truth = np.zeros((20, 3)), rng.random((20, 3)) < 0.5
-    assert (_mixed_held_out(H, truth, np.arange(20) % 2, 0.3) == 0).all()
+    assert (_mixed_held_out(H, truth, np.arange(20) % 2, 0.3, np.ones_like(truth, bool)) == 0).all()
     np.testing.assert_array_equal(_spread(H), 1)

@@ -15,7 +15,7 @@ def held_out(values, folds):
 
 def test_genes_are_counted_once_however_many_groups_they_have():
     Y = np.array([[1, 0], [1, 0], [0, 1], [0, 0]], bool)
-    carry, lack = genes_of_terms(Y, ["b", "b", "a", "b"])
+    carry, lack = genes_of_terms(Y, ["b", "b", "a", "b"], np.ones_like(Y))
     assert (carry.tolist(), lack.tolist()) == ([1, 1], [1, 1])
 
 
@@ -25,7 +25,7 @@ def test_a_term_of_too_few_genes_is_untested_and_any_other_has_its_auc_within_fo
     genes, folds = np.array([f"g{i}" for i in range(30)]), np.arange(30) % 3
     Y = (np.arange(30) < n_positive)[:, None]
     values = rng.normal(size=(30, 1)) + Y + 5 * folds[:, None]  # folds have no common scale
-    area, low, high = np.ravel(held_out_aucs(held_out(values, folds), Y, genes))
+    area, low, high = np.ravel(held_out_aucs(held_out(values, folds), Y, genes, np.ones_like(Y)))
     if n_positive in (LEAST_GENES - 1, 26):
         assert np.isnan([area, low, high]).all()
     else:
@@ -37,7 +37,7 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says(rng):
     """Values that say nothing have the AUC 0.5; 95 % of the intervals should hold it, 83 % at least here."""
     genes, folds = np.array([f"g{i}" for i in range(60)]), np.arange(60) % 3
     Y = np.repeat((np.arange(60) < 20)[:, None], 100, axis=1)
-    _, low, high = held_out_aucs(held_out(rng.normal(size=Y.shape), folds), Y, genes)
+    _, low, high = held_out_aucs(held_out(rng.normal(size=Y.shape), folds), Y, genes, np.ones_like(Y))
     assert np.mean((low <= 0.5) & (high >= 0.5)) > 0.83
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge as SklearnRidge
 
-from flyannot.classifiers.feature_rows import RowSpan, unit_rows
+from flyannot.classifiers.feature_rows import CholeskyBasis, cross_products, inner_products, unit_rows
 from flyannot.classifiers.model import fit_model
 from flyannot.classifiers.ridge import Ridge
 from flyannot.classifiers.siso import FRACTION, Siso
@@ -39,9 +39,10 @@ def test_siso_says_the_same_in_a_space_of_more_dimensions_than_rows(rng):
     wide = X @ turn[:40]
     narrow, turned = (fitted(Siso, rows[20:], Y[20:]).decision_values(rows[:20]) for rows in (X, wide))
     assert np.abs(narrow - turned).max() < 0.02 * np.abs(narrow).max()
-    span = RowSpan.of(wide[20:])
-    queries = span.coordinates(wide[:20] + turn[50])
-    assert span.rows.shape[1] <= 40 and np.allclose(queries @ span.rows.T, wide[:20] @ wide[20:].T, atol=1e-5)
+    basis = CholeskyBasis.of_products(inner_products(wide[20:]))
+    queries = basis.coordinates_of(cross_products(wide[:20] + turn[50], wide[20:][basis.pivots]))
+    assert basis.coordinates.shape[1] <= 40
+    assert np.allclose(queries @ basis.coordinates.T, wide[:20] @ wide[20:].T, atol=1e-5)
 
 
 @pytest.mark.parametrize("p", [40, 300])

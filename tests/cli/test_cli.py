@@ -248,9 +248,7 @@ def test_pipes_and_folders_that_are_gone_are_explained(flyannot, chain, tmp_path
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     faulty(flyannot("run P", P=pipe), 2, "not a regular file")
-    names = {"F": chain.features, "A": chain.annotations, "P": pipe, "O": tmp_path / "o.h5"}
-    faulty(flyannot("evaluate F A --json P", **names), 2, "no ordinary file")
-    faulty(flyannot("train F P -o O", **names), 2, "no such table")
+    faulty(flyannot("train F P -o O", F=chain.features, P=pipe, O=tmp_path / "o.h5"), 2, "no such table")
     done = in_shell(f"mkdir gone && cd gone && rmdir {tmp_path}/gone && $flyannot show x", tmp_path)
     assert done.returncode == 2 and "the working folder is not there any more" in done.stderr
 

@@ -241,18 +241,6 @@ def test_a_gene_with_a_term_has_its_parents_too_and_no_term_is_new(write):
     assert rolled.terms_of("a", "4-6") == {"midgut", "hindgut"}, "the table says so, at 4-6"
 
 
-def test_the_command_lists_every_term_with_its_id_or_without(write, flyannot):
-    named = {"A": write(ANNOTATIONS, "annotations.csv"), "O": write(OBO)}
-    said = flyannot("ontology A O", **named)
-    named["T"] = write(said.out, "printed.csv")
-    rows = {row["term"]: row for row in csv.DictReader(said.out.splitlines())}
-    assert said.code == 0 and "3 of 4 terms have an id" in said.err
-    assert rows["gut"]["id"] == "FBbt:1" and rows["unheard of"]["id"] == rows["unheard of"]["match"] == ""
-    assert rows["stages 4-6"]["id"] == "FBdv:4"
-    again = csv.DictReader(flyannot("ontology A O T", **named).out.splitlines())
-    assert all(row["id"] == rows[row["term"]]["id"] for row in again), "it takes what it prints, corrected"
-
-
 @pytest.fixture
 def obo_of_chain(chain, write):
     """An ontology of the synthetic terms: the first is the parent of the second."""
@@ -288,7 +276,7 @@ def test_exports_carry_the_ids(chain, obo_of_chain, tmp_path, flyannot):
     assert found.var["term_id"].tolist() == [ids[term] for term in found.var_names]
     table = pyarrow.parquet.read_table(tmp_path / "p.parquet").to_pylist()
     assert all(row["term_id"] == ids[row["term"]] for row in table)
-    said = flyannot("export P --to omero-csv --ontology O -o OUT", **named)
+    said = flyannot("export F --to csv --ontology O -o OUT", F=chain.features, **named)
     assert said.code == 2 and "no place for ids" in said.err
 
 

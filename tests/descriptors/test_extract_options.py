@@ -16,9 +16,9 @@ from flyannot.descriptors.images.picture import read_embryo, read_embryo_in_colo
 from flyannot.descriptors.images.registration import embryo_mask, pose_of_mask
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
-from flyannot.report.build import report_task
+from flyannot.report.build import ReportTask
 from flyannot.report.drawing import jpeg_for_page
-from flyannot.steps.engine.inputs import extract_options
+from flyannot.steps.engine.inputs import options_from
 from flyannot.steps.explain import explain
 from flyannot.steps.options import ReportOptions
 from flyannot.steps.pool import pool_images_task, pool_task
@@ -159,7 +159,7 @@ def test_a_channel_that_nobody_knows_is_refused(own_chain):
         file.attrs["options"] = json.dumps(options)
         file.attrs["digest"] = content_digest(file, "model")
     with open_stored(own_chain.model) as stored, pytest.raises(DataError, match="channel is 'hue'"):
-        extract_options(stored)
+        options_from(stored, ExtractOptions)
 
 
 @only["axis"]
@@ -209,7 +209,7 @@ def test_every_step_has_a_row_for_every_embryo_and_a_group_for_every_gene(made):
         assert sorted(stored.array("4-6", "group_name")) == sorted(made.counts)
     for kind in ("descriptors", "predictions"):
         assert len(rows_of_csv(made.chain.folder / f"{kind}-embryos.csv")) == len(names)
-    task = report_task(made.chain.folder, made.chain.folder / "r.html", made.chain.embryos, ReportOptions())
+    task = ReportTask(made.chain.folder, made.chain.folder / "r.html", made.chain.embryos, ReportOptions())
     assert f"{len(names)} of {len(names)} pictures found" in make(task).summary
 
 

@@ -15,12 +15,12 @@ from flyannot.descriptors.images.picture import read_grey
 from flyannot.descriptors.options import ExtractOptions, patch_sides
 from flyannot.descriptors.sift import mirrored_descriptors
 from flyannot.errors import DataError, InputError
-from flyannot.features import image_features
+from flyannot.features import encoder as encoder_module
+from flyannot.features.encoder import Encoder
 from flyannot.features.groups import group_features, groups_of
-from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import Grid, PoolOptions
 from flyannot.steps import learn_dict as step
-from flyannot.steps.engine.inputs import pool_options
+from flyannot.steps.engine.inputs import options_from
 from flyannot.steps.explain import explain
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.reading import open_stored, verify_stored
@@ -39,8 +39,8 @@ SHARED = replace(LEARN, shared=True)
 
 def test_several_sizes_describe_what_each_describes_alone(rng):
     grey = rng.uniform(0, 255, SIZE).astype(np.float32)
-    both = describe_patches(grey, ExtractOptions(patch_px=(32, 16)))
-    alone = [describe_patches(grey, ExtractOptions(patch_px=side)) for side in (16, 32)]
+    both = describe_patches(grey, ExtractOptions(patch_px=(32, 16), stride_px=16))
+    alone = [describe_patches(grey, ExtractOptions(patch_px=side, stride_px=16)) for side in (16, 32)]
     np.testing.assert_array_equal(both.descriptors, np.concatenate([d.descriptors for d in alone]))
     np.testing.assert_array_equal(both.patch_px, np.repeat([16, 32], [len(d.descriptors) for d in alone]))
     assert both.n_candidates == sum(d.n_candidates for d in alone)
@@ -63,19 +63,20 @@ def test_what_is_no_grid_is_refused(wrong):
 
 
 def test_patches_of_unknown_size_are_refused(rng):
-    atoms = atoms_of_features(rng.normal(size=(5, 128)).astype(np.float32), 0.1, [16, 32])
+    D = rng.normal(size=(5, 128)).astype(np.float32)
+    encoder = Encoder(ExtractOptions(patch_px=(16, 32)), PoolOptions(), D, 0.1)
     described = DescribedPatches(np.zeros((2, 128), np.uint8), np.ones((2, 2)), np.array([16, 24]))
     with pytest.raises(DataError, match="for patches of"):
-        features_of(described, atoms, PoolOptions())
+        encoder.encode_patches(described)
 
 
 # --- mirror images ---
 
 
 @pytest.fixture(scope="module")
-def atoms():
+def encoder():
     D = unit_rows(np.random.default_rng(1).normal(size=(30, 128)))
-    return atoms_of_features(D.astype(np.float32), 0.1)
+    return Encoder(ExtractOptions(stride_px=8), TIGHT, D.astype(np.float32), 0.1)
 
 
 @pytest.fixture(scope="module")
@@ -83,33 +84,30 @@ def grey(chain):
     return read_grey(read_images(chain.embryos)[0].path)
 
 
-def features(grey, atoms, options, view=""):
-    return features_of(describe_patches(grey, ExtractOptions(stride_px=8)), atoms, options, view=view)
-
-
-def test_mirroring_a_view_is_pooling_the_image_and_its_mirror_image_as_a_group(grey, atoms):
-    both = [features(one, atoms, TIGHT).features for one in (grey, grey[::-1])]
+def test_mirroring_a_view_is_pooling_the_image_and_its_mirror_image_as_a_group(grey, encoder):
+    both = [encoder.encode(one).features for one in (grey, grey[::-1])]
     group = groups_of({"group": ["g"] * 2, "gene": ["g"] * 2, "fbgn": [""] * 2})
     expected = group_features(np.stack(both), group)[0]
     assert np.abs(both[0] - expected).max() > 0.1
-    options = replace(TIGHT, mirror=("dorsal", "ventral"))
-    for view in options.mirror:
+    mirroring = replace(encoder, pool=replace(TIGHT, mirror=("dorsal", "ventral")))
+    for view in ("dorsal", "ventral"):
         for image in (grey, grey[::-1]):
-            np.testing.assert_allclose(features(image, atoms, options, view).features, expected, atol=0.01)
+            np.testing.assert_allclose(mirroring.encode(image, view).features, expected, atol=0.01)
     for view in ("lateral", ""):
-        np.testing.assert_array_equal(features(grey, atoms, options, view).features, both[0])
+        np.testing.assert_array_equal(mirroring.encode(grey, view).features, both[0])
 
 
-def test_a_mirrored_patch_keeps_its_number(grey, atoms):
+def test_a_mirrored_patch_keeps_its_number(grey, encoder):
     """The winner of a cell, its descriptor mirrored or not, gives the feature that it won."""
-    described = describe_patches(grey, ExtractOptions(stride_px=8))
-    pooled = features_of(described, atoms, replace(TIGHT, mirror=("dorsal",)), view="dorsal")
-    whole = replace(TIGHT, grid=(1, 1))
+    described = encoder.describe(grey)
+    mirroring = replace(encoder, pool=replace(TIGHT, mirror=("dorsal",)))
+    pooled = mirroring.encode_patches(described, "dorsal")
+    whole = replace(encoder, pool=replace(TIGHT, grid=(1, 1)))
     for column in np.argsort(-pooled.features)[:20]:
         patch = pooled.winner[column]
         one, place = described.descriptors[[patch]], (described.centres_px[[patch]], np.array([16]))
         either = [
-            features_of(DescribedPatches(d, *place), atoms, whole).features
+            whole.encode_patches(DescribedPatches(d, *place)).features
             for d in (one, mirrored_descriptors(one))
         ]
         best = max(values[column % 30] for values in either)
@@ -136,7 +134,7 @@ def test_every_file_says_how_it_was_made_and_fits_it(made):
     for path in made.kinds.values():
         verify_stored(path)
     with open_stored(made.predictions) as stored:
-        assert pool_options(stored) == OPTIONS
+        assert options_from(stored, PoolOptions) == OPTIONS
         assert stored.options["learn-dict"]["shared"] is True
     with open_stored(made.features) as stored:
         n_atoms, width = (stored.group("4-6")[n].shape for n in ("D", "features"))
@@ -200,7 +198,7 @@ def test_patches_of_all_stage_ranges_are_drawn_from(made):
 def test_codes_that_miss_their_tolerance_are_a_quality_warning(own_chain, tmp_path, monkeypatch):
     """By a nearly singular dictionary; here by a tolerance that nothing keeps."""
     some = read_images(own_chain.embryos)[:3]
-    monkeypatch.setattr(image_features, "rows_to_mend", lambda gaps, tol: gaps)
+    monkeypatch.setattr(encoder_module, "rows_to_mend", lambda gaps, tol: gaps)
     predicted = make(own_chain.task("predictions", tmp_path / "p.h5", images=some))
     assert "check: inexact codes, 3 images" in predicted.summary
     outcome = make(own_chain.task("features", tmp_path / "f.h5"))

@@ -7,14 +7,16 @@ import numpy as np
 from flyannot.dataset.folder import read_images
 from flyannot.report.drawing import jpeg, packed_map
 from flyannot.report.groups import (
+    ABSENT,
     AGREED,
     MISSED,
     NEW,
     PREDICTED,
+    UNDETERMINED,
     UNLEARNED,
     GroupEntry,
     ImageEntry,
-    TermEntry,
+    ShownAnswer,
 )
 from flyannot.report.maps import TermMap
 from flyannot.report.page import Page, write_page
@@ -60,10 +62,30 @@ def write_record_with(copy, corrections):
     write_record(Configuration(copy.embryos, copy.folder, options=tables))
 
 
-def term(name, status, probability=None, auc=0.8, **more):
-    """A term of a group, with the threshold 0.4 and 12 genes."""
-    more = {"curated": status in (AGREED, MISSED, UNLEARNED), "auc_interval": (auc - 0.1, auc + 0.1)} | more
-    return TermEntry(name, status, probability, True, probability, 0.4, 12, auc, **more)
+def term(name, status, probability=None, **more):
+    """A term of a group by a model that had not seen the gene, with the threshold 0.4."""
+    answer, curated = ANSWER_AND_CURATED[status]
+    known = {
+        "answer": answer,
+        "curated": curated,
+        "held_out": "yes",
+        "auc": 0.8,
+        "auc_low": 0.7,
+        "auc_high": 0.9,
+    }
+    numbers = {"probability": probability, "model_probability": probability, "threshold": 0.4, "n_genes": 12}
+    return ShownAnswer(term=name, **known | numbers | more)
+
+
+ANSWER_AND_CURATED = {
+    AGREED: ("yes", "yes"),
+    MISSED: ("no", "yes"),
+    NEW: ("yes", "no"),
+    PREDICTED: ("yes", ""),
+    UNDETERMINED: ("undetermined", ""),
+    UNLEARNED: ("", "yes"),
+    ABSENT: ("no", "no"),
+}
 
 
 def entries(n, n_images=1, maps=False):
@@ -71,7 +93,7 @@ def entries(n, n_images=1, maps=False):
     cells = [packed_map(np.zeros((16, 40)), 1.0)] * n_images
     for g in range(n):
         found = TermMap(1.0, 2.0, 0.5, -0.5, 0.1, cells) if maps else None
-        terms = [TermEntry(f"term {g % 7}", (AGREED, MISSED, NEW)[g % 3], 0.9, True, 0.95, map=found)]
+        terms = [term(f"term {g % 7}", (AGREED, MISSED, NEW)[g % 3], 0.9, map=found)]
         images = [ImageEntry(f"i{g}_{k}.png", "lateral", f"i{g}_{k}") for k in range(n_images)]
         gene = f"gene{g:05d}"
         yield GroupEntry(STAGE_RANGES[g % 6], gene, gene, f"FBgn{g:07d}", True, images, terms)
@@ -105,7 +127,7 @@ def nasty_scores(rng):
 
 def nasty_entries():
     for status in (AGREED, PREDICTED):
-        terms = [TermEntry(NASTY, status, 0.5, True, 0.5)]
+        terms = [term(NASTY, status, 0.5)]
         yield GroupEntry("4-6", NASTY, NASTY, NASTY, True, [ImageEntry(NASTY, NASTY)], terms)
 
 

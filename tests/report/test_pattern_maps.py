@@ -10,10 +10,9 @@ import pytest
 
 from flyannot.features.groups import groups_of
 from flyannot.features.similarity import collection_of
-from flyannot.report.groups import group_entries
+from flyannot.report.groups import Queue, group_entries
 from flyannot.report.nearest import N_SHOWN
 from flyannot.report.page import PATTERNS, write_page
-from flyannot.report.queue import Queue
 from flyannot.report.run_folder import open_run
 from flyannot.report.templates import render
 from flyannot.store.features import read_features
@@ -77,9 +76,9 @@ def test_the_map_shows_pictures_that_do_not_cover_each_other(view):
 def test_a_term_in_colour_is_counted_for_the_stage_range(view):
     assert view.input_value("#patterns-stage") == "4-6" and "of 75 genes" in legend(view)
     index = json.loads(view.evaluate("document.getElementById('index').textContent"))
-    of_stage = [group for group in index["groups"] if index["stages"][group[0]] == "4-6"]
+    of_stage = [group for group in index["groups"] if index["stages"][group["stage"]] == "4-6"]
     chosen = int(view.input_value("#patterns-term"))
-    statuses = [index["statuses"][one[1]] for group in of_stage for one in group[7] if one[0] == chosen]
+    statuses = [one["status"] for group in of_stage for one in group["terms"] if one["term"] == chosen]
     for status in set(statuses):
         assert f"{statuses.count(status)} {status}" in legend(view)
     view.select_option("#patterns-term", "")
@@ -166,12 +165,13 @@ def test_a_run_without_features_has_no_map_and_nothing_alike(run, tmp_path, flya
 
 def test_every_group_has_the_most_similar_others_and_what_their_curators_said(run):
     with ExitStack() as stack:
-        found = list(group_entries(open_run(stack, run.folder), ["4-6"], Queue(None)))
+        opened = open_run(stack, run.folder)
+        found = list(group_entries(opened, {"4-6": opened.shown_groups("4-6")}, Queue(None)))
     with open_stored(run.features) as stored:
         columns, features = read_features([stored], "4-6")
     groups = groups_of(columns)
     rows = collection_of(lambda: [features], groups).groups
-    own = {entry.name: {one.term for one in entry.terms if one.curated} for entry in found}
+    own = {entry.name: {one.term for one in entry.terms if one.curated == "yes"} for entry in found}
     annotated = {entry.name for entry in found if entry.annotated}
     for entry in found:
         similarity = rows @ rows[groups.name.index(entry.name)]

@@ -19,7 +19,6 @@ from flyannot.report import curves
 from flyannot.report.curves import (
     GRID,
     confidence_band,
-    gene_weights,
     precision_curves,
     reliability,
     roc_curves,
@@ -27,8 +26,8 @@ from flyannot.report.curves import (
 from flyannot.report.drawing import atom_glyph, packed_map, trace_chart
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
 from flyannot.report.page import report_json, write_page
-from flyannot.scores.average_precision import average_precision
-from flyannot.scores.metrics import auc
+from flyannot.scores.bootstrap import bootstrap_gene_weights
+from flyannot.scores.metrics import auc, average_precision
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.task import Execution, run_task
@@ -55,14 +54,14 @@ def test_areas_under_the_curves_are_the_auc_and_the_average_precision(rng, monke
         area = np.trapezoid(roc_curves(values, truth, folds, ones)[0], curves.GRID)
         assert area == pytest.approx(auc(values, truth, folds), abs=1e-3)
         apart = values + 1e-6 * rng.random(len(values))  # equal values are one threshold here, and not there
-        precision = precision_curves(apart, truth, None, ones)[0][1:].mean()
+        precision = precision_curves(apart, truth, 0 * folds, ones)[0][1:].mean()
         assert precision == pytest.approx(average_precision(apart, truth), abs=2e-3)
 
 
 def test_a_roc_curve_of_one_fold_is_scikit_learns(rng):
-    values, truth, _ = evaluated(rng)
+    values, truth, folds = evaluated(rng)
     x, y, _ = roc_curve(truth, values, drop_intermediate=False)
-    mine = roc_curves(values, truth, None, np.ones((1, len(values)), int))[0]
+    mine = roc_curves(values, truth, 0 * folds, np.ones((1, len(values)), int))[0]
     np.testing.assert_allclose(mine, np.interp(GRID, x, y), atol=1e-12)
 
 
@@ -78,13 +77,13 @@ def test_a_weight_counts_a_group_as_often(rng):
 
 def test_resamples_draw_genes_as_a_whole_and_the_band_holds_the_curve(rng):
     genes = rng.integers(0, 25, 80).astype(str)
-    (weights,) = gene_weights([genes])
+    (weights,) = bootstrap_gene_weights(genes, n_samples=curves.N_RESAMPLES)
     assert (weights[0] == 1).all()
     for gene in np.unique(genes):
         assert (np.ptp(weights[:, genes == gene], axis=1) == 0).all()
-    found = confidence_band(roc_curves(*evaluated(rng), weights))
-    inside = (found.low - 1e-9 <= found.y) & (found.y <= found.high + 1e-9)
-    assert inside.all() and (found.high - found.low).max() > 0.05
+    y, low, high = confidence_band(roc_curves(*evaluated(rng), weights))
+    inside = (low - 1e-9 <= y) & (y <= high + 1e-9)
+    assert inside.all() and (high - low).max() > 0.05
 
 
 def test_reliability_of_honest_and_of_boastful_probabilities(rng):
@@ -146,9 +145,9 @@ def test_the_page_shows_every_group_with_its_curated_terms(page, chain):
     index, details = index_of(text), groups_of(text)
     assert len(index["groups"]) == len({(i.stage_range, i.group) for i in images})
     for group, shown in zip(index["groups"], details, strict=True):
-        stage_range, gene = STAGE_RANGES[group[0]], group[1]
+        stage_range, gene = STAGE_RANGES[group["stage"]], group["gene"]
         assert shown["name"] == f"Terms of {gene}, stage range {stage_range}"
-        curated = {index["terms"][one[0]] for one in group[7] if one[4]}
+        curated = {index["terms"][one["term"]] for one in group["terms"] if "curated" in one}
         assert curated == annotations.terms_of(gene, stage_range)
         mine = [i for i in images if (i.gene, i.stage_range) == (gene, stage_range)]
         assert [name for name, _ in shown["images"]] == sorted(f"{i.name}, {i.view}" for i in mine)
@@ -171,12 +170,12 @@ def test_table_workbook_page_and_scores_give_one_answer(page, run, tmp_path):
     assert [row[:3] for row in list(book["yes only"].values)[1:]] == answered
     text, n_held_out = page.read_text(), 0
     for group, shown in zip(index_of(text)["groups"], groups_of(text)):
-        stage_range = STAGE_RANGES[group[0]]
+        stage_range = STAGE_RANGES[group["stage"]]
         one = scores["evaluated"][stage_range]
-        i = one["group"].index(group[3])
+        i = one["group"].index(group["name"])
         fold = sorted(set(one["fold"])).index(one["fold"][i])
         for term in shown["terms"]:
-            row = table.get((stage_range, group[3], term["term"]))
+            row = table.get((stage_range, group["name"], term["term"]))
             if row is None:
                 assert term["status"] == UNLEARNED
                 continue
@@ -184,6 +183,10 @@ def test_table_workbook_page_and_scores_give_one_answer(page, run, tmp_path):
             assert term["held_out"] == (row["held_out"] == "yes")
             curated = {AGREED: "yes", MISSED: "yes", NEW: "no"}.get(term["status"], row["curated"])
             assert row["curated"] == curated and ANSWER_OF[term["status"]] == row["answer"]
+            auc = re.search(r"AUC (\S+) \(", term["support"])
+            assert term["support"].startswith(f"{row['n_genes']} gene")
+            assert (auc is None) == (row["auc"] == "") == term["support"].endswith("untested")
+            assert auc is None or float(auc[1]) == pytest.approx(float(row["auc"]), abs=0.0051)
             if term["term"] not in one["term"]:
                 assert row["held_out"] == "no" and row["probability"] == row["model_probability"]
                 continue
@@ -192,7 +195,7 @@ def test_table_workbook_page_and_scores_give_one_answer(page, run, tmp_path):
             assert float(row["threshold"]) == one["threshold"][j][fold]
             is_open = row["probability"] == row["threshold"]  # nothing was learned
             assert row["answer"] == ("undetermined" if is_open else ("no", "yes")[int(one["yes"][j][i])])
-            assert row["auc"] == f"{area['auc']:.4f}" and f"{area['auc']:.2f}" in term["support"]
+            assert row["auc"] == f"{area['auc']:.4f}"
             precision = area["precision"]
             assert row["precision"] == ("" if precision is None else f"{precision:.4f}")
             assert precision is None or f"yes is right in {100 * precision:.0f}" in term["support"]
@@ -205,15 +208,16 @@ def test_maps_hold_the_decision_values_of_the_predictions(page, chain):
     with open_stored(chain.predictions) as stored:
         kept = {s: read_predicted(stored, s) for s in stored.stage_ranges}
     for group, shown in zip(index_of(text)["groups"], groups_of(text)):
-        groups, predicted = kept[STAGE_RANGES[group[0]]]
+        groups, predicted = kept[STAGE_RANGES[group["stage"]]]
         for term in shown["terms"]:
             assert (term["map"] is not None) == (term["status"] in (AGREED, MISSED, NEW, PREDICTED))
             if term["map"]:
-                value, plus, minus, rest, full, cells = term["map"]
-                g, j = groups.name.index(group[3]), predicted.terms.index(term["term"])
-                assert value == pytest.approx(predicted.decision_value[g, j], abs=1e-6)
-                assert plus - minus + rest == pytest.approx(value, abs=3e-6)
-                assert len(cells) == len(shown["images"])
+                drawn = term["map"]
+                g, j = groups.name.index(group["name"]), predicted.terms.index(term["term"])
+                assert drawn["value"] == pytest.approx(predicted.decision_value[g, j], abs=1e-6)
+                total = drawn["plus"] - drawn["minus"] + drawn["rest"]
+                assert total == pytest.approx(drawn["value"], abs=3e-6)
+                assert len(drawn["cells"]) == len(shown["images"])
                 n_maps += 1
     assert n_maps > 20
 
@@ -254,7 +258,7 @@ def test_without_scores_the_answers_are_those_of_the_table(run, tmp_path):
         for one in shown["terms"]:
             if one["status"] != UNLEARNED:
                 assert not one["held_out"] and (one["status"] != UNDETERMINED or one["map"] is None)
-                answers[group[3], one["term"]] = ANSWER_OF[one["status"]]
+                answers[group["name"], one["term"]] = ANSWER_OF[one["status"]]
     rows = rows_of_csv(tmp_path / "predictions.csv")
     table = {(row["group"], row["term"]): row["answer"] for row in rows}
     assert answers == table and set(table.values()) == {"yes", "no", "undetermined"}
@@ -308,7 +312,7 @@ def test_text_from_tables_stays_text(rng, tmp_path):
     write_page(out, nasty_page(rng, tmp_path), nasty_entries(), jpeg_of=picture)
     text = out.read_text()
     assert "<script>alert" not in text and "\u2028" not in re.sub(r"<[^s].*", "", index_json(text))
-    assert index_of(text)["groups"][0][1] == NASTY and index_of(text)["terms"] == [NASTY]
+    assert index_of(text)["groups"][0]["gene"] == NASTY and index_of(text)["terms"] == [NASTY]
     assert len(list(tree_of(text).iter("script"))) == 2  # the index, and the page's own
     first, second = (one["term"] for group in groups_of(text) for one in group["terms"])
     assert first == second and first.startswith(" ".join(NASTY.split()))  # and its id

@@ -209,10 +209,3 @@ def test_a_time_course_marks_what_changes_of_terms_that_both_stage_ranges_use(br
         view.click("button.course")
         marked = [view.locator(f"#beside article {tag}").all_inner_texts() for tag in ("strong", "s")]
         assert marked == [["midgut"], ["pole cell"]]
-
-
-def test_without_javascript_every_gene_and_its_terms_are_read(browser, four):
-    with shown(browser, four, java_script_enabled=False) as view:
-        rows = view.locator("noscript tr, #groups tbody tr").all_inner_texts()
-        assert [row.split("\t")[0] for row in rows if "\t4-6" in row] == list(GROUPS)
-        assert "pole cell (agreed), midgut (new)" in view.inner_text("#groups")

@@ -1,4 +1,4 @@
-"""What a curator should look at first, and curated terms to check: marked, listed, and on the page."""
+"""What a curator should look at first, and curated terms to check: marked, and on the page."""
 
 import re
 from contextlib import ExitStack
@@ -6,15 +6,24 @@ from dataclasses import replace
 
 import pytest
 
-from flyannot.classifiers.answers import UNDETERMINED
 from flyannot.dataset.folder import read_annotations, write_annotations_csv
 from flyannot.errors import DataError
-from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, GroupEntry, TermEntry
+from flyannot.report.groups import (
+    ABSENT,
+    AGREED,
+    CHECK,
+    LOOK,
+    MISSED,
+    NEW,
+    PREDICTED,
+    UNDETERMINED,
+    GroupEntry,
+    Queue,
+    information_of_verdict,
+)
 from flyannot.report.page import Review
-from flyannot.report.queue import CHECK, LOOK, Queue
 from flyannot.report.run_folder import open_run
 from flyannot.runtime.tables import write_table
-from flyannot.scores.curation import information_of_verdict
 from tests.report.browser import genes, next_gene, review_as, shown, violations
 from tests.report.pages_read import index_of, make_report
 from tests.report.small_pages import make_run, term, write_groups, write_record_with
@@ -35,16 +44,16 @@ ALL_OF_40 = {
 SCORES = {"evaluated": {"4-6": ALL_OF_40}}
 
 
-def unknown(term, probability, n_genes):
-    return TermEntry(term, ABSENT, probability, False, probability, 0.5, n_genes)
+def unknown(name, probability, n_genes):
+    return term(name, ABSENT, probability, curated="", held_out="no", threshold=0.5, n_genes=n_genes)
 
 
 def test_three_terms_of_a_group_are_to_be_looked_at_uncertain_and_rare_ones_first():
     """Of those that are neither known nor reviewed, and where the model says something."""
     sure, half, rare = unknown("sure", 0.99, 20), unknown("half", 0.5, 20), unknown("rare", 0.1, 5)
     asked = [sure, half, rare, unknown("frequent", 0.5, 200), unknown("low", 0.1, 20)]
-    others = [replace(unknown("a", 0.5, 9), **{what: True}) for what in ("known", "reviewed")]
-    others.append(replace(unknown("a", 0.5, 9), status=UNDETERMINED))
+    marks = {"curated": "no"}, {"reviewed": True}, {"answer": UNDETERMINED}
+    others = [replace(unknown("a", 0.5, 9), **mark) for mark in marks]
     Queue(None).mark(others + asked)
     assert [one.term for one in others + asked if one.queue == LOOK] == ["half", "rare", "low"]
     assert rare.worth == pytest.approx(0.1 * 0.9 / 5) and sure.worth == 0
@@ -55,14 +64,9 @@ def test_three_terms_of_a_group_are_to_be_looked_at_uncertain_and_rare_ones_firs
 
 def test_the_curated_terms_that_are_contradicted_most_are_to_be_checked():
     """Two of 40 are 5 %, doubted by 0.8 or more."""
-
-    def one(status, probability, *, held_out=True, reviewed=False):
-        curated = status in (AGREED, MISSED)
-        return TermEntry("gap", status, probability, held_out, curated=curated, known=True, reviewed=reviewed)
-
-    doubted = [one(MISSED, 0.05), one(NEW, 0.95), one(MISSED, 0.2)]
-    others = [one(MISSED, 0.05, held_out=False), one(MISSED, 0.05, reviewed=True)]
-    others += [one(AGREED, 0.05), one(NEW, 0.03)]
+    doubted = [term("gap", MISSED, 0.05), term("gap", NEW, 0.95), term("gap", MISSED, 0.2)]
+    others = [term("gap", MISSED, 0.05, held_out="no"), term("gap", MISSED, 0.05, reviewed=True)]
+    others += [term("gap", AGREED, 0.05), term("gap", NEW, 0.03)]
     Queue(SCORES).mark(terms := doubted + others)
     assert [one.queue for one in terms] == [CHECK] * 3 + [""] * 4
     assert [one.worth for one in doubted] == pytest.approx([0.95, 0.95, 0.8])
@@ -79,95 +83,67 @@ def half_curated(chain, tmp_path_factory):
     return make_run(copy), genes
 
 
-@pytest.fixture
-def queue(flyannot, half_curated, tmp_path):
-    """The queue of that run: what was said, and its rows."""
-    said = flyannot("queue R -o Q", R=half_curated[0].folder, Q=tmp_path / "queue.csv")
-    return said, rows_of_csv(tmp_path / "queue.csv")
-
-
-def test_the_queue_of_a_run_asks_of_genes_that_nobody_curated_and_doubts_the_others(queue, half_curated):
-    (said, rows), (run, genes) = queue, half_curated
-    looks, checks = ([row for row in rows if row["queue"] == name] for name in (LOOK, CHECK))
-    assert said.code == 0 and rows == looks + checks and checks
-    assert said.out == f"9 terms of 3 groups to look at first, {len(checks)} curated terms to check\n"
-    groups = [looks[i : i + 3] for i in (0, 3, 6)]
-    assert [{row["gene"] for row in group} for group in groups] == [{group[0]["gene"]} for group in groups]
-    assert {row["gene"] for row in looks} == set(genes) and {row["stage_range"] for row in looks} == {"4-6"}
-    sums = [sum(float(row["worth"]) for row in group) for group in groups]
-    assert sums == sorted(sums, reverse=True)
-    annotations = read_annotations(run.annotations)
-    for row in checks:
-        terms = annotations.terms_of(row["gene"], row["stage_range"])
-        assert row["curated"] == ("yes" if row["term"] in terms else "no")
-        p = float(row["probability"])
-        assert float(row["worth"]) == pytest.approx(1 - p if row["curated"] == "yes" else p, abs=1e-4)
-    worth = [float(row["worth"]) for row in checks]
-    assert worth == sorted(worth, reverse=True)
-
-
-def test_the_queue_and_the_page_say_the_same_of_a_term(queue, half_curated, tmp_path):
-    index = index_of(make_report(half_curated[0].folder, tmp_path / "page.html").path.read_text())
-    shown_on_page = {
-        (index["stages"][group[0]], group[1], index["terms"][term[0]]): term[2]
+def marked(folder, out, queue):
+    """(gene, stage range, term) -> the page's summary, of the terms on a list."""
+    index = index_of(make_report(folder, out).path.read_text())
+    return {
+        (group["gene"], index["stages"][group["stage"]], index["terms"][one["term"]]): one
         for group in index["groups"]
-        for term in group[7] + group[8]
+        for one in group["terms"] + group["no"]
+        if one.get("queue") == queue
     }
-    for row in queue[1]:
-        expected = shown_on_page[row["stage_range"], row["gene"], row["term"]]
-        assert float(row["probability"]) == pytest.approx(expected, abs=1e-4)
 
 
-def test_a_term_with_a_verdict_is_not_asked_again(queue, flyannot, half_curated, tmp_path):
-    names = ("gene", "stage_range", "term")
-    asked, doubted = queue[1][0], next(row for row in queue[1] if row["queue"] == CHECK)
-    verdicts = ["unsure", "accept" if doubted["curated"] == "yes" else "reject"]
-    reviewed = [tuple(row[name] for name in names) for row in (asked, doubted)]
-    rows = [[*key, verdict, "2026-01-30"] for key, verdict in zip(reviewed, verdicts)]
-    write_table(tmp_path / "corrections.csv", [*names, "verdict", "date"], rows)
-    copy = half_curated[0].copied_to(tmp_path / "results")
+def test_a_run_asks_of_genes_that_nobody_curated_and_doubts_the_others(half_curated, tmp_path):
+    run, genes = half_curated
+    looks, checks = (marked(run.folder, tmp_path / "page.html", queue) for queue in (LOOK, CHECK))
+    assert checks and sorted(key[:2] for key in looks) == sorted((gene, "4-6") for gene in genes * 3)
+    annotations = read_annotations(run.annotations)
+    for (gene, stage_range, name), one in checks.items():
+        assert ("curated" in one) == (name in annotations.terms_of(gene, stage_range))
+        assert one["worth"] == pytest.approx(1 - one["p"] if "curated" in one else one["p"], abs=1e-4)
+
+
+def test_a_term_with_a_verdict_is_not_asked_again(half_curated, tmp_path):
+    run, page = half_curated[0], tmp_path / "page.html"
+    asked = next(iter(marked(run.folder, page, LOOK)))
+    doubted, one = next(iter(marked(run.folder, page, CHECK).items()))
+    rows = [[*asked, "unsure"], [*doubted, "accept" if "curated" in one else "reject"]]
+    names = ["gene", "stage_range", "term", "verdict", "date"]
+    write_table(tmp_path / "corrections.csv", names, [[*row, "2026-01-30"] for row in rows])
+    copy = run.copied_to(tmp_path / "results")
     write_record_with(copy, tmp_path / "corrections.csv")
-    assert flyannot("queue R -o Q", R=copy.folder, Q=tmp_path / "again.csv").code == 0
-    after = {tuple(row[name] for name in names) for row in rows_of_csv(tmp_path / "again.csv")}
-    assert after and not after & set(reviewed)
+    after = marked(copy.folder, page, LOOK) | marked(copy.folder, page, CHECK)
+    assert after and not after.keys() & {asked, doubted}
 
 
-def test_scores_that_were_edited_are_on_no_page_and_in_no_queue(run, flyannot, tmp_path, rng, trials):
+def test_scores_that_were_edited_are_on_no_page(run, flyannot, tmp_path, rng, trials):
     folder = run.copied_to(tmp_path / "run").folder
     path = folder / "scores.json"
     good = path.read_text()
     path.write_text(re.sub(r'"auc": 0\.\d+', '"auc": 0.988', good, count=1))
     assert path.read_text() != good
-    for command in ("report F -o O", "queue F -o O"):
-        assert "scores.json is damaged" in flyannot(command, code=65, F=folder, O=tmp_path / "o").err
+    assert "scores.json is damaged" in flyannot("report F -o O", code=65, F=folder, O=tmp_path / "o").err
     for at in rng.integers(20, len(good), trials(30)):
         path.write_bytes(flipped(good.encode(), at, 1 << rng.integers(8)))
         with ExitStack() as stack, pytest.raises(DataError, match="scores.json is damaged"):
             open_run(stack, folder)
 
 
-def test_without_predictions_the_queue_is_of_unlike_groups_and_without_scores_nothing_is_to_check(
-    flyannot, half_curated, tmp_path
+def test_without_predictions_unlike_groups_come_first_and_without_scores_nothing_is_to_check(
+    half_curated, tmp_path
 ):
     run, _ = half_curated
-    tmp_path = tmp_path / "alone" / "run"  # what lies near a run is looked at
-    tmp_path.mkdir(parents=True)
-    (tmp_path / "dictionary.h5").write_bytes(run.dictionary.read_bytes())
-    said = flyannot("queue R -o Q", R=tmp_path, Q=tmp_path / "q.csv", code=2)
-    assert "no predictions.h5 and no features.h5" in said.err and not (tmp_path / "q.csv").exists()
-    (tmp_path / "features.h5").write_bytes(run.features.read_bytes())
-    said = flyannot("queue R -o Q", R=tmp_path, Q=tmp_path / "q.csv", code=0)
-    assert "48 groups without predictions" in said.out
-    rows = rows_of_csv(tmp_path / "q.csv")
-    assert len({(row["stage_range"], row["gene"]) for row in rows}) == len(rows) == 48
-    assert {row["term"] + row["probability"] for row in rows} == {""}
-    worth = [float(row["worth"]) for row in rows]
-    assert worth == sorted(worth, reverse=True) and worth[:2] == [2, 2], "the first of each stage range"
+    alone = tmp_path / "alone" / "run"  # what lies near a run is looked at
+    alone.mkdir(parents=True)
+    (alone / "features.h5").write_bytes(run.features.read_bytes())
+    index = index_of(make_report(alone, tmp_path / "page.html").path.read_text())
+    unlike = [group["unlike"] for group in index["groups"]]
+    assert len(unlike) == 48 and unlike.count(2) == 2, "the first of each stage range"
+    assert min(unlike) > 0 and index["terms"] == []
     copy = run.copied_to(tmp_path / "results")
     (copy.folder / "scores.json").unlink()
-    said = flyannot("queue R -o Q", R=copy.folder, Q=tmp_path / "q.csv")
-    assert said.code == 0 and said.out.endswith(", 0 curated terms to check\n")
-    assert "There is no scores.json" in said.err
+    assert marked(copy.folder, tmp_path / "page.html", CHECK) == {}
 
 
 @pytest.fixture

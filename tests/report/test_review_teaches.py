@@ -15,8 +15,9 @@ from tests.report.small_pages import write_record_with
 def statuses(page, gene, stage_range):
     """Term -> status, of one group on a page."""
     index = index_of(page.read_text(encoding="utf-8"))
-    group = next(g for g in index["groups"] if g[1] == gene and index["stages"][g[0]] == stage_range)
-    return {index["terms"][one[0]]: index["statuses"][one[1]] for one in group[7]}
+    stage = index["stages"].index(stage_range)
+    group = next(g for g in index["groups"] if (g["gene"], g["stage"]) == (gene, stage))
+    return {index["terms"][one["term"]]: one["status"] for one in group["terms"]}
 
 
 def n_positive(model, stage_range):

@@ -65,7 +65,7 @@ try:
     for _ in range(600):
         time.sleep(0.1)
 except exit_codes.Interrupted as interrupted:
-    print("ended by", interrupted.number, flush=True)
+    print("ended by", interrupted.args[0], flush=True)
 """
 
 

@@ -25,7 +25,7 @@ def outcome(rng):
     return TermOutcomes(("a", "b"), truth, values, values > 0.5, folds, sigmoid(values - 0.5))
 
 
-ARRAYS = ("truth", "values", "yes", "probabilities")
+ARRAYS = ("truth", "values", "yes", "probabilities", "observed")
 GENES = [f"g{i // 2}" for i in range(40)]
 
 
@@ -33,7 +33,7 @@ def taken(outcome, rows=slice(None), columns=slice(None)):
     """An outcome of some groups and terms."""
     arrays = {name: getattr(outcome, name)[rows][:, columns] for name in ARRAYS}
     terms = tuple(np.array(outcome.terms)[columns])
-    return replace(outcome, terms=terms, folds=outcome.folds[rows], **arrays)
+    return replace(outcome, terms=terms, folds=outcome.folds[rows], reasons=(), **arrays)
 
 
 def result_of(outcome, genes=GENES, names=None):
@@ -42,18 +42,17 @@ def result_of(outcome, genes=GENES, names=None):
 
 
 def test_a_resampled_auc_is_the_auc_of_the_groups_repeated_as_drawn(outcome):
-    names, draws = bootstrap.draws_of_genes(GENES, n_samples=20)
-    weights = draws[:, np.searchsorted(names, GENES)]
-    assert (draws.sum(axis=1) == 20).all()
+    (weights,) = bootstrap.bootstrap_gene_weights(GENES, n_samples=20)
+    assert (weights.sum(axis=1) == 40).all()  # each gene has two groups
     found = bootstrap.resample_aucs(outcome, weights)
-    for sample, weight in zip(found.samples, weights.astype(int)):
+    for sample, weight in zip(found[1:], weights[1:].astype(int)):
         rows = np.repeat(np.arange(40), weight)
         for j in range(2):
             expected = auc(outcome.values[rows, j], outcome.truth[rows, j], outcome.folds[rows])
             assert sample[j] == pytest.approx(expected, abs=1e-12)
     for j in range(2):
         measured = auc(outcome.values[:, j], outcome.truth[:, j], outcome.folds)
-        assert found.auc[j] == pytest.approx(measured, abs=1e-12)
+        assert found[0, j] == pytest.approx(measured, abs=1e-12)
 
 
 def test_intervals_hold_the_score_and_narrow_with_more_genes(rng):

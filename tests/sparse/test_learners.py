@@ -6,7 +6,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from flyannot.cli.shared.option_table import option_table
+from docs.site_hooks import learner_tables
 from flyannot.errors import InputError
 from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
@@ -241,7 +241,7 @@ def test_every_option_is_shown_and_has_a_sentence_and_a_legal_default(name):
 
 @EVERY_LEARNER
 def test_the_page_of_options_has_those_of_every_learner(name):
-    section = option_table().partition(f"### --learner-option of {name}\n")[2].partition("\n#")[0]
+    section = learner_tables().partition(f"### {name}\n")[2].partition("\n#")[0]
     listed = [line.split("`")[1].replace("-", "_") for line in section.splitlines() if line.startswith("| `")]
     assert listed == names_of(name)
 

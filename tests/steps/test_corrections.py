@@ -124,7 +124,12 @@ def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, reviewed, d
     assert changed and {key_of(row): row["change"] for row in now if row["change"]} == changed
     assert f"{len(changed)} answers changed" in said.out + said.err
     page = (out / "report.html").read_text()
-    marked = [one for group in index_of(page)["groups"] for one in (*group[7], *group[8]) if one[5] & 1]
+    marked = [
+        one
+        for group in index_of(page)["groups"]
+        for one in (*group["terms"], *group["no"])
+        if "changed" in one
+    ]
     assert len(marked) == len(changed) == page.count('title="with other curated terms: ')
     curated = {(gene, term): "yes" if verdict == "accept" else "no" for gene, _, term, verdict in reviewed[1]}
     assert {key: row["curated"] for row in now if (key := (row["gene"], row["term"])) in curated} == curated

@@ -4,9 +4,9 @@ import h5py
 import pytest
 
 from flyannot.errors import DataError
+from flyannot.steps.encoding import load_encoder
 from flyannot.steps.engine import parts
 from flyannot.steps.engine import task as task_module
-from flyannot.steps.pool import atoms_of_dictionary
 from flyannot.store import file_cache
 from flyannot.store.reading import open_stored
 from tests.small_embryos import make
@@ -30,7 +30,7 @@ def test_pool_checks_the_descriptors_once_however_many_tasks_there_are(chain, op
     for per_part in (64, 3):
         monkeypatch.setattr(parts, "IMAGES_PER_PART", per_part)
         opened.clear()
-        atoms_of_dictionary.cache_clear()
+        load_encoder.cache_clear()
         out = tmp_path / f"{per_part}.h5"
         make(chain.task("features", out))
         planned_and_made = [chain.descriptors, chain.descriptors, chain.dictionary]

@@ -3,9 +3,10 @@
 import pytest
 
 from flyannot.dataset.folder import read_images
-from flyannot.features import image_features
-from flyannot.steps import annotate, loaded_model
+from flyannot.features.encoder import Encoder
+from flyannot.steps import loaded_model
 from flyannot.steps.annotate import cached_features
+from flyannot.steps.encoding import encoder_of
 from tests.small_embryos import rows_of_csv, write_configuration
 
 
@@ -16,15 +17,16 @@ def made(flyannot, tmp_path, monkeypatch):
     def coded(*_, **__):
         raise AssertionError("a patch was coded twice")
 
-    def atoms_that_code_nothing(*given, **named):
-        with monkeypatch.context() as without:
-            without.setattr(image_features, "gram_for", coded)
-            return image_features.atoms_of_features(*given, **named)
+    class CodesNothing(Encoder):
+        encode = gram = property(coded)
+
+    def encoder_of_a_model(*given, **named):
+        return CodesNothing(**vars(encoder_of(*given, **named)))
 
     with monkeypatch.context() as changed:
-        changed.setattr(annotate, "features_of", coded)
-        changed.setattr(loaded_model, "atoms_of_features", atoms_that_code_nothing)
+        changed.setattr(loaded_model, "encoder_of", encoder_of_a_model)
         flyannot("run C", C=write_configuration(tmp_path), code=0)
+        loaded_model.load_model.cache_clear()
     return tmp_path
 
 

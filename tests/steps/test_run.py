@@ -230,7 +230,7 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(
     assert steps == [*before, *suggests]
 
     def genes_of_page():
-        return [group[1] for group in index_of((out / "report.html").read_text())["groups"]]
+        return [group["gene"] for group in index_of((out / "report.html").read_text())["groups"]]
 
     genes = genes_of_page()
     assert len(genes) == len(set(genes)) == (24 if has_table else 48)

@@ -2,17 +2,12 @@
 
 import shutil
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.descriptors.images.picture import read_embryo_in_colour
-from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import groups_of
 from flyannot.features.similarity import collection_of
 from flyannot.steps.similar import COLUMNS
-from flyannot.steps.similar_pictures import parts_of_similarity
 from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored
 from tests.small_embryos import rows_of_csv
@@ -83,20 +78,6 @@ def test_a_model_stands_for_the_features_beside_it(asked, chain, image):
     assert asked(image.name, file=chain.model) == asked(image.name)
 
 
-def test_pictures_show_the_query_beside_what_was_found(asked, chain, image, tmp_path):
-    asked(image.name, image.gene, more=f"--pictures {tmp_path / 'why'}")
-    pictures = sorted((tmp_path / "why").glob("*.png"))
-    assert len(pictures) == 3  # the image, and the gene in two stage ranges
-    with Image.open(pictures[0]) as picture:
-        assert picture.width > 4 * 320 and np.ptp(np.array(picture)) > 100
-        pixels = np.asarray(picture)
-    plain = read_embryo_in_colour(image.file, ExtractOptions())
-    query, _, marked, _ = (pixels[74:202, 8 + k * 328 : 328 + k * 328] for k in range(4))
-    assert np.array_equal(query, plain) and not np.array_equal(marked, plain), "as it is, and marked"
-    tint = np.ptp(marked.astype(int), axis=2)
-    assert tint.max() > 60 and tint[plain.min(axis=2) > 245].max() < 10, "nobody has it outside"
-
-
 def test_genes_that_look_alike_but_lack_terms_of_the_query_are_found(asked, chain, image):
     annotations, genes = read_annotations(chain.embryos), {one.gene for one in read_images(chain.embryos)}
     own = annotations.terms_of(image.gene, "4-6")
@@ -109,15 +90,3 @@ def test_genes_that_look_alike_but_lack_terms_of_the_query_are_found(asked, chai
         assert said == [own & terms, own - terms, terms - own]
     lacking = [gene for gene in genes if own - annotations.terms_of(gene, "4-6")]
     assert sorted(row["gene"] for row in rows) == sorted(2 * lacking), "of the gene, and of its image"
-
-
-def test_what_is_drawn_is_a_part_of_the_similarity(chain, image):
-    """Of an image and itself everything that is drawn supports; what both lack is the rest."""
-    with open_stored(chain.features) as stored:
-        columns, features = read_features([stored], "4-6")
-        number = columns["image"].index(image.name)
-        row, winner = (one[0] for one in stored.images("4-6", number, number + 1))
-    found = collection_of(lambda: [features], groups_of(columns))
-    (one, added), (other, again) = parts_of_similarity(found, (row, winner), (row, winner))
-    assert np.array_equal(one, other) and np.array_equal(added, again)
-    assert (added >= 0).all() and 0 < added.sum() <= 1 + 1e-6

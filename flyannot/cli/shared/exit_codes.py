@@ -14,10 +14,11 @@ import traceback
 
 import click
 
-from flyannot.cli.shared.messages import begin_log_format, is_debugging, is_json_log, say_end, say_error
+from flyannot.cli.shared.messages import is_debugging, is_json_log, say_end, say_error, start_log
 from flyannot.errors import FlyannotError, InputError, WriteError, did_you_mean
 from flyannot.runtime.system import ENDING_SIGNALS, end_at_once, start_alarm, stop_alarm
 
+COMPLETION = "_FLYANNOT_COMPLETE"  # the variable by which a shell asks how a line goes on
 SKIPPED = 3  # finished, some items skipped and listed
 _MOST_LETTERS = 1000  # of a line of a message: what a damaged file says of itself may be long
 _MOST_LINES = 100
@@ -26,30 +27,28 @@ _received = []  # the signals of this run so far
 
 
 class Interrupted(BaseException):
-    """A signal asked the run to end."""
-
-    def __init__(self, number):
-        super().__init__(number)
-        self.number = number
+    """A signal, by its number, asked the run to end."""
 
 
 def exit_code_of(group):
     """Run a click group on this process's arguments and return the exit code."""
-    begin_log_format(sys.argv[1:])
+    if COMPLETION not in os.environ:  # the shell then asks for words, and shows messages as if they were some
+        start_log(sys.argv[1:])
     listen_to_signals()
     try:
-        code = _explained_code_of(group)
+        code = _run_explained(group)
     except Interrupted as interrupted:
         _ignore_signals()
-        _say("Interrupted: run the same command again, and it continues where it was.")
-        code = 128 + interrupted.number
+        say_error("Interrupted: run the same command again, and it continues where it was.")
+        code = 128 + interrupted.args[0]
         say_end(code)
         return end_at_once(code)
     say_end(code)
     return code
 
 
-def _explained_code_of(group):
+def _run_explained(group):
+    """Run the group, print each error as one line, and return the exit code."""
     try:
         return _run(group)
     except click.exceptions.Exit as done:
@@ -59,22 +58,18 @@ def _explained_code_of(group):
             click.echo(error.format_message(), err=True)
             return error.exit_code
         help_page = f"see {error.ctx.command_path if error.ctx else 'flyannot'} --help"
-        _say(f"Error: {error.format_message()}{_choice_meant(error)}", help_page)
-        return error.exit_code
+        return _fail(error.exit_code, f"{error.format_message()}{_choice_meant(error)}", help_page)
     except click.ClickException as error:
-        _say(f"Error: {error.format_message()}")
-        return error.exit_code
+        return _fail(error.exit_code, error.format_message())
     except (BrokenPipeError, SystemExit):  # the reader has had enough, as `head` has; click exits then
         _drop_stdout()
         return 0
     except FlyannotError as error:
-        _say(f"Error: {error.message}", error.fix, is_traced=True)
-        return error.exit_code
+        return _fail(error.exit_code, error.message, error.fix, is_traced=True)
     except MemoryError:
-        _say("Error: out of memory", "use fewer --jobs, fewer atoms or a larger stride")
-        return 1
+        return _fail(1, "out of memory", "use fewer --jobs, fewer atoms or a larger stride")
     except Exception as error:
-        return _unexpected(error)
+        return _fail_unexpectedly(error)
 
 
 def _run(group):
@@ -89,7 +84,7 @@ def _run(group):
             prog_name="flyannot",
             standalone_mode=False,
             auto_envvar_prefix="FLYANNOT",
-            complete_var="_FLYANNOT_COMPLETE",
+            complete_var=COMPLETION,
         )
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
@@ -99,35 +94,35 @@ def _run(group):
 
 
 def _choice_meant(error):
-    """A suggestion where a value is none of an option's choices; click only lists them."""
+    """Return a suggestion if a value is none of an option's choices, which click only lists."""
     kind = getattr(getattr(error, "param", None), "type", None)
     value = re.match("'(.*)' is not one of ", error.message)
     return did_you_mean(value[1], kind.choices) if value and isinstance(kind, click.Choice) else ""
 
 
-def _unexpected(error):
+def _fail_unexpectedly(error):
     text = (str(error).splitlines() or [""])[0]
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:  # files explain themselves
-        _say(f"Error: cannot write to the standard output: {error.strerror}", "send it elsewhere")
+        code = WriteError.exit_code
+        _fail(code, f"cannot write to the standard output: {error.strerror}", "send it elsewhere")
         _drop_stdout()
-        return WriteError.exit_code
+        return code
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        _say(f"Error: {error.filename}: {error.strerror}", "name another file")
-        return InputError.exit_code
+        return _fail(InputError.exit_code, f"{error.filename}: {error.strerror}", "name another file")
     fix = "this is a fault of flyannot: run again with --debug and report what it prints"
-    _say(f"Error: unexpected {type(error).__name__}: {text}", fix, is_traced=True)
-    return 1
+    return _fail(1, f"unexpected {type(error).__name__}: {text}", fix, is_traced=True)
 
 
 def _drop_stdout():
-    """What is left in its buffer goes nowhere, instead of failing again when Python ends."""
+    """Send the rest of the buffer nowhere, instead of failing again when Python ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _say(message, fix=None, *, is_traced=False):
-    """One fault, shortened; with its traceback if --debug asks for that."""
+def _fail(code, message, fix="", *, is_traced=False):
+    """Print an error, shortened, with its traceback if --debug asks for it; return the exit code."""
     trace = traceback.format_exc() if is_traced and is_debugging() else ""
-    say_error(_shortened(message), fix=fix and _shortened(fix), traceback=trace)
+    say_error(f"Error: {_shortened(message)}", fix=_shortened(fix or ""), traceback=trace)
+    return code
 
 
 def _shortened(text):
@@ -148,7 +143,7 @@ def listen_to_signals():
 
 
 def _ignore_signals():
-    """Once the run has ended: nothing is raised any more."""
+    """Raise nothing any more, once the run has ended."""
     _received.clear()
     stop_alarm()
     for number in ENDING_SIGNALS:
@@ -171,6 +166,6 @@ def _raise_if_interrupted():
 
 
 def _report_unraisable(lost):
-    """Nothing once a signal came: HDF5 says of its own, then, that a write could not be ended."""
+    """Report an error that Python cannot raise, unless a signal came: HDF5 then reports unfinished writes."""
     if not _received and not isinstance(lost.exc_value, Interrupted):
         sys.__unraisablehook__(lost)

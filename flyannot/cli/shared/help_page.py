@@ -1,6 +1,12 @@
-"""Pages of help: what a command is for, how it is called, its options, and an example at the end."""
+"""Pages of help: what a command is for, how it is called, its options, and an example at the end.
 
+cloup would group options and commands, too.  Its import adds 40 ms to the 125 that a help page takes, and
+its sections of commands need the commands themselves, which are imported on demand here.
+"""
+
+import re
 from inspect import cleandoc
+from textwrap import indent
 
 import click
 
@@ -9,99 +15,101 @@ from flyannot.errors import did_you_mean
 from flyannot.options.registry import thing_at
 
 _EXAMPLE = "\b\nExample:\n"
-_OF_EVERY_COMMAND = {"--verbose", "--quiet", "--debug", "--log-format", "--help"}
+_KEPT_LINES = re.compile("^\b\n((?:.+\n?)+)", re.MULTILINE)  # a paragraph that click does not wrap
 
 
 class HelpPage(click.Command):
-    """Mixed into commands and groups.  The docstring ends in an Example, whose lines are commands."""
+    """Base of commands and groups, whose docstring ends in an example: lines that are commands.
 
-    @property
-    def about(self):
-        """The first paragraph of the docstring: what the command is for."""
-        return self._body().partition("\n\n")[0]
+    Attributes
+    ----------
+    about : the first paragraph of the docstring
+    example : the commands of the example
+    help : the docstring as Markdown, for the site
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.params += message_options()
+        text = cleandoc(self.help or "")
+        body, _, example = text.partition(_EXAMPLE)
+        self.about, _, self._details = body.strip().partition("\n\n")
+        self.example = [line.strip() for line in example.splitlines() if line.strip()]
+        self.help = _KEPT_LINES.sub(lambda found: indent(found[1], "    "), text)
 
     def get_short_help_str(self, limit=45):
-        """What a list of commands says of it: all of `about`, on as many lines as it takes."""
+        """Return all of `about`, for a list of commands."""
         return " ".join(self.about.split())
 
-    @property
-    def example(self):
-        """The lines of the example."""
-        lines = cleandoc(self.help or "").partition(_EXAMPLE)[2].splitlines()
-        return [line.strip() for line in lines if line.strip()]
-
     def format_help(self, ctx, formatter):
+        """Write the page: purpose, usage, details, options, commands, example."""
         formatter.write_text(self.about)
         formatter.write_paragraph()
         self.format_usage(ctx, formatter)
-        details = self._body().partition("\n\n")[2]
-        if details:
+        if self._details:
             formatter.write_paragraph()
             with formatter.indentation():
-                formatter.write_text(details)
+                formatter.write_text(self._details)
         self.format_options(ctx, formatter)
         with formatter.section("Example"):
             formatter.write_text("\b\n" + "\n".join(self.example))
 
     def format_options(self, ctx, formatter):
-        """The options that matter; the others stand under "More options", last those of every command."""
+        """Write the main options, and the others under "More options", those of every command last."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        more = [o for o in options if getattr(o, "is_more", False) or is_of_every_command(o)]
-        more.sort(key=is_of_every_command)
-        first = [option for option in options if option not in more]
+        first = [option for option in options if not _is_more(option)]
         if not first or isinstance(self, click.Group):
-            first, more = options, []
+            first = options
+        more = sorted((option for option in options if option not in first), key=is_of_every_command)
         for heading, shown in (("Options", first), ("More options", more)):
             if shown:
                 with formatter.section(heading):
                     formatter.write_dl([option.get_help_record(ctx) for option in shown])
-        if isinstance(self, click.Group):
-            self.format_commands(ctx, formatter)
-
-    def _body(self):
-        return cleandoc(self.help or "").partition(_EXAMPLE)[0].strip()
 
 
 def is_of_every_command(option):
-    """Whether every command has the option."""
-    return bool(_OF_EVERY_COMMAND & set(option.opts))
+    """Return whether every command has the option."""
+    return not option.expose_value
 
 
-class Group(HelpPage, click.Group):
-    """A group that answers a misspelt command with a suggestion."""
-
-    def resolve_command(self, ctx, args):
-        known = self.list_commands(ctx)
-        if args and args[0] not in known and not args[0].startswith("-"):
-            ctx.fail(f'no such command "{args[0]}".{did_you_mean(args[0], known)}')
-        return super().resolve_command(ctx, args)
+def _is_more(option):
+    return getattr(option, "is_more", False) or is_of_every_command(option)
 
 
-class LazyGroup(Group):
-    """A group whose commands are imported on demand.
+class LazyGroup(HelpPage, click.Group):
+    """A group whose commands are imported on demand; it answers a misspelt command with a suggestion.
 
-    `table` as in `flyannot.cli`: what commands are for -> name -> (where it is, what it does).
+    `table` is as in `flyannot.cli`: what commands are for -> name -> (where it is, what it does).
     """
 
     def __init__(self, *args, table, **kwargs):
         super().__init__(*args, **kwargs)
         self._table = table
-        self.params += message_options()
 
     def list_commands(self, ctx):
+        """Return the names of all commands, in the order of the table."""
         return [name for commands in self._table.values() for name in commands]
 
     def get_command(self, ctx, name):
-        places = {name: place for commands in self._table.values() for name, (place, _) in commands.items()}
-        if name not in places:
+        """Import or make the command of that name; return None if there is none."""
+        tables = {known: commands for commands in self._table.values() for known in commands}
+        if name not in tables:
             return None
-        place = places[name]
+        place, _ = tables[name][name]
         if callable(place):  # it makes the command
             return place()
         return thing_at(place if ":" in place else f"flyannot.cli.{place}:command")
 
-    def format_commands(self, ctx, formatter):
-        """From the table: the help page imports no command."""
+    def resolve_command(self, ctx, args):
+        """Find the command that the first word names; refuse an unknown one with a suggestion."""
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            ctx.fail(f'no such command "{args[0]}".{did_you_mean(args[0], known)}')
+        return super().resolve_command(ctx, args)
+
+    def format_options(self, ctx, formatter):
+        """Write the options, and the commands from the table: a help page imports no command."""
+        super().format_options(ctx, formatter)
         for purpose, commands in self._table.items():
             with formatter.section(purpose):
                 formatter.write_dl([(name, does) for name, (_, does) in commands.items()])

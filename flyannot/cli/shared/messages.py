@@ -10,7 +10,6 @@ import logging
 import os
 import sys
 import time
-from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import click
@@ -21,12 +20,12 @@ FORMATS = ("text", "json")
 _OPTION, _VARIABLE = "--log-format", "FLYANNOT_LOG_FORMAT"
 _STATES = {0: "done", 3: "skipped", 129: "interrupted", 130: "interrupted", 143: "interrupted"}
 _LEVELS = ((logging.ERROR, "error"), (logging.WARNING, "warning"), (logging.INFO, "info"), (0, "debug"))
-_SAID_ONCE = ("note: ", "warning: ")
+_SAID_ONCE = ("note: ", "warning: ")  # however often a table is read
 _SECONDS_BETWEEN_LINES = 30
 _LEAST_TO_ESTIMATE = 5  # items after the first that ended
 _SECONDS_BEFORE_BAR = 1  # what is quick needs none
-_chosen: dict = {"json": False, "command": None, "step": None}  # of this process
-_drawn: list = []  # the bar on the terminal, if there is one
+_current: dict = {"json": False, "command": None, "step": None}  # of this process
+_bars: list = []  # the bar on the terminal, if there is one
 log = logging.getLogger("flyannot")
 
 
@@ -34,7 +33,10 @@ log = logging.getLogger("flyannot")
 
 
 def message_options():
-    """The flags -v, -q and --debug, and --log-format, for a command or for all of them."""
+    """Return the options -v, -q, --debug and --log-format, for a command or for all of them.
+
+    `start_log` has read --log-format before the command line is understood.
+    """
     return [
         _level_option("-v", "--verbose", level=logging.DEBUG + 5, help="Say more."),
         _level_option("-q", "--quiet", level=logging.WARNING, help="Say only what went wrong."),
@@ -44,7 +46,6 @@ def message_options():
             type=click.Choice(FORMATS),
             expose_value=False,
             is_eager=True,
-            callback=lambda ctx, param, value: value and choose_log_format(value == "json"),
             help="Messages for people, or for programs: JSON, one object a line.",
         ),
     ]
@@ -61,12 +62,11 @@ def _level_option(*names, level, help):
 # --- the log ---
 
 
-class _LineHandler(logging.StreamHandler):
-    """Writes each message in lines of its own, as it is or as a JSON object; notes and warnings once, however
-    often a table is read."""
+class _MessageHandler(logging.StreamHandler):
+    """A handler that writes each message as text or as a JSON object; notes and warnings only once."""
 
-    def __init__(self, stream):
-        super().__init__(stream)
+    def __init__(self):
+        super().__init__(sys.stderr)
         self._said = set()
 
     def filter(self, record):
@@ -78,65 +78,59 @@ class _LineHandler(logging.StreamHandler):
         return super().filter(record)
 
     def format(self, record):
-        if not _chosen["json"]:
+        if not is_json_log():
             return printable_text(super().format(record))
-        _chosen["step"] = getattr(record, "step", _chosen["step"])
+        _current["step"] = getattr(record, "step", _current["step"])
         level = next(name for least, name in _LEVELS if record.levelno >= least)
         return _json_line(level, record.getMessage(), getattr(record, "fields", {}))
 
     def emit(self, record):
-        with _without_bar():
-            super().emit(record)
+        shown = [bar for bar in _bars if bar.last_print_t >= bar.start_t + bar.delay]
+        for bar in shown:
+            bar.clear()
+        super().emit(record)
+        for bar in shown:
+            bar.refresh()
 
 
-def start_log():
-    """Messages go to stderr from now on."""
-    if not log.handlers:
-        log.addHandler(_LineHandler(sys.stderr))
-        choose_log_format(is_json_log())
-    if log.level == logging.NOTSET:
-        log.setLevel(logging.INFO)
+def start_log(words):
+    """Send messages to stderr from now on, those of libraries too if they are JSON.
 
-
-def begin_log_format(words):
-    """Choose by the words of the command line, before it is understood: a wrong one is answered so too."""
-    values = dict(zip(words, words[1:]))
-    is_json = values.get(_OPTION) == "json" or f"{_OPTION}=json" in words
-    is_text = values.get(_OPTION) == "text" or f"{_OPTION}=text" in words
-    _chosen.update(command=None, step=None)
-    choose_log_format(is_json or not is_text and os.environ.get(_VARIABLE) == "json")
-
-
-def choose_log_format(is_json):
-    """JSON from now on, or text; warnings of libraries too."""
-    _chosen["json"] = is_json
+    The words of the command line choose the format before it is parsed, so that a wrong line is answered in
+    this format.
+    """
+    asked = dict(zip(words, words[1:])) | dict(word.split("=", 1) for word in words if "=" in word)
+    is_json = asked.get(_OPTION, os.environ.get(_VARIABLE)) == "json"
+    _current.update(json=is_json, command=None, step=None)
+    log.handlers[:] = [_MessageHandler()]
+    log.setLevel(logging.INFO)
     logging.captureWarnings(False)
     logging.captureWarnings(is_json)
     logging.getLogger("py.warnings").handlers[:] = log.handlers if is_json else []
 
 
 def is_json_log():
-    """Whether messages are JSON."""
-    return _chosen["json"]
+    """Return whether messages are JSON."""
+    return _current["json"]
 
 
 def set_command_of_messages(name):
-    """Which command speaks from now on."""
-    _chosen["command"] = name
+    """Name the command that logs from now on."""
+    _current["command"] = name
 
 
 def is_debugging():
-    """Whether --debug was given: faults then show their traceback."""
+    """Return whether --debug was given: errors then show their traceback."""
     return log.getEffectiveLevel() <= logging.DEBUG
 
 
 # --- lines beside the log, however quiet the command is to be ---
 
 
-def say_error(message, *, fix=None, traceback=""):
-    """Say what is wrong, and the remedy in a line of its own; nothing more is drawn."""
-    while _drawn:
-        _drawn.pop().close()
+def say_error(message, *, fix="", traceback=""):
+    """Print an error, and its remedy in a line of its own; remove the progress bar."""
+    while _bars:
+        _bars.pop().close()
     if is_json_log():
         fields = {"fix": fix, "traceback": traceback}
         fields = {name: value for name, value in fields.items() if value}
@@ -145,13 +139,13 @@ def say_error(message, *, fix=None, traceback=""):
     if traceback:
         click.echo(traceback, err=True)
     head, colon, text = message.partition(":")
-    click.echo(coloured(head + colon, "red", sys.stderr) + printable_text(text), err=True)
+    click.echo(coloured(head + colon, "red") + printable_text(text), err=True)
     if fix:
-        click.echo(f"{coloured('Fix:', 'green', sys.stderr)} {printable_text(fix)}", err=True)
+        click.echo(f"{coloured('Fix:', 'green')} {printable_text(fix)}", err=True)
 
 
 def say_end(exit_code):
-    """The last line for programs: how the command ended."""
+    """Print the last line for programs: how the command ended."""
     if is_json_log():
         state = _STATES.get(exit_code, "failed")
         level = "error" if state == "failed" else "info"
@@ -160,30 +154,28 @@ def say_end(exit_code):
 
 def _json_line(level, message, fields):
     line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level}
-    line |= {name: _chosen[name] for name in ("command", "step") if _chosen[name]}
+    line |= {name: _current[name] for name in ("command", "step") if _current[name]}
     return printable_text(json.dumps(line | {"message": message} | fields, ensure_ascii=False))
 
 
-def coloured(text, colour, stream):
-    """The text in a colour, if `stream` is a terminal that shows colours and nobody asked for none.
+def coloured(text, colour):
+    """Return the text in a colour, which `click.echo` leaves out unless it prints on a terminal.
 
     Source: no-color.org.
     """
     is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    if is_plain or stream is None or not stream.isatty():
-        return text
-    return click.style(text, fg=colour, bold=True)
+    return text if is_plain else click.style(text, fg=colour, bold=True)
 
 
 # --- progress: a bar on a terminal, else a line every 30 seconds ---
 
 
 class Progress:
-    """Called as progress(done, total, unit) whenever items end; shows rate and remaining time."""
+    """A callable progress(done, total, unit), which shows the rate of items and the remaining time."""
 
     def __init__(self):
-        self._bar, self._is_open, self._is_under_way = None, False, False
-        self._started = self._last_line = time.monotonic()
+        self._bar = None
+        self._is_open = self._is_under_way = False
         self._first = 0
 
     def __call__(self, done, total, unit):
@@ -193,23 +185,15 @@ class Progress:
             self._is_under_way, self._first, self._started = True, done, time.monotonic()
             if self._bar is not None:
                 self._bar.initial, self._bar.start_t = done, time.time()
+        is_last = done >= total
         if self._bar is not None:
             self._bar.update(done - self._bar.n)
         elif time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES or (
-            is_json_log() and done >= total > self._first  # a program that reads along is told of the end too
+            is_json_log() and is_last and total > self._first  # for programs the end is a line too
         ):
             self._write_line(done, total, unit)
-        if done >= total:
+        if is_last:
             self._end()
-
-    def _write_line(self, done, total, unit):
-        self._last_line = time.monotonic()
-        seconds = self._last_line - self._started
-        rate = (done - self._first) / seconds if seconds else 0.0
-        left = (total - done) / rate if rate and done - self._first >= _LEAST_TO_ESTIMATE else None
-        text = f"  {done:,} of {total:,} {_plural(unit)}, {rate:.3g} per second"
-        fields = {"done": done, "total": total, "unit": unit, "per_second": rate, "seconds_left": left}
-        log.info("%s", text if left is None else f"{text}, {left:,.0f} s to go", extra={"fields": fields})
 
     def _begin(self, done, total, unit):
         self._end()
@@ -223,32 +207,29 @@ class Progress:
                 initial=done,
                 unit=f" {_plural(unit)}",
                 miniters=0,
-                file=sys.stderr,
                 leave=False,
                 delay=_SECONDS_BEFORE_BAR,
                 smoothing=0,
                 dynamic_ncols=True,
             )
-            _drawn[:] = [self._bar]
+            _bars[:] = [self._bar]
+
+    def _write_line(self, done, total, unit):
+        self._last_line = time.monotonic()
+        seconds = self._last_line - self._started
+        rate = (done - self._first) / seconds if seconds else 0.0
+        left = (total - done) / rate if rate and done - self._first >= _LEAST_TO_ESTIMATE else None
+        text = f"  {done:,} of {total:,} {_plural(unit)}, {rate:.3g} per second"
+        fields = {"done": done, "total": total, "unit": unit, "per_second": rate, "seconds_left": left}
+        log.info("%s", text if left is None else f"{text}, {left:,.0f} s to go", extra={"fields": fields})
 
     def _end(self):
         self._is_open = False
         if self._bar is not None:
             self._bar.close()
             self._bar = None
-            _drawn.clear()
+            _bars.clear()
 
 
 def _plural(unit):
     return f"{unit}es" if unit.endswith("ch") else f"{unit}s"
-
-
-@contextmanager
-def _without_bar():
-    """Within it, the terminal has no bar: what is written stands in lines of its own."""
-    shown = [bar for bar in _drawn if bar.last_print_t >= bar.start_t + bar.delay]
-    for bar in shown:
-        bar.clear()
-    yield
-    for bar in shown:
-        bar.refresh()

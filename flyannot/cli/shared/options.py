@@ -1,24 +1,23 @@
 """Options of commands: those of the options classes, and the few that are of the command line alone."""
 
 import functools
+import json
 import os
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from flyannot.cli.shared.help_page import HelpPage
-from flyannot.cli.shared.messages import Progress, log, message_options, set_command_of_messages, start_log
+from flyannot.cli.shared.messages import Progress, log, set_command_of_messages
 from flyannot.errors import InputError
 from flyannot.options import FilePath, Flag, Several, environment_name, kebab, shown_default
-from flyannot.runtime.resources import require_address_space, usable_processors
 from flyannot.runtime.wording import pluralise, printable_text
 
 
 class OutPath(click.Path):
-    """A path that a command writes; all that it is given besides it reads."""
+    """A path that a command writes; it reads all other paths."""
 
 
 IN_FILE, IN_FOLDER = click.Path(path_type=Path), click.Path(path_type=Path, file_okay=False)
@@ -28,20 +27,13 @@ COUNT = click.IntRange(min=1)
 _METAVAR_WIDTH = 30  # a longer list of names stands in the help
 
 
-class Command(HelpPage, click.Command):
-    """A command that knows how much to say."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.params += message_options()
-
-    def make_context(self, *args, **extra):
-        if not extra.get("resilient_parsing"):  # which completes words, and says nothing
-            start_log()
-        return super().make_context(*args, **extra)
+class Command(HelpPage):
+    """A command whose outputs replace none of its inputs."""
 
     def invoke(self, ctx):
+        """Run the command."""
         from flyannot.runtime.atomic_file import keeping_inputs
+        from flyannot.runtime.resources import require_address_space
 
         set_command_of_messages(ctx.command_path.removeprefix("flyannot "))
         require_address_space()
@@ -67,7 +59,7 @@ class ModelFile(click.Path):
 
 
 class ParsedBy(click.ParamType):
-    """What a kind of `flyannot.options` parses."""
+    """A value that a `Kind` of option parses."""
 
     def __init__(self, kind):
         self.kind = kind.kind if isinstance(kind, Several) else kind
@@ -88,79 +80,79 @@ class ParsedBy(click.ParamType):
         return [CompletionItem(name) for name in self.choices if name.startswith(incomplete)]
 
 
+class MoreOption(click.Option):
+    """An option that help shows under "More options"."""
+
+    is_more = True
+
+
 class FieldOption(click.Option):
     """The option of a field of an options class; `is_more` puts it under "More options"."""
 
-    def __init__(self, cls, option, names, **more):
-        kind = option.metadata["kind"]
-        value: dict = {"type": ParsedBy(kind)}
+    def __init__(self, names, *, owner, field):
+        kind = field.metadata["kind"]
+        self.is_more = field.metadata["more"]
+        value: dict = {"type": ParsedBy(kind), "metavar": kind.name}
+        text, default = field.metadata["help"], shown_default(field)
         if isinstance(kind, Flag):
             value = {"is_flag": True}
         elif kind.is_repeatable:
-            value = {"multiple": True, "type": ParsedBy(kind) if isinstance(kind, Several) else click.STRING}
-        self.is_more, self.table, self.field = option.metadata["more"], cls.table, option
-        self.shown_default = shown_default(option)
-        super().__init__(
-            names,
-            help=self._help(),
-            metavar=self._metavar(),
-            envvar=environment_name(cls, option),
-            **value | more,
-        )
-
-    def _metavar(self):
-        kind = self.field.metadata["kind"]
-        if isinstance(kind, Flag):
-            return None
-        return kind.name if len(kind.name) <= _METAVAR_WIDTH else self.field.name.upper()
-
-    def _help(self):
-        """The sentence, what may be chosen where the name of the value does not say it, and the default."""
-        kind, text = self.field.metadata["kind"], self.field.metadata["help"]
-        if kind.choices and len(kind.name) > _METAVAR_WIDTH:
-            text += f"  [one of {', '.join(kind.choices)}]"
-        return text + (f"  [default: {self.shown_default}]" if self.shown_default else "")
+            value["multiple"] = True
+            if not isinstance(kind, Several):  # it parses all values together
+                value["type"] = click.STRING
+        if len(kind.name) > _METAVAR_WIDTH:
+            value["metavar"] = field.name.upper()
+            text += f"  [one of {', '.join(kind.choices)}]" if kind.choices else ""
+        text += f"  [default: {default}]" if default else ""
+        super().__init__(names, help=text, envvar=environment_name(owner, field), **value)
 
 
 def takes(**classes):
     """Give a command the options of some classes, as one options object for each keyword.
 
-    A class may come as (class, names of its fields) where the command takes only these.  The command is
-    called
+    A class may come as (class, names of its fields) if the command takes only these.  The command is called
     with the keyword and the object; options that were not given have the defaults of their class.
     """
-    classes = {
-        name: option if isinstance(option, tuple) else (option, None) for name, option in classes.items()
-    }
+    chosen = {}
+    for keyword, cls in classes.items():
+        cls, only = cls if isinstance(cls, tuple) else (cls, None)
+        chosen[keyword] = cls, [field for field in fields(cls) if only is None or field.name in only]
 
     def decorate(function):
         @functools.wraps(function)
         def command(**values):
             made = {}
-            for name, (cls, only) in classes.items():
-                given = {option.name: values.pop(option.name) for option in _chosen(cls, only)}
-                made[name] = cls(**{n: v for n, v in given.items() if v is not None and v != ()})
+            for keyword, (cls, own) in chosen.items():
+                given = {field.name: values.pop(field.name) for field in own}
+                made[keyword] = cls(**{name: v for name, v in given.items() if v is not None and v != ()})
             return function(**values, **made)
 
-        for cls, only in reversed(classes.values()):
-            for option in reversed(_chosen(cls, only)):
-                names = [f"--{kebab(option.name)}", option.name]
-                made_for_field: Any = functools.partial(FieldOption, cls, option)
-                command = click.option(*names, cls=made_for_field)(command)
+        for cls, own in reversed(chosen.values()):
+            for field in reversed(own):
+                names = f"--{kebab(field.name)}", field.name
+                command = click.option(*names, cls=FieldOption, owner=cls, field=field)(command)
         return command
 
     return decorate
 
 
-def _chosen(cls, only):
-    return [option for option in fields(cls) if only is None or option.name in only]
+def out_option(help, *, required=True):
+    """Return the option -o, --output of a command that writes a file; the command gets `out`."""
+    return click.option("-o", "--output", "out", type=OUT_FILE, required=required, help=help)
 
 
-def out_option(kind):
-    """-o, --output, for a file of the named kind."""
-    return click.option(
-        "-o", "--output", "out", type=OUT_FILE, required=True, help=f"The {kind} file to write."
-    )
+def out_folder_option(help, *, required=True):
+    """Return the option -o, --output of a command that writes a folder; the command gets `folder`."""
+    return click.option("-o", "--output", "folder", type=OUT_FOLDER, required=required, help=help)
+
+
+def overwrite_option(help):
+    """Return the flag --force."""
+    return click.option("--force", is_flag=True, help=help)
+
+
+force_option = overwrite_option("Replace an output that was made differently.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
 seed_option = click.option(
@@ -182,27 +174,20 @@ settings_option = click.option(
 )
 
 
-class MoreOption(click.Option):
-    """An option that help shows under "More options"."""
-
-    is_more = True
-
-
-force_option = click.option("--force", is_flag=True, help="Replace an output that was made differently.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-
-
 def say(text, *, head=""):
-    """Print what a command was asked for on stdout; `head` has colours."""
+    """Print the result of a command on stdout; `head` has colours."""
     click.echo(head + printable_text(text))
 
 
-def execution_of(force=False, run=None):
-    """How the step is carried out; `run` is a `flyannot.steps.options.RunOptions`.
+def say_json(value):
+    """Print the result of a command on stdout, as JSON."""
+    say(json.dumps(value, indent=1, ensure_ascii=False))
 
-    Its workers end with the command.
-    """
+
+def execution_of(force=False, run=None):
+    """Return the `Execution` of a step, by a `RunOptions`; its workers end with the command."""
     from flyannot.runtime.executor import Executor
+    from flyannot.runtime.resources import usable_processors
     from flyannot.steps.engine.task import Execution
     from flyannot.steps.options import RunOptions
 

@@ -7,21 +7,21 @@ const isUsedIn = (term, stage) => { // most terms are of a few stage ranges: tha
   const stages = index.review.vocabulary[index.terms[term]] || [];
   return !stages.length || stages.includes(stage);
 };
-const termsOf = (g) => new Set(index.groups[g][TERMS].filter(isYesOrCurated).map((one) => one[TERM]));
+const termsOf = (g) => new Set(index.groups[g].terms.filter(isYesOrCurated).map((one) => one.term));
 function column(g, others) { // in bold what those of the others that could have it have not
-  const group = index.groups[g], key = keyOf(group), items = group[TERMS].filter(isYesOrCurated).map((one) => {
-    const status = index.statuses[one[STATUS]], name = index.terms[one[TERM]], compared = others.filter((h) => isUsedIn(one[TERM], index.groups[h][STAGE]));
-    const number = one[PROBABILITY] === null ? "" : " " + one[PROBABILITY].toFixed(2), isOnly = compared.length && !compared.some((h) => termsOf(h).has(one[TERM]));
-    return make("li", {}, make("span", { class: "badge " + status }, words[status] || status), " ", isOnly ? make("strong", {}, name) : name, number);
+  const group = index.groups[g], key = keyOf(group), items = group.terms.filter(isYesOrCurated).map((one) => {
+    const name = index.terms[one.term], compared = others.filter((h) => isUsedIn(one.term, index.groups[h].stage));
+    const number = one.p === undefined ? "" : " " + one.p.toFixed(2), isOnly = compared.length && !compared.some((h) => termsOf(h).has(one.term));
+    return make("li", {}, make("span", { class: "badge " + one.status }, words[one.status] || one.status), " ", isOnly ? make("strong", {}, name) : name, number);
   });
   if (isCourse()) for (const h of others) for (const term of termsOf(h)) { // of the stage range before
-    if (isUsedIn(term, group[STAGE]) && !termsOf(g).has(term)) items.push(make("li", {}, make("span", { class: "badge absent" }, "no more"), " ", make("s", {}, index.terms[term])));
+    if (isUsedIn(term, group.stage) && !termsOf(g).has(term)) items.push(make("li", {}, make("span", { class: "badge absent" }, "no more"), " ", make("s", {}, index.terms[term])));
   }
   const images = make("div", { class: "images" });
   detailsOf(g).then((details) => {
     for (const picture of details.querySelectorAll(".embryo img")) images.append(make("div", { class: "embryo" }, picture.cloneNode()));
   }).catch(() => images.append("the images are not there"));
-  const name = (group[GENE] || group[NAME]) + ", stage range " + index.stages[group[STAGE]];
+  const name = (group.gene || group.name) + ", stage range " + index.stages[group.stage];
   const remove = make("button", { type: "button" }, "Remove", make("span", { class: "unseen" }, " " + name));
   remove.addEventListener("click", () => { setBeside(beside.filter((other) => other !== key)); byId("beside-heading").focus(); });
   return make("article", { class: "column" }, make("h4", {}, name), images, items.length ? make("ul", {}, ...items) : make("p", { class: "quiet" }, "no term"), remove);
@@ -53,7 +53,7 @@ function startBeside(section) {
   if (course.length < 2) return;
   const row = make("button", { type: "button", class: "course" }, "Time course");
   row.addEventListener("click", () => {
-    setBeside(course.sort((a, b) => index.groups[a][STAGE] - index.groups[b][STAGE]).map((i) => keyOf(index.groups[i])));
+    setBeside(course.sort((a, b) => index.groups[a].stage - index.groups[b].stage).map((i) => keyOf(index.groups[i])));
     byId("beside").scrollIntoView();
     byId("beside-heading").focus({ preventScroll: true });
   });
@@ -64,11 +64,11 @@ function startBeside(section) {
 const LIST_COLUMNS = ["gene_symbol", "FBgn_ID", "stage_range", "FBdv_ID", "term", "FBbt_ID", "status", "probability", "verdict"];
 function listText() {
   const rows = listed.flatMap(({ g, terms, isPart }) => {
-    const group = index.groups[g], stage = index.stages[group[STAGE]];
+    const group = index.groups[g], stage = index.stages[group.stage];
     return (isPart ? terms : terms.filter(isYesOrCurated)).map((one) => {
-      const term = index.terms[one[TERM]], kept = verdicts.get(keyOfTerm(group, term)), status = index.statuses[one[STATUS]];
-      return [group[GENE] || group[NAME], group[FBGN], stage, (index.stageIds[stage] || []).join(" "), term, index.ids[`${stage}|${term}`],
-        words[status] || status, one[PROBABILITY], kept ? kept.verdict : ""];
+      const term = index.terms[one.term], kept = verdicts.get(keyOfTerm(group, term));
+      return [group.gene || group.name, group.fbgn, stage, (index.stageIds[stage] || []).join(" "), term, index.ids[`${stage}|${term}`],
+        words[one.status] || one.status, one.p, kept ? kept.verdict : ""];
     });
   });
   return csvText([LIST_COLUMNS, ...rows]);

@@ -1,10 +1,6 @@
 // --- the groups: found and ordered on the left, one of them shown on the right ---
 const index = JSON.parse(byId("index").textContent);
-const [STAGE, GENE, FBGN, NAME, IMAGES, ANNOTATED, CHECK, TERMS, ANSWERED_NO, UNLIKE, ALIKE] = Array(11).keys(); // of a group
-const [TERM, STATUS, PROBABILITY, MARGIN, CURATED, MARKS, LIST, WORTH] = Array(8).keys(); // of one of its terms
-const CHANGED = 1, GUESSED = 2; // of its marks
 const NAMED = 3; // terms of each status that the line of a group names
-const numberOf = Object.fromEntries(index.statuses.map((name, number) => [name, number]));
 const words = { unlearned: "not learned" };
 const IN_LINE = ["new", "predicted", "missed", "agreed", "unlearned", "undetermined"]; // what is new comes first
 const NOTHING_NEW = ["agreed", "unlearned", "undetermined"];
@@ -41,22 +37,36 @@ function detailsOf(g) {
   return chunkOf(Math.floor(g / index.perChunk)).then((chunk) => chunk.children[g % index.perChunk]);
 }
 
-// --- which groups ---
-const symbolOf = (group) => group[GENE] || group[NAME];
-const keyOf = (group) => index.stages[group[STAGE]] + "." + group[NAME];
-const numberOfKey = new Map(index.groups.map((group, g) => [keyOf(group), g]));
-const numberWith = (group, status) => group[TERMS].filter((one) => one[STATUS] === numberOf[status]).length;
-const isYesOrCurated = (one) => one[CURATED] === 1 || ["agreed", "new", "predicted"].includes(index.statuses[one[STATUS]]);
-const namesOf = index.groups.map((group) => [group[GENE], group[FBGN], group[NAME]].map((name) => name.toLowerCase()));
-const termNames = index.terms.map((term) => term.toLowerCase());
-const isReviewed = (group, one) => verdicts.has(keyOfTerm(group, index.terms[one[TERM]]));
-function lacked(group) { // terms of the gene whose look-alikes are listed that the curators of this one left out
-  const to = index.groups[alike], own = to && to[ANNOTATED] ? (one) => one[CURATED] === 1 : ofStatus("predicted").bind(null, to);
-  if (!to || !group[ANNOTATED] || !to[ALIKE].includes(numberOfKey.get(keyOf(group)))) return [];
-  const has = new Set(group[TERMS].filter((one) => one[CURATED] === 1).map((one) => one[TERM]));
-  return to[TERMS].filter((one) => own(one) && !has.has(one[TERM])).map((one) => index.terms[one[TERM]]);
+// --- the two lists for curators: what to look at first, and curated terms to check ---
+function onList(group, name) { return [...group.terms, ...group.no].filter((one) => one.queue === name); }
+function hasLooks(group) { return onList(group, "look").length > 0 || group.unlike > 0; }
+function worthOfLook(group) { // of one of which nothing is predicted, until it has a verdict, how unlike those before it is
+  const worth = worthOf(onList(group, "look").filter((one) => !isReviewed(group, one)));
+  return worth || (group.unlike && !keysOfGroup(group).some((key) => verdicts.has(key)) ? group.unlike : 0);
 }
-const ofStatus = (status) => (group, one) => one[STATUS] === numberOf[status];
+function worthOf(terms) { return terms.reduce((sum, one) => sum + one.worth, 0); }
+function listInUse() { // which of the two the list of genes shows now, or nothing
+  if (byId("groups-which").value === "doubted") return "check";
+  return byId("groups-order").value === "look" ? "look" : "";
+}
+const isNext = (row) => row.dataset.queue === listInUse() && !row.classList.contains("reviewed");
+
+// --- which groups ---
+const symbolOf = (group) => group.gene || group.name;
+const keyOf = (group) => index.stages[group.stage] + "." + group.name;
+const numberOfKey = new Map(index.groups.map((group, g) => [keyOf(group), g]));
+const numberWith = (group, status) => group.terms.filter((one) => one.status === status).length;
+const isYesOrCurated = (one) => one.curated || ["agreed", "new", "predicted"].includes(one.status);
+const namesOf = index.groups.map((group) => [group.gene, group.fbgn, group.name].map((name) => name.toLowerCase()));
+const termNames = index.terms.map((term) => term.toLowerCase());
+const isReviewed = (group, one) => verdicts.has(keyOfTerm(group, index.terms[one.term]));
+function lacked(group) { // terms of the gene whose look-alikes are listed that the curators of this one left out
+  const to = index.groups[alike], own = to && to.annotated ? (one) => one.curated : ofStatus("predicted").bind(null, to);
+  if (!to || !group.annotated || !to.alike.includes(numberOfKey.get(keyOf(group)))) return [];
+  const has = new Set(group.terms.filter((one) => one.curated).map((one) => one.term));
+  return to.terms.filter((one) => own(one) && !has.has(one.term)).map((one) => index.terms[one.term]);
+}
+const ofStatus = (status) => (group, one) => one.status === status;
 const FILTERS = { // what it says, and which terms it leaves, or which genes; one that fits no gene is not offered
   all: { says: "all genes" },
   new: { says: "new terms", term: ofStatus("new") },
@@ -65,17 +75,17 @@ const FILTERS = { // what it says, and which terms it leaves, or which genes; on
   agreed: { says: "agreed terms", term: ofStatus("agreed") },
   unlearned: { says: "terms not learned", term: ofStatus("unlearned") },
   undetermined: { says: "undetermined terms", term: ofStatus("undetermined") },
-  changed: { says: "answers that corrections changed", term: (group, one) => one[MARKS] & CHANGED },
-  doubted: { says: "curated terms to check", term: (group, one) => isOnList(one, "check") && !isReviewed(group, one), isOffered: () => index.groups.some((group) => onList(group, "check").length) },
+  changed: { says: "answers that corrections changed", term: (group, one) => one.changed },
+  doubted: { says: "curated terms to check", term: (group, one) => one.queue === "check" && !isReviewed(group, one), isOffered: () => index.groups.some((group) => onList(group, "check").length) },
   full: { says: "genes in full agreement", gene: (group) => numberWith(group, "agreed") && !numberWith(group, "new") && !numberWith(group, "missed") },
-  unannotated: { says: "genes without curated terms", gene: (group) => !group[ANNOTATED] },
-  check: { says: "pictures to check", gene: (group) => group[CHECK] },
-  alike: { says: "look alike, but lack its terms", gene: (group) => lacked(group).length, isOffered: () => index.groups.some((group) => group[ALIKE].length) },
-  contested: { says: "to decide: curators disagree", gene: (group) => contested.has(idOfGene(group) + "\0" + index.stages[group[STAGE]]), isOffered: () => true },
-  open: { says: "terms you have not reviewed", term: (group, one) => one[STATUS] >= 0 && isForReview(one) && !isReviewed(group, one), isOffered: () => true },
+  unannotated: { says: "genes without curated terms", gene: (group) => !group.annotated },
+  check: { says: "pictures to check", gene: (group) => group.check },
+  alike: { says: "look alike, but lack its terms", gene: (group) => lacked(group).length, isOffered: () => index.groups.some((group) => group.alike.length) },
+  contested: { says: "to decide: curators disagree", gene: (group) => contested.has(idOfGene(group) + "\0" + index.stages[group.stage]), isOffered: () => true },
+  open: { says: "terms you have not reviewed", term: (group, one) => one.status !== "absent" && isForReview(one) && !isReviewed(group, one), isOffered: () => true },
   reviewed: { says: "genes you have begun", gene: (group) => keysOfGroup(group).some((key) => verdicts.has(key)), isOffered: () => true },
 };
-const isOffered = ({ term, gene }) => index.groups.some((group) => gene ? gene(group) : !term || [...group[TERMS], ...group[ANSWERED_NO]].some((one) => term(group, one)));
+const isOffered = ({ term, gene }) => index.groups.some((group) => gene ? gene(group) : !term || [...group.terms, ...group.no].some((one) => term(group, one)));
 
 // A symbol that is what was typed comes first, then those that begin so, then those that have it within; then terms of
 // which a word begins so, and only if there is neither, terms that have it within a word, as "rapidly" has "dl".
@@ -89,28 +99,28 @@ function termsNamed(text, isSymbol) { // the numbers of the terms that a text fi
 }
 function termsFound(group, rank, named, which) { // the terms that fit both the search and the filter; null if the group does not
   const { term, gene } = FILTERS[which], isByTerm = rank === BY_TERM;
-  let terms = group[TERMS];
+  let terms = group.terms;
   if (isBare(group)) {
     const keys = keysOfGroup(group);
     if (which === "open") return keys.length && keys.every((key) => verdicts.has(key)) ? null : terms;
     if (isByTerm && acceptedOf(group).some((name) => name.toLowerCase().includes(textSought()))) return terms;
   }
   if (gene && !gene(group)) return null;
-  if (term) terms = [...terms, ...group[ANSWERED_NO]].filter((one) => term(group, one));
-  if (isByTerm) terms = terms.filter((one) => named.has(one[TERM]));
+  if (term) terms = [...terms, ...group.no].filter((one) => term(group, one));
+  if (isByTerm) terms = terms.filter((one) => named.has(one.term));
   return (term || isByTerm) && !terms.length ? null : terms;
 }
-const largest = (terms, column) => Math.max(-1, ...terms.map((one) => one[column]).filter((value) => value !== null));
-const least = (terms, column) => Math.min(2, ...terms.map((one) => one[column]).filter((value) => value !== null));
+const largest = (terms, name) => Math.max(-1, ...terms.map((one) => one[name]).filter((value) => value !== undefined));
+const least = (terms, name) => Math.min(2, ...terms.map((one) => one[name]).filter((value) => value !== undefined));
 const ORDERS = { // a group comes before another by the smaller number, or text
   gene: ({ g }) => symbolOf(index.groups[g]),
-  probable: ({ terms }) => -largest(terms, PROBABILITY),
-  unsure: ({ terms }) => least(terms, MARGIN),
+  probable: ({ terms }) => -largest(terms, "p"),
+  unsure: ({ terms }) => least(terms, "margin"),
   new: ({ g }) => -numberWith(index.groups[g], "new"),
   missed: ({ g }) => -numberWith(index.groups[g], "missed"),
   agreed: ({ g }) => -numberWith(index.groups[g], "agreed"),
   look: ({ g, terms }) => -(byId("groups-which").value === "doubted" ? worthOf(terms) : worthOfLook(index.groups[g])),
-  alike: ({ g }) => index.groups[alike][ALIKE].indexOf(g),
+  alike: ({ g }) => index.groups[alike].alike.indexOf(g),
 };
 const textSought = () => byId("groups-search").value.trim().toLowerCase();
 function choose() {
@@ -119,9 +129,9 @@ function choose() {
   listed = [];
   contested = new Set(Array.from(verdicts).filter(([, one]) => one.isContested).map(([key]) => partsOf(key).slice(0, 2).join("\0")));
   index.groups.forEach((group, g) => {
-    if (stage !== "" && group[STAGE] !== Number(stage)) return;
+    if (stage !== "" && group.stage !== Number(stage)) return;
     const terms = termsFound(group, ranks[g], named, which);
-    if (terms) listed.push({ g, terms, rank: ranks[g], isPart: terms !== group[TERMS], place: 0 });
+    if (terms) listed.push({ g, terms, rank: ranks[g], isPart: terms !== group.terms, place: 0 });
   });
   if (order) for (const one of listed) one.place = order(one);
   listed.sort((a, b) => a.rank - b.rank || (a.place < b.place ? -1 : a.place > b.place ? 1 : a.g - b.g));
@@ -148,7 +158,7 @@ function listAgain(isBegun) { // begun at the first; else the gene on the right 
 }
 
 // --- a line of the list ---
-const hasStages = index.groups.some((group) => group[STAGE] !== index.groups[0][STAGE]), unit = hasStages ? ["group"] : ["gene"];
+const hasStages = index.groups.some((group) => group.stage !== index.groups[0].stage), unit = hasStages ? ["group"] : ["gene"];
 const AT_ONCE = 50; // lines; more when the last comes near
 const coming = new IntersectionObserver((seen) => {
   for (const { isIntersecting, target } of seen) if (isIntersecting) {
@@ -157,7 +167,7 @@ const coming = new IntersectionObserver((seen) => {
   }
 }, { root: list, rootMargin: "400px" });
 const linkOf = (g) => "#" + new URLSearchParams({ open: keyOf(index.groups[g]) });
-const ofStage = (group, before) => make("span", { class: "together quiet stage" }, before + index.stages[group[STAGE]]);
+const ofStage = (group, before) => make("span", { class: "together quiet stage" }, before + index.stages[group.stage]);
 function showPicture(image, details) { // the most typical one
   const found = details.querySelector(".typical img") || details.querySelector(".images img");
   if (found) image.src = found.getAttribute("src"); else image.remove();
@@ -168,14 +178,14 @@ function termsInLine({ g, terms, isPart }) {
   if (lacks.length) line.append(make("span", {}, make("span", { class: "badge missed" }, "lacks"), " " + lacks.join(", ")), " ");
   const rest = make("span"); // says nothing new: all on one line
   for (const status of IN_LINE) {
-    const mine = index.groups[g][TERMS].filter((one) => one[STATUS] === numberOf[status]);
+    const mine = index.groups[g].terms.filter((one) => one.status === status);
     if (!mine.length) continue;
     mine.sort((a, b) => found.has(b) - found.has(a));
-    const named = status === "undetermined" ? mine.filter((one) => one[CURATED] || found.has(one)) : mine; // the others say nothing
+    const named = status === "undetermined" ? mine.filter((one) => one.curated || found.has(one)) : mine; // the others say nothing
     if (!named.length) continue;
     const names = named.slice(0, NAMED).flatMap((one, i) => {
-      const name = index.terms[one[TERM]], guess = one[MARKS] & GUESSED ? "\u00a0(a\u00a0guess)" : "";
-      const number = one[PROBABILITY] === null ? "" : "\u00a0" + one[PROBABILITY].toFixed(2) + guess;
+      const name = index.terms[one.term], guess = one.guess ? "\u00a0(a\u00a0guess)" : "";
+      const number = one.p === undefined ? "" : "\u00a0" + one.p.toFixed(2) + guess;
       return [i ? ", " : " ", found.has(one) ? make("strong", {}, name + number) : name + number];
     });
     const more = named.length > NAMED ? " and " + (named.length - NAMED) + " more" : "";
@@ -189,7 +199,7 @@ function termsInLine({ g, terms, isPart }) {
 function lineOf(one) {
   const g = one.g, group = index.groups[g], isCurrent = g === current;
   const thumb = make("img", { class: "thumb", alt: "", width: 96, height: 38 });
-  const check = group[CHECK] ? make("span", { class: "badge check" }, "check " + counted(group[CHECK], "picture")) : null;
+  const check = group.check ? make("span", { class: "badge check" }, "check " + counted(group.check, "picture")) : null;
   const line = make("li", {}, make("a", { href: linkOf(g), "data-number": g, "data-key": keyOf(group), "aria-current": String(isCurrent), tabindex: isCurrent ? 0 : -1 },
     thumb, make("span", { class: "what" }, make("span", { class: "name" }, make("strong", {}, symbolOf(group)), hasStages ? ofStage(group, "") : null, check, make("span", { class: "count" })), termsInLine(one))));
   showCount(line.firstChild);
@@ -211,7 +221,7 @@ function show(g) {
     if (isCurrent) bringIntoList(line);
   }
   Object.assign(pane.dataset, { number: g, key: keyOf(group) });
-  const facts = counted(group[IMAGES], "image") + (group[ANNOTATED] || isBare(group) ? "" : ", no curated terms");
+  const facts = counted(group.images, "image") + (group.annotated || isBare(group) ? "" : ", no curated terms");
   const steps = [["Previous gene", -1], ["Next gene", 1]].map(([name, step]) => {
     const button = make("button", { type: "button", disabled: !listed[at + step] }, name);
     button.addEventListener("click", () => pick(listed[at + step].g));
@@ -249,7 +259,7 @@ addEventListener("afterprint", () => {
 });
 
 if (list) {
-  const used = new Set(index.groups.flatMap((group) => group[TERMS].map((one) => index.statuses[one[STATUS]])));
+  const used = new Set(index.groups.flatMap((group) => group.terms.map((one) => one.status)));
   for (const [name, filter] of Object.entries(FILTERS)) if ((filter.isOffered || isOffered)(filter)) {
     used.add(name);
     byId("groups-which").append(make("option", { value: name }, filter.says));

@@ -43,7 +43,7 @@ function giveByKey(verdict) {
 }
 async function undoAndGoThere() {
   const [geneId, stageRange, term] = partsOf(undo() || "");
-  const g = index.groups.findIndex((group) => idOfGene(group) === geneId && index.stages[group[STAGE]] === stageRange);
+  const g = index.groups.findIndex((group) => idOfGene(group) === geneId && index.stages[group.stage] === stageRange);
   if (g < 0) return;
   pick(g);
   await filling;

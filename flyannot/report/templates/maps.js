@@ -9,7 +9,7 @@ function toggleMap(button) {
   legend.replaceChildren();
   if (!on) return;
   button.setAttribute("aria-pressed", "true");
-  const [value, plus, minus, rest, full, cells] = JSON.parse(button.dataset.map), name = button.dataset.term;
+  const { value, plus, minus, rest, full, cells } = JSON.parse(button.dataset.map), name = button.dataset.term;
   section.querySelectorAll(".embryo").forEach((embryo, i) => embryo.append(drawn(cells[i], name)));
   legend.append(make("span", {}, "opposes"), make("span", { class: "ramp", "aria-hidden": true }),
     make("span", {}, "supports " + name + "."),

@@ -94,7 +94,7 @@ function swatch(status) { // how the map draws it
 }
 function nameAt(i) {
   const group = index.groups[atlas.groups[i]], status = statusAt(i);
-  return (group[GENE] || group[NAME]) + (status ? ", " + (words[status] || status) : "");
+  return (group.gene || group.name) + (status ? ", " + (words[status] || status) : "");
 }
 function linkPlaces(numbers, seen) { // a link over every picture
   const layer = patterns.querySelector(".places"), old = new Map(Array.from(layer.children).map((one) => [Number(one.dataset.place), one]));

@@ -1,8 +1,8 @@
 // --- the map of patterns in use: its choices, mouse and keys, and the gene that is pointed at ---
 const ON_MAP = ["agreed", "missed", "new", "predicted", "unlearned"];
 const statusOf = (group, term) => { // "" where the gene has not the term
-  const found = group[TERMS].find((one) => one[TERM] === term), status = found && index.statuses[found[STATUS]];
-  return ON_MAP.includes(status) ? status : found && found[CURATED] === 1 ? "missed" : "";
+  const found = group.terms.find((one) => one.term === term);
+  return ON_MAP.includes(found?.status) ? found.status : found?.curated ? "missed" : "";
 };
 function colourByTerm() {
   const term = byId("patterns-term").value === "" ? -1 : Number(byId("patterns-term").value);
@@ -18,8 +18,8 @@ function drawLegend() {
 }
 function offerTerms() { // the most frequent first; in colour stays what was, else it is the most frequent that is anatomy
   const numbers = new Map(), before = byId("patterns-term").value;
-  for (const g of atlas.groups) for (const one of index.groups[g][TERMS]) {
-    if (statusOf(index.groups[g], one[TERM])) numbers.set(one[TERM], (numbers.get(one[TERM]) || 0) + 1);
+  for (const g of atlas.groups) for (const one of index.groups[g].terms) {
+    if (statusOf(index.groups[g], one.term)) numbers.set(one.term, (numbers.get(one.term) || 0) + 1);
   }
   const terms = Array.from(numbers).sort((a, b) => b[1] - a[1] || a[0] - b[0]);
   byId("patterns-term").replaceChildren(...terms.map(([term, number]) => make("option", { value: term }, index.terms[term] + " (" + number + ")")),
@@ -90,7 +90,7 @@ function pointAt(i) {
   }, 120);
 }
 function startOnMap(section) {
-  const g = Number(section.dataset.number), stage = index.stages[index.groups[g][STAGE]];
+  const g = Number(section.dataset.number), stage = index.stages[index.groups[g].stage];
   if (!patterns || !(stage in index.maps)) return;
   const button = make("button", { type: "button", class: "on-map" }, "On the map");
   button.addEventListener("click", () => showMap(stage, g));

@@ -4,18 +4,18 @@ const toReview = new Set(); // keys of the terms that are predicted or curated
 const vocabulary = Object.entries(index.review.vocabulary); // of a term the stage ranges that have it, by number
 const named = new Map(vocabulary.map(([term]) => [term.toLowerCase(), term]));
 let given = index.stages.map(() => new Set()); // the terms that verdicts are of, by stage range
-const idOfGene = (group) => group[FBGN] || group[GENE] || group[NAME];
-const keyOfTerm = (group, term) => verdictKey(idOfGene(group), index.stages[group[STAGE]], term);
-const isForReview = (one) => index.statuses[one[STATUS]] !== "undetermined" || one[MARGIN] !== 0 || one[CURATED] === 1;
-const isBare = (group) => group[UNLIKE] !== null && group[ANNOTATED] !== 1; // nothing is predicted of it, nor known in full
-const askedOf = (group) => isBare(group) ? Array.from(given[group[STAGE]]) : []; // it is known of these once somebody says so
+const idOfGene = (group) => group.fbgn || group.gene || group.name;
+const keyOfTerm = (group, term) => verdictKey(idOfGene(group), index.stages[group.stage], term);
+const isForReview = (one) => one.status !== "undetermined" || one.margin !== 0 || Boolean(one.curated);
+const isBare = (group) => group.unlike !== null && group.annotated !== 1; // nothing is predicted of it, nor known in full
+const askedOf = (group) => isBare(group) ? Array.from(given[group.stage]) : []; // it is known of these once somebody says so
 const acceptedOf = (group) => askedOf(group).filter((term) => verdicts.get(keyOfTerm(group, term))?.verdict === "accept");
-const keysOfGroup = (group) => Array.from(new Set([...group[TERMS].filter(isForReview).map((one) => index.terms[one[TERM]]), ...askedOf(group)]),
+const keysOfGroup = (group) => Array.from(new Set([...group.terms.filter(isForReview).map((one) => index.terms[one.term]), ...askedOf(group)]),
   (term) => keyOfTerm(group, term));
 const say = (text) => { byId("review-said").textContent = (text + keptInWords()).trim(); };
 
 for (const group of index.groups) {
-  const symbol = group[GENE] || group[NAME];
+  const symbol = group.gene || group.name;
   genesOfSymbol.set(symbol, (genesOfSymbol.get(symbol) || new Set()).add(idOfGene(group)));
 }
 const hasBare = index.groups.some(isBare);
@@ -71,7 +71,7 @@ function give(row, verdict) { // the same again takes it back; where curators di
 function rowOfVerdict(group, term, verdict, before, probability) {
   return {
     decides: "",
-    gene: group[GENE] || group[NAME], fbgn: group[FBGN], stage_range: index.stages[group[STAGE]], term, verdict,
+    gene: group.gene || group.name, fbgn: group.fbgn, stage_range: index.stages[group.stage], term, verdict,
     curator: curator(), date: today(), note: before ? before.note : "",
     probability: probability || "", model_digest: index.review.model_digest,
   };
@@ -95,7 +95,7 @@ function undo() {
   showAll();
   const [geneId, stageRange, term] = partsOf(last[0][0]), before = verdicts.get(last[0][0]), group = index.groups.find((one) => idOfGene(one) === geneId);
   say(last.length > 1 ? "Undone: " + counted(last.length, "verdict") + "." :
-    "Undone: " + (group ? group[GENE] || group[NAME] : geneId) + ", " + stageRange + ": " + term + " is " + (before ? IN_WORDS[before.verdict] : "not reviewed") + ".");
+    "Undone: " + (group ? group.gene || group.name : geneId) + ", " + stageRange + ": " + term + " is " + (before ? IN_WORDS[before.verdict] : "not reviewed") + ".");
   return last[0][0];
 }
 
@@ -113,7 +113,7 @@ function addRow(section, term, isAsked) {
   return row;
 }
 function addForm(section) {
-  const group = groupOf(section), field = make("input", { type: "search", list: listOfTerms(group[STAGE]), autocomplete: "off", class: "another" });
+  const group = groupOf(section), field = make("input", { type: "search", list: listOfTerms(group.stage), autocomplete: "off", class: "another" });
   const form = make("form", { class: "add" }, make("label", {}, isBare(group) ? "Term that it shows" : "Another term that it shows", field),
     make("button", { type: "submit" }, "Accept it"));
   if (isBare(group)) {
@@ -145,7 +145,7 @@ function startReview(section) { // once its details are there
   const group = groupOf(section), inside = section.querySelector(".inside");
   for (const row of section.querySelectorAll("tr[data-term]")) verdictButtons(row);
   for (const kept of verdicts.values()) {
-    const isHere = kept.stage_range === index.stages[group[STAGE]] && idOfNamed(kept.gene, kept.fbgn) === idOfGene(group);
+    const isHere = kept.stage_range === index.stages[group.stage] && idOfNamed(kept.gene, kept.fbgn) === idOfGene(group);
     if (isHere && section.querySelector("table.terms") && !rowOfTerm(section, kept.term)) addRow(section, kept.term);
   }
   addAsked(section);
@@ -158,7 +158,7 @@ function showCount(place) { // in its line, and where it is shown
   const nContested = keys.filter((key) => verdicts.get(key)?.isContested).length;
   place.querySelector(".count").textContent = (done ? done + " of " + keys.length + " reviewed" : "") + (nContested ? ", " + nContested + " to decide" : "");
   place.querySelector(".count").classList.toggle("all", done > 0 && done === keys.length);
-  if (isBare(group) && !group[TERMS].length) place.querySelector(".what .terms")?.replaceChildren(
+  if (isBare(group) && !group.terms.length) place.querySelector(".what .terms")?.replaceChildren(
     make("span", { class: accepted.length ? "badge added" : "quiet" }, accepted.length ? accepted.length + " accepted" : "no term yet"), " " + accepted.join(", "));
 }
 function showAll() {

@@ -4,20 +4,19 @@ import logging
 from contextlib import contextmanager
 from pathlib import Path
 
-from flyannot.classifiers.options import TrainOptions
 from flyannot.dataset.corrections import apply_corrections, read_corrections
 from flyannot.dataset.folder import Annotations, read_annotations
 from flyannot.dataset.ontology import read_ontology, with_parent_terms
 from flyannot.dataset.paths import ANNOTATIONS, annotations_table
 from flyannot.descriptors.extract import DescribedPatches
-from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError, did_you_mean, message_of
-from flyannot.features.options import PoolOptions
 from flyannot.options import Count, Real
 from flyannot.runtime.digest import digest_of_file, digest_of_rows
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.chain import STEPS
 from flyannot.store.file_cache import open_by_turns
+from flyannot.store.header import chain_of
 from flyannot.store.reading import damaged_file
 
 log = logging.getLogger("flyannot")
@@ -35,7 +34,8 @@ def open_all(paths, kind, *, digests=None):
     InputError
         If two hold the same.
     DataError
-        If one is damaged, of another kind, made with other options than the first, or replaced.
+        If one is damaged, of another kind, made with other options than the first or by a step that is not
+        known, or replaced.
     """
     with open_by_turns([Path(path) for path in paths], kind, digests or {}) as files:
         path_of_digest = {}
@@ -45,6 +45,7 @@ def open_all(paths, kind, *, digests=None):
                     f"{path_of_digest[file.digest]} and {file.path} hold the same", fix="name each file once"
                 )
             path_of_digest[file.digest] = file.path
+            require_known_chain(file)
             if _without_stage_ranges(file.options) != _without_stage_ranges(files[0].options):
                 raise DataError(
                     f"{file.path} and {files[0].path} were made with different options",
@@ -113,19 +114,45 @@ def refuse_unknown_excluded_terms(terms, annotations, table):
             )
 
 
-def extract_options(stored):
-    """The ExtractOptions that an open file was made with; DataError if its header holds none."""
-    return _options_of_header(stored, "extract", ExtractOptions.of_header)
+def require_known_chain(stored):
+    """Return the names of the steps that transformed the descriptors of an open file, in order.
+
+    Raises
+    ------
+    DataError
+        If the header names a step on the way from pictures to features that this flyannot does not know, or
+        cannot apply to the descriptors of one picture.
+    """
+    chain = chain_of(stored.options)
+    descriptors = chain[: chain.index("pool")] if "pool" in chain else chain
+    transforms = [name for name in descriptors if name in STEPS and STEPS[name].transform]
+    later = [name for name in STEPS if STEPS[name].kind in ("model", "predictions")]
+    known = {"chain", "import", "extract", "learn-dict", "pool", *transforms, *later}
+    unknown = sorted({*chain, *stored.options} - known)
+    if unknown:
+        step = unknown[0]
+        raise DataError(
+            f"{stored.path} was made with the step {step}, which this flyannot cannot apply to pictures",
+            fix=f"install what adds the step {step}, or make the file again without it",
+        )
+    return transforms
 
 
-def pool_options(stored):
-    """The PoolOptions that an open file was made with."""
-    return _options_of_header(stored, "pool", PoolOptions.of_header)
+def encoding_options(options):
+    """Return what of a file's options says how pictures became its descriptors or features."""
+    names = ("chain", "import", *chain_of(options), "learn-dict")
+    return _without_stage_ranges({name: options[name] for name in names if name in options})
 
 
-def train_options(stored):
-    """The TrainOptions that an open file was made with."""
-    return _options_of_header(stored, "train", TrainOptions.of_header)
+def options_from(stored, kind):
+    """Return the options that an open file was made with, of one class such as ExtractOptions.
+
+    Raises
+    ------
+    DataError
+        If the header holds none.
+    """
+    return _options_of_header(stored, kind.table, kind.of_header)
 
 
 def lam_of_dictionary(stored):

@@ -16,7 +16,8 @@ class Input:
     """What a step reads.
 
     name : of the argument of its command
-    holds : IMAGES, ANNOTATIONS, or what another step makes: its name, without the suffix
+    holds : IMAGES, ANNOTATIONS, or what another step makes: its kind, or the name of its file, without the
+        suffix; in a run, the last step before makes it
     several : whether its command takes several files, as if they were one
     is_argument : whether its command takes it at all; in a run it is there
     """
@@ -37,7 +38,10 @@ class Step:
     reads : tuple of Input
     makes : name of the file that it leaves in the folder of a run; "" of the step that makes the data set,
         which is part of a run only where the configuration has its table
+    kind : the kind of HDF5 file that it makes, or ""
     task : "module:function" from an `Asked` to the `flyannot.steps.engine.task.Task`
+    transform : "module:function" of a step between extract and learn-dict, from the
+        `flyannot.descriptors.extract.DescribedPatches` of one image and the options to other such patches
     help : what its command says after `about`; ends in "Example:" and lines that can be pasted
     selects : fields of `flyannot.steps.options.Selection` that its command takes
     is_seeded : whether its command takes a seed
@@ -56,6 +60,8 @@ class Step:
     options: type[Options]
     makes: str
     task: str
+    kind: str = ""
+    transform: str = ""
     reads: tuple[Input, ...] = ()
     help: str = ""
     selects: tuple[str, ...] = ()
@@ -72,9 +78,9 @@ class Step:
         return not self.makes
 
     @property
-    def kind(self):
-        """The kind of HDF5 file that it makes, or ""."""
-        return self.makes.removesuffix(".h5") if self.makes.endswith(".h5") else ""
+    def role(self):
+        """What other steps call its output, as `Input.holds` has it."""
+        return self.kind or self.makes.partition(".")[0]
 
     def paths_read(self, data_set, path_of_kind):
         """Name of each Input -> its path, in a tuple: the data set, or what a function says of its kind."""

@@ -6,12 +6,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from itertools import compress
-from pathlib import Path
 from shlex import quote
 
 import numpy as np
 
-from flyannot.classifiers.scorer import observed_rows
 from flyannot.classifiers.training_set import curated_groups, enough_groups, enough_groups_of_columns
 from flyannot.dataset.folder import check_tables
 from flyannot.dataset.ontology import read_ontology
@@ -22,7 +20,7 @@ from flyannot.errors import FlyannotError, InputError, did_you_mean
 from flyannot.runtime.digest import remembered_digests
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.chain import STEPS
+from flyannot.steps.chain import STEPS, maker_of
 from flyannot.steps.engine.images import image_columns, selected_images
 from flyannot.steps.engine.inputs import (
     curated_annotations_of,
@@ -140,10 +138,11 @@ def path_in_run(step, configuration):
 def task_in_run(step, configuration):
     """The `flyannot.steps.engine.task.Task` of a step of a run, once all steps before it are done."""
 
-    supplied, names = supplied_model(configuration), {Path(s.makes).stem: s.makes for s in STEPS.values()}
+    supplied = supplied_model(configuration)
 
     def path_of_kind(kind):
-        return supplied if supplied and kind == "model" else configuration.output / names[kind]
+        is_supplied = supplied and kind == "model"
+        return supplied if is_supplied else path_in_run(maker_of(kind, step), configuration)
 
     inputs = step.paths_read(configuration.data_set, path_of_kind)
     if supplied:  # it learned from none of these genes
@@ -288,9 +287,9 @@ def _count_genes(curated):
 def _can_learn(curated):
     """Return whether a term is known of enough groups, and of `_LEAST_GENES` genes with and without it."""
     for groups in curated.values():
-        genes, observed = np.asarray(groups.genes), observed_rows(groups.observed, len(groups.terms))
-        for truth, rows, reason in zip(groups.Y.T, observed, groups.reasons):
-            counts = [len(set(genes[rows][truth[rows] == has_term])) for has_term in (True, False)]
+        genes = np.asarray(groups.genes)
+        for truth, observed, reason in zip(groups.Y.T, groups.observed.T, groups.reasons):
+            counts = [len(set(genes[observed & (truth == has_term)])) for has_term in (True, False)]
             if not reason and min(counts) >= _LEAST_GENES:
                 return True
     return False
