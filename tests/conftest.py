@@ -148,12 +148,12 @@ def run(chain, tmp_path_factory):
 @pytest.fixture(scope="session")
 def page(run, tmp_path_factory):
     """The report of `run`; only to look at."""
-    from flyannot.report.build import report_task
+    from flyannot.report.build import ReportTask
     from flyannot.steps.engine.task import Execution, run_task
     from flyannot.steps.options import ReportOptions
 
     out = tmp_path_factory.mktemp("page") / "report.html"
-    return run_task(report_task(run.folder, out, None, ReportOptions()), Execution()).path
+    return run_task(ReportTask(run.folder, out, None, ReportOptions()), Execution()).path
 
 
 class Said(NamedTuple):

@@ -16,7 +16,7 @@ from flyannot.descriptors.images.picture import read_embryo, read_embryo_in_colo
 from flyannot.descriptors.images.registration import embryo_mask, pose_of_mask
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
-from flyannot.report.build import report_task
+from flyannot.report.build import ReportTask
 from flyannot.report.drawing import jpeg_for_page
 from flyannot.steps.engine.inputs import options_from
 from flyannot.steps.explain import explain
@@ -209,7 +209,7 @@ def test_every_step_has_a_row_for_every_embryo_and_a_group_for_every_gene(made):
         assert sorted(stored.array("4-6", "group_name")) == sorted(made.counts)
     for kind in ("descriptors", "predictions"):
         assert len(rows_of_csv(made.chain.folder / f"{kind}-embryos.csv")) == len(names)
-    task = report_task(made.chain.folder, made.chain.folder / "r.html", made.chain.embryos, ReportOptions())
+    task = ReportTask(made.chain.folder, made.chain.folder / "r.html", made.chain.embryos, ReportOptions())
     assert f"{len(names)} of {len(names)} pictures found" in make(task).summary
 
 

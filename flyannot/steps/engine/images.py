@@ -37,11 +37,6 @@ def image_columns(images):
     return columns | {"image": [image.name for image in images]}
 
 
-def genes_of_groups(images, annotations):
-    """(stage range, group) -> (gene, stage range), as `Annotations.terms_by_gene` has it, of some images."""
-    return {(i.stage_range, i.group): (annotations.gene_id(i.gene, i.fbgn), i.stage_range) for i in images}
-
-
 class ImagesInParts:
     """The images that an output is made of, cut into the parts that it is joined from.
 

@@ -3,12 +3,14 @@
 import logging
 from collections import Counter, defaultdict
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from operator import itemgetter
+from itertools import compress
 from shlex import quote
 
-from flyannot.classifiers.training_set import enough_groups
+import numpy as np
+
+from flyannot.classifiers.training_set import curated_groups, enough_groups, enough_groups_of_columns
 from flyannot.dataset.folder import check_tables
 from flyannot.dataset.ontology import read_ontology
 from flyannot.dataset.paths import ANNOTATIONS as TABLE_OF_TERMS
@@ -19,7 +21,7 @@ from flyannot.runtime.digest import remembered_digests
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.chain import STEPS, maker_of
-from flyannot.steps.engine.images import genes_of_groups, selected_images
+from flyannot.steps.engine.images import image_columns, selected_images
 from flyannot.steps.engine.inputs import (
     curated_annotations_of,
     refuse_unknown_excluded_terms,
@@ -37,7 +39,7 @@ _LEAST_GENES = 2  # with a term, and without it, to learn it from: `flyannot.cla
 
 @contextmanager
 def quiet_log():
-    """What is read within is not spoken of: `check_run` says what is odd in the tables."""
+    """Show no warnings meanwhile: `check_run` says what is odd in the tables."""
     logging.disable(logging.WARNING)
     try:
         yield
@@ -62,17 +64,17 @@ def why_nothing_to_learn(configuration):
 
 @lru_cache(maxsize=4)
 def _too_few_genes(folder, selection, train, changed):
-    """Why nothing can be learned from the tables of a folder, which were `changed` at these times."""
+    """Return why nothing can be learned from the tables of a folder, which were `changed` at these times."""
     try:
         with quiet_log():
             images = selected_images(folder, selection)
             annotations, _ = curated_annotations_of(folder, corrections=train.corrections)
     except FlyannotError:
         return ""
-    curated = _Curated.of(images, annotations, train)
-    if not curated.n_genes or curated.can_learn():
+    curated = _curated_groups(images, annotations, train)
+    if not curated or _can_learn(curated):
         return ""
-    genes = pluralise(curated.n_genes, "gene with images has", "genes with images have")
+    genes = pluralise(_count_genes(curated), "gene with images has", "genes with images have")
     return (
         f"{genes} terms in {folder}: no term can be learned, which takes {_LEAST_GENES} genes with it and "
         f"{_LEAST_GENES} without, in one stage range"
@@ -231,13 +233,13 @@ def _check_data_set(configuration):
         annotations, _ = curated_annotations_of(folder, corrections=train.corrections)
         given = table if table.exists() else " and ".join(path.name for path in train.corrections)
         refuse_unknown_excluded_terms(train.exclude_terms, annotations, given)
-        curated = _Curated.of(images, annotations, train)
-        if not curated.n_genes:
+        curated = _curated_groups(images, annotations, train)
+        if not curated:
             raise InputError(
                 f"no gene of {folder} is annotated in {given}",
                 fix="check that genes and stage ranges are spelled alike in both",
             )
-        faults += curated.faults(given, train.min_groups, options["evaluate"].folds)
+        faults += _faults_of_curated(curated, train, options["evaluate"].folds, given)
     if faults:
         lines = defaultdict(list)
         for _, name, line in faults:
@@ -268,68 +270,59 @@ def _too_few_patches(n_images, n_per_image, learn):
     return []
 
 
-@dataclass(frozen=True)
-class _Curated:
-    """What is known of the annotated genes with images, but for terms that are excluded.
+def _curated_groups(images, annotations, train):
+    """Return stage range -> TrainingSet of the annotated groups of images, as the step `train` has it."""
+    columns = {s: image_columns([i for i in images if i.stage_range == s]) for s in STAGE_RANGES}
+    if train.min_groups is None:
+        enough = enough_groups_of_columns(columns, annotations, train.exclude_terms)
+        train = replace(train, min_groups=enough)
+    curated = {s: curated_groups(of_range, annotations, s, train) for s, of_range in columns.items()}
+    return {s: groups for s, groups in curated.items() if len(groups)}
 
-    terms_of : stage range -> list of the terms of each group
-    n_genes : of all stage ranges
-    n_with, n_without : (stage range, term) -> genes with the term, and known to be without it
-    """
 
-    terms_of: dict
-    n_genes: int
-    n_with: Counter
-    n_without: Counter
+def _count_genes(curated):
+    return len({gene for groups in curated.values() for gene in groups.genes})
 
-    @classmethod
-    def of(cls, images, annotations, train):
-        known, excluded = annotations.terms_by_gene, set(train.exclude_terms)
-        keys = [key for key in genes_of_groups(images, annotations).values() if key in known]
-        terms_of, n_with, n_without, n_whole = defaultdict(list), Counter(), Counter(), Counter()
-        for gene, s in keys:
-            terms_of[s].append(known[gene, s] - excluded)
-        for key in set(keys):
-            terms, s = known[key] - excluded, key[1]
-            n_with.update((s, term) for term in terms)
-            if key in annotations.known_only:
-                n_without.update((s, term) for term in annotations.known_only[key] - terms)
-            else:
-                n_whole[s] += 1
-                n_without.subtract((s, term) for term in terms)
-        for s, term in n_with:
-            n_without[s, term] += n_whole[s]
-        return cls(terms_of, len({gene for gene, _ in keys}), n_with, n_without)
 
-    def n_groups(self):
-        """(stage range, term) -> how many groups carry it: a Counter."""
-        return Counter((s, t) for s, groups in self.terms_of.items() for terms in groups for t in terms)
+def _can_learn(curated):
+    """Return whether a term is known of enough groups, and of `_LEAST_GENES` genes with and without it."""
+    for groups in curated.values():
+        genes = np.asarray(groups.genes)
+        for truth, observed, reason in zip(groups.Y.T, groups.observed.T, groups.reasons):
+            counts = [len(set(genes[observed & (truth == has_term)])) for has_term in (True, False)]
+            if not reason and min(counts) >= _LEAST_GENES:
+                return True
+    return False
 
-    def can_learn(self, min_groups=None):
-        """Whether there is a term to learn; `min_groups` as of the options."""
-        least = min_groups or enough_groups(self.terms_of.values())
-        return any(
-            n >= least and min(self.n_with[key], self.n_without[key]) >= _LEAST_GENES
-            for key, n in self.n_groups().items()
+
+def _faults_of_curated(curated, train, folds, given):
+    """Return what is wrong with numbers that were given: (what, table of the configuration, line of it)."""
+    faults, n_genes = [], _count_genes(curated)
+    n_groups = Counter(
+        {
+            (s, term): int(n)
+            for s, groups in curated.items()
+            for term, n in zip(groups.terms, groups.Y.sum(axis=0))
+            if term not in train.exclude_terms
+        }
+    )
+    (stage_range, term), most = next(iter(n_groups.most_common(1)), (("", ""), 0))
+    if train.min_groups and most < train.min_groups:
+        count = pluralise(most, "group with images has", "groups with images have")
+        carried = [[set(compress(g.terms, row)) for row in g.Y] for g in curated.values()]
+        enough = enough_groups(carried, train.exclude_terms)
+        what = (
+            f"no term of {given} can be learned: at most {count} the same term (in stage range "
+            f"{stage_range}), and min-groups is {train.min_groups}"
         )
-
-    def faults(self, given, min_groups, folds):
-        """What is wrong with numbers that were given, as (what, table of the configuration, line of it)."""
-        faults, (best, most) = [], max(self.n_groups().items(), key=itemgetter(1), default=(("", ""), 0))
-        if min_groups and most < min_groups:
-            groups = pluralise(most, "group with images has", "groups with images have")
-            what = f"no term of {given} can be learned: at most {groups} the same term (in stage range "
-            enough = enough_groups(self.terms_of.values())
-            faults = [
-                (f"{what}{best[0]}), and min-groups is {min_groups}", "train", f"min-groups = {enough}")
-            ]
-        elif min_groups and not self.can_learn(min_groups):
-            raise InputError(
-                f"no term of {given} can be learned: of those with enough genes ({best[1]} and others) "
-                f"none is known to be absent from {_LEAST_GENES} genes",
-                fix="reject it for genes that do not show it: without a verdict it does not count as absent",
-            )
-        if folds and self.n_genes < folds:
-            what = f"{pluralise(self.n_genes, 'gene')} cannot be split into {folds} folds"
-            faults.append((what, "evaluate", f"folds = {max(2, self.n_genes)}"))
-        return faults
+        faults.append((what, "train", f"min-groups = {enough}"))
+    elif train.min_groups and not _can_learn(curated):
+        raise InputError(
+            f"no term of {given} can be learned: of those with enough genes ({term} and others) "
+            f"none is known to be absent from {_LEAST_GENES} genes",
+            fix="reject it for genes that do not show it: without a verdict it does not count as absent",
+        )
+    if folds and n_genes < folds:
+        what = f"{pluralise(n_genes, 'gene')} cannot be split into {folds} folds"
+        faults.append((what, "evaluate", f"folds = {max(2, n_genes)}"))
+    return faults
