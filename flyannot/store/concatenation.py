@@ -1,19 +1,16 @@
 """Files of one kind, made from different images, as one file: what is small of them is joined, and what is
 bulky is copied from file to file, so that memory does not grow with it."""
 
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from flyannot.runtime.executor import in_order
 from flyannot.store.reading import open_stored
 from flyannot.store.schema import BULK, SCHEMAS
 from flyannot.store.writing import create_stored, reserve_array, write_array
 
-_COPIED_BYTES = 1 << 20  # at a time
 _GROWING = ("n_images", "n_patches", "n_groups")  # every other dimension is the same in all parts
 
 
@@ -52,53 +49,47 @@ def _grows(kind, name):
 
 
 @contextmanager
-def create_joined(path, header, parts):
-    """As `create_stored`, a file with the images of `parts`, of one kind, in their order.  What is bulky is
-    copied on leaving, by the threads that this process has."""
-    copies: list = []
-    with create_stored(path, header, fill=partial(_copy_rows, copies)) as file:
-        _begin(file, parts, copies)
+def create_joined(path, header, parts, *, each=map):
+    """Yield a file with the images of `parts`, which are of one kind, in their order.
+
+    Errors and `each` are as in `create_stored`.  DataError if a part is not what was written.
+    """
+    with create_stored(path, header, each=each) as file:
+        _write_parts(file, parts)
         yield file
 
 
-def _begin(file, parts, copies):
-    """Add what is small, and room for what is bulky; to `copies`, of that: path, `Dataset`, offset here."""
+def _write_parts(file, parts):
+    """Write the arrays of all parts, and copy the bulky arrays, for which room is reserved first."""
     kind = parts[0].kind
     for s in dict.fromkeys(s for part in parts for s in part.stage_ranges):
-        group, its_parts = file.create_group(s), [part for part in parts if s in part.stage_ranges]
+        group, its_parts, bulky = file.create_group(s), [part for part in parts if s in part.stage_ranges], {}
         with open_stored(its_parts[0].path) as first:
             for name in its_parts[0].contents[s]:
                 values = [part.contents[s][name] for part in its_parts]
                 if name in BULK.get(kind, ()):
-                    copies += _reserved(group, name, [part.path for part in its_parts], values)
+                    shape = sum(map(len, values)), *values[0].shape[1:]
+                    bulky[name] = reserve_array(group, name, shape, values[0].dtype)
                 elif _grows(kind, name):
                     write_array(group, name, _joined(name, values, its_parts, s))
                 else:
                     write_array(group, name, first.array(s, name))
+        _copy_bulky(bulky, its_parts, s)
 
 
-def _reserved(group, name, paths, datasets):
-    """Add room for the datasets of some files, one after the other; its `copies`."""
-    like, n_rows = datasets[0], sum(map(len, datasets))
-    offset = reserve_array(group, name, (n_rows, *like.shape[1:]), like.dtype)
-    for path, dataset in zip(paths, datasets):
-        yield path, dataset, offset
-        offset += dataset.n_bytes
-
-
-def _copy_rows(copies, path):
-    for _ in in_order(lambda copy: _copy_bytes(path, *copy), copies):
-        pass
-
-
-def _copy_bytes(path, source, dataset, offset):
-    """As far as there are any: what is missing shows when the file is verified."""
-    with suppress(FileNotFoundError), open(source, "rb") as file, open(path, "rb+") as out:
-        file.seek(dataset.offset or 0)
-        out.seek(offset)
-        left = dataset.n_bytes
-        while left and (block := file.read(min(left, _COPIED_BYTES))):
-            left -= out.write(block)
+def _copy_bulky(bulky, parts, stage_range):
+    """Copy the rows of bulky arrays of the parts into the datasets `bulky`, some megabytes at a time."""
+    if not bulky:
+        return
+    n_done = 0
+    for part in parts:
+        with open_stored(part.path) as stored:
+            for arrays in stored.blocks_of_images(stage_range):
+                n_rows = len(arrays[0])
+                for name, values in zip(BULK[part.kind], arrays):
+                    if n_rows:
+                        bulky[name][n_done : n_done + n_rows] = values
+                n_done += n_rows
 
 
 def _joined(name, values, parts, stage_range):

@@ -9,7 +9,7 @@ import os
 from collections import OrderedDict
 from contextlib import contextmanager
 
-from flyannot.store.layout import OpenFile, open_hdf5
+from flyannot.store.layout import open_hdf5
 from flyannot.store.reading import Stored, damaged_file, open_stored
 
 _MOST_OPEN_BY_TASKS = 64
@@ -32,11 +32,11 @@ class FileCache:
         return self._validated[key]
 
     def opened(self, file):
-        """The `OpenFile` of a `CachedFile`."""
+        """Return the open h5py file of a `CachedFile`."""
         if file not in self._open:
             while len(self._open) >= self._most_open:
                 self._close_oldest()
-            self._open[file] = OpenFile.of(file.open_again())
+            self._open[file] = file.open_again()
         self._open.move_to_end(file)
         return self._open[file]
 
@@ -47,7 +47,7 @@ class FileCache:
             self._close_oldest()
 
     def _close_oldest(self):
-        self._open.popitem(last=False)[1].h5.close()
+        self._open.popitem(last=False)[1].close()
 
 
 class CachedFile(Stored):
@@ -55,11 +55,11 @@ class CachedFile(Stored):
     said of it before that."""
 
     def __init__(self, stored, identity, cache):
-        vars(self).update({name: value for name, value in vars(stored).items() if name != "_open"})
+        vars(self).update({name: value for name, value in vars(stored).items() if name != "_h5"})
         self._identity, self._cache = identity, cache
 
     @property
-    def _open(self):
+    def _h5(self):
         return self._cache.opened(self)
 
     def open_again(self):

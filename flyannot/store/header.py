@@ -15,7 +15,7 @@ import numpy as np
 from h5py import h5a
 
 from flyannot.errors import DataError
-from flyannot.store.layout import OpenFile, datasets_of, objects_in
+from flyannot.store.layout import datasets_of, objects_in, read_rows
 from flyannot.store.schema import BULK, FORMAT_VERSION, MADE_BY, SCHEMAS
 
 _NAMES_BEFORE = {"learn": "learn-dict", "classify": "train"}  # of tables before flyannot 1.0, and today
@@ -120,7 +120,7 @@ def content_digest(h5, kind, objects=None):
     `objects` are as `objects_in` returns them, where they are known.
     """
     objects = objects or objects_in(h5)
-    sha, opened, datasets = hashlib.sha256(), OpenFile.of(h5), datasets_of(objects)
+    sha, datasets = hashlib.sha256(), datasets_of(objects)
     for name, item in sorted(objects.items()):
         sha.update(f"\0{name}\0".encode())
         dataset = datasets.get(name)
@@ -134,7 +134,7 @@ def content_digest(h5, kind, objects=None):
         if name.partition("/")[2] not in BULK.get(kind, ()):
             n_rows = max(1, _BLOCK_BYTES // max(1, dataset.row_bytes))
             for start in range(0, len(dataset), n_rows):
-                sha.update(opened.rows(name, dataset, start, start + n_rows).data)
+                sha.update(read_rows(h5, name, dataset, start, start + n_rows).data)
     return sha.hexdigest()
 
 

@@ -2,14 +2,12 @@
 
 HDF5 itself is not made for hostile files.  Before a dataset is read we know that it is reached by hard links
 only, lies in this file, and is stored in full: a 1 MB file cannot claim 4 GiB.  h5py's lower level tells
-that in a tenth of the time of its upper one.  What lies in one piece is then read past HDF5, by threads side
-by side.
+that in a tenth of the time of its upper one.
 """
 
 import math
 import os
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import h5py
 import numpy as np
@@ -21,7 +19,6 @@ from flyannot.store.schema import DTYPES
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"  # how every HDF5 file begins
 _PLAIN_FILTERS = {h5z.FILTER_DEFLATE, h5z.FILTER_SHUFFLE, h5z.FILTER_LZF}
 _OF_BLOCKS = [h5z.FILTER_FLETCHER32]  # of datasets that flyannot wrote before 1.0, which lie in blocks
-_READS_PAST_HDF5 = hasattr(os, "preadv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,33 +41,19 @@ class Dataset:
         return self.dtype.itemsize * math.prod(self.shape)
 
 
-class OpenFile(NamedTuple):
-    """A file as h5py has it open, and the number that the system has it open by, or None."""
+def read_rows(h5, name, dataset, start=0, stop=None):
+    """Return the rows `start` to `stop` of a `Dataset` by its name; OSError if HDF5 cannot read them.
 
-    h5: h5py.File
-    descriptor: int | None
-
-    @classmethod
-    def of(cls, h5):
-        """The system's number is of use where HDF5 itself reads by it."""
-        return cls(h5, h5.id.get_vfd_handle() if _READS_PAST_HDF5 and h5.driver == "sec2" else None)
-
-    def rows(self, name, dataset, start=0, stop=None):
-        """Rows of a `Dataset` by its name; OSError if the file ends before them."""
-        start, stop, _ = slice(start, stop).indices(len(dataset))
-        rows = np.empty((max(0, stop - start), *dataset.shape[1:]), dataset.dtype)
-        if dataset.offset is not None and self.descriptor is not None:
-            left, at = rows.reshape(-1).view(np.uint8).data, dataset.offset + start * dataset.row_bytes
-            while left:
-                n_read = os.preadv(self.descriptor, [left], at)
-                if not n_read:
-                    raise OSError("the file ends before it")
-                left, at = left[n_read:], at + n_read
-        elif rows.size:
-            space = h5s.create_simple(dataset.shape)
-            space.select_hyperslab((start, *(0,) * (rows.ndim - 1)), rows.shape)
-            h5d.open(self.h5.id, name.encode()).read(h5s.create_simple(rows.shape), space, rows)
-        return rows
+    h5py's lower level takes a tenth of the time of its upper level, which is for one image as long as to
+    read the image.
+    """
+    start, stop, _ = slice(start, stop).indices(len(dataset))
+    rows = np.empty((max(0, stop - start), *dataset.shape[1:]), dataset.dtype)
+    if rows.size:
+        space = h5s.create_simple(dataset.shape)
+        space.select_hyperslab((start, *(0,) * (rows.ndim - 1)), rows.shape)
+        h5d.open(h5.id, name.encode()).read(h5s.create_simple(rows.shape), space, rows)
+    return rows
 
 
 def open_hdf5(path, **how):

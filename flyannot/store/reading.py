@@ -14,15 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.errors import DataError, InputError
-from flyannot.runtime.executor import in_order
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.header import content_digest, digest_of_image, read_header
 from flyannot.store.layout import (
-    OpenFile,
     datasets_of,
     is_hdf5,
     objects_in,
     open_hdf5,
+    read_rows,
     require_as_written,
 )
 from flyannot.store.schema import (
@@ -47,7 +46,7 @@ class Stored:
 
     def __init__(self, h5, path, header, datasets=None):
         datasets = datasets_of(objects_in(h5)) if datasets is None else datasets
-        self._open, self.path = OpenFile.of(h5), path
+        self._h5, self.path = h5, path
         self.kind, self.digest, self.version = header.kind, header.digest, header.version
         self.options, self.inputs, self.failures = header.options, header.inputs, header.failures
         self.seed = header.seed
@@ -76,9 +75,9 @@ class Stored:
         with self._reading(stage_range, name):
             if columns is None:
                 dataset = self.group(stage_range)[name]
-                values = self._open.rows(f"{stage_range}/{name}", dataset, start, stop)
+                values = read_rows(self._h5, f"{stage_range}/{name}", dataset, start, stop)
             else:
-                values = self._open.h5[f"{stage_range}/{name}"][start:stop, columns]
+                values = self._h5[f"{stage_range}/{name}"][start:stop, columns]
         if values.dtype.kind == "S":
             return values if as_bytes else [text.decode("utf-8", "replace") for text in values.tolist()]
         if values.dtype.kind == "f":
@@ -182,8 +181,13 @@ def open_stored(path, kind=None, *, digest=None):
         yield stored
 
 
-def verify_stored(path, progress=lambda done, total, unit: None):
-    """Read everything in a file and compare it with its digests; progress(done, total, "image") on the way.
+def verify_stored(path, progress=lambda done, total, unit: None, *, each=map):
+    """Read everything in a file, compare it with its digests, and return the kind of the file.
+
+    Parameters
+    ----------
+    progress : called with (done, total, "image") on the way
+    each : function that takes the arguments of `map`, and may use threads
 
     Raises
     ------
@@ -195,7 +199,7 @@ def verify_stored(path, progress=lambda done, total, unit: None):
         n_images = [len(stored.group(s)["image"]) for s in stage_ranges]
         progress(n_read := 0, sum(n_images), "image")
         cuts = ((s, some) for s, n in zip(stage_ranges, n_images) for some in stored.cuts_of_blocks(s, 0, n))
-        for n in in_order(partial(_verify_images, stored), cuts):
+        for n in each(partial(_verify_images, stored), cuts):
             progress(n_read := n_read + n, sum(n_images), "image")
         return stored.kind
 

@@ -6,10 +6,11 @@ writing it; the error is raised once HDF5 has closed the file.
 """
 
 from contextlib import contextmanager
+from functools import partial
 
 import h5py
 import numpy as np
-from h5py import h5d, h5p, h5s, h5t
+from h5py import h5d, h5p
 
 from flyannot import __version__
 from flyannot.errors import DataError, InputError
@@ -21,21 +22,14 @@ from flyannot.store.schema import FORMAT_VERSION, IMAGE_COLUMNS
 
 
 @contextmanager
-def create_stored(path, header, *, verified=True, fill=None):
-    """Yield an h5py file to fill; on leaving it is verified and takes the place of `path`.
+def create_stored(path, header, *, verified=True, each=map):
+    """Yield an h5py file to fill.  On leaving, the file is verified and takes the place of `path`.
 
-    The header's digest and version are set here.  `verified` is off for what is verified as a part of another
-    file, before any of it is believed.  `fill`, called with the path of the file once HDF5 has closed it,
-    writes the rows of the arrays that were reserved.  WriteError if the disk is full or the folder cannot be
-    written; `path` is then as it was.
+    This function sets the header's digest and version.  `verified` is off for a file that is verified as a
+    part of another file, before any value of it is used.  `each` is as in `verify_stored`.  Raises WriteError
+    if the disk is full or the folder cannot be written.  `path` is then as it was.
     """
-
-    def check(beside):
-        if fill is not None:
-            fill(beside)
-        if verified:
-            verify_stored(beside)
-
+    check = partial(verify_stored, each=each) if verified else None
     with replacing_file(path, check=check) as beside, new_hdf5(beside) as (file, output):
         _write_text(file, "format", f"flyannot-{header.kind}")
         file.attrs["format_version"] = FORMAT_VERSION
@@ -76,9 +70,7 @@ def write_array(group, name, values, *, dtype=None):
         encoded = [str(text).encode() for text in values]
         values = np.array(encoded, f"S{max(1, *map(len, encoded))}" if encoded else "S1")
     values = np.ascontiguousarray(values, dtype)
-    made = _create(group, name, values.shape, values.dtype, h5p.create(h5p.DATASET_CREATE))
-    if values.size:
-        made.write(h5s.ALL, h5s.ALL, values)
+    group.create_dataset(name, data=values, track_times=False)
 
 
 def write_image_columns(group, columns):
@@ -88,20 +80,11 @@ def write_image_columns(group, columns):
 
 
 def reserve_array(group, name, shape, dtype):
-    """Add a dataset that has its place in the file, and no values yet; the offset of that place."""
+    """Add a dataset that has its place in the file but no values yet, and return it."""
     how = h5p.create(h5p.DATASET_CREATE)
     how.set_alloc_time(h5d.ALLOC_TIME_EARLY)
     how.set_fill_time(h5d.FILL_TIME_NEVER)
-    return _create(group, name, shape, dtype, how).get_offset() or 0
-
-
-def _create(group, name, shape, dtype, how):
-    """h5py's lower-level id of a new dataset: its upper level takes ten times as long."""
-    folder, _, name = name.rpartition("/")
-    group = group.require_group(folder) if folder else group
-    how.set_obj_track_times(False)
-    kind = h5t.py_create(np.dtype(dtype), logical=True)
-    return h5d.create(group.id, name.encode(), kind, h5s.create_simple(shape), how)
+    return group.create_dataset(name, shape, dtype, dcpl=how, track_times=False)
 
 
 def _is_text(values):
