@@ -78,18 +78,18 @@ def _write_parts(file, parts):
 
 
 def _copy_bulky(bulky, parts, stage_range):
-    """Copy the rows of bulky arrays of the parts into the datasets `bulky`, some megabytes at a time."""
-    if not bulky:
-        return
-    n_done = 0
-    for part in parts:
+    """Copy the rows of bulky arrays of the parts into the datasets `bulky`, some megabytes at a time.
+
+    The rows are compared with their digests when the whole file is verified.
+    """
+    n_copied = dict.fromkeys(bulky, 0)
+    for part in parts if bulky else ():
         with open_stored(part.path) as stored:
-            for arrays in stored.blocks_of_images(stage_range):
-                n_rows = len(arrays[0])
-                for name, values in zip(BULK[part.kind], arrays):
-                    if n_rows:
-                        bulky[name][n_done : n_done + n_rows] = values
-                n_done += n_rows
+            for name, dataset in bulky.items():
+                for rows in stored.blocks_of_rows(stage_range, name, ...):
+                    stop = n_copied[name] + len(rows)
+                    dataset[n_copied[name] : stop] = rows
+                    n_copied[name] = stop
 
 
 def _joined(name, values, parts, stage_range):
