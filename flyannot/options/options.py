@@ -12,6 +12,7 @@ A value is parsed by its kind, from the text of a command line as from the value
 whoever holds an options object holds valid values, in one form.
 """
 
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import ClassVar
 
@@ -61,9 +62,11 @@ class Options:
     """Base of all options classes; its values are parsed when an object is made.
 
     table : what holds them in a configuration, and after FLYANNOT_ in the environment
+    gone : options of earlier versions, with the one value that a record of such a version may give them
     """
 
     table: ClassVar[str] = ""
+    gone: ClassVar[Mapping] = {}
 
     def __post_init__(self):
         for entry in fields(self):
@@ -86,7 +89,7 @@ class Options:
         """
         known, spelled = {entry.name: entry for entry in fields(cls)}, spelled or kebab
         values = {}
-        for name, value in table.items():
+        for name, value in cls.without_gone(table).items():
             plain = name.replace("-", "_")
             if plain not in known:
                 names = [spelled(entry) for entry in known]
@@ -94,6 +97,13 @@ class Options:
                 raise InputError(f'{where} has no option "{name}".{meant}', fix=f"use {', '.join(names)}")
             values[plain] = parsed(known[plain], value, f"{where} {spelled(plain)}")
         return cls(**values)
+
+    @classmethod
+    def without_gone(cls, table):
+        """Return a table without the options that are gone, where they had no effect."""
+        return {
+            name: value for name, value in table.items() if name not in cls.gone or value != cls.gone[name]
+        }
 
     @classmethod
     def of_header(cls, header):

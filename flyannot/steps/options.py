@@ -258,6 +258,7 @@ class EvaluateOptions(Options):
     """How terms are evaluated."""
 
     table: ClassVar[str] = "evaluate"
+    gone: ClassVar[dict] = {"retrieval": False, "pixels": None}
 
     folds: int | None = option(
         None,

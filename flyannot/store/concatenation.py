@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from flyannot.runtime.executor import in_order
 from flyannot.store.reading import open_stored
 from flyannot.store.schema import BULK, SCHEMAS
 from flyannot.store.writing import create_stored, reserve_array, write_array
@@ -52,11 +51,14 @@ def _grows(kind, name):
 
 
 @contextmanager
-def create_joined(path, header, parts):
-    """As `create_stored`, a file with the images of `parts`, of one kind, in their order.  What is bulky is
-    copied on leaving, by the threads that this process has."""
+def create_joined(path, header, parts, *, each=map):
+    """Yield a file with the images of `parts`, which are of one kind, in their order.
+
+    Bulky arrays are copied on leaving.  Errors and `each` are as of `create_stored`.  DataError if a part is
+    not what was written.
+    """
     copies: list = []
-    with create_stored(path, header, fill=partial(_copy_rows, copies)) as file:
+    with create_stored(path, header, fill=partial(_copy_rows, copies, each), each=each) as file:
         _begin(file, parts, copies)
         yield file
 
@@ -86,8 +88,8 @@ def _reserved(group, name, paths, datasets):
         offset += dataset.n_bytes
 
 
-def _copy_rows(copies, path):
-    for _ in in_order(lambda copy: _copy_bytes(path, *copy), copies):
+def _copy_rows(copies, each, path):
+    for _ in each(lambda copy: _copy_bytes(path, *copy), copies):
         pass
 
 

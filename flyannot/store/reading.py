@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.errors import DataError, InputError
-from flyannot.runtime.executor import in_order
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.header import content_digest, digest_of_image, read_header
 from flyannot.store.layout import (
@@ -182,8 +181,10 @@ def open_stored(path, kind=None, *, digest=None):
         yield stored
 
 
-def verify_stored(path, progress=lambda done, total, unit: None):
-    """Read everything in a file and compare it with its digests; progress(done, total, "image") on the way.
+def verify_stored(path, progress=lambda done, total, unit: None, *, each=map):
+    """Read everything in a file and compare it with its digests.
+
+    Calls progress(done, total, "image") on the way.  `each` is `map`, or maps by several threads, in order.
 
     Raises
     ------
@@ -195,7 +196,7 @@ def verify_stored(path, progress=lambda done, total, unit: None):
         n_images = [len(stored.group(s)["image"]) for s in stage_ranges]
         progress(n_read := 0, sum(n_images), "image")
         cuts = ((s, some) for s, n in zip(stage_ranges, n_images) for some in stored.cuts_of_blocks(s, 0, n))
-        for n in in_order(partial(_verify_images, stored), cuts):
+        for n in each(partial(_verify_images, stored), cuts):
             progress(n_read := n_read + n, sum(n_images), "image")
         return stored.kind
 

@@ -21,20 +21,21 @@ from flyannot.store.schema import FORMAT_VERSION, IMAGE_COLUMNS
 
 
 @contextmanager
-def create_stored(path, header, *, verified=True, fill=None):
+def create_stored(path, header, *, verified=True, fill=None, each=map):
     """Yield an h5py file to fill; on leaving it is verified and takes the place of `path`.
 
     The header's digest and version are set here.  `verified` is off for what is verified as a part of another
     file, before any of it is believed.  `fill`, called with the path of the file once HDF5 has closed it,
-    writes the rows of the arrays that were reserved.  WriteError if the disk is full or the folder cannot be
-    written; `path` is then as it was.
+    writes the rows of the arrays that were reserved.  `each` is as of `verify_stored`.
+
+    WriteError if the disk is full or the folder cannot be written; `path` is then as it was.
     """
 
     def check(beside):
         if fill is not None:
             fill(beside)
         if verified:
-            verify_stored(beside)
+            verify_stored(beside, each=each)
 
     with replacing_file(path, check=check) as beside, new_hdf5(beside) as (file, output):
         _write_text(file, "format", f"flyannot-{header.kind}")
@@ -110,11 +111,12 @@ def _is_text(values):
     return len(values) == 0 or isinstance(values[0], str)
 
 
-def difference_of_headers(path, header, differ=None, *, is_verified=True):
-    """Why `path` is not what `header`, or what this function returns, would make, in words; empty if it is.
+def difference_of_headers(path, header, differ=None, *, is_verified=True, each=map):
+    """Return in words why `path` is not what `header` would make; "" if it is.
 
-    Reads and verifies the whole file, unless `is_verified` is off: a header alone could vouch for damaged
-    data.  `differ` maps a role of the inputs to a function that says of the open file what differs, where
+    `header` is a Header, or a function that returns it.  Reads and verifies the whole file, unless
+    `is_verified` is off: a header alone could vouch for damaged data.  `each` is as of `verify_stored`.
+    `differ` maps a role of the inputs to a function that says of the open file what differs, where
     digests alone say that it does.
     """
     if not path.exists():
@@ -122,7 +124,7 @@ def difference_of_headers(path, header, differ=None, *, is_verified=True):
     header = header() if callable(header) else header
     try:
         if is_verified:
-            verify_stored(path)
+            verify_stored(path, each=each)
         with open_stored(path, header.kind) as stored:
             changed = changes_in_header(stored.options, header.options)
             changed += [

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 
@@ -81,3 +82,17 @@ def test_what_cannot_be_meant_is_refused_in_words(name, wrong, words):
 def test_an_unknown_option_is_refused_with_the_nearest_known():
     with pytest.raises(InputError, match=r'\[some\] has no option "wieght". Did you mean "weight"'):
         Some.of_table({"wieght": 1}, "[some]")
+
+
+def test_an_option_of_an_earlier_version_may_stand_where_it_had_no_effect():
+    @dataclass(frozen=True, kw_only=True)
+    class Fewer(Options):
+        """One option is gone."""
+
+        table: ClassVar[str] = "fewer"
+        gone: ClassVar[dict] = {"old": False}
+        kept: int = option(1, Count(), "Is kept.")
+
+    assert Fewer.of_table({"kept": 2, "old": False}, "[fewer]") == Fewer(kept=2)
+    with pytest.raises(InputError, match='no option "old"'):
+        Fewer.of_table({"old": True}, "[fewer]")

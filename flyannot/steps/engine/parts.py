@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from flyannot.errors import DataError, FlyannotError, LockedError
+from flyannot.runtime.executor import in_order
 from flyannot.runtime.locks import exclusive_lock
 from flyannot.runtime.wording import pluralise
 from flyannot.steps.engine.failures import error_and_fix
@@ -93,35 +94,38 @@ def make_missing_parts(make_part, parts, execution):
     """Make every part that is not there yet, in parallel.  Returns the
     `flyannot.store.concatenation.ClosedFile` of each.
 
-    `make_part(part)` writes part.path, takes its images by `flyannot.runtime.executor.in_order` where threads
-    help, and tells `flyannot.runtime.progress_events` of every one.
+    `make_part(part)` writes part.path, takes its images by `in_order` where threads
+    help, and calls `item_done` after every image.
     """
     if not parts:  # of a few parts, some shares have none
         return []
     total, closed = sum(part.n_items for part in parts), {}
     missing = [part for part in parts if not _is_kept(part)]
-    before = done = total - sum(part.n_items for part in missing)
+    done = total - sum(part.n_items for part in missing)
+    n_of_part = 0  # images of the part that this process makes
     execution.progress(done, total, "image")
 
     def on_done(made):
-        nonlocal done
+        nonlocal done, n_of_part
+        n_of_part = 0
         n_items, closed[made[1].path] = made
         done += n_items
         execution.progress(done, total, "image")
 
-    def on_items(n_ended):  # a part that is tried again counts twice: never more than all but one
-        if done < total:
-            execution.progress(max(done, min(before + n_ended, total - 1)), total, "image")
+    def on_item():
+        nonlocal n_of_part
+        n_of_part += 1
+        execution.progress(min(done + n_of_part, total - 1), total, "image")
 
     execution.workers.run_all(
         partial(_made_and_closed, make_part),
         missing,
         on_done=on_done,
-        on_items=on_items,
+        on_item=on_item,
         name=attrgetter("name"),
         folder=parts[0].path.parent,
         reads=attrgetter("reads"),
-        n_items=attrgetter("n_items"),
+        is_threaded=True,
     )
     return [closed.get(part.path) or closed_file(part.path) for part in parts]
 
@@ -157,7 +161,7 @@ def join_parts(out, header_of, parts, complete=None):
         )
     try:
         header = replace(header_of(parts), failures=failures)
-        with create_joined(out, header, parts) as file:
+        with create_joined(out, header, parts, each=in_order) as file:
             if complete is not None:
                 complete(file, header)
     except DataError:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from flyannot.errors import InputError, WriteError
 from flyannot.runtime.atomic_file import holds_text, locked_output, refuse_as_output, write_text
-from flyannot.runtime.executor import Executor
+from flyannot.runtime.executor import Executor, in_order
 from flyannot.runtime.tables import read_table
 from flyannot.steps.engine.parts import drop_parts, join_parts, make_missing_parts
 from flyannot.store.file_cache import close_cached_files
@@ -155,7 +155,8 @@ class FileTask(Task):
             raise InputError(
                 f"{path} exists and is not an HDF5 file", fix="name another output with -o, such as NAME.h5"
             )
-        return difference_of_headers(path, self._header, self._differ, is_verified=is_verified)
+        how = {"is_verified": is_verified, "each": in_order}
+        return difference_of_headers(path, self._header, self._differ, **how)
 
     def make(self, execution):
         return self._make_file(execution)
