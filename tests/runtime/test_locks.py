@@ -1,15 +1,13 @@
 """Locks: one holder at a time, on file systems with and without locks of the operating system."""
 
 import errno
-import os
 import subprocess
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
 from flyannot.errors import LockedError
-from flyannot.runtime.locks import _path_of_lock, exclusive_lock, holder_of
+from flyannot.runtime.locks import _path_of_lock, exclusive_lock
 from tests.processes import started
 
 HOLD = """
@@ -58,15 +56,6 @@ def test_a_lock_ends_with_its_process(tmp_path, refused):
     with exclusive_lock(path):
         pass
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("kind", ["pipe", "endless", "folder", "nothing", "text"])
-def test_what_is_no_lock_file_has_no_holder_and_is_not_waited_for(kind, tmp_path):
-    place = _path_of_lock(tmp_path / "out.h5")
-    make = {"pipe": os.mkfifo, "folder": os.mkdir, "nothing": Path.touch}
-    make |= {"endless": lambda p: p.symlink_to("/dev/zero"), "text": lambda p: p.write_text("1 2\n3")}
-    make[kind](place)
-    assert holder_of(tmp_path / "out.h5") is None
 
 
 def test_another_error_is_not_taken_for_a_file_system_without_locks(tmp_path, monkeypatch):
