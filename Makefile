@@ -7,8 +7,8 @@ BENCHOPT := -d photographs -n 15 --no-display
 RUN := $(VENV)/$(BIN)/python -m
 INSTALLED := $(VENV)/.installed
 INDEXED := tests/sparse/test_torture.py tests/sparse/test_learners.py
-HIDDEN := tests/runtime tests/store tests/steps tests/cli
-ANYWHERE := $(addprefix tests/,sparse descriptors features scores classifiers estimators dataset export options store)
+HIDDEN := tests/jobs tests/files tests/pipeline tests/cli
+ANYWHERE := $(addprefix tests/,base files sparse images encode dataset terms export estimators)
 FOR_TESTS := $(VENV)/.installed-for-tests
 # A worker takes tests that lie together, which share what they are made from, and in the end those of another.
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist worksteal

@@ -10,7 +10,7 @@ from benchmarks.page import PAGE
 from benchmarks.runner import measure_items
 from benchmarks.setup import Setup, data_folder
 from benchmarks.tables import report_tables
-from flyannot.errors import FlyannotError
+from flyannot.base.errors import FlyannotError
 
 SOME_FAILED = 3  # the exit code of flyannot's commands that skipped something
 

@@ -15,22 +15,22 @@ from pathlib import Path
 import click
 import numpy as np
 
+from flyannot.base.options import kebab
 from flyannot.dataset.folder import read_images
-from flyannot.descriptors.images.geometry import scaled_image
-from flyannot.descriptors.images.picture import read_grey
-from flyannot.features.groups import HeldFeatures
-from flyannot.features.options import Grid
-from flyannot.options import kebab
-from flyannot.runtime.digest import digest_of_json
-from flyannot.runtime.text_files import read_toml
-from flyannot.scores.group_outcomes import read_scores
-from flyannot.steps.chain import STEPS
-from flyannot.steps.engine.images import digest_of_images, image_columns, images_in_order
-from flyannot.steps.engine.step import Asked
-from flyannot.steps.engine.task import Execution, run_task
-from flyannot.steps.evaluate import CrossValidation, ScoresTask
-from flyannot.steps.options import Selection
-from flyannot.steps.runs.configuration import configuration_of, in_kebab_case
+from flyannot.encode.groups import HeldFeatures
+from flyannot.encode.options import Grid
+from flyannot.files.digest import digest_of_json
+from flyannot.files.text_files import read_toml
+from flyannot.images.geometry import scaled_image
+from flyannot.images.picture import read_grey
+from flyannot.pipeline.chain import STEPS
+from flyannot.pipeline.engine.images import digest_of_images, image_columns, images_in_order
+from flyannot.pipeline.engine.step import Asked
+from flyannot.pipeline.engine.task import Execution, run_task
+from flyannot.pipeline.evaluate import CrossValidation, ScoresTask
+from flyannot.pipeline.options import Selection
+from flyannot.pipeline.runs.configuration import configuration_of, in_kebab_case
+from flyannot.terms.group_outcomes import read_scores
 
 _STEPS = ("extract", "learn-dict", "pool")  # before a row is evaluated
 _NAME_WIDTH = 42

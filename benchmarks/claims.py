@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from benchmarks.rows import Rows
-from flyannot.options.registry import thing_at
+from flyannot.base.registry import thing_at
 
 PAPER, OURS = "the paper", "ours"  # who states it, and whose its bound is
 REGIMES = PAPERS_DATA, LIKE, OUTSIDE = "the paper's data", "like the paper's", "outside"

@@ -12,8 +12,8 @@ from importlib.resources import files
 from benchmarks.claims import Regime, statements_of
 from benchmarks.findings import not_runnable
 from benchmarks.setup import SCALES, why_data_set_is_absent
-from flyannot.errors import InputError, did_you_mean
-from flyannot.options.registry import thing_at
+from flyannot.base.errors import InputError, did_you_mean
+from flyannot.base.registry import thing_at
 
 OURS = "ours"  # in the place of a paper: a measurement of our own
 

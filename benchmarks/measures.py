@@ -11,8 +11,8 @@ import time
 import numpy as np
 
 from benchmarks.workers import peak_mb
-from flyannot.descriptors.sift import normalise_descriptors
-from flyannot.runtime.system import read_proc
+from flyannot.base.system import read_proc
+from flyannot.images.sift import normalise_descriptors
 from flyannot.sparse.fit import exact_codes, exact_values
 from flyannot.sparse.objective import duality_gap, objective
 

@@ -12,22 +12,22 @@ from contextlib import contextmanager
 _EVERY_S = 0.001
 OTHER = "other"
 PARTS = {  # the module that works, or the nearest of those that called it -> what it does
-    "flyannot.runtime.digest": "hashing",
-    "flyannot.store.header": "hashing",
+    "flyannot.files.digest": "hashing",
+    "flyannot.files.hdf5.header": "hashing",
     "h5py": "HDF5",
-    "flyannot.store": "HDF5",
+    "flyannot.files.hdf5": "HDF5",
     "numba": "loading kernels",
     "llvmlite": "loading kernels",
-    "flyannot.runtime.compiled": "loading kernels",
+    "flyannot.jobs.compiled": "loading kernels",
     "importlib": "start-up",
-    "flyannot.descriptors.sift": "SIFT",
-    "flyannot.descriptors.patches": "SIFT",
-    "flyannot.descriptors.extract": "SIFT",
-    "flyannot.descriptors": "decoding",
+    "flyannot.images.sift": "SIFT",
+    "flyannot.images.patches": "SIFT",
+    "flyannot.images.extract": "SIFT",
+    "flyannot.images": "decoding",
     "PIL": "decoding",
     "flyannot.sparse": "coding",
-    "flyannot.features": "pooling",
-    "flyannot.classifiers": "classifier",
+    "flyannot.encode": "pooling",
+    "flyannot.terms": "classifier",
     "sklearn": "classifier",
 }
 
@@ -61,7 +61,7 @@ def _part_of(frame):
     """The part that the innermost frame of a known module belongs to; what a kernel does is its caller's."""
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
-        if name == "flyannot.runtime.compiled" and frame.f_code.co_name != "_start":
+        if name == "flyannot.jobs.compiled" and frame.f_code.co_name != "_start":
             name = ""
         while name:
             if name in PARTS:

@@ -15,8 +15,8 @@ from pathlib import Path
 from benchmarks.findings import Finding
 from benchmarks.references import REFERENCES, why_reference_is_absent
 from flyannot import __version__
-from flyannot.runtime.atomic_file import write_text
-from flyannot.runtime.environment import processor_facts
+from flyannot.files.atomic_file import write_text
+from flyannot.jobs.environment import processor_facts
 
 FOLDER = "items"
 
@@ -100,7 +100,7 @@ _WORDS = (ast.Module, ast.ClassDef, ast.FunctionDef)
 _DECIDE_NOTHING = ("claims", "findings", "tables", "items", "page")
 # Rooms that keep files, name options and run things on a machine; what in them decides times all the same.
 _ROOMS_THAT_DECIDE_NOTHING = ("store", "options", "runtime", "errors")
-_DECIDES_TIMES = ("flyannot.runtime.compiled", "flyannot.runtime.resources")
+_DECIDES_TIMES = ("flyannot.jobs.compiled", "flyannot.jobs.resources")
 
 
 def code_digest(measure):

@@ -13,15 +13,15 @@ import click
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from flyannot.classifiers.training_set import annotated_groups
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.paths import annotations_table
-from flyannot.features.groups import groups_of
-from flyannot.features.similarity import N_LEAST, collection_of, map_of_patterns, most_similar
-from flyannot.scores.bootstrap import bootstrap_gene_weights, bootstrap_interval
-from flyannot.scores.metrics import NOT_ANATOMY
-from flyannot.store.features import StoredFeatures
-from flyannot.store.reading import open_stored
+from flyannot.encode.groups import groups_of
+from flyannot.encode.similarity import N_LEAST, collection_of, map_of_patterns, most_similar
+from flyannot.files.hdf5.features import StoredFeatures
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval
+from flyannot.terms.metrics import NOT_ANATOMY
+from flyannot.terms.training_set import annotated_groups
 
 N_NEAREST = 10
 _WORDS = {

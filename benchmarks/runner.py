@@ -13,9 +13,9 @@ from benchmarks.measures import processor_seconds
 from benchmarks.page import PAGE, write_pages
 from benchmarks.page.figures import draw
 from benchmarks.records import Record, commit, machine, paths_of, read_record, settings_of, write_record
-from flyannot.errors import FlyannotError, WriteError
-from flyannot.runtime.atomic_file import locked_output
-from flyannot.runtime.resources import one_blas_thread
+from flyannot.base.errors import FlyannotError, WriteError
+from flyannot.files.atomic_file import locked_output
+from flyannot.jobs.resources import one_blas_thread
 
 log = logging.getLogger("flyannot")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import workers
-from flyannot.errors import InputError
-from flyannot.stage_ranges import rng_for
+from flyannot.base.errors import InputError
+from flyannot.base.stage_ranges import rng_for
 
 SCALES = ("quick", "full")
 VARIABLE = "FLYANNOT_DATA"  # names the folder of the data sets of data/registry.toml

@@ -11,10 +11,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from flyannot.errors import FlyannotError
-from flyannot.options.registry import thing_at
-from flyannot.runtime.resources import THREAD_VARIABLES
-from flyannot.runtime.system import read_proc
+from flyannot.base.errors import FlyannotError
+from flyannot.base.registry import thing_at
+from flyannot.base.system import read_proc
+from flyannot.jobs.resources import THREAD_VARIABLES
 
 
 class WorkerFailed(FlyannotError):

@@ -13,7 +13,7 @@ from pathlib import Path
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
-from flyannot.options import kebab, shown_default
+from flyannot.base.options import kebab, shown_default
 from flyannot.sparse.learners import LEARNERS
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -9,7 +9,7 @@ def main():
     """Run a command and leave with its exit code."""
     _signal.signal(_signal.SIGINT, _leave)  # until the commands listen themselves
     _open_standard_streams()
-    from flyannot.runtime.system import BLAS_VARIABLES
+    from flyannot.base.system import BLAS_VARIABLES
 
     for name in BLAS_VARIABLES:
         os.environ.setdefault(name, "1")  # steps hold BLAS to one thread: it need not start others

@@ -148,9 +148,9 @@ def run(chain, tmp_path_factory):
 @pytest.fixture(scope="session")
 def page(run, tmp_path_factory):
     """The report of `run`; only to look at."""
+    from flyannot.pipeline.engine.task import Execution, run_task
+    from flyannot.pipeline.options import ReportOptions
     from flyannot.report.build import ReportTask
-    from flyannot.steps.engine.task import Execution, run_task
-    from flyannot.steps.options import ReportOptions
 
     out = tmp_path_factory.mktemp("page") / "report.html"
     return run_task(ReportTask(run.folder, out, None, ReportOptions()), Execution()).path
@@ -170,10 +170,10 @@ def flyannot(capsys, monkeypatch):
 
     code : the exit code that it must have
     """
+    from flyannot.base.system import ENDING_SIGNALS
     from flyannot.cli import group
     from flyannot.cli.shared import exit_codes as faults
-    from flyannot.runtime.system import ENDING_SIGNALS
-    from flyannot.store.file_cache import close_cached_files
+    from flyannot.files.hdf5.file_cache import close_cached_files
 
     log = logging.getLogger("flyannot")
     handlers = {n: signal.getsignal(n) for n in ENDING_SIGNALS}

@@ -15,7 +15,7 @@ from pathlib import Path
 CLI = [sys.executable, "-m", "flyannot"]
 _BY_PROCESSES = """
 from flyannot.__main__ import main
-from flyannot.runtime import executor
+from flyannot.jobs import executor
 executor.processes_pay = lambda seconds_left: True
 main()
 """

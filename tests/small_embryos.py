@@ -4,20 +4,20 @@ import csv
 import shutil
 from pathlib import Path
 
-from flyannot.classifiers.options import TrainOptions
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.options import ExtractOptions
-from flyannot.features.options import PoolOptions
-from flyannot.runtime.executor import Executor
-from flyannot.steps.annotate import annotate_task
-from flyannot.steps.engine.task import Execution, run_task
-from flyannot.steps.extract import extract_task
-from flyannot.steps.learn_dict import learn_task
-from flyannot.steps.options import AnnotateOptions, LearnOptions
-from flyannot.steps.pool import pool_task
-from flyannot.steps.train import train_task
+from flyannot.encode.options import PoolOptions
+from flyannot.images.options import ExtractOptions
+from flyannot.jobs.executor import Executor
+from flyannot.pipeline.annotate import annotate_task
+from flyannot.pipeline.engine.task import Execution, run_task
+from flyannot.pipeline.extract import extract_task
+from flyannot.pipeline.learn_dict import learn_task
+from flyannot.pipeline.options import AnnotateOptions, LearnOptions
+from flyannot.pipeline.pool import pool_task
+from flyannot.pipeline.train import train_task
+from flyannot.terms.options import TrainOptions
 
 KINDS = ("descriptors", "dictionary", "features", "model", "predictions")
 STAGE_RANGES = ("4-6", "11-12")

@@ -10,18 +10,18 @@ from click.testing import CliRunner
 
 from benchmarks.__main__ import command as benchmarks
 from benchmarks.items import ITEMS
-from flyannot.classifiers import CLASSIFIERS
 from flyannot.cli import COMMANDS
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.importers import IMPORTERS
 from flyannot.export import EXPORTERS
+from flyannot.files.hdf5.features import read_features
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.schema import MADE_BY
+from flyannot.pipeline.chain import STEPS
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.verified import WrongCodesWarning
 from flyannot.sparse.learners import LEARNERS
-from flyannot.steps.chain import STEPS
-from flyannot.store.features import read_features
-from flyannot.store.reading import open_stored
-from flyannot.store.schema import MADE_BY
+from flyannot.terms import CLASSIFIERS
 from tests.cli.test_help import page_of_options
 from tests.conftest import ROOT
 from tests.page_blocks import blocks_of
@@ -38,10 +38,10 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from benchmarks.findings import not_runnable
-from flyannot.classifiers.ridge import Ridge
+from flyannot.terms.ridge import Ridge
 from flyannot.cli.shared.options import Command
 from flyannot.dataset.importers import Importer
-from flyannot.options import Count, Options, option
+from flyannot.base.options import Count, Options, option
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.blocks import Codes
 from flyannot.sparse.coders.verified import Coder
@@ -108,7 +108,7 @@ LINES = [
 ]
 # The same in another process, where pytest collects its tests: a plugin.
 PLUGIN = """
-from flyannot.classifiers import CLASSIFIERS
+from flyannot.terms import CLASSIFIERS
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.learners import LEARNERS
 
@@ -123,7 +123,9 @@ def dummies(tmp_path, monkeypatch):
     folder = tmp_path / "module"
     folder.mkdir()
     (folder / "dummies.py").write_text(DUMMIES)
-    (folder / "list_genes.py").write_text(LIST_GENES.code.replace("flyannot.steps.list_genes", "list_genes"))
+    (folder / "list_genes.py").write_text(
+        LIST_GENES.code.replace("flyannot.pipeline.list_genes", "list_genes")
+    )
     (folder / "dummies_plugin.py").write_text(PLUGIN)
     monkeypatch.syspath_prepend(folder)
     for registry, name in LINES:
@@ -175,7 +177,7 @@ def test_the_page_of_options_finds_what_was_added(dummies):
 
 
 def test_tests_of_all_of_a_kind_find_what_was_added(dummies):
-    tests = ("sparse/test_coders.py", "sparse/test_learners.py", "classifiers/test_classifiers.py")
+    tests = ("sparse/test_coders.py", "sparse/test_learners.py", "terms/test_classifiers.py")
     line = f"{sys.executable} -m pytest --collect-only -p dummies_plugin -p no:xdist -p no:cacheprovider"
     words = [*line.split(), *(str(ROOT / "tests" / one) for one in tests)]
     env = os.environ | {"PYTHONPATH": str(dummies)}

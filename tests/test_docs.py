@@ -12,10 +12,10 @@ import tomllib
 import pytest
 
 import flyannot as package
-from flyannot.classifiers.answers import PREDICTION_COLUMNS
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.steps.runs.configuration import read_configuration
-from flyannot.store.schema import SCHEMAS
+from flyannot.files.hdf5.schema import SCHEMAS
+from flyannot.pipeline.runs.configuration import read_configuration
+from flyannot.terms.answers import PREDICTION_COLUMNS
 from tests.command_lines import contexts_of, flyannot_lines
 from tests.conftest import ROOT
 from tests.page_blocks import NOT_RUN, blocks_of, run_python

@@ -25,35 +25,34 @@ OPENS = re.compile(
 # The one reader of each kind, and the one writer.
 STORE = "layout", "reading", "file_cache", "description", "writing"
 DOORS = {
-    "text, JSON and TOML": ("runtime/text_files.py",),
-    "tables": ("runtime/tables.py",),
-    "HDF5": tuple(f"store/{name}.py" for name in STORE),
-    "locks": ("runtime/locks.py",),
-    "pictures": ("descriptors/images/image_file.py", "descriptors/images/microscope_file.py"),
+    "text, JSON and TOML": ("files/text_files.py",),
+    "tables": ("files/tables.py",),
+    "HDF5": tuple(f"files/hdf5/{name}.py" for name in STORE),
+    "pictures": ("images/image_file.py", "images/microscope_file.py"),
     "arrays": ("dataset/importers/vectors.py",),
     "tables as others publish them": ("dataset/importers/source_tables.py",),
-    "bytes for a digest": ("runtime/digest.py",),
-    "outputs": ("runtime/atomic_file.py",),
+    "bytes for a digest": ("files/digest.py",),
+    "outputs": ("files/atomic_file.py",),
 }
 # Who else opens or writes a file by itself, and why that goes round no door.
 ALLOWED = {
-    "runtime/compiled.py": "checksums beside the kernels that numba keeps",
-    "runtime/system.py": "/proc, and files to be synchronised",
+    "jobs/compiled.py": "checksums beside the kernels that numba keeps",
+    "base/system.py": "/proc, and files to be synchronised",
     "dataset/download.py": "what arrives is written beside its place, under a lock",
     "dataset/synthetic/generate.py": "a file of a new folder, which appears as a whole",
     "export/arrays.py": "fills the file beside the output that `export` hands it",
     "export/predictions.py": "fills the file beside the output that `export` hands it",
-    "steps/runs/workflow.py": "a text of the package",
+    "pipeline/runs/workflow.py": "a text of the package",
     "report/page.py": "its own pictures and text, in a folder beside the page that appears as a whole",
     "report/nearest.py": "a picture in memory, which it has made itself",
-    "store/concatenation.py": "bytes of parts, copied into the output that is being made",
-    "runtime/dask_cluster.py": "an array for workers, written and read by it alone",
+    "files/hdf5/concatenation.py": "bytes of parts, copied into the output that is being made",
+    "jobs/dask_cluster.py": "an array for workers, written and read by it alone",
 }
 
-# What makes an output appear whole.  The output of a step is made by its task (`steps/engine`), and an HDF5
-# file by `store`; who else calls one of these is named, with the output.
+# What makes an output appear whole.  The output of a step is made by its task (`pipeline/engine`), and an
+# HDF5 file by `files/hdf5`; who else calls one of these is named, with the output.
 MAKERS = {"replacing_file", "write_text", "write_table", "new_folder", "locked_output"}
-MAKERS_OF_TASKS = ("runtime/", "store/", "steps/engine/")
+MAKERS_OF_TASKS = ("jobs/", "files/", "pipeline/engine/")
 OUTPUTS_WITHOUT_A_TASK = {
     "cli/run.py": "holds the record of a run while it runs",
     "dataset/download.py": "a file of a mirror",
@@ -65,13 +64,13 @@ OUTPUTS_WITHOUT_A_TASK = {
     "dataset/synthetic/generate.py": "a new data set folder",
     "export/export.py": "an exported file",
     "report/page.py": "the page",
-    "steps/extract.py": "the table of embryos beside the output, whose lock is held",
-    "steps/evaluate.py": "a file of scores",
-    "steps/explain.py": "a folder of explanations",
-    "steps/fetch.py": "holds a mirror while it fetches",
-    "steps/annotate.py": "the table beside predictions",
-    "steps/runs/configuration.py": "the record of a run",
-    "steps/runs/workflow.py": "the files of a workflow",
+    "pipeline/extract.py": "the table of embryos beside the output, whose lock is held",
+    "pipeline/evaluate.py": "a file of scores",
+    "pipeline/explain.py": "a folder of explanations",
+    "pipeline/fetch.py": "holds a mirror while it fetches",
+    "pipeline/annotate.py": "the table beside predictions",
+    "pipeline/runs/configuration.py": "the record of a run",
+    "pipeline/runs/workflow.py": "the files of a workflow",
 }
 
 
@@ -107,7 +106,7 @@ def test_outside_files_are_opened_by_the_reader_of_their_kind(all_calls):
     doors = {module for modules in DOORS.values() for module in modules}
     found = [place for *place, first in all_calls if opens_by_itself(place[2], first)]
     assert_are([place for place in found if place[0] not in doors], ALLOWED)
-    assert doors <= {name for name, *_ in found} | {"runtime/atomic_file.py"}, "a door that opens nothing"
+    assert doors <= {name for name, *_ in found} | {"files/atomic_file.py"}, "a door that opens nothing"
 
 
 def test_outputs_are_written_by_the_engine(all_calls):
@@ -120,8 +119,8 @@ def test_a_path_from_outside_is_opened_where_it_must_be_a_regular_file(all_calls
     by_path = {"open", "os.open", "h5py.File", "np.load", "gzip.open", "zipfile.ZipFile", "tarfile.open"}
     found = {(name, called) for name, _, called, first in all_calls if called in by_path and first == "path"}
     assert {place for place in found if place[0] not in ALLOWED} == {
-        ("runtime/text_files.py", "open"),  # which is `open_regular`
-        ("runtime/text_files.py", "os.open"),
-        ("store/layout.py", "h5py.File"),  # behind it
-        ("store/writing.py", "open"),
+        ("files/text_files.py", "open"),  # which is `open_regular`
+        ("files/text_files.py", "os.open"),
+        ("files/hdf5/layout.py", "h5py.File"),  # behind it
+        ("files/hdf5/writing.py", "open"),
     }

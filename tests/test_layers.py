@@ -14,30 +14,30 @@ PACKAGE = Path(flyannot.__file__).parent
 
 # A room imports the rooms above it in its list, and itself.
 ROOMS = (
-    *("root", "options", "stage_ranges", "runtime", "store", "sparse", "descriptors", "scores", "features"),
-    *("dataset", "classifiers", "steps", "export", "report", "estimators", "cli"),
+    *("root", "base", "files", "jobs", "sparse", "images", "encode", "dataset", "terms", "curation"),
+    *("pipeline", "export", "report", "estimators", "cli"),
 )
 SPARSE = (
     *("simd", "kernels", "objective", "stored_codes", "coders", "nonnegative", "missing_values", "fit"),
     *("learners", "data_parallel"),
 )
-N_LOOSE_FILES = 4
+N_LOOSE_FILES = 2
 
 WARNS = "sparse/coders/verified.py"  # where scikit-learn's class of warnings is used, when there is one
 
 HEAVY = ("numba", "sklearn", "cv2", "h5py", "scipy", "skimage", "PIL", "tifffile")
 ONLY_IN = {
     "benchmarks": (),  # which lie beside the package, and import it
-    "h5py": ("store/",),
+    "h5py": ("files/hdf5/",),
     "click": ("cli/",),
     "httpx": ("dataset/download.py",),
     "tqdm": ("cli/shared/messages.py",),
-    "cv2": ("descriptors/images/geometry.py", "runtime/resources.py"),
-    "distributed": ("runtime/dask_cluster.py",),
-    "joblib": ("runtime/executor.py", "runtime/resources.py"),
+    "cv2": ("images/geometry.py", "jobs/resources.py"),
+    "distributed": ("jobs/dask_cluster.py",),
+    "joblib": ("jobs/executor.py", "jobs/resources.py"),
     # Where a model, a score or a map is made, and where scikit-learn is itself the peer.
-    "sklearn": ("classifiers/", "scores/", "estimators/", "features/similarity.py", WARNS),
-    "numba": ("runtime/compiled.py", "sparse/simd/"),
+    "sklearn": ("terms/", "curation/", "estimators/", "encode/similarity.py", WARNS),
+    "numba": ("jobs/compiled.py", "sparse/simd/"),
 }
 
 
@@ -49,7 +49,7 @@ def place(name, among):
     """The number of the room that a module, by its path below the package, lies in."""
     first = name.split("/")[0]
     if among is ROOMS:
-        first = {"__main__.py": "cli", "__init__.py": "root", "errors.py": "root"}.get(name, first)
+        first = {"__main__.py": "cli", "__init__.py": "root", "base/errors.py": "root"}.get(name, first)
     return among.index(first.removesuffix(".py"))
 
 
@@ -102,7 +102,7 @@ def test_the_tests_mirror_the_rooms():
     folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir()}
     folders -= {"__pycache__", "campaign", "mutants", "platforms"}  # what tests are measured by, or run under
     folders -= {"benchmarks"}
-    assert folders == set(ROOMS) - {"root", "stage_ranges"}
+    assert folders == set(ROOMS) - {"root", "curation"}
 
 
 @pytest.mark.parametrize("library", ONLY_IN)

@@ -2,10 +2,10 @@
 
 import pytest
 
+from flyannot.base.errors import InputError
+from flyannot.base.stage_ranges import STAGE_RANGES, bdgp_name, note_on_stages, parse_stage_range
 from flyannot.dataset.importers.resolve import stage_range_of
-from flyannot.errors import InputError
-from flyannot.stage_ranges import STAGE_RANGES, bdgp_name, note_on_stages, parse_stage_range
-from flyannot.steps.options import Selection
+from flyannot.pipeline.options import Selection
 
 STAGES = dict(zip(STAGE_RANGES, (range(1, 4), range(4, 7), (7, 8), (9, 10), (11, 12), range(13, 18))))
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.findings import Source
-from flyannot.errors import DataError
-from flyannot.stage_ranges import parse_stage_range
+from flyannot.base.errors import DataError
+from flyannot.base.stage_ranges import parse_stage_range
 
 _COREL_TEST = "Corel5k-test-sparse.arff.gz"
 _N_COREL_LABELS = 374

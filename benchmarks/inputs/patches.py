@@ -7,10 +7,10 @@ import numpy as np
 
 from benchmarks.findings import Source
 from benchmarks.inputs.pictures import embryo_pictures
-from flyannot.descriptors.extract import describe_patches
-from flyannot.descriptors.options import ExtractOptions
-from flyannot.descriptors.sift import normalise_descriptors
-from flyannot.errors import DataError
+from flyannot.base.errors import DataError
+from flyannot.images.extract import describe_patches
+from flyannot.images.options import ExtractOptions
+from flyannot.images.sift import normalise_descriptors
 from flyannot.sparse.fit import default_lam, random_patches
 
 LAM = float(default_lam(128))

@@ -6,14 +6,14 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.findings import Source
+from flyannot.base.errors import DataError
 from flyannot.dataset.folder import read_annotations, read_images, write_annotations_csv, write_images_csv
 from flyannot.dataset.importers.wu2016 import read_patterns
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.images.pattern import render_patterns
-from flyannot.descriptors.images.picture import read_grey
-from flyannot.errors import DataError
-from flyannot.runtime.atomic_file import write_text
+from flyannot.files.atomic_file import write_text
+from flyannot.images.pattern import render_patterns
+from flyannot.images.picture import read_grey
 
 PATTERNS = "real patterns of Wu et al. 2016, drawn as pictures"
 _N_GENES, _MAX_IMAGES = 40, 2  # of synthetic embryos: where there are no images, and of a gene
@@ -35,7 +35,7 @@ def image_folder(setup):
 
 
 def embryo_images(setup):
-    """The images (a list of `flyannot.dataset.folder.Image`) and their `Source`."""
+    """The images (a list of `Image`) and their `Source`."""
     folder = image_folder(setup)
     images = read_images(folder)
     if any(image.source == "synthetic" for image in images):

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.findings import Source
-from flyannot.errors import DataError, InputError
-from flyannot.stage_ranges import parse_stage_range
+from flyannot.base.errors import DataError, InputError
+from flyannot.base.stage_ranges import parse_stage_range
 
 _SEPARATORS = ("::", "\t", ",")
 _OF_A_USER = 165  # ratings, as in MovieLens 1M

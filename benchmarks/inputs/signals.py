@@ -10,8 +10,8 @@ from scipy.ndimage import gaussian_filter
 from benchmarks.findings import Source
 from benchmarks.inputs.patches import patches_of
 from benchmarks.inputs.pictures import PHOTOGRAPH_PX, photographs
-from flyannot.descriptors.sift import normalise_descriptors
-from flyannot.errors import DataError
+from flyannot.base.errors import DataError
+from flyannot.images.sift import normalise_descriptors
 
 NATURAL = "natural image"  # patches of photographs
 _BLOCK = 10_000  # patches at a time

@@ -15,11 +15,11 @@ from benchmarks.rows import Rows
 from benchmarks.scc import annotation
 from benchmarks.scc.fig_5 import weighted_mean
 from benchmarks.scc.learning import learned_atoms
-from flyannot.features.groups import group_features, normalise_features
-from flyannot.scores.metrics import auc
+from flyannot.encode.groups import group_features, normalise_features
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
+from flyannot.terms.metrics import auc
 
 _SIDE, _PATCH_PX = 8, 12  # of scikit-learn's digits, and of patches of photographs
 _LAMS, _FOLDS = (0.3, 0.1, 0.05, 0.02, 0.01), 5  # lam, and whether signs count, by inner cross-validation

@@ -10,7 +10,7 @@ from benchmarks.inputs.ratings import Ratings
 from benchmarks.measures import Stopwatch, timed_steps
 from benchmarks.modl.claims import CD, FULL, MODL
 from benchmarks.references.plain_learners import OfSeenFeatures
-from flyannot.runtime.compiled import compiled
+from flyannot.jobs.compiled import compiled
 from flyannot.sparse.fit import random_patches
 
 N_COMPONENTS = 30

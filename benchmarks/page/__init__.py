@@ -11,7 +11,7 @@ from benchmarks.page.figures import INSTALL, can_draw
 from benchmarks.page.summary import summary_of, took
 from benchmarks.records import FOLDER, paths_of, read_record
 from benchmarks.tables import MEASUREMENTS, is_number_cell, tables_of
-from flyannot.runtime.atomic_file import write_text
+from flyannot.files.atomic_file import write_text
 
 PAGE = "index.html"
 _MOST_ROWS = 60  # of a table of the page; the item's file has all

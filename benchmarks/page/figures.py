@@ -8,7 +8,7 @@ from textwrap import fill
 
 import numpy as np
 
-from flyannot.runtime.atomic_file import write_text
+from flyannot.files.atomic_file import write_text
 
 INSTALL = "pip install 'flyannot[reproduce]'"
 _STYLE: dict = {

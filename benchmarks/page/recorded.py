@@ -19,8 +19,8 @@ from benchmarks.page.figures import draw
 from benchmarks.page.summary import summary_of
 from benchmarks.records import record_of
 from benchmarks.tables import MEASUREMENTS, Table
-from flyannot.errors import DataError
-from flyannot.runtime.atomic_file import write_text
+from flyannot.base.errors import DataError
+from flyannot.files.atomic_file import write_text
 
 PAPERS, MEASURED = "papers.md", "measured.md"
 _PICTURES = ("modl-fig-5", "scc-fig-5")  # where people look first

@@ -6,9 +6,9 @@ queries (n_queries, n_features) to values (n_queries, n_terms).  Rows are scaled
 
 import numpy as np
 
-from flyannot.classifiers.feature_rows import cross_products, unit_rows
-from flyannot.classifiers.folds import look_up_folds
-from flyannot.scores.metrics import TermOutcomes
+from flyannot.terms.feature_rows import cross_products, unit_rows
+from flyannot.terms.folds import look_up_folds
+from flyannot.terms.metrics import TermOutcomes
 
 _C, _GAMMA = 1.0, 0.6  # at an end of the grid of Huang et al.
 _N_NEIGHBOURS = 20
@@ -75,12 +75,12 @@ def evaluate_by_libsvm(rows, *, folds):
 
     Parameters
     ----------
-    rows : flyannot.classifiers.training_set.LabelledRows
+    rows : LabelledRows
     folds : dict from gene to fold
 
     Returns
     -------
-    outcome : flyannot.scores.metrics.TermOutcomes, without probabilities
+    outcome : TermOutcomes, without probabilities
     """
     from sklearn.svm import SVC
 

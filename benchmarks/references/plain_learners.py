@@ -8,7 +8,7 @@ Instead of 1/h its steps can follow the natural rate a / (t + b) of the paper's 
 import numpy as np
 import scipy.sparse as sp
 
-from flyannot.runtime.compiled import compiled
+from flyannot.jobs.compiled import compiled
 from flyannot.sparse.kernels import add_multiple, dot
 from flyannot.sparse.learners.modl import MODL
 from flyannot.sparse.learners.scc import VARIANTS

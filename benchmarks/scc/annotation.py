@@ -12,19 +12,19 @@ from benchmarks.references.classifiers import evaluate_by_libsvm, gaussian_kerne
 from benchmarks.rows import Rows
 from benchmarks.scc import claims
 from benchmarks.scc.learning import learned_atoms
-from flyannot.classifiers.cross_validation import cross_validate
-from flyannot.classifiers.folds import folds_of_genes
-from flyannot.classifiers.scorer import FitOptions
-from flyannot.classifiers.training_set import LabelledRows, annotated_groups, truth_of
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE
-from flyannot.descriptors.extract import describe_patches
-from flyannot.descriptors.options import ExtractOptions
-from flyannot.features.encoder import Encoder
-from flyannot.features.groups import Groups, group_features, groups_of, normalise_features
-from flyannot.features.options import PoolOptions
-from flyannot.scores.bootstrap import bootstrap_gene_weights, bootstrap_interval, resample_aucs
-from flyannot.scores.metrics import NOT_ANATOMY
+from flyannot.encode.encoder import Encoder
+from flyannot.encode.groups import Groups, group_features, groups_of, normalise_features
+from flyannot.encode.options import PoolOptions
+from flyannot.images.extract import describe_patches
+from flyannot.images.options import ExtractOptions
+from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval, resample_aucs
+from flyannot.terms.cross_validation import cross_validate
+from flyannot.terms.folds import folds_of_genes
+from flyannot.terms.metrics import NOT_ANATOMY
+from flyannot.terms.scorer import FitOptions
+from flyannot.terms.training_set import LabelledRows, annotated_groups, truth_of
 
 N_FOLDS = 5
 N_TERMS = 10
@@ -153,7 +153,7 @@ def merge_images(outcome, group_of_image):
 
     Parameters
     ----------
-    outcome : flyannot.scores.metrics.TermOutcomes of images
+    outcome : TermOutcomes of images
     group_of_image : int array (n_images,), rising from 0
     """
     first = np.unique(group_of_image, return_index=True)[1]

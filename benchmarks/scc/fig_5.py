@@ -11,8 +11,8 @@ from benchmarks.items import paper_values, papers
 from benchmarks.rows import Rows
 from benchmarks.scc import claims
 from benchmarks.scc.annotation import DIFFERENCES, LEARNERS, N_FOLDS, PAPERS_OWN, annotate, annotated_pictures
-from flyannot.scores.bootstrap import bootstrap_gene_weights, bootstrap_interval, resample_aucs
-from flyannot.scores.metrics import rates_of_counts
+from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval, resample_aucs
+from flyannot.terms.metrics import rates_of_counts
 
 _ABLATED = "SCC", 1000
 
@@ -76,7 +76,7 @@ def resampled_metrics(outcome, genes):
 
     Parameters
     ----------
-    outcome : flyannot.scores.metrics.TermOutcomes
+    outcome : TermOutcomes
     genes : n_groups gene ids; a sample draws genes, and all groups of a gene with it
 
     Returns

@@ -18,8 +18,8 @@ from benchmarks.measures import (
 )
 from benchmarks.references import other_programs, why_reference_is_absent
 from benchmarks.references.plain_learners import PlainSCC
-from flyannot.descriptors.sift import normalise_descriptors
-from flyannot.runtime.resources import one_blas_thread
+from flyannot.images.sift import normalise_descriptors
+from flyannot.jobs.resources import one_blas_thread
 from flyannot.sparse.fit import default_lam, random_patches, run_epoch
 from flyannot.sparse.fit import learn_dictionary as epochs_of
 from flyannot.sparse.learners import LEARNERS

@@ -10,7 +10,7 @@ from benchmarks.references import other_programs, why_reference_is_absent
 from benchmarks.rows import Panel, Rows, Series
 from benchmarks.scc.claims import OL_AT_1, SCC_PAPER, VARIANTS
 from benchmarks.scc.learning import PATCHES_AT_BATCH_1, hours, name_of_reference_ol, reference_ol
-from flyannot.descriptors.sift import normalise_descriptors
+from flyannot.images.sift import normalise_descriptors
 from flyannot.sparse.fit import learn_dictionary
 from flyannot.sparse.kernels import kernel
 from flyannot.sparse.learners.scc import SCC

@@ -10,11 +10,11 @@ from benchmarks.measures import Stopwatch
 from benchmarks.references.classifiers import fit_nearest_neighbours, fit_rbf_svm
 from benchmarks.references.other_programs import lasso_codes, spread_labels
 from benchmarks.references.p_stable import atoms_beside, build_tables
-from flyannot.classifiers import CLASSIFIERS
-from flyannot.classifiers.feature_rows import unit_rows
-from flyannot.classifiers.siso import FRACTION, largest_products
 from flyannot.sparse.coders import hash_siso, siso
 from flyannot.sparse.coders.hash_siso import HashSearch, build_index
+from flyannot.terms import CLASSIFIERS
+from flyannot.terms.feature_rows import unit_rows
+from flyannot.terms.siso import FRACTION, largest_products
 
 LASSO, SPREADING, SISO = "lasso", "label spreading", "siso"
 HASH, P_STABLE, PUBLISHED = "hash-siso", "hash-siso, p-stable", "siso, as published"

@@ -9,7 +9,7 @@ from benchmarks.inputs.labelled_vectors import corel5k, embryo_words, synthetic_
 from benchmarks.items import paper_values
 from benchmarks.rows import Panel, Rows, Series
 from benchmarks.siso.annotators import HASH, LASSO, P_STABLE, SISO, SPREADING, VARIANT, answered_queries
-from flyannot.scores.metrics import average_precision
+from flyannot.terms.metrics import average_precision
 
 _ALL = ("svm", "ridge", "knn", SPREADING, SISO, P_STABLE, HASH)
 _SOLVERS = (LASSO, SISO, P_STABLE, HASH)

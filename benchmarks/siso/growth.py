@@ -8,7 +8,7 @@ from benchmarks.items import paper_values
 from benchmarks.measures import Stopwatch
 from benchmarks.rows import Rows
 from benchmarks.siso.annotators import HASH, LASSO, P_STABLE, PUBLISHED, SISO, VARIANT, fitted_annotator
-from flyannot.descriptors.sift import normalise_descriptors
+from flyannot.images.sift import normalise_descriptors
 
 _MOST_COPIES = 200  # patches that overlap one query's, at the strides that are needed here
 _N_ALONE = 20  # queries that are answered one at a time

@@ -10,13 +10,13 @@ from benchmarks.references.other_programs import compute, keypoints, spams_codes
 from benchmarks.rows import Rows
 from benchmarks.workers import WorkerFailed
 from flyannot.dataset.folder import read_images
-from flyannot.descriptors.patches import patch_corners, patch_std
-from flyannot.descriptors.sift import normalise_descriptors
-from flyannot.features.groups import normalise_features
-from flyannot.steps.engine.inputs import lam_of_dictionary
-from flyannot.steps.loaded_model import load_model
-from flyannot.store.dictionary import read_dictionary
-from flyannot.store.reading import open_stored
+from flyannot.encode.groups import normalise_features
+from flyannot.files.hdf5.dictionary import read_dictionary
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.images.patches import patch_corners, patch_std
+from flyannot.images.sift import normalise_descriptors
+from flyannot.pipeline.engine.inputs import lam_of_dictionary
+from flyannot.pipeline.loaded_model import load_model
 
 WHOLE_WAY = ("extract", "pool", "annotate")  # what grows with the images, once there is a dictionary
 WHOLE, NEW = " + ".join(WHOLE_WAY), "annotate MODEL PICTURES"

@@ -10,12 +10,12 @@ from benchmarks.processor_shares import processor_shares
 from benchmarks.rows import Rows
 from benchmarks.speed.baseline import NEW, WHOLE, WHOLE_WAY, compare_with_baseline
 from benchmarks.workers import peak_mb
-from flyannot.runtime.environment import configurations_folder
-from flyannot.runtime.executor import Executor
-from flyannot.steps.engine.step import Asked
-from flyannot.steps.engine.task import Execution, run_task
-from flyannot.steps.runs.configuration import read_configuration
-from flyannot.steps.runs.run import step_named, steps_of, task_in_run
+from flyannot.jobs.environment import configurations_folder
+from flyannot.jobs.executor import Executor
+from flyannot.pipeline.engine.step import Asked
+from flyannot.pipeline.engine.task import Execution, run_task
+from flyannot.pipeline.runs.configuration import read_configuration
+from flyannot.pipeline.runs.run import step_named, steps_of, task_in_run
 
 IN_PARALLEL = (*WHOLE_WAY, NEW, "evaluate")
 _N_WARM = 8  # images that kernels are compiled for

@@ -8,8 +8,8 @@ from benchmarks.inputs.pictures import embryo_pictures
 from benchmarks.measures import timed
 from benchmarks.references import other_programs
 from benchmarks.workers import peak_mb
-from flyannot.descriptors.patches import patch_corners
-from flyannot.descriptors.sift import dense_sift
+from flyannot.images.patches import patch_corners
+from flyannot.images.sift import dense_sift
 
 _STRIDE_PX = 4
 _PATCH_PX = 16

@@ -15,15 +15,15 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from flyannot.classifiers.model import fit_model
-from flyannot.classifiers.unlikeness import UNLIKE
 from flyannot.dataset.folder import read_annotations, read_images, write_images_csv
-from flyannot.descriptors.images.picture import EITHER_WAY, read_embryo
-from flyannot.descriptors.options import ExtractOptions
-from flyannot.features.groups import group_features, groups_of, normalise_features
-from flyannot.scores.metrics import pair_counts_by_fold
-from flyannot.store.features import read_features
-from flyannot.store.reading import open_stored
+from flyannot.encode.groups import group_features, groups_of, normalise_features
+from flyannot.files.hdf5.features import read_features
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.images.options import ExtractOptions
+from flyannot.images.picture import EITHER_WAY, read_embryo
+from flyannot.terms.metrics import pair_counts_by_fold
+from flyannot.terms.model import fit_model
+from flyannot.terms.unlikeness import UNLIKE
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("FLYANNOT_DATA", ROOT.parent / "shared" / "data"))

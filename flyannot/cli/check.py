@@ -21,9 +21,9 @@ def command(data_set, folder, force):
     Example:
         flyannot check my-embryos -o corrected
     """
+    from flyannot.base.text import pluralise
     from flyannot.dataset.folder import check_tables, corrected_tables, count_coverage, coverage_notes
-    from flyannot.runtime.wording import pluralise
-    from flyannot.steps.engine.task import write_output
+    from flyannot.pipeline.engine.task import write_output
 
     found, images, annotations = check_tables(data_set)
     for name, text in corrected_tables(data_set, found, folder).items() if folder else ():

@@ -20,8 +20,8 @@ def command(first, second, as_json):
     Example:
         flyannot compare plain/scores.json best/scores.json
     """
-    from flyannot.scores.table import format_comparison
-    from flyannot.steps.evaluation import compare_files
+    from flyannot.pipeline.evaluation import compare_files
+    from flyannot.terms.table import format_comparison
 
     comparison = compare_files(first, second)
     if as_json:

@@ -22,7 +22,7 @@ def command(tables, out, force):
     Example:
         flyannot curate anna.csv ben.csv -o merged.csv
     """
-    from flyannot.steps.curate import agreement_in_words, settle_corrections, write_curated
+    from flyannot.pipeline.curate import agreement_in_words, settle_corrections, write_curated
 
     curated = settle_corrections(tables)
     if out:
@@ -52,7 +52,7 @@ def annotations_command(annotations, corrections, out, new_genes, force):
     Example:
         flyannot annotations embryos/annotations.csv corrections.csv -o new.csv
     """
-    from flyannot.steps.curate import write_corrected_annotations
+    from flyannot.pipeline.curate import write_corrected_annotations
 
     lines, sentences = write_corrected_annotations(
         annotations, corrections, out, with_new_genes=new_genes, force=force

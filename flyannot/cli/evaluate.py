@@ -5,11 +5,11 @@ from dataclasses import fields
 import click
 from click.core import ParameterSource
 
-from flyannot.classifiers.options import TrainOptions
+from flyannot.base.errors import InputError
+from flyannot.base.options import kebab
 from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, execution_of, say, seed_option, takes
-from flyannot.errors import InputError
-from flyannot.options import kebab
-from flyannot.steps.options import EvaluateOptions, RunOptions, Selection
+from flyannot.pipeline.options import EvaluateOptions, RunOptions, Selection
+from flyannot.terms.options import TrainOptions
 
 
 @click.command("evaluate", cls=Command)
@@ -47,11 +47,11 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
     Example:
         flyannot evaluate features.h5 embryos/annotations.csv --json scores.json
     """
-    from flyannot.scores.group_outcomes import json_of_scores, read_scores
-    from flyannot.scores.table import format_scores
-    from flyannot.steps.engine.task import run_task
-    from flyannot.steps.evaluate import ScoresTask, cross_validation_of_model, evaluation_of_files
-    from flyannot.steps.evaluation import nothing_evaluated
+    from flyannot.pipeline.engine.task import run_task
+    from flyannot.pipeline.evaluate import ScoresTask, cross_validation_of_model, evaluation_of_files
+    from flyannot.pipeline.evaluation import nothing_evaluated
+    from flyannot.terms.group_outcomes import json_of_scores, read_scores
+    from flyannot.terms.table import format_scores
 
     execution = execution_of(run=run)
     if model:

@@ -2,6 +2,8 @@
 
 import click
 
+from flyannot.base.stage_ranges import StageRange
+from flyannot.base.text import pluralise
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
@@ -14,8 +16,6 @@ from flyannot.cli.shared.options import (
     say,
     say_json,
 )
-from flyannot.runtime.wording import pluralise
-from flyannot.stage_ranges import StageRange
 
 _MOST_SHOWN = 3  # patches of an image that are printed
 
@@ -52,7 +52,7 @@ def command(model, images, terms, genes, stage_range, folder, force, as_json):
         flyannot explain model.h5 embryo.png --stage-range 4-6 --term "pole cell" -o why
     """
     from flyannot.dataset.images import images_named, select_images
-    from flyannot.steps.explain import draw_explanations, explain
+    from flyannot.pipeline.explain import draw_explanations, explain
 
     chosen = select_images(
         images_named(images, stage_range), genes=genes, stage_ranges=[stage_range] if stage_range else ()
@@ -75,7 +75,7 @@ def command(model, images, terms, genes, stage_range, folder, force, as_json):
 
 
 def _in_words(explained, names):
-    from flyannot.steps.explain import sum_in_words
+    from flyannot.pipeline.explain import sum_in_words
 
     lines = [
         f"{explained.gene or explained.group}, {explained.stage_range}: {explained.term}: "

@@ -4,7 +4,7 @@ import click
 
 from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, log, takes
 from flyannot.export import EXPORTERS, all_formats
-from flyannot.steps.options import AnnotateOptions, Selection
+from flyannot.pipeline.options import AnnotateOptions, Selection
 
 _HELP = """Write what FILE holds for other tools.
 

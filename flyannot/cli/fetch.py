@@ -3,7 +3,7 @@
 import click
 
 from flyannot.cli.shared.options import Command, execution_of, finish, log, out_folder_option, say, takes
-from flyannot.steps.options import FetchOptions
+from flyannot.pipeline.options import FetchOptions
 
 
 @click.command("fetch", cls=Command)
@@ -21,7 +21,7 @@ def command(source, folder, options, dry_run):
     Example:
         flyannot fetch bdgp -o bdgp-files --genes Dl,eve --stage-range 4-6
     """
-    from flyannot.steps.fetch import fetch_bdgp
+    from flyannot.pipeline.fetch import fetch_bdgp
 
     outcome = fetch_bdgp(folder, options, execution_of(), dry_run=dry_run)
     if dry_run:

@@ -20,7 +20,7 @@ from flyannot.cli.shared.options import (
 )
 from flyannot.dataset.importers import IMPORTERS
 from flyannot.dataset.importers.vectors import AtomsOptions
-from flyannot.steps.options import Selection
+from flyannot.pipeline.options import Selection
 
 
 def _make_command(name):
@@ -70,7 +70,7 @@ def dictionary(atoms, descriptors, out, options, selection, force):
     Example:
         flyannot import dictionary D.mat --descriptors descriptors.h5 -o dictionary.h5
     """
-    from flyannot.steps.import_arrays import import_dictionary
+    from flyannot.pipeline.import_arrays import import_dictionary
 
     execution, stage_ranges = execution_of(force), selection.stage_range or None
     return finish(import_dictionary(atoms, descriptors, out, options, execution, stage_ranges=stage_ranges))
@@ -91,7 +91,7 @@ def features(table, out, force):
     Example:
         flyannot import features network.npz -o network.h5
     """
-    from flyannot.steps.import_arrays import import_features
+    from flyannot.pipeline.import_arrays import import_features
 
     return finish(import_features(table, out, execution_of(force)))
 

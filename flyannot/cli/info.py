@@ -23,11 +23,11 @@ def command(as_json, only_models):
         flyannot info
     """
     if only_models:
-        from flyannot.store.supplied import model_facts as facts
-        from flyannot.store.supplied import models_in_words as in_words
+        from flyannot.files.hdf5.supplied import model_facts as facts
+        from flyannot.files.hdf5.supplied import models_in_words as in_words
     else:
-        from flyannot.runtime.environment import environment_in_words as in_words
-        from flyannot.runtime.environment import installed_environment as facts
+        from flyannot.jobs.environment import environment_in_words as in_words
+        from flyannot.jobs.environment import installed_environment as facts
 
     listed = facts()
     if as_json:

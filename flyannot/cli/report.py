@@ -3,7 +3,7 @@
 import click
 
 from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, execution_of, finish, takes
-from flyannot.steps.options import ReportOptions
+from flyannot.pipeline.options import ReportOptions
 
 
 @click.command("report", cls=Command)
@@ -36,8 +36,8 @@ def command(run, out, data_set, options):
     Example:
         flyannot report results -o report.html
     """
+    from flyannot.pipeline.engine.task import run_task
     from flyannot.report.build import ReportTask
-    from flyannot.steps.engine.task import run_task
 
     page = run.with_suffix(".html") if run.is_file() else run / "report.html"
     task = ReportTask(run, out or page, data_set, options)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from flyannot.base.errors import InputError
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
@@ -20,8 +21,7 @@ from flyannot.cli.shared.options import (
     settings_option,
     takes,
 )
-from flyannot.errors import InputError
-from flyannot.steps.options import RunOptions
+from flyannot.pipeline.options import RunOptions
 
 _PATIENCE_S = 60  # jobs that begin at the same time record the same run one after the other
 
@@ -83,16 +83,16 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
     Example:
         flyannot run configs/demo.toml --data-set embryos --output results --dry-run
     """
-    from flyannot.runtime.atomic_file import locked_output
-    from flyannot.runtime.environment import configurations_folder
-    from flyannot.steps.engine.task import make_part_of_task
-    from flyannot.steps.runs.configuration import (
+    from flyannot.files.atomic_file import locked_output
+    from flyannot.jobs.environment import configurations_folder
+    from flyannot.pipeline.engine.task import make_part_of_task
+    from flyannot.pipeline.runs.configuration import (
         RECORD,
         configuration_with_corrections,
         read_configuration,
         write_record,
     )
-    from flyannot.steps.runs.run import check_run, first_outdated_step, step_named, steps_of, task_in_run
+    from flyannot.pipeline.runs.run import check_run, first_outdated_step, step_named, steps_of, task_in_run
 
     if part and not step:
         raise InputError("--part is of one step", fix="add --step extract, pool or annotate")
@@ -137,7 +137,7 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
 
 
 def _log_steps_left_out(configuration):
-    from flyannot.steps.runs.run import steps_left_out
+    from flyannot.pipeline.runs.run import steps_left_out
 
     if sentence := steps_left_out(configuration):
         log.info("note: %s", sentence)
@@ -145,11 +145,11 @@ def _log_steps_left_out(configuration):
 
 def _make_steps(configuration, steps, execution):
     """Make the outputs that are not up to date, and print the scores; return the exit code."""
-    from flyannot.scores.group_outcomes import read_scores
-    from flyannot.scores.table import format_scores
-    from flyannot.steps.engine.failures import NAME
-    from flyannot.steps.evaluation import nothing_evaluated
-    from flyannot.steps.runs.run import run_all_steps
+    from flyannot.pipeline.engine.failures import NAME
+    from flyannot.pipeline.evaluation import nothing_evaluated
+    from flyannot.pipeline.runs.run import run_all_steps
+    from flyannot.terms.group_outcomes import read_scores
+    from flyannot.terms.table import format_scores
 
     code, n_made, nothing = 0, 0, None
     for step, task, outcome in run_all_steps(steps, configuration, execution):

@@ -19,7 +19,7 @@ def command(file, header, as_json):
     Example:
         flyannot show model.h5
     """
-    from flyannot.steps.show import contents, file_in_words
+    from flyannot.pipeline.show import contents, file_in_words
 
     if as_json:
         say_json(contents(file))

@@ -3,7 +3,7 @@
 import click
 
 from flyannot.cli.shared.options import IN_FILE, Command, log, out_option, overwrite_option, say, takes
-from flyannot.steps.options import Selection, SimilarOptions
+from flyannot.pipeline.options import Selection, SimilarOptions
 
 _MOST_SHOWN = 5  # genes that are printed
 
@@ -35,8 +35,8 @@ def command(file, queries, out, data_set, options, selection, force):
         flyannot similar features.h5 embryo.png --stage-range 4-6 -o similar.csv
         flyannot similar features.h5 syn001 --stage-range 4-6 --data-set embryos --lacks -o l.csv
     """
-    from flyannot.steps.similar import SimilarityIndex, features_file_of, similar, write_similar
-    from flyannot.store.reading import open_stored
+    from flyannot.files.hdf5.reading import open_stored
+    from flyannot.pipeline.similar import SimilarityIndex, features_file_of, similar, write_similar
 
     with open_stored(features_file_of(file), "features") as stored:
         index = SimilarityIndex(stored, data_set)

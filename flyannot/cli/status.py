@@ -24,7 +24,7 @@ def command(run, as_json):
     Example:
         flyannot status results
     """
-    from flyannot.steps.runs.status import status_of_run
+    from flyannot.pipeline.runs.status import status_of_run
 
     steps = status_of_run(run)
     if as_json:

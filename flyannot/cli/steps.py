@@ -16,8 +16,8 @@ from flyannot.cli.shared.options import (
     seed_option,
     takes,
 )
-from flyannot.steps.chain import STEPS
-from flyannot.steps.options import RunOptions, Selection
+from flyannot.pipeline.chain import STEPS
+from flyannot.pipeline.options import RunOptions, Selection
 
 
 class StepCommands(Mapping):
@@ -41,8 +41,8 @@ def command_of_step(step):
     """Make the command of a `Step`: its inputs are arguments."""
 
     def carried_out(out, options, selection, run, force, seed=0, page=False, **inputs):
-        from flyannot.steps.engine.step import Asked
-        from flyannot.steps.engine.task import run_task
+        from flyannot.pipeline.engine.step import Asked
+        from flyannot.pipeline.engine.task import run_task
 
         paths = {name: path if isinstance(path, tuple) else (path,) for name, path in inputs.items()}
         asked = Asked(inputs=paths, out=out, options=options, selection=selection, seed=seed)

@@ -2,9 +2,9 @@
 
 import click
 
+from flyannot.base.errors import FlyannotError
 from flyannot.cli.shared.messages import coloured
 from flyannot.cli.shared.options import IN_FILE, Command, json_option, log, say, say_json
-from flyannot.errors import FlyannotError
 
 
 @click.command("verify", cls=Command)
@@ -20,7 +20,7 @@ def command(files, as_json):
         flyannot verify descriptors.h5 model.h5
     """
     from flyannot.cli.shared.messages import Progress
-    from flyannot.store.reading import verify_stored
+    from flyannot.files.hdf5.reading import verify_stored
 
     worst, reports = 0, []
     for path in files:

@@ -36,9 +36,9 @@ def command(config, out, parts, data_set, settings, force):
     Example:
         flyannot workflow configs/demo.toml -o workflow/Snakefile
     """
-    from flyannot.steps.runs.configuration import read_configuration
-    from flyannot.steps.runs.run import check_run, steps_left_out
-    from flyannot.steps.runs.workflow import write_workflow
+    from flyannot.pipeline.runs.configuration import read_configuration
+    from flyannot.pipeline.runs.run import check_run, steps_left_out
+    from flyannot.pipeline.runs.workflow import write_workflow
 
     configuration = read_configuration(config, data_set=data_set, settings=settings)
     check_run(configuration)

@@ -7,14 +7,14 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from flyannot.base.errors import FlyannotError, InputError, did_you_mean
 from flyannot.dataset.importers.bdgp import DUMPS, TABLES, kind_of_dump
 from flyannot.dataset.importers.import_log import ImportLog
 from flyannot.dataset.importers.resolve import Genes, UnclearGene, stage_range_of
 from flyannot.dataset.importers.source_tables import read_source_rows
-from flyannot.errors import FlyannotError, InputError, did_you_mean
-from flyannot.runtime.digest import digest_of_file
-from flyannot.runtime.tables import read_table, write_table
-from flyannot.runtime.text_files import first_bytes, read_text
+from flyannot.files.digest import digest_of_file
+from flyannot.files.tables import read_table, write_table
+from flyannot.files.text_files import first_bytes, read_text
 
 FILES = {kind: f"{name}.gz" for kind, name in DUMPS.items()}
 MANIFEST = "manifest.csv"
@@ -104,8 +104,8 @@ def _id_of_name(known, name):
 
 def fault_of_fetched_image(path):
     """Why this is no picture that can be read; "" if it is one.  Its bytes decide, and nothing else."""
-    from flyannot.descriptors.images.picture import read_grey
-    from flyannot.descriptors.images.unreadable import UnreadableImage
+    from flyannot.images.picture import read_grey
+    from flyannot.images.unreadable import UnreadableImage
 
     start = first_bytes(path, 512)
     if not start.startswith(_PICTURES):

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from flyannot import __version__
-from flyannot.runtime.atomic_file import locked_output, replacing_file
-from flyannot.runtime.environment import optional_package
+from flyannot.base.packages import optional_package
+from flyannot.files.atomic_file import locked_output, replacing_file
 
 log = logging.getLogger("flyannot")
 httpx = optional_package("httpx", "fetch", "fetching needs")

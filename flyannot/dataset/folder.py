@@ -15,6 +15,15 @@ from pathlib import Path
 from sys import intern
 from typing import Any
 
+from flyannot.base.errors import InputError, did_you_mean
+from flyannot.base.stage_ranges import (
+    AS_TEXT,
+    STAGE_RANGES,
+    note_on_stages,
+    parse_stage_range,
+    stage_range_of_date,
+)
+from flyannot.base.text import short_repr
 from flyannot.dataset.paths import (
     ANNOTATIONS,
     IMAGES,
@@ -34,18 +43,9 @@ from flyannot.dataset.table_warnings import (
     warn_of_genes,
     warn_of_terms,
 )
-from flyannot.descriptors.images.address import TURNS, address_in_file, file_of_name, turned_name
-from flyannot.errors import InputError, did_you_mean
-from flyannot.runtime.atomic_file import write_text
-from flyannot.runtime.tables import read_table, table_as_text, table_with_cells, write_table
-from flyannot.runtime.wording import short_repr
-from flyannot.stage_ranges import (
-    AS_TEXT,
-    STAGE_RANGES,
-    note_on_stages,
-    parse_stage_range,
-    stage_range_of_date,
-)
+from flyannot.files.atomic_file import write_text
+from flyannot.files.tables import read_table, table_as_text, table_with_cells, write_table
+from flyannot.images.address import TURNS, address_in_file, file_of_name, turned_name
 
 log = logging.getLogger("flyannot")
 
@@ -102,7 +102,7 @@ def read_gene_rows(table, required, optional, found=None):
     Stage ranges come as BDGP names them.  After the last row the log says what stages were taken for, also
     where a spreadsheet made dates of them, and which genes look like what it makes of a name.  InputError,
     with file, line and column: see `read_table`; an unknown stage range.  A
-    `flyannot.dataset.table_warnings.Findings` gets the errors of rows, which are then left out.
+    `Findings` gets the errors of rows, which are then left out.
     """
     where, who = required.index("stage_range"), required.index("gene")
     stage_ranges, dates, line_of_gene = {}, {}, {}
@@ -141,7 +141,7 @@ def read_images(folder_or_csv: str | os.PathLike[str], found: Any = None) -> lis
     image is no error here, but named in the log; whoever reads it lists it.  InputError, with file, line and
     column: see `read_table`; an unknown stage range; an image named twice; a symbol without FlyBase number
     although the table gives it two; a group of two genes.  It says all that is wrong; where `found`, a
-    `flyannot.dataset.table_warnings.Findings`, is given, that gets it.
+    `Findings`, is given, that gets it.
     """
     table, is_asked = table_of_data_set(Path(folder_or_csv).absolute(), IMAGES), found is not None
     found = found or Findings()
@@ -304,7 +304,7 @@ def _used_columns(rows, required, optional):
 
 
 def check_tables(folder):
-    """The `flyannot.dataset.table_warnings.Findings` of both tables of a data set folder, the Images and the
+    """The `Findings` of both tables of a data set folder, the Images and the
     Annotations; nothing of a table that is not there."""
     found, images, annotations = Findings(), [], None
     for name, read in ((IMAGES, read_images), (ANNOTATIONS, read_annotations)):

@@ -11,25 +11,25 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from flyannot.base.errors import FlyannotError, InputError, did_you_mean
+from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
+from flyannot.base.text import printable_text
 from flyannot.dataset.folder import Image, read_images
 from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, has_table, path_from, place_of_table
-from flyannot.descriptors.images.address import (
+from flyannot.files.hdf5.reading import kind_claimed
+from flyannot.images.address import (
     address_in_file,
     file_of_address,
     file_of_name,
     photograph_of_embryo,
 )
-from flyannot.errors import FlyannotError, InputError, did_you_mean
-from flyannot.runtime.wording import printable_text
-from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
-from flyannot.store.reading import kind_claimed
 
 _NAME_IMAGES = "name a data set folder, a folder of images, or images"
 SUFFIXES = (".png", ".bmp", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".btf", ".czi", ".lif")
 
 
 def images_named(paths, stage_range=None):
-    """The images that the arguments of a command name: a list of flyannot.dataset.folder.Image.
+    """The images that the arguments of a command name: a list of Image.
 
     `paths` is one data set folder (or its images.csv), one plain folder, or image files; `stage_range` is for
     the latter two, which say nothing of it themselves.  InputError if a path is not there, or the stage range

@@ -12,11 +12,11 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from flyannot.base.errors import InputError
+from flyannot.base.stage_ranges import STAGE_RANGES, bdgp_name
 from flyannot.dataset.importers.source_tables import lines_of_text
-from flyannot.errors import InputError
-from flyannot.runtime.tables import read_table
-from flyannot.runtime.text_files import first_bytes
-from flyannot.stage_ranges import STAGE_RANGES, bdgp_name
+from flyannot.files.tables import read_table
+from flyannot.files.text_files import first_bytes
 
 ANATOMY, DEVELOPMENT = "FBbt", "FBdv"
 HOW = ("name", "exact synonym", "synonym", "table", "respelt", "nearest", "replaced", "obsolete", "")

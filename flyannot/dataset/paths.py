@@ -5,9 +5,9 @@ import unicodedata
 from difflib import get_close_matches
 from pathlib import Path
 
+from flyannot.base.errors import InputError, did_you_mean
 from flyannot.dataset.table_warnings import warn_of
-from flyannot.descriptors.images.address import file_of_name
-from flyannot.errors import InputError, did_you_mean
+from flyannot.images.address import file_of_name
 
 IMAGES, ANNOTATIONS = "images.csv", "annotations.csv"
 TABLE_SUFFIXES = (".csv", ".tsv", ".xlsx")

@@ -13,9 +13,9 @@ from difflib import SequenceMatcher
 from functools import cache
 from importlib.resources import files
 
-from flyannot.errors import InputError
-from flyannot.runtime.wording import pluralise
-from flyannot.stage_ranges import AS_TEXT, month_and_day
+from flyannot.base.errors import InputError
+from flyannot.base.stage_ranges import AS_TEXT, month_and_day
+from flyannot.base.text import pluralise
 
 log = logging.getLogger("flyannot")
 

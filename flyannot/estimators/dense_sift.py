@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from flyannot.descriptors.images.grey_levels import WHITE
-from flyannot.descriptors.images.picture import read_grey
-from flyannot.descriptors.options import STRIDE_PX, ExtractOptions
-from flyannot.descriptors.sift import N_FEATURES, normalise_descriptors
-from flyannot.errors import InputError
+from flyannot.base.errors import InputError
+from flyannot.encode.encoder import Encoder
 from flyannot.estimators.image_patches import ImagePatches
-from flyannot.features.encoder import Encoder
+from flyannot.images.grey_levels import WHITE
+from flyannot.images.options import STRIDE_PX, ExtractOptions
+from flyannot.images.picture import read_grey
+from flyannot.images.sift import N_FEATURES, normalise_descriptors
 
 Images = Sequence[ArrayLike | str | os.PathLike[str]] | NDArray[Any]
 

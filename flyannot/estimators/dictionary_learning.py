@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from flyannot.errors import InputError
+from flyannot.base.errors import InputError
 from flyannot.estimators.image_patches import matrix_of_samples
 from flyannot.estimators.sparse_coder import SparseCoding, threads_of_estimator
-from flyannot.runtime.progress_events import say
-from flyannot.runtime.resources import available_bytes, threads_of_one_blas
+from flyannot.jobs.progress_events import say
+from flyannot.jobs.resources import available_bytes, threads_of_one_blas
 from flyannot.sparse.coders.verified import comfortable_unit
 from flyannot.sparse.data_parallel import (
     LearningPlan,
@@ -66,7 +66,7 @@ class DictionaryLearning(SparseCoding):
     objective_tol : float, optional
         End when the objective falls by less than this part of it in an epoch, or with n_shares over twice as
         many samples.
-    callback : function of a flyannot.sparse.fit.EpochRecord, optional
+    callback : function of a EpochRecord, optional
         Called with each as it is added to `trace_`, and after every `partial_fit`.  Where it returns True, or
         raises StopIteration, `fit` ends there, fitted.
     verbose : bool
@@ -85,7 +85,7 @@ class DictionaryLearning(SparseCoding):
     Attributes
     ----------
     components_ : array (n_components, n_features), an atom a row
-    trace_ : list of flyannot.sparse.fit.EpochRecord, objective and time after every epoch of `fit`
+    trace_ : list of EpochRecord, objective and time after every epoch of `fit`
     n_iter_ : int, epochs so far, or calls of `partial_fit`
     gap_ : float, the mean duality gap of the codes that the objective of the last record is of
     n_features_in_ : int

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from flyannot.errors import InputError, message_of
-from flyannot.features.options import Grid
-from flyannot.features.pooling import pool_image
-from flyannot.runtime.wording import short_repr
+from flyannot.base.errors import InputError, message_of
+from flyannot.base.text import short_repr
+from flyannot.encode.options import Grid
+from flyannot.encode.pooling import pool_image
 
 
 @dataclass(frozen=True, eq=False)

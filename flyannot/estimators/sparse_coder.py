@@ -11,20 +11,20 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from flyannot.errors import InputError
+from flyannot.base.errors import InputError
+from flyannot.base.stage_ranges import parse_stage_range
+from flyannot.base.text import named_values
 from flyannot.estimators.image_patches import ImagePatches, matrix_of_samples
-from flyannot.runtime.resources import usable_processors
-from flyannot.runtime.wording import named_values
+from flyannot.files.hdf5.dictionary import read_dictionary
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.jobs.resources import usable_processors
+from flyannot.pipeline.engine.inputs import lam_of_dictionary
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.verified import warn_of_missed
 from flyannot.sparse.fit import default_lam
 from flyannot.sparse.missing_values import by_observed_features, codes_of_observed
 from flyannot.sparse.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import objective
-from flyannot.stage_ranges import parse_stage_range
-from flyannot.steps.engine.inputs import lam_of_dictionary
-from flyannot.store.dictionary import read_dictionary
-from flyannot.store.reading import open_stored
 
 
 class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -1,11 +1,11 @@
 """Results for other tools: a function writes what one kind of file holds in one format.
 
 It takes (stored, stage_ranges, path), and for predictions the keyword `ids` (None, or
-`flyannot.dataset.ontology.IdColumns` for ids of terms and stage ranges).  To add one, add its file, and a
+`IdColumns` for ids of terms and stage ranges).  To add one, add its file, and a
 line below.
 """
 
-from flyannot.options.registry import Registry
+from flyannot.base.registry import Registry
 
 EXPORTERS = {
     "predictions": Registry(

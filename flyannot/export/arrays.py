@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from flyannot.runtime.tables import write_csv_rows
-from flyannot.store.dictionary import read_dictionary
-from flyannot.store.features import read_features
-from flyannot.store.schema import IMAGE_COLUMNS
+from flyannot.files.hdf5.dictionary import read_dictionary
+from flyannot.files.hdf5.features import read_features
+from flyannot.files.hdf5.schema import IMAGE_COLUMNS
+from flyannot.files.tables import write_csv_rows
 
 
 def write_dictionary_npz(stored, stage_ranges, path):

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from flyannot.classifiers.answers import ANSWERS, EVIDENCE, predictions_table, read_predicted
+from flyannot.base.packages import optional_package
 from flyannot.export.arrays import columns_and_features
-from flyannot.runtime.environment import optional_package
-from flyannot.store.writing import new_hdf5
+from flyannot.files.hdf5.writing import new_hdf5
+from flyannot.terms.answers import ANSWERS, EVIDENCE, predictions_table, read_predicted
 
 # A matrix of the file -> the field of GroupPredictions
 _MATRICES = ("probability", "answer_threshold", "held_out", "model_probability", "decision_value")

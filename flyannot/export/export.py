@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
+from flyannot.base.errors import InputError
+from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.ontology import IdColumns, read_ontology
-from flyannot.errors import InputError
 from flyannot.export import EXPORTERS
-from flyannot.runtime.atomic_file import replacing_file
-from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.task import output_file
-from flyannot.store.reading import open_stored
+from flyannot.files.atomic_file import replacing_file
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.pipeline.engine.task import output_file
 
 
 def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):

@@ -9,11 +9,11 @@ from datetime import datetime
 from functools import partial
 from io import BytesIO
 
-from flyannot.classifiers.answers import YES, answers_of_group, predictions_table, read_predicted
-from flyannot.errors import InputError
-from flyannot.runtime.environment import optional_package
-from flyannot.runtime.tables import write_csv_rows
-from flyannot.store.reading import read_image_columns
+from flyannot.base.errors import InputError
+from flyannot.base.packages import optional_package
+from flyannot.files.hdf5.reading import read_image_columns
+from flyannot.files.tables import write_csv_rows
+from flyannot.terms.answers import YES, answers_of_group, predictions_table, read_predicted
 
 _JSON_FIELDS = ("term", "probability", "threshold", "answer", "curated", "change", "held_out")
 _JSON_FIELDS += ("decision_value", "model_probability")

@@ -5,15 +5,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from flyannot.descriptors.images.geometry import scaled_image
-from flyannot.descriptors.images.picture import read_embryo
-from flyannot.descriptors.options import ExtractOptions
-from flyannot.descriptors.sift import N_FEATURES
-from flyannot.errors import DataError
+from flyannot.base.errors import DataError
+from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.images.geometry import scaled_image
+from flyannot.images.options import ExtractOptions
+from flyannot.images.picture import read_embryo
+from flyannot.images.sift import N_FEATURES
+from flyannot.pipeline.engine.inputs import described_image, is_imported, options_from
 from flyannot.report.drawing import atom_glyph, jpeg, picture_as_data_url, trace_chart
 from flyannot.report.templates import render
-from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.inputs import described_image, is_imported, options_from
 
 N_SHOWN, N_PATCHES = 48, 5
 PATCH_PX = 40  # side of a patch on the page's sheet

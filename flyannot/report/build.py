@@ -8,10 +8,17 @@ from shlex import quote
 import numpy as np
 from markupsafe import Markup
 
-from flyannot.classifiers.answers import precision_of_yes
+from flyannot.base.errors import DataError, InputError
+from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.base.text import pluralise
 from flyannot.dataset.paths import relative_path
-from flyannot.descriptors.options import ExtractOptions
-from flyannot.errors import DataError, InputError
+from flyannot.files.digest import digest_of_json
+from flyannot.images.options import ExtractOptions
+from flyannot.pipeline.engine.inputs import is_synthetic, options_from
+from flyannot.pipeline.engine.task import Outcome, ProgressCount, Task
+from flyannot.pipeline.options import ReportOptions
+from flyannot.pipeline.runs.configuration import RECORD
+from flyannot.pipeline.show import weak_terms
 from flyannot.report.atoms import dictionary_section
 from flyannot.report.drawing import jpeg_for_page
 from flyannot.report.groups import Queue, group_entries
@@ -21,14 +28,7 @@ from flyannot.report.run_folder import open_run, origin_section
 from flyannot.report.scores_section import scores_section, sentence_on_scores
 from flyannot.report.templates import all_texts, render
 from flyannot.report.term_ids import ids_of_run
-from flyannot.runtime.digest import digest_of_json
-from flyannot.runtime.wording import pluralise
-from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.inputs import is_synthetic, options_from
-from flyannot.steps.engine.task import Outcome, ProgressCount, Task
-from flyannot.steps.options import ReportOptions
-from flyannot.steps.runs.configuration import RECORD
-from flyannot.steps.show import weak_terms
+from flyannot.terms.answers import precision_of_yes
 
 _SYNTHETIC = (
     "SYNTHETIC embryos: drawn by a program, not photographed. Their terms are known, and nothing here says "

@@ -3,7 +3,7 @@
 Decision values of different folds have no common scale, so each fold has curves of its own, and a term's
 curve is their average: true positive rates weighted by the fold's pairs of a positive and a negative,
 precisions by its positives.  So the area under the curve is the AUC, and the mean height of the other the
-average precision, that `flyannot.scores.metrics` gives.
+average precision, that `flyannot.terms.metrics` gives.
 
 A resample draws genes by `bootstrap_gene_weights`: all groups of a gene together, the same for all terms.
 """

@@ -9,7 +9,7 @@ import io
 
 import numpy as np
 
-from flyannot.descriptors.images.picture import read_embryo_in_colour
+from flyannot.images.picture import read_embryo_in_colour
 from flyannot.report.templates import render
 
 _TENTHS = np.linspace(0, 1, 6)  # of an axis
@@ -22,7 +22,7 @@ _UNIT = np.array([(np.cos(a), -np.sin(a)) for a in np.arange(8) * np.pi / 4])  #
 
 def jpeg_for_page(path, options):
     """An embryo at the standard size, placed as when it was described, in colour where the file has it: the
-    bytes of a JPEG.  Errors are those of `flyannot.descriptors.images.picture.read_embryo_in_colour`.
+    bytes of a JPEG.  Errors are those of `flyannot.images.picture.read_embryo_in_colour`.
     """
     return jpeg(read_embryo_in_colour(path, options))
 
@@ -114,7 +114,7 @@ def curve_chart(heights, low, high, xs, *, x_name, y_name, summary, chance):
 
 
 def reliability_chart(bins, *, summary):
-    """A `flyannot.report.curves.Reliability`: a dot and an interval for every bin with answers, as HTML."""
+    """A `Reliability`: a dot and an interval for every bin with answers, as HTML."""
     chart, shown = Chart("probability given", "fraction true", summary), np.flatnonzero(bins.counts)
     chart.lines.append(("chance", chart.points((0, 1), (0, 1)), ""))
     chart.lines.append(("curve", chart.points(bins.predicted[shown], bins.observed[shown]), ""))

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from flyannot.classifiers.answers import NO, UNDETERMINED, YES, Answer, answers_of_group
 from flyannot.report.maps import MapMaker, TermMap
 from flyannot.report.nearest import Nearest
-from flyannot.scores.group_outcomes import is_cross_validated, outcomes_of_groups
+from flyannot.terms.answers import NO, UNDETERMINED, YES, Answer, answers_of_group
+from flyannot.terms.group_outcomes import is_cross_validated, outcomes_of_groups
 
 AGREED, MISSED, NEW, PREDICTED = "agreed", "missed", "new", "predicted"
 UNLEARNED, ABSENT = "unlearned", "absent"
@@ -125,7 +125,7 @@ def group_entries(run, shown, queue):
 
     Parameters
     ----------
-    run : flyannot.report.run_folder.Run
+    run : Run
     shown : dict from stage range to what `Run.shown_groups` returns
     queue : Queue
     """

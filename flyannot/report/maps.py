@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.classifiers.explain import explain_group, require_linear
-from flyannot.classifiers.training_set import training_rows
-from flyannot.descriptors.images.geometry import STANDARD_PX
-from flyannot.errors import DataError, InputError
-from flyannot.features.groups import Groups
+from flyannot.base.errors import DataError, InputError
+from flyannot.encode.groups import Groups
+from flyannot.images.geometry import STANDARD_PX
+from flyannot.pipeline.engine.inputs import described_image, is_imported
+from flyannot.pipeline.loaded_model import load_model
 from flyannot.report.drawing import CELL_PX, packed_map
-from flyannot.steps.engine.inputs import described_image, is_imported
-from flyannot.steps.loaded_model import load_model
+from flyannot.terms.explain import explain_group, require_linear
+from flyannot.terms.training_set import training_rows
 
 _TOLERANCE = 1e-6  # relative: what the parts must sum to is the stored decision value
 

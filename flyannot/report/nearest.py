@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.classifiers.answers import YES
-from flyannot.features.groups import groups_of
-from flyannot.features.similarity import N_LEAST, collection_of, farthest_first, map_of_patterns, most_similar
+from flyannot.encode.groups import groups_of
+from flyannot.encode.similarity import N_LEAST, collection_of, farthest_first, map_of_patterns, most_similar
+from flyannot.files.hdf5.reading import read_image_columns
 from flyannot.report.drawing import jpeg
-from flyannot.store.reading import read_image_columns
+from flyannot.terms.answers import YES
 
 N_SHOWN, N_ALIKE = 5, 20  # beside a gene, and those of which the page lists what lacks its terms
 SMALL_PX = (32, 80)  # height and width of a picture

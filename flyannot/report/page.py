@@ -17,19 +17,19 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from flyannot import __version__
-from flyannot.classifiers.answers import YES
+from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.table_warnings import bdgp_terms, bdgp_vocabulary
-from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.files.atomic_file import explained_write_error, write_text
+from flyannot.files.digest import digest_of_json
+from flyannot.files.text_files import first_bytes
+from flyannot.images.geometry import STANDARD_PX
 from flyannot.report.drawing import CELL_PX, picture_as_data_url
 from flyannot.report.groups import ABSENT
 from flyannot.report.nearest import N_SHOWN, PatternMaps
 from flyannot.report.templates import raw, render
 from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
-from flyannot.runtime.atomic_file import explained_write_error, write_text
-from flyannot.runtime.digest import digest_of_json
-from flyannot.runtime.text_files import first_bytes
-from flyannot.scores.metrics import NOT_ANATOMY
-from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.terms.answers import YES
+from flyannot.terms.metrics import NOT_ANATOMY
 
 _SCRIPTS = """
     elements tables scores maps groups nearest verdicts review keys enlarged beside patterns
@@ -82,7 +82,7 @@ class Page:
 def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
     """Write the page, and if it would pass `page_bytes` a folder NAME-files-... beside it, which is returned.
 
-    `entries` is an iterable of flyannot.report.groups.GroupEntry, `jpeg_of` a function from the path of an
+    `entries` is an iterable of GroupEntry, `jpeg_of` a function from the path of an
     image to the bytes of a JPEG, or None where it cannot be read.  WriteError if the page cannot be written.
     """
     staged, prefix = path.with_name(f".{path.name}.{os.getpid()}.new"), f"{path.name}-files-"
@@ -122,7 +122,7 @@ def digest_in_page(path):
 
 
 def review_of(run):
-    """The Review of a `flyannot.report.run_folder.Run`."""
+    """The Review of a `Run`."""
     predictions = run.files.get("predictions")
     used = [(term, s) for term, stage_ranges in bdgp_vocabulary().items() for s in stage_ranges]
     if run.annotations:

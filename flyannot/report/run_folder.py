@@ -5,23 +5,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot import __version__
-from flyannot.classifiers.answers import read_predicted
+from flyannot.base.errors import DataError, FlyannotError, InputError
+from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.base.text import pluralise
 from flyannot.dataset.folder import Annotations, read_images
 from flyannot.dataset.images import PicturesOfFile, find_pictures, likely_places, pictures_of_file
 from flyannot.dataset.paths import ANNOTATIONS, IMAGES, has_table, path_from, relative_path, table_of_data_set
-from flyannot.descriptors.images.address import photograph_of_embryo
-from flyannot.errors import DataError, FlyannotError, InputError
-from flyannot.features.groups import groups_of
+from flyannot.encode.groups import groups_of
+from flyannot.files.digest import digest_of_file, digest_of_json, digest_of_rows
+from flyannot.files.hdf5.reading import Stored, open_stored, read_image_columns
+from flyannot.files.hdf5.schema import MADE_BY
+from flyannot.images.address import photograph_of_embryo
+from flyannot.pipeline.chain import STEPS
+from flyannot.pipeline.engine.inputs import curated_annotations_of, require_known_chain
+from flyannot.pipeline.runs.configuration import read_record
 from flyannot.report.templates import render
-from flyannot.runtime.digest import digest_of_file, digest_of_json, digest_of_rows
-from flyannot.runtime.wording import pluralise
-from flyannot.scores.group_outcomes import read_scores
-from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.chain import STEPS
-from flyannot.steps.engine.inputs import curated_annotations_of, require_known_chain
-from flyannot.steps.runs.configuration import read_record
-from flyannot.store.reading import Stored, open_stored, read_image_columns
-from flyannot.store.schema import MADE_BY
+from flyannot.terms.answers import read_predicted
+from flyannot.terms.group_outcomes import read_scores
 
 SCORES = STEPS["evaluate"].makes
 _PAGE_MAKER = "report"  # the step that has the page itself
@@ -63,7 +63,7 @@ class Run:
 
     def shown_groups(self, stage_range):
         """The groups of the page: those of the predictions, of whatever model, and of the features those
-        that these lack.  A list of (image columns, `flyannot.features.groups.Groups`, Predicted or None).
+        that these lack.  A list of (image columns, `Groups`, Predicted or None).
 
         A picture that was annotated by itself has the gene and the group of the features: so has its verdict.
         """
@@ -222,7 +222,7 @@ def images_not_shown(run):
 def origin_section(run, failures, notes, stages):
     """Which file was made from which, with all options, and what was skipped, (file, image, reason) each.
 
-    `notes` are sentences, `stages` what `flyannot.report.term_ids.TermIds.stage_links` returns.
+    `notes` are sentences, `stages` what `TermIds.stage_links` returns.
     """
     stored_files = list(run.files.values())
     return render(

@@ -4,15 +4,15 @@ import warnings
 
 import numpy as np
 
+from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.base.text import pluralise
 from flyannot.report import curves
 from flyannot.report.drawing import curve_chart, reliability_chart
 from flyannot.report.templates import render
 from flyannot.report.term_ids import NO_IDS
-from flyannot.runtime.wording import pluralise
-from flyannot.scores.bootstrap import bootstrap_gene_weights, mean_of_defined
-from flyannot.scores.group_outcomes import outcomes_of_groups
-from flyannot.scores.metrics import METRICS
-from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.terms.bootstrap import bootstrap_gene_weights, mean_of_defined
+from flyannot.terms.group_outcomes import outcomes_of_groups
+from flyannot.terms.metrics import METRICS
 
 _CURVES = {
     "ROC curve": (curves.roc_curves, "false positive rate", "true positive rate"),

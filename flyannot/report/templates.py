@@ -6,7 +6,7 @@ from importlib.resources import files
 
 from markupsafe import Markup
 
-from flyannot.runtime.wording import pluralise
+from flyannot.base.text import pluralise
 
 
 def render(name, **values):

@@ -8,12 +8,12 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from flyannot.base.errors import FlyannotError
+from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.base.text import pluralise
 from flyannot.dataset.ontology import ids_of_stage_ranges, read_ontology
-from flyannot.errors import FlyannotError
-from flyannot.runtime.tables import read_table
-from flyannot.runtime.text_files import first_bytes
-from flyannot.runtime.wording import pluralise
-from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.files.tables import read_table
+from flyannot.files.text_files import first_bytes
 
 _GENE = re.compile(r"FBgn[0-9]+")
 _REMARKS = {"obsolete": "obsolete", "replaced": "in place of an obsolete term"}
@@ -53,7 +53,7 @@ NO_IDS = TermIds()
 
 
 def ids_of_run(run, ontology=()):
-    """The TermIds of a `flyannot.report.run_folder.Run`; InputError if an ontology cannot be read.
+    """The TermIds of a `Run`; InputError if an ontology cannot be read.
 
     `ontology` are paths as `read_ontology` takes; without any, the ids in predictions.csv are taken.
     """

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.errors import DataError
+from flyannot.base.errors import DataError
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.missing_values import by_observed_features
 from flyannot.sparse.nonnegative import encode_nonnegative

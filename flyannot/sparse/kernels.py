@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from flyannot.runtime.compiled import compiled
+from flyannot.jobs.compiled import compiled
 
 kernel = partial(compiled, error_model="numpy")
 inlined = partial(kernel, forceinline=True)

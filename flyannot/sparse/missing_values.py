@@ -32,7 +32,7 @@ def by_observed_features(X, D, lam):
 def codes_of_observed(encode, X, D, lam, *, tol, n_threads=1):
     """`Codes` of every sample from its observed features; where there are none, no code.
 
-    encode : `flyannot.sparse.coders.verified.Coder`, whose parameters the others are; X may hold NaN
+    encode : `Coder`, whose parameters the others are; X may hold NaN
     """
     found = [Codes(sp.csr_matrix((1, len(D)), dtype=X.dtype), np.zeros(1))] * len(X)
     for rows, Xk, Dk, lam_k in by_observed_features(X, D, lam):

@@ -14,7 +14,7 @@ Everything works through the samples in blocks, so that memory stays bounded.
 import numpy as np
 import scipy.sparse as sp
 
-from flyannot.errors import InputError
+from flyannot.base.errors import InputError
 
 _BLOCK = 2048  # samples at once: 16 MB of correlations at 1,000 atoms
 

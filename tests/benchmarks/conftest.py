@@ -7,7 +7,7 @@ import pytest
 from benchmarks.measures import timed
 from benchmarks.setup import Setup
 from benchmarks.workers import name_of
-from flyannot.options.registry import thing_at
+from flyannot.base.registry import thing_at
 from tests.benchmarks.made_up import noise_patches
 
 

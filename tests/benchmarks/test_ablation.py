@@ -11,7 +11,7 @@ from PIL import Image
 from benchmarks.ablation import command, pixel_features
 from benchmarks.retrieval import N_NEAREST, same_gene_score, score_features, shared_terms_score
 from flyannot.dataset.folder import read_annotations
-from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.images.geometry import STANDARD_PX
 from tests.small_embryos import write_configuration
 
 ROWS = """

@@ -21,7 +21,7 @@ from benchmarks.rows import exponent
 from benchmarks.runner import measure_items
 from benchmarks.tables import as_text, tables_of
 from benchmarks.workers import WorkerFailed, peak_mb, run_in_worker
-from flyannot.errors import InputError, LockedError
+from flyannot.base.errors import InputError, LockedError
 from tests.benchmarks.made_up import FOUND, MadeUp, fails, holds_memory, measured
 
 

@@ -15,7 +15,7 @@ from benchmarks.inputs.patches import patches_of
 from benchmarks.inputs.pictures import embryo_images, photographs
 from benchmarks.inputs.ratings import ratings_or_synthetic, read_ratings
 from benchmarks.inputs.signals import photograph_patches, read_nifti
-from flyannot.errors import DataError
+from flyannot.base.errors import DataError
 
 
 def test_no_patch_is_both_learned_from_and_evaluated(setup, monkeypatch, rng):

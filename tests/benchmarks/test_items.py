@@ -24,10 +24,10 @@ from benchmarks.siso import annotators, growth
 from benchmarks.siso.growth import answer, missed_labels, overlapping
 from benchmarks.speed import code, shapes
 from benchmarks.speed.learn import methods as learning_methods
-from flyannot.classifiers.training_set import LabelledRows
-from flyannot.features.groups import Groups
-from flyannot.scores.metrics import TermOutcomes, score_terms
+from flyannot.encode.groups import Groups
 from flyannot.sparse.coders import CODERS
+from flyannot.terms.metrics import TermOutcomes, score_terms
+from flyannot.terms.training_set import LabelledRows
 from tests.benchmarks.made_up import measured
 
 pytestmark = pytest.mark.usefixtures("in_this_process")

@@ -10,7 +10,7 @@ from benchmarks.processor_shares import processor_shares
 from benchmarks.rows import Rows
 from benchmarks.speed import baseline, pipeline
 from benchmarks.speed.pipeline import extrapolated_minutes
-from flyannot.runtime.digest import digest_of_json
+from flyannot.files.digest import digest_of_json
 from flyannot.sparse.coders import CODERS
 
 

@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 import pytest
 
 from benchmarks.setup import data_folder
-from flyannot.errors import InputError
-from flyannot.runtime.digest import digest_of_file
+from flyannot.base.errors import InputError
+from flyannot.files.digest import digest_of_file
 from tests.conftest import ROOT
 
 DATA_SETS = tomllib.loads((ROOT / "data" / "registry.toml").read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ from benchmarks.items import ITEMS, OURS
 from benchmarks.page import recorded
 from benchmarks.records import code_digest, record_of
 from benchmarks.scc import table_1
-from flyannot.errors import DataError
+from flyannot.base.errors import DataError
 from tests.conftest import ROOT
 
 RESULTS = ROOT / "data" / "results"
@@ -53,9 +53,13 @@ def test_the_digest_follows_the_code_that_measures_and_nothing_else(sources):
         ("learners/lagrange_dual.py", ("RIDGE = 1e-12", "RIDGE = 1e-9"), True),  # in a table that it imports
         # Claims are evaluated anew without measuring.
         ("scc/claims.py", ("_NOISE_OF_D = 0.3", "_NOISE_OF_D = 0.4"), False),
-        ("store/header.py", ("class Header:", "class Heading:"), False),  # how files are kept decides nothing
+        (
+            "files/hdf5/header.py",
+            ("class Header:", "class Heading:"),
+            False,
+        ),  # how files are kept decides nothing
         ("learners/scc.py", ("import dataclass", "import dataclass, fields"), True),
-        ("runtime/compiled.py", ("checksums.json", "sums.json"), True),  # but this, times
+        ("jobs/compiled.py", ("checksums.json", "sums.json"), True),  # but this, times
     ):
         sources.clear()
         sources[tail] = change

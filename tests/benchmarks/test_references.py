@@ -21,12 +21,12 @@ from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners.lagrange_dual import primal_objective, solve_dual
 from flyannot.sparse.learners.scc import SCC
 from flyannot.sparse.objective import duality_gap, objective
-from tests.classifiers.labelled_kinds import labelled
 from tests.planted_samples import planted, unit_rows
 from tests.sparse.optimality import lam_max
 from tests.sparse.test_modl import with_missing
 from tests.sparse.test_ol import visit
 from tests.sparse.twin_online import project_l2, project_l2_within, slow_online
+from tests.terms.labelled_kinds import labelled
 
 
 def relative_gaps(X, D, Z, lam):

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from flyannot.store.reading import verify_stored
+from flyannot.files.hdf5.reading import verify_stored
 from tests.campaign.trials import IN_CAMPAIGN
 from tests.cli.test_full_disk import LINES
 from tests.cli.test_interruptions import CLI, clean, finish, members, nothing_half_written, start, wait_for

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from flyannot.steps.runs.configuration import configuration_of, write_record
+from flyannot.pipeline.runs.configuration import configuration_of, write_record
 from tests.conftest import ROOT
 
 VERDICT = "gene,stage_range,term,verdict,date\nsyn001,4-6,pole cell,accept,2026-01-31\n"

@@ -15,8 +15,8 @@ import h5py
 import pytest
 
 from flyannot import DictionaryLearning
+from flyannot.base.errors import InputError
 from flyannot.dataset.folder import read_images
-from flyannot.errors import InputError
 from tests.conftest import ROOT
 from tests.processes import CLI, LIMIT_S, start_process, wait_for
 from tests.small_embryos import KINDS, rows_of_csv
@@ -167,7 +167,7 @@ def test_an_unexpected_fault_is_one_line_without_debug(flyannot, chain, monkeypa
     def broken(path):
         raise ZeroDivisionError("deep inside\nwith a second line")
 
-    monkeypatch.setattr("flyannot.steps.show.describe_file", broken)
+    monkeypatch.setattr("flyannot.pipeline.show.describe_file", broken)
     error, fix = faulty(flyannot("show F", F=chain.features), 1)
     assert error == "unexpected ZeroDivisionError: deep inside" and "--debug" in fix
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from flyannot.store import concatenation
+from flyannot.files.hdf5 import concatenation
 from tests.campaign.trials import IN_CAMPAIGN
 from tests.processes import CLI, LIMIT_S
 

@@ -20,7 +20,7 @@ import pytest
 from flyannot import __version__
 from flyannot.cli import COMMANDS, group
 from flyannot.cli.shared.options import FieldOption
-from flyannot.steps.chain import STEPS
+from flyannot.pipeline.chain import STEPS
 from tests.command_lines import commands_below, contexts_of
 from tests.conftest import ROOT
 from tests.processes import CLI

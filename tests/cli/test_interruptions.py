@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from flyannot.cli.shared import exit_codes
-from flyannot.store.reading import verify_stored
+from flyannot.files.hdf5.reading import verify_stored
 from tests.processes import (
     BY_PROCESSES,
     CLI,

@@ -53,7 +53,7 @@ def test_an_error_is_an_object_with_its_remedy_and_then_the_end(flyannot, chain,
 
 
 def test_warnings_skipped_images_and_those_of_libraries_are_objects(flyannot, own_chain, monkeypatch):
-    from flyannot.steps import extract
+    from flyannot.pipeline import extract
 
     def summary(path):
         warnings.warn("a library is old", DeprecationWarning, stacklevel=1)

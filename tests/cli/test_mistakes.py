@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from tests.cli.test_cli import faulty
-from tests.descriptors.test_quality import WRONG
+from tests.images.test_quality import WRONG
 from tests.small_embryos import KINDS
 
 PICTURE = "embryos/images/syn001_4-6_1.png"

@@ -8,7 +8,7 @@ import pytest
 
 from flyannot.cli.shared import messages
 from flyannot.cli.shared.messages import Progress
-from flyannot.runtime import progress_events
+from flyannot.jobs import progress_events
 from tests.cli.test_help import on_a_terminal
 
 STEPS = {  # and what they say

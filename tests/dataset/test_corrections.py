@@ -6,7 +6,9 @@ from itertools import permutations
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from flyannot.dataset.corrections import (
+from flyannot.base.errors import InputError
+from flyannot.curation.agreement import agreements_of_curators
+from flyannot.curation.corrections import (
     VERDICTS,
     Correction,
     apply_corrections,
@@ -15,9 +17,7 @@ from flyannot.dataset.corrections import (
     settle_verdicts,
 )
 from flyannot.dataset.folder import read_annotations
-from flyannot.errors import InputError
-from flyannot.scores.curation import agreements_of_curators
-from flyannot.steps.curate import agreement_in_words, settle_corrections, write_curated
+from flyannot.pipeline.curate import agreement_in_words, settle_corrections, write_curated
 
 EVERY = ("pole cell", "amnioserosa anlage", "brain primordium")
 HEAD = "gene,fbgn,stage_range,term,verdict,curator,date,note,probability,model_digest,decides\n"

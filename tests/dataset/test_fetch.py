@@ -18,15 +18,15 @@ from tests.processes import said_when_ended_by, started
 
 pytest.importorskip("httpx", reason="pip install 'flyannot[fetch]'")
 
+from flyannot.base.errors import FlyannotError, InputError
+from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset import bdgp_site
 from flyannot.dataset.bdgp_site import plan_images
 from flyannot.dataset.download import RateLimiter, RetryPolicy, Stopped, seconds_asked_for
-from flyannot.errors import FlyannotError, InputError
-from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps import fetch as steps_fetch
-from flyannot.steps.engine.task import Execution
-from flyannot.steps.fetch import fetch_bdgp
-from flyannot.steps.options import FetchOptions
+from flyannot.pipeline import fetch as steps_fetch
+from flyannot.pipeline.engine.task import Execution
+from flyannot.pipeline.fetch import fetch_bdgp
+from flyannot.pipeline.options import FetchOptions
 from tests.small_embryos import rows_of_csv
 
 QUICK = RetryPolicy(
@@ -288,7 +288,7 @@ def test_the_command_fetches_and_lists_what_cannot_be_had(server, tmp_path, flya
 
 
 def test_a_missing_package_is_one_line_with_the_command(tmp_path, monkeypatch, flyannot):
-    for name in ("flyannot.dataset.download", "flyannot.steps.fetch"):
+    for name in ("flyannot.dataset.download", "flyannot.pipeline.fetch"):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "httpx", None)
     said = flyannot("fetch bdgp -o OUT", OUT=tmp_path / "out")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from flyannot.base.errors import InputError
 from flyannot.dataset.folder import Image, count_coverage, coverage_notes, read_annotations, read_images
 from flyannot.dataset.images import images_of_files, read_folder
 from flyannot.dataset.paths import path_from, relative_path
-from flyannot.errors import InputError
 
 IMAGES = "image,gene,stage_range\n"
 TERMS = "gene,stage_range,term\n"

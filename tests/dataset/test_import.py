@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
+from flyannot.base.errors import InputError
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers import IMPORTERS, resolve, source_tables, tables
 from flyannot.dataset.importers.bdgp import PART_OF_EMBRYO
 from flyannot.dataset.importers.import_log import text_of_summary
 from flyannot.dataset.importers.resolve import Genes, UnclearGene
 from flyannot.dataset.importers.tables import TableOptions
-from flyannot.errors import InputError
 from tests.small_embryos import rows_of_csv
 
 IMAGES = "gene,stage,direction,image_url\n"

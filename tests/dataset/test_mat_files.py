@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+from flyannot.base.errors import DataError
 from flyannot.dataset.importers import vectors
 from flyannot.dataset.importers.vectors import read_matrices
-from flyannot.errors import DataError
 
 TYPE_OF_NUMBERS = 176  # where a file of one matrix named D says that its numbers are of type 9, double
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flyannot.base.errors import InputError
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.ontology import ids_of_stage_ranges, parent_terms, read_ontology, with_parent_terms
-from flyannot.errors import InputError
 from tests.small_embryos import rows_of_csv
 
 OBO = r"""format-version: 1.2

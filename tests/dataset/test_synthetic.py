@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from flyannot.base.errors import InputError
+from flyannot.base.stage_ranges import STAGE_RANGES, rng_for
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.synthetic import SynthesizeOptions, render
 from flyannot.dataset.synthetic.generate import NO_STAINING, draw_group, render_group_image, synthesize
-from flyannot.errors import InputError
-from flyannot.stage_ranges import STAGE_RANGES, rng_for
 
 ROOT = Path(__file__).resolve().parents[2]
 EVERY_TERM = [(stage_range, term) for stage_range in STAGE_RANGES for term in render.TERMS[stage_range]]

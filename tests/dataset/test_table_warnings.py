@@ -5,9 +5,9 @@ import gzip
 
 import pytest
 
+from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset import table_warnings
 from flyannot.dataset.folder import count_coverage, read_annotations, read_images, write_annotations_csv
-from flyannot.stage_ranges import STAGE_RANGES
 
 TERMS = "gene,stage_range,term\n"
 

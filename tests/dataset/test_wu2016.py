@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from flyannot.base.errors import DataError
+from flyannot.base.options import Options
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers import wu2016
-from flyannot.descriptors.images.pattern import (
+from flyannot.images.pattern import (
     BLOCK_PX,
     BODY_GREY,
     body_of_embryo,
     ellipse_mask,
     render_patterns,
 )
-from flyannot.errors import DataError
-from flyannot.options import Options
-from tests.store.test_hostile_files import flipped
+from tests.files.test_hostile_files import flipped
 
 ROWS, COLUMNS = np.mgrid[:16, :32]
 MASK = ((ROWS - 7.5) / 8) ** 2 + ((COLUMNS - 15.5) / 16) ** 2 < 1

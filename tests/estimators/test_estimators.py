@@ -19,16 +19,16 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import flyannot
 from flyannot import DenseSIFT, DictionaryLearning, ImagePatches, SparseCoder, SpatialMaxPooling
+from flyannot.base.errors import InputError
+from flyannot.base.stage_ranges import rng_for
 from flyannot.dataset.folder import read_images
-from flyannot.errors import InputError
 from flyannot.estimators import dictionary_learning
+from flyannot.files.hdf5.dictionary import read_dictionary
+from flyannot.files.hdf5.features import read_features
+from flyannot.files.hdf5.reading import open_stored
 from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.objective import objective
-from flyannot.stage_ranges import rng_for
-from flyannot.store.dictionary import read_dictionary
-from flyannot.store.features import read_features
-from flyannot.store.reading import open_stored
 from tests.conftest import ROOT
 from tests.page_blocks import run_python
 from tests.planted_samples import planted, unit_rows

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flyannot import DenseSIFT, DictionaryLearning, ImagePatches, SparseCoder, SpatialMaxPooling
+from flyannot.base.errors import FlyannotError
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.errors import FlyannotError
 
 
 def features(folder: str) -> NDArray[np.float32]:

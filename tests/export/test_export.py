@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 from scipy.io import loadmat, savemat
 
-from flyannot.classifiers.answers import ANSWERS, read_predicted, write_predicted
+from flyannot.base.errors import DataError, InputError
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.importers.vectors import (
     AtomsOptions,
@@ -22,19 +22,19 @@ from flyannot.dataset.importers.vectors import (
     read_matrices,
     require_short_atoms,
 )
-from flyannot.errors import DataError, InputError
+from flyannot.encode.groups import Groups
 from flyannot.export import EXPORTERS, all_formats
 from flyannot.export.export import export
-from flyannot.features.groups import Groups
-from flyannot.steps.annotate import annotate_task
-from flyannot.steps.engine.task import Execution, run_task
-from flyannot.steps.options import AnnotateOptions
-from flyannot.store.dictionary import read_dictionary
-from flyannot.store.features import read_features
-from flyannot.store.header import Header
-from flyannot.store.reading import open_stored
-from flyannot.store.schema import IMAGE_COLUMNS
-from flyannot.store.writing import create_stored
+from flyannot.files.hdf5.dictionary import read_dictionary
+from flyannot.files.hdf5.features import read_features
+from flyannot.files.hdf5.header import Header
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.schema import IMAGE_COLUMNS
+from flyannot.files.hdf5.writing import create_stored
+from flyannot.pipeline.annotate import annotate_task
+from flyannot.pipeline.engine.task import Execution, run_task
+from flyannot.pipeline.options import AnnotateOptions
+from flyannot.terms.answers import ANSWERS, read_predicted, write_predicted
 from tests.small_embryos import rows_of_csv
 
 HOSTILE = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "<script>alert(1)</script>", 'a,"b"; c', "-5"]

@@ -5,9 +5,9 @@ import re
 from html.parser import HTMLParser
 from xml.etree.ElementTree import TreeBuilder
 
+from flyannot.pipeline.engine.task import Execution, run_task
+from flyannot.pipeline.options import ReportOptions
 from flyannot.report.build import ReportTask
-from flyannot.steps.engine.task import Execution, run_task
-from flyannot.steps.options import ReportOptions
 
 _WITHOUT_END = {"area", "br", "col", "hr", "img", "input", "link", "meta"}
 

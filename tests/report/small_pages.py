@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_images
+from flyannot.pipeline.annotate import annotate_task
+from flyannot.pipeline.answers_of_run import AnswersOfRun
+from flyannot.pipeline.engine.task import Execution, run_task
+from flyannot.pipeline.evaluate import ScoresTask, evaluation_of_files
+from flyannot.pipeline.options import AnnotateOptions, EvaluateOptions
+from flyannot.pipeline.runs.configuration import Configuration, option_tables, write_record
 from flyannot.report.drawing import jpeg, packed_map
 from flyannot.report.groups import (
     ABSENT,
@@ -24,16 +31,9 @@ from flyannot.report.run_folder import Run, origin_section
 from flyannot.report.scores_section import scores_section
 from flyannot.report.templates import render
 from flyannot.report.term_ids import TermIds
-from flyannot.scores.bootstrap import add_confidence
-from flyannot.scores.group_outcomes import group_outcomes
-from flyannot.scores.metrics import TermOutcomes, score_terms
-from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.annotate import annotate_task
-from flyannot.steps.answers_of_run import AnswersOfRun
-from flyannot.steps.engine.task import Execution, run_task
-from flyannot.steps.evaluate import ScoresTask, evaluation_of_files
-from flyannot.steps.options import AnnotateOptions, EvaluateOptions
-from flyannot.steps.runs.configuration import Configuration, option_tables, write_record
+from flyannot.terms.bootstrap import add_confidence
+from flyannot.terms.group_outcomes import group_outcomes
+from flyannot.terms.metrics import TermOutcomes, score_terms
 from tests.small_embryos import CLASSIFY
 
 NASTY = "<script>alert('x')</script>&\"</template></details>\u2028"

@@ -8,15 +8,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from flyannot.features.groups import groups_of
-from flyannot.features.similarity import collection_of
+from flyannot.encode.groups import groups_of
+from flyannot.encode.similarity import collection_of
+from flyannot.files.hdf5.features import read_features
+from flyannot.files.hdf5.reading import open_stored
 from flyannot.report.groups import Queue, group_entries
 from flyannot.report.nearest import N_SHOWN
 from flyannot.report.page import PATTERNS, write_page
 from flyannot.report.run_folder import open_run
 from flyannot.report.templates import render
-from flyannot.store.features import read_features
-from flyannot.store.reading import open_stored
 from tests.report.browser import shown, until, violations
 from tests.report.small_pages import entries, groups_page, picture
 

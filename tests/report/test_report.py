@@ -11,10 +11,14 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import roc_curve
 
-from flyannot.classifiers.answers import UNDETERMINED, read_predicted
+from flyannot.base.errors import WriteError
+from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.errors import WriteError
 from flyannot.export.export import export
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.pipeline.annotate import annotate_task
+from flyannot.pipeline.engine.task import Execution, run_task
+from flyannot.pipeline.options import AnnotateOptions
 from flyannot.report import curves
 from flyannot.report.curves import (
     GRID,
@@ -26,13 +30,9 @@ from flyannot.report.curves import (
 from flyannot.report.drawing import atom_glyph, packed_map, trace_chart
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
 from flyannot.report.page import report_json, write_page
-from flyannot.scores.bootstrap import bootstrap_gene_weights
-from flyannot.scores.metrics import auc, average_precision
-from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.annotate import annotate_task
-from flyannot.steps.engine.task import Execution, run_task
-from flyannot.steps.options import AnnotateOptions
-from flyannot.store.reading import open_stored
+from flyannot.terms.answers import UNDETERMINED, read_predicted
+from flyannot.terms.bootstrap import bootstrap_gene_weights
+from flyannot.terms.metrics import auc, average_precision
 from tests.report.pages_read import groups_of, index_json, index_of, make_report, tree_of, without_scripts
 from tests.report.small_pages import NASTY, entries, nasty_entries, nasty_page, picture, write_groups
 from tests.small_embryos import rows_of_csv

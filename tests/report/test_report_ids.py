@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from flyannot.runtime.tables import read_table
+from flyannot.files.tables import read_table
 from tests.report.pages_read import make_report, without_scripts
 
 OBO = """[Term]

@@ -4,10 +4,10 @@ import shutil
 
 import pytest
 
-from flyannot.classifiers.answers import LearnedTerm, learned_terms, read_predicted
 from flyannot.dataset.folder import read_images
+from flyannot.files.hdf5.reading import open_stored
 from flyannot.report.build import evidence_in_words
-from flyannot.store.reading import open_stored
+from flyannot.terms.answers import LearnedTerm, learned_terms, read_predicted
 from tests.cli.test_cli import faulty
 from tests.report.pages_read import groups_of, make_report
 

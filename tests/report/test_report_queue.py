@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from flyannot.base.errors import DataError
 from flyannot.dataset.folder import read_annotations, write_annotations_csv
-from flyannot.errors import DataError
+from flyannot.files.tables import write_table
 from flyannot.report.groups import (
     ABSENT,
     AGREED,
@@ -23,12 +24,11 @@ from flyannot.report.groups import (
 )
 from flyannot.report.page import Review
 from flyannot.report.run_folder import open_run
-from flyannot.runtime.tables import write_table
+from tests.files.test_hostile_files import flipped
 from tests.report.browser import genes, next_gene, review_as, shown, violations
 from tests.report.pages_read import index_of, make_report
 from tests.report.small_pages import make_run, term, write_groups, write_record_with
 from tests.small_embryos import rows_of_csv
-from tests.store.test_hostile_files import flipped
 
 HIDDEN = 3  # genes of which the table says nothing
 ALL_OF_40 = {

@@ -6,8 +6,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from flyannot.dataset.corrections import COLUMNS, VERDICTS, Correction, read_corrections, settle_verdicts
-from flyannot.errors import InputError
+from flyannot.base.errors import InputError
+from flyannot.curation.corrections import COLUMNS, VERDICTS, Correction, read_corrections, settle_verdicts
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry
 from flyannot.report.page import Review
 from flyannot.report.templates import raw

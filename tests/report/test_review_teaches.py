@@ -3,10 +3,10 @@
 Skipped where no browser can be driven.
 """
 
-from flyannot.classifiers.model import PER_TERM
-from flyannot.dataset.corrections import read_corrections
-from flyannot.store.model import read_classifier, read_terms
-from flyannot.store.reading import open_stored
+from flyannot.curation.corrections import read_corrections
+from flyannot.files.hdf5.model import read_classifier, read_terms
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.terms.model import PER_TERM
 from tests.report.browser import LINES, downloaded, shown
 from tests.report.pages_read import index_of
 from tests.report.small_pages import write_record_with

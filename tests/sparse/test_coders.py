@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import Lasso
 
-from flyannot.errors import DataError, InputError
+from flyannot.base.errors import DataError, InputError
 from flyannot.sparse.coders import CODERS, gram_for
 from flyannot.sparse.coders.cd import make_scratch
 from flyannot.sparse.objective import objective

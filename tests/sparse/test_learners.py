@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from docs.site_hooks import learner_tables
-from flyannot.errors import InputError
+from flyannot.base.errors import InputError
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.pipeline import learn_dict as step
+from flyannot.pipeline.engine.task import Execution, run_task
+from flyannot.pipeline.learn_dict import learn_task
+from flyannot.pipeline.options import LearnOptions
 from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.objective import objective
-from flyannot.steps import learn_dict as step
-from flyannot.steps.engine.task import Execution, run_task
-from flyannot.steps.learn_dict import learn_task
-from flyannot.steps.options import LearnOptions
-from flyannot.store.reading import open_stored
 from tests.planted_samples import planted, unit_rows
 from tests.planted_samples import run as epochs
 

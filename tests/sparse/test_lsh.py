@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from flyannot.errors import InputError
+from flyannot.base.errors import InputError
 from flyannot.sparse.coders import hash_siso
 
 

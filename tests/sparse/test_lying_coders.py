@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from flyannot import SparseCoder
-from flyannot.errors import FlyannotError
+from flyannot.base.errors import FlyannotError
 from flyannot.sparse.coders import CODERS, verified
 from flyannot.sparse.coders.blocks import Codes
 from flyannot.sparse.coders.verified import Coder, WrongCodesWarning, checked_share

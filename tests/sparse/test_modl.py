@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flyannot.descriptors.images.picture import read_grey
+from flyannot.images.picture import read_grey
 from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners.lazy_atoms import project_l1
 from flyannot.sparse.learners.modl import MODL

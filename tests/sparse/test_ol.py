@@ -5,7 +5,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from flyannot.errors import DataError
+from flyannot.base.errors import DataError
 from flyannot.sparse.learners.ol import OL
 from flyannot.sparse.objective import duality_gap
 from tests.planted_samples import planted, unit_rows

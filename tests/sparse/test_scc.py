@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from flyannot.runtime.compiled import compiled
+from flyannot.jobs.compiled import compiled
 from flyannot.sparse.coders.cd import encode
 from flyannot.sparse.learners.scc import SCC, VARIANTS
 from flyannot.sparse.learners.scc_kernels import _round_and_bound, round_dictionary

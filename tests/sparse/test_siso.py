@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from flyannot.errors import InputError
+from flyannot.base.errors import InputError
 from flyannot.sparse.coders import cd, hash_siso, siso, siso_bounded, siso_rounds
 from flyannot.sparse.coders.cd import FewAtoms, make_scratch
 from flyannot.sparse.coders.hash_siso import HashSearch, build_index

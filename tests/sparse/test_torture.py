@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from flyannot.errors import DataError
+from flyannot.base.errors import DataError
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.verified import descend
 from flyannot.sparse.objective import duality_gap, objective

@@ -14,9 +14,9 @@ import traceback
 
 import click
 
+from flyannot.base.errors import FlyannotError, InputError, WriteError, did_you_mean
+from flyannot.base.system import ENDING_SIGNALS, end_at_once, start_alarm, stop_alarm
 from flyannot.cli.shared.messages import is_debugging, is_json_log, say_end, say_error, start_log
-from flyannot.errors import FlyannotError, InputError, WriteError, did_you_mean
-from flyannot.runtime.system import ENDING_SIGNALS, end_at_once, start_alarm, stop_alarm
 
 COMPLETION = "_FLYANNOT_COMPLETE"  # the variable by which a shell asks how a line goes on
 SKIPPED = 3  # finished, some items skipped and listed

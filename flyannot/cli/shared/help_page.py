@@ -10,9 +10,9 @@ from textwrap import indent
 
 import click
 
+from flyannot.base.errors import did_you_mean
+from flyannot.base.registry import thing_at
 from flyannot.cli.shared.messages import message_options
-from flyannot.errors import did_you_mean
-from flyannot.options.registry import thing_at
 
 _EXAMPLE = "\b\nExample:\n"
 _KEPT_LINES = re.compile("^\b\n((?:.+\n?)+)", re.MULTILINE)  # a paragraph that click does not wrap

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 import click
 
-from flyannot.runtime.wording import printable_text
+from flyannot.base.text import printable_text
 
 FORMATS = ("text", "json")
 _OPTION, _VARIABLE = "--log-format", "FLYANNOT_LOG_FORMAT"

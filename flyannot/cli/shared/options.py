@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from flyannot.base.errors import InputError
+from flyannot.base.options import FilePath, Flag, Several, environment_name, kebab, shown_default
+from flyannot.base.text import pluralise, printable_text
 from flyannot.cli.shared.help_page import HelpPage
 from flyannot.cli.shared.messages import Progress, log, set_command_of_messages
-from flyannot.errors import InputError
-from flyannot.options import FilePath, Flag, Several, environment_name, kebab, shown_default
-from flyannot.runtime.wording import pluralise, printable_text
 
 
 class OutPath(click.Path):
@@ -32,8 +32,8 @@ class Command(HelpPage):
 
     def invoke(self, ctx):
         """Run the command."""
-        from flyannot.runtime.atomic_file import keeping_inputs
-        from flyannot.runtime.resources import require_address_space
+        from flyannot.files.atomic_file import keeping_inputs
+        from flyannot.jobs.resources import require_address_space
 
         set_command_of_messages(ctx.command_path.removeprefix("flyannot "))
         require_address_space()
@@ -53,7 +53,7 @@ class ModelFile(click.Path):
         super().__init__(path_type=Path)
 
     def convert(self, value, param, ctx):
-        from flyannot.store.supplied import path_of_model
+        from flyannot.files.hdf5.supplied import path_of_model
 
         return path_of_model(super().convert(value, param, ctx))
 
@@ -186,10 +186,10 @@ def say_json(value):
 
 def execution_of(force=False, run=None):
     """Return the `Execution` of a step, by a `RunOptions`; its workers end with the command."""
-    from flyannot.runtime.executor import Executor
-    from flyannot.runtime.resources import usable_processors
-    from flyannot.steps.engine.task import Execution
-    from flyannot.steps.options import RunOptions
+    from flyannot.jobs.executor import Executor
+    from flyannot.jobs.resources import usable_processors
+    from flyannot.pipeline.engine.task import Execution
+    from flyannot.pipeline.options import RunOptions
 
     run = run or RunOptions(jobs=1)
     workers = Executor(run.jobs or usable_processors(), run.scheduler)
@@ -202,13 +202,13 @@ def finish(outcome, *, step=None, images=(), table=None):
 
     Parameters
     ----------
-    outcome : flyannot.steps.engine.task.Outcome
+    outcome : Outcome
     step : its name; by default that of the command
-    images : as of `flyannot.steps.engine.failures.list_failures`
+    images : as of `flyannot.pipeline.engine.failures.list_failures`
     table : Path of the list; by default that beside the output
     """
     from flyannot.cli.shared.exit_codes import SKIPPED
-    from flyannot.steps.engine.failures import NAME, list_failures
+    from flyannot.pipeline.engine.failures import NAME, list_failures
 
     state = "wrote" if outcome.made else "up to date:"
     log.info(

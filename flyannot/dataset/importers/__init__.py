@@ -8,7 +8,7 @@ is, `pictures` finds the files, and `resolve` decides what is taken.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from flyannot.options.registry import Registry
+from flyannot.base.registry import Registry
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from flyannot.dataset.folder import (
     write_images_csv,
 )
 from flyannot.dataset.table_warnings import first_names
-from flyannot.runtime.atomic_file import write_text
-from flyannot.runtime.digest import digest_of_file
-from flyannot.runtime.tables import write_table
+from flyannot.files.atomic_file import write_text
+from flyannot.files.digest import digest_of_file
+from flyannot.files.tables import write_table
 
 SORTS = ("image rows", "images", "annotation rows", "terms")
 _MOST_TERMS = 20

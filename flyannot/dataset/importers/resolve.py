@@ -8,10 +8,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 
+from flyannot.base.errors import InputError
+from flyannot.base.stage_ranges import STAGE_RANGES, bdgp_name
 from flyannot.dataset.importers.import_log import Rejected
 from flyannot.dataset.importers.source_tables import header_of, named_columns, rows_by_column
-from flyannot.errors import InputError
-from flyannot.stage_ranges import STAGE_RANGES, bdgp_name
 
 UNKNOWN_STAGE = "unknown stage"
 NO_GENE = "no gene"
@@ -120,7 +120,7 @@ class SourceRow:
     items: tuple
     fbgn: str = ""
     view: str = ""
-    turned: str = ""  # one of `flyannot.descriptors.images.address.TURNS`
+    turned: str = ""  # one of `flyannot.images.address.TURNS`
 
 
 def resolve_tables(image_rows, term_rows, genes, pictures, log, *, only_annotated):
@@ -130,8 +130,8 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log, *, only_annotate
     ----------
     image_rows, term_rows : lists of SourceRow
     genes : Genes
-    pictures : flyannot.dataset.importers.tables.PictureFolder
-    log : flyannot.dataset.importers.import_log.ImportLog
+    pictures : PictureFolder
+    log : ImportLog
     only_annotated : whether to take no image of a gene without terms in its stage range
 
     Returns

@@ -9,9 +9,9 @@ import warnings
 import zlib
 from pathlib import Path
 
-from flyannot.errors import InputError
-from flyannot.runtime.text_files import most_unpacked_bytes, open_regular
-from flyannot.runtime.wording import is_fit_for_cells, printable_text
+from flyannot.base.errors import InputError
+from flyannot.base.text import is_fit_for_cells, printable_text
+from flyannot.files.text_files import most_unpacked_bytes, open_regular
 
 MOST_BYTES = 2**30  # of one text, unpacked; BDGP's largest has some 10 MB
 _MOST_TEXT = 100_000  # letters of one cell that holds a tuple

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from flyannot.base.errors import InputError, message_of
+from flyannot.base.options import FilePath, Flag, Options, option
+from flyannot.base.text import pluralise
 from flyannot.dataset.importers.import_log import ImportLog, Rejected, write_imported_tables
 from flyannot.dataset.importers.resolve import Genes, read_genes, resolve_tables
 from flyannot.dataset.importers.source_tables import header_of, read_source_rows
 from flyannot.dataset.paths import path_from
-from flyannot.errors import InputError, message_of
-from flyannot.options import FilePath, Flag, Options, option
-from flyannot.runtime.atomic_file import new_folder
-from flyannot.runtime.wording import pluralise
+from flyannot.files.atomic_file import new_folder
 
 ROWS = {"images": "image rows", "terms": "annotation rows"}  # what the log calls the rows of each table
 NOT_THERE = "image is not in the folder"
@@ -46,7 +46,7 @@ class TableFormat:
     """How a publisher writes its two tables.
 
     parser_of : function of the cells of the first row: "images" or "terms" (annotations), and a function of
-        (table, line, cells) that makes a `flyannot.dataset.importers.resolve.SourceRow`, or raises
+        (table, line, cells) that makes a `SourceRow`, or raises
         ValueError: why not.  None where the table is neither
     has_header : whether the first row names the columns
     columns : what the tables look like, for those who named another one

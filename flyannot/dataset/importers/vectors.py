@@ -12,13 +12,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from flyannot.errors import DataError, FlyannotError, InputError
-from flyannot.options import Choice, Flag, Options, Real, Text, option
-from flyannot.runtime.environment import optional_package
-from flyannot.runtime.subprocess_call import SubprocessDied, call_in_subprocess
-from flyannot.runtime.text_files import most_unpacked_bytes, open_regular
-from flyannot.runtime.wording import is_fit_for_cells, pluralise
-from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
+from flyannot.base.errors import DataError, FlyannotError, InputError
+from flyannot.base.options import Choice, Flag, Options, Real, Text, option
+from flyannot.base.packages import optional_package
+from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
+from flyannot.base.text import is_fit_for_cells, pluralise
+from flyannot.files.text_files import most_unpacked_bytes, open_regular
+from flyannot.jobs.subprocess_call import SubprocessDied, call_in_subprocess
 
 LAYOUTS = ("rows", "columns")
 NEEDED = ("image", "gene", "stage_range")
@@ -215,7 +215,7 @@ def read_vectors(path):
     unknown, an image is named twice, or the package that reads it is not installed.  DataError if it cannot
     be read, or a vector is no row of finite numbers.
     """
-    from flyannot.store.schema import IMAGE_COLUMNS  # not above: h5py takes long, for a page of help
+    from flyannot.files.hdf5.schema import IMAGE_COLUMNS  # not above: h5py takes long, for a page of help
 
     wanted = {*NEEDED, *_VECTOR, *IMAGE_COLUMNS}
     table = read_arrays(path, (".npz", ".parquet"), fix=_FIX_VECTORS, names=wanted)

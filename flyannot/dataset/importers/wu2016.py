@@ -10,16 +10,16 @@ each pattern fills column by column, and image_id, gene and fbgn, text (n_images
 import re
 from pathlib import Path
 
+from flyannot.base.errors import DataError, InputError
+from flyannot.base.options import Options
+from flyannot.base.text import pluralise
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.importers import Importer
 from flyannot.dataset.importers.import_log import ImportLog, write_imported_tables
 from flyannot.dataset.importers.vectors import read_arrays
-from flyannot.descriptors.images.pattern import GRID, render_patterns
-from flyannot.errors import DataError, InputError
-from flyannot.options import Options
-from flyannot.runtime.atomic_file import new_folder
-from flyannot.runtime.tables import read_table
-from flyannot.runtime.wording import pluralise
+from flyannot.files.atomic_file import new_folder
+from flyannot.files.tables import read_table
+from flyannot.images.pattern import GRID, render_patterns
 
 STAGE_RANGE = "4-6"
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from flyannot.options import Count, Options, Several, option
-from flyannot.stage_ranges import StageRange
+from flyannot.base.options import Count, Options, Several, option
+from flyannot.base.stage_ranges import StageRange
 
 
 @dataclass(frozen=True, kw_only=True)

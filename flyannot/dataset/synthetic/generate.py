@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
+from flyannot.base.stage_ranges import STAGE_RANGES, rng_for
+from flyannot.base.text import pluralise
 from flyannot.dataset.folder import write_annotations_csv, write_images_csv
 from flyannot.dataset.synthetic.render import EVERYWHERE, TERMS, render_embryo
-from flyannot.runtime.atomic_file import new_folder
-from flyannot.runtime.wording import pluralise
-from flyannot.stage_ranges import STAGE_RANGES, rng_for
+from flyannot.files.atomic_file import new_folder
 
 NO_STAINING = "no staining"  # BDGP's term for a group without any other
 

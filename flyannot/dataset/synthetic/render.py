@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from flyannot.descriptors.images.geometry import blurred_image, depths_of_mask, enlarged_image
-from flyannot.stage_ranges import STAGE_RANGES, rng_for
+from flyannot.base.stage_ranges import STAGE_RANGES, rng_for
+from flyannot.images.geometry import blurred_image, depths_of_mask, enlarged_image
 
 ASPECT = 2.5  # length of the body over its height
 EVERYWHERE = ("all", "maternal")  # tissues of terms that leave no part of the body out

@@ -18,7 +18,7 @@ try {
   localStorage.removeItem(CURATOR + "?");
   shelf = localStorage;
 } catch { shelf = null; }
-// --- several curators: the rule of `flyannot curate`, see flyannot/dataset/corrections.py ---
+// --- several curators: the rule of `flyannot curate`, see flyannot/curation/corrections.py ---
 const rowsOfKey = (key) => verdicts.get(key)?.rows || [];
 const textOf = (row) => JSON.stringify(COLUMNS.map((name) => row[name]));
 const namesIn = (text) => text.split(";").map((name) => name.trim().replace(/\s+/g, " ")).filter(Boolean);

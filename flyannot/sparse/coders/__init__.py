@@ -1,8 +1,8 @@
 """The table of coders.  To add one: a file beside this one and a line here.
 
-A file defines `encode`, made by `flyannot.sparse.coders.verified.Coder` of a function that gets
-`flyannot.sparse.coders.blocks.LassoSamples` for X and D, and the rest of the below, checked.  It returns
-`flyannot.sparse.coders.blocks.Codes`: codes, and gaps or None.  Reported gaps are hints: a share is checked
+A file defines `encode`, made by `Coder` of a function that gets
+`LassoSamples` for X and D, and the rest of the below, checked.  It returns
+`Codes`: codes, and gaps or None.  Reported gaps are hints: a share is checked
 outside the coder, and all codes of a call are measured if one gap of the share is wrong
 (`flyannot.sparse.coders.verified`).  Codes that miss the tolerance are mended.
 
@@ -50,7 +50,7 @@ ConvergenceWarning
     If codes miss `tol`: how many, and the largest gap.  None is worse than the zero code.
 """
 
-from flyannot.options.registry import Registry
+from flyannot.base.registry import Registry
 
 _HERE = "flyannot.sparse.coders"
 

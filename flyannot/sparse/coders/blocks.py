@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from flyannot.errors import DataError, InputError
-from flyannot.runtime.resources import one_blas_thread, threads_of_one_blas
+from flyannot.base.errors import DataError, InputError
+from flyannot.jobs.resources import one_blas_thread, threads_of_one_blas
 from flyannot.sparse.kernels import SUMS, copy, gap_of_sums, inlined, kernel, sum_squares
 from flyannot.sparse.objective import checked_lam
 from flyannot.sparse.simd.gram_rows import largest_magnitude

@@ -33,8 +33,8 @@ from typing import Any
 
 import numpy as np
 
-from flyannot.errors import InputError
-from flyannot.runtime.compiled import compiled
+from flyannot.base.errors import InputError
+from flyannot.jobs.compiled import compiled
 from flyannot.sparse.coders import siso, siso_rounds
 from flyannot.sparse.coders.blocks import checked_samples, finite_squares, over_threads
 from flyannot.sparse.coders.cd import FewAtoms

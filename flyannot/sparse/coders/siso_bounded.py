@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from flyannot.runtime.compiled import compiled
+from flyannot.jobs.compiled import compiled
 from flyannot.sparse.coders.cd import FewAtoms
 from flyannot.sparse.coders.siso_rounds import (
     allowed_gap,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.runtime.compiled import compiled
+from flyannot.jobs.compiled import compiled
 from flyannot.sparse.coders.cd import FewAtoms
 from flyannot.sparse.kernels import MAXIMA, dot, track_gap
 from flyannot.sparse.simd.product import gram_of, multiply, pack_columns

@@ -29,7 +29,7 @@ from functools import lru_cache, update_wrapper
 import numpy as np
 import scipy.sparse as sp
 
-from flyannot.errors import DataError, FlyannotError
+from flyannot.base.errors import DataError, FlyannotError
 from flyannot.sparse.coders.blocks import (
     Codes,
     LassoSamples,
@@ -73,7 +73,7 @@ class Coder:
     """A coder, which is called as `flyannot.sparse.coders` says; `codes` gives the duality gaps.
 
     solve : its function, (samples, lam, *, tol, max_sweeps, start, gram, n_threads) ->
-        `flyannot.sparse.coders.blocks.Codes`; the samples are `flyannot.sparse.coders.blocks.LassoSamples`,
+        `Codes`; the samples are `LassoSamples`,
         with norms that float32 can square.
     """
 

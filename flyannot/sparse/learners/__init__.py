@@ -2,7 +2,7 @@
 
 A learner is a class with
 
-    Options                   its own options, a class made with `flyannot.options`
+    Options                   its own options, a class made with `flyannot.base.options`
     __init__(D, n_samples, *, lam, **options)   initial atoms (n_atoms, n_features), options of that class
     begin_epoch(rng)          draw what the epoch needs; kernels never draw
     step(X, rows)             visit samples X (len(rows), n_features), known by their numbers `rows`
@@ -14,11 +14,11 @@ A learner is a class with
 
 and `lam`, `options`, and `block_size`, the most samples that `step` takes.  D is copied; its type, float32
 or float64, is that of all work.  InputError refuses an option out of its range.  `end_epoch`, `codes` and
-the state come with `flyannot.sparse.stored_codes.Learner`, from the arrays that a learner says it keeps.
+the state come with `Learner`, from the arrays that a learner says it keeps.
 Epochs, order, timing and the trace are written once, in `flyannot.sparse.fit`.
 """
 
-from flyannot.options.registry import Registry
+from flyannot.base.registry import Registry
 
 _HERE = "flyannot.sparse.learners"
 

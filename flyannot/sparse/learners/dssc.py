@@ -30,9 +30,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flyannot.errors import InputError
-from flyannot.options import Choice, Count, Options, Real, option
-from flyannot.runtime.resources import one_blas_thread, threads_of_one_blas
+from flyannot.base.errors import InputError
+from flyannot.base.options import Choice, Count, Options, Real, option
+from flyannot.jobs.resources import one_blas_thread, threads_of_one_blas
 from flyannot.sparse.learners.dssc_kernels import (
     DSSCAtoms,
     DSSCBatch,

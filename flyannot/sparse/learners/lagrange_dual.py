@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from flyannot.options import Choice, Count, Options, Real, option
+from flyannot.base.options import Choice, Count, Options, Real, option
 from flyannot.sparse.coders import CODERS, gram_for
 from flyannot.sparse.stored_codes import Learner
 

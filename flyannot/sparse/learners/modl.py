@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.errors import InputError
-from flyannot.options import Choice, Count, Real, option
+from flyannot.base.errors import InputError
+from flyannot.base.options import Choice, Count, Real, option
 from flyannot.sparse.learners.lazy_atoms import L1_WITHIN, L2_LAZY, L2_WITHIN
 from flyannot.sparse.learners.ol import OL, OLOptions
 from flyannot.sparse.missing_values import ridge_of_observed, split_missing

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.errors import DataError
-from flyannot.options import Count, Options, Real, option
-from flyannot.runtime.resources import one_blas_thread
+from flyannot.base.errors import DataError
+from flyannot.base.options import Count, Options, Real, option
+from flyannot.jobs.resources import one_blas_thread
 from flyannot.sparse.kernels import SUMS, kernel
 from flyannot.sparse.learners.lazy_atoms import L2_LAZY, BufferPool, LazyAtoms, take_atom_rows
 from flyannot.sparse.missing_values import lasso_of_observed, split_missing

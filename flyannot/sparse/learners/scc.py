@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.options import Choice, Count, Options, Real, option
+from flyannot.base.options import Choice, Count, Options, Real, option
 from flyannot.sparse.learners.scc_kernels import (
     SCCAtoms,
     SCCRules,

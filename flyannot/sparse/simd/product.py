@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from flyannot.runtime.compiled import compiled, processor
+from flyannot.jobs.compiled import compiled, processor
 from flyannot.sparse.simd.vectors import I64, LANES, aligned_zeros, row_operation
 
 PART = 256  # features of one chain: longer ones round more, and their panels leave the cache

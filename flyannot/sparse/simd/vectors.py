@@ -8,7 +8,7 @@ from functools import wraps
 import numpy as np
 from llvmlite import ir
 
-from flyannot.runtime.compiled import LazyFunction, processor
+from flyannot.jobs.compiled import LazyFunction, processor
 
 CHUNK = 64  # elements that one turn of a loop works on: a cache line of bytes
 LANES = 16  # elements of one vector: a cache line of float32

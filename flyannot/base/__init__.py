@@ -1,0 +1,1 @@
+"""What all other rooms stand on: errors, options, registries, words, and the system."""

@@ -1,0 +1,151 @@
+"""The six stage ranges of BDGP, what else names one, and one random generator for each."""
+
+import logging
+import re
+from datetime import date, timedelta
+
+from flyannot.base.errors import InputError, did_you_mean
+from flyannot.base.options import Kind
+
+log = logging.getLogger("flyannot")
+
+# In the order of development.  HDF5 sorts names as text (11-12 before 4-6): loop over this instead.
+STAGE_RANGES = ("1-3", "4-6", "7-8", "9-10", "11-12", "13-16")
+
+_LAST_STAGES = {name: int(name.partition("-")[2]) for name in STAGE_RANGES} | {"13-16": 17}
+_STAGES = re.compile(r"(\d{1,2})(?:-(\d{1,2}))?", re.ASCII)
+_FIX = f"use one of {', '.join(STAGE_RANGES)}, or one stage, such as 5"
+
+_MONTHS = ["jan", "feb|fév|fev", "mar|mär|mrz", "apr|avr|abr", "may|mai", "jun|juin"]
+_MONTHS += ["jul|juil", "aug|août|ago", "sep|set", "oct|okt", "nov", "dec|dez|déc|dic"]
+_MONTH = "|".join(_MONTHS)
+_DATES = [
+    re.compile(pattern, re.ASCII | re.IGNORECASE)
+    for pattern in (
+        rf"(?P<a>\d{{1,2}})\.?[-/. ](?P<m>{_MONTH})\w*\.?(?:[-/. ]\d{{2,4}})?",  # 6-Apr, 06. Apr, 6-Apr-2023
+        rf"(?P<m>{_MONTH})\w*\.?[-/. ](?P<a>\d{{1,2}})",  # Apr-06
+        r"\d{4}-(?P<a>\d\d)-(?P<b>\d\d)(?:[ T]00:00.*)?",  # 2023-04-06
+        r"(?P<a>\d{1,2})[/.-](?P<b>\d{1,2})[/.-]\d{2,4}",  # 4/6/2023
+    )
+]
+AS_TEXT = (
+    "in Excel, format the column as Text before you type or paste, or import the file by "
+    "Data > From Text/CSV with the column's type Text"
+)
+
+
+def parse_stage_range(text):
+    """The BDGP name of the stage range that a text names.
+
+    Accepts BDGP's names and 13-17 (the papers count stage 17 in), a stage, such as 5, or stages that lie
+    within one stage range, such as 5-6; a leading "stage", spaces and any kind of dash.
+
+    Raises
+    ------
+    InputError
+        If the text names no stage range, or stages of several.
+    """
+    plain = _plain(text)
+    lie_in = [name] if (name := bdgp_name(plain)) else _ranges_of(plain)
+    if len(lie_in) == 1:
+        return lie_in[0]
+    if lie_in:
+        raise InputError(
+            f'stages "{text}" lie in several stage ranges: {", ".join(lie_in)}',
+            fix="name one of them; in a table, what holds for several takes a row for each",
+        )
+    if date_of_text := month_and_day(_date_of_serial(plain) or text):
+        meant = "-".join(map(str, sorted(date_of_text)))
+        raise InputError(
+            f'"{text}" is a date: a spreadsheet made it of {meant}', fix=f"write {meant}; {AS_TEXT}"
+        )
+    raise InputError(f'unknown stage range "{text}".{did_you_mean(plain, STAGE_RANGES)}', fix=_FIX)
+
+
+def stage_range_of_date(text):
+    """The stage range that a spreadsheet made a date of, or None where it is no date, or none of one."""
+    numbers = month_and_day(_date_of_serial(_plain(text)) or text)
+    try:
+        return parse_stage_range("-".join(map(str, sorted(numbers)))) if numbers else None
+    except InputError:
+        return None
+
+
+def note_on_stages(texts):
+    """What stages among some texts were taken for, in words; "" if all are BDGP's stage ranges."""
+    taken = {}
+    for plain in sorted({_plain(text) for text in texts}, key=lambda plain: (len(plain), plain)):
+        if not bdgp_name(plain):
+            taken.setdefault(parse_stage_range(plain), []).append(plain)
+    return "; ".join(f"{_stages(texts)} in stage range {name}" for name, texts in taken.items())
+
+
+def _stages(texts):
+    is_one = len(texts) == 1 and texts[0].isdigit()
+    return f"stage {texts[0]} lies" if is_one else f"stages {', '.join(texts)} lie"
+
+
+def bdgp_name(text):
+    """The stage range that a text names as BDGP does, or as 13-17, dashes and spaces aside; else None."""
+    plain = _plain(text)
+    return "13-16" if plain == "13-17" else plain if plain in STAGE_RANGES else None
+
+
+def month_and_day(text):
+    """The two numbers of a date as spreadsheets write it (06-Apr, Apr-06, 2023-04-06, 4/6/2023), or None."""
+    for pattern in _DATES:
+        if match := pattern.fullmatch(str(text).strip()):
+            parts = match.groupdict()
+            month = int(parts["b"]) if "b" in parts else _number_of(parts["m"])
+            return month, int(parts["a"])
+    return None
+
+
+def _date_of_serial(plain):
+    """The date that a spreadsheet keeps as a number of five digits, or None."""
+    is_serial = re.fullmatch(r"[34]\d{4}", plain, re.ASCII)
+    return (date(1899, 12, 30) + timedelta(int(plain))).isoformat() if is_serial else None
+
+
+def _plain(text):
+    plain = str(text).strip().lower().removeprefix("stages").removeprefix("stage").replace(" ", "")
+    for dash in "‐‑‒–—−_":
+        plain = plain.replace(dash, "-")
+    return plain
+
+
+def _ranges_of(plain):
+    """The stage ranges that a stage or some stages lie in; none if the text names no stages."""
+    match = _STAGES.fullmatch(plain)
+    if not match:
+        return []
+    first, last = int(match[1]), int(match[2] or match[1])
+    if not 1 <= first <= last <= _LAST_STAGES[STAGE_RANGES[-1]]:
+        return []
+    return [s for s, end in _LAST_STAGES.items() if int(s.partition("-")[0]) <= last and first <= end]
+
+
+def _number_of(month):
+    return next(i for i, names in enumerate(_MONTHS, start=1) if month.lower() in names.split("|"))
+
+
+class StageRange(Kind):
+    """A stage range in any accepted spelling."""
+
+    name = "STAGES"
+    words = f"one of {', '.join(STAGE_RANGES)}"
+    choices = STAGE_RANGES
+
+    def parse(self, value):
+        """Its BDGP name; what a stage was taken for is said in the log."""
+        stage_range = parse_stage_range(value)
+        if note := note_on_stages([value]):
+            log.info("note: %s", note)
+        return stage_range
+
+
+def rng_for(seed, stage_range):
+    """The generator of one stage range: the same whichever other stage ranges are worked on."""
+    import numpy as np  # imported here, so that `--help` stays quick
+
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(stage_range.encode())))

@@ -1,0 +1,1 @@
+"""Corrections of curators: read, applied, and how far curators agree."""

@@ -1,0 +1,141 @@
+"""The way from the picture of an embryo to its features, the same wherever a command takes it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from flyannot.base.errors import DataError
+from flyannot.base.text import short_repr
+from flyannot.encode.options import n_cells
+from flyannot.encode.pooling import Pooled, pool_image
+from flyannot.images.extract import describe_patches
+from flyannot.images.geometry import STANDARD_PX
+from flyannot.images.options import ExtractOptions, patch_sides
+from flyannot.images.picture import read_embryo
+from flyannot.images.sift import mirrored_descriptors, normalise_descriptors
+from flyannot.sparse.coders import CODERS, gram_for
+from flyannot.sparse.coders.verified import rows_to_mend
+
+INEXACT = "inexact codes"  # a quality warning
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """The way from the picture of an embryo to its features: read, describe, transform, code, pool.
+
+    The features of an image depend on that image alone.  Without a dictionary an encoder only reads and
+    describes.
+
+    Parameters
+    ----------
+    extract : how pictures are read, and their patches described
+    pool : PoolOptions, how patches are coded and pooled
+    D : float32 array (n_atoms, n_descriptor), the dictionary
+    lam : weight of the L1 norm that the dictionary is for
+    transforms : functions from the `DescribedPatches` of one image to others, in the order of the chain
+    """
+
+    extract: ExtractOptions
+    pool: Any = None
+    D: Any = None
+    lam: float = 0.0
+    transforms: tuple[Callable, ...] = ()
+
+    __repr__ = short_repr
+
+    @cached_property
+    def gram(self):
+        """The Gram matrix of the atoms, made when the first image is coded; None if the coder takes none."""
+        return gram_for(self.pool.coder, self.D)
+
+    @property
+    def n_features(self):
+        """The length of a feature vector."""
+        return len(self.D) * n_cells(self.pool.grid, self.extract.patch_px)
+
+    def read(self, address):
+        """Return the grey levels of an embryo and its quality warnings.
+
+        Raises
+        ------
+        DataError
+            If the picture cannot be read.
+        """
+        return read_embryo(address, self.extract)
+
+    def describe(self, grey):
+        """Return the `DescribedPatches` of an image, as the dictionary takes them."""
+        described = describe_patches(grey, self.extract)
+        for transform in self.transforms:
+            described = transform(described)
+        return described
+
+    def encode_patches(self, described, view=""):
+        """Code every patch of one image and pool the codes; a patch and its mirror image have one number.
+
+        Parameters
+        ----------
+        described : DescribedPatches, as `describe` returns them
+        view : what the image shows, as its table says
+
+        Returns
+        -------
+        pooled : Pooled
+
+        Raises
+        ------
+        DataError
+            If a patch has a side that the dictionary is not for.
+        """
+        descriptors, centres_px = described.descriptors, described.centres_px
+        sides, n_patches = patch_sides(self.extract.patch_px), len(descriptors)
+        if not np.isin(described.patch_px, sides).all():
+            raise DataError(f"the dictionary is for patches of {sides} px, and others were given")
+        part = np.searchsorted(sides, described.patch_px)
+        if view in self.pool.mirror:
+            descriptors = np.concatenate([descriptors, mirrored_descriptors(descriptors)])
+            centres_px = np.concatenate([centres_px, (STANDARD_PX[0], 0) + centres_px * (-1, 1)])
+            part = np.tile(part, 2)
+        coder, tol = CODERS[self.pool.coder], self.pool.tol
+        rows = normalise_descriptors(descriptors)
+        Z, gaps = coder.codes(rows, self.D, self.lam, tol=tol, gram=self.gram)
+        pooled = pool_image(Z, centres_px, STANDARD_PX, grid=self.pool.grid, part=part, n_parts=len(sides))
+        winner = np.where(pooled.winner < n_patches, pooled.winner, pooled.winner - n_patches)
+        return Pooled(pooled.features, winner, is_exact=not len(rows_to_mend(gaps, tol)))
+
+    def encode(self, grey, view=""):
+        """Return the `Pooled` features of an image from its grey levels."""
+        return self.encode_patches(self.describe(grey), view)
+
+    def encode_pictures(self, pictures):
+        """Encode some pictures, and keep all that an explanation shows of them.
+
+        Parameters
+        ----------
+        pictures : iterable of (path or address, view)
+
+        Returns
+        -------
+        greys, described : lists, the grey levels and the patches of each
+        features, winner : arrays (n_pictures, n_features)
+
+        Raises
+        ------
+        DataError
+            If one cannot be read.
+        """
+        addresses, views = zip(*pictures)
+        greys = [self.read(address)[0] for address in addresses]
+        described = [self.describe(grey) for grey in greys]
+        pooled = [self.encode_patches(one, view) for one, view in zip(described, views)]
+        return greys, described, *(np.stack([getattr(p, n) for p in pooled]) for n in ("features", "winner"))
+
+
+def add_warning(warnings, pooled):
+    """Return the quality warnings of an image, with one more if its codes are inexact."""
+    if pooled.is_exact:
+        return warnings
+    return f"{warnings}, {INEXACT}" if warnings else INEXACT

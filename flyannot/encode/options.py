@@ -1,0 +1,88 @@
+"""The options of pooling, and the cells that an image is pooled over: one grid, or several over one another.
+
+A grid is (rows, columns); a pyramid a tuple of grids, and one grid is a pyramid of one.  Patches of several
+sizes are pooled separately.  The cells of a feature vector come level by level, in a level size by size
+(small ones first), in a size in row-major order.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from flyannot.base.options import Choice, Kind, Options, Real, Several, option
+from flyannot.images.options import patch_sides
+from flyannot.sparse.coders import CODERS
+
+VIEWS = ("lateral", "dorsal", "ventral")
+
+
+class Grid(Kind):
+    """Rows x columns, as in 2x4, or several such, as in 1x1+2x4."""
+
+    name = "RxC"
+    words = "rows x columns, such as 2x4 or 1x1+2x4"
+
+    def parse(self, value):
+        """A tuple of (rows, columns)."""
+        levels = _levels(value)
+        if not levels or not all(
+            len(level) == 2 and all(type(n) is int and n > 0 for n in level) for level in levels
+        ):
+            raise ValueError(self.words)
+        return levels
+
+    def as_json(self, value):
+        """A list of lists."""
+        return [list(level) for level in value]
+
+    def as_text(self, value):
+        """As it is written."""
+        return "+".join(f"{rows}x{columns}" for rows, columns in value)
+
+
+def _levels(value):
+    """Tuples of what may be rows and columns, from a text, a grid or several grids."""
+    if isinstance(value, str):
+        return tuple(
+            tuple(int(n) if n.isdecimal() else n for n in level.split("x"))
+            for level in value.lower().split("+")
+        )
+    if not isinstance(value, list | tuple):
+        return ()
+    if all(isinstance(level, list | tuple) for level in value):
+        return tuple(tuple(level) for level in value)
+    return (tuple(value),)
+
+
+def n_cells(grid, patch_px):
+    """How many cells a feature vector has: cells of all levels, times sizes of patches."""
+    return sum(rows * columns for rows, columns in grid) * len(patch_sides(patch_px))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolOptions(Options):
+    """How patches are coded and pooled."""
+
+    table: ClassVar[str] = "pool"
+
+    grid: tuple = option(
+        ((1, 1),), Grid(), "Cells laid over the image, as in 2x4; several grids as in 1x1+2x4."
+    )
+    mirror: tuple = option(
+        (),
+        Several(Choice(VIEWS)),
+        "Pool every image of this view together with its mirror image, upside down (repeatable). Dorsal and "
+        "ventral views show both flanks, and either may be up.",
+    )
+    coder: str = option(
+        "cd",
+        Choice(CODERS),
+        "Solver of the codes; all find the same ones. cd is the quickest for dictionaries of usual size; "
+        "siso is for very many atoms, 10,000 and more.",
+        more=True,
+    )
+    tol: float = option(
+        1e-4,
+        Real(above=0),
+        "Largest duality gap of a code, relative to half the squared norm of its patch.",
+        more=True,
+    )

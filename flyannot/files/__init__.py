@@ -1,0 +1,1 @@
+"""Files that are whole or absent: text, tables, locks, and in `hdf5` the files of the steps."""

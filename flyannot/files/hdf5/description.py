@@ -1,0 +1,103 @@
+"""A file in words, for `flyannot show`; and what it says of itself, for those who look while others write."""
+
+import json
+from dataclasses import dataclass
+
+from flyannot.base.errors import DataError
+from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.files.hdf5.header import Header, read_header
+from flyannot.files.hdf5.layout import open_hdf5
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.schema import MADE_BY
+
+_MOST_SHOWN = 10  # values of a short dataset that are printed
+
+
+def describe_file(path):
+    """Header, then every dataset of every stage range with its shape; lists of terms in full."""
+    with open_stored(path) as stored:
+        lines = [
+            first_line(stored),
+            f"digest   {stored.digest}",
+            *(f"from     {role} {digest}" for role, digests in stored.inputs.items() for digest in digests),
+            *(f"option   {name} = {json.dumps(value)}" for name, value in sorted(stored.options.items())),
+        ]
+        if stored.seed is not None:
+            lines.append(f"seed     {stored.seed}")
+        lines += skipped_lines(stored)
+        for stage_range in stored.stage_ranges:
+            lines += ["", stage_range]
+            for name, about in _shapes(stored.group(stage_range)):
+                shape, values = " x ".join(f"{n:,}" for n in about["shape"]), []
+                is_short = len(about["shape"]) == 1 and about["shape"][0] <= _MOST_SHOWN
+                if is_short or name.startswith("trace/") or name == "term":
+                    values = stored.array(stage_range, name)
+                shown = ", ".join(v if isinstance(v, str) else f"{v:.5g}" for v in values)
+                lines.append(f"  {name:<24} {shape:<18} {about['type']:<8} {shown}")
+        return "\n".join(lines)
+
+
+def first_line(stored):
+    """What an open file is, and what made it."""
+    return f"{stored.path}: {stored.kind}, made by {MADE_BY[stored.kind]} of flyannot {stored.version}"
+
+
+def skipped_lines(stored):
+    """A line for every image that was skipped when it was made."""
+    return [f"skipped  {image}: {reason}" for image, reason in stored.failures]
+
+
+def contents_of_file(path):
+    """The same for programs: header and datasets as a dict that JSON can hold."""
+    with open_stored(path) as stored:
+        return {
+            "file": str(path),
+            "kind": stored.kind,
+            "made_by": MADE_BY[stored.kind],
+            "flyannot_version": stored.version,
+            "digest": stored.digest,
+            "inputs": stored.inputs,
+            "options": stored.options,
+            "seed": stored.seed,
+            "skipped": [{"image": image, "reason": reason} for image, reason in stored.failures],
+            "stage_ranges": {s: dict(_shapes(stored.group(s))) for s in stored.stage_ranges},
+        }
+
+
+def _shapes(group):
+    for name, dataset in group.items():
+        text = dataset.dtype.kind == "S"
+        yield name, {"shape": list(dataset.shape), "type": "text" if text else str(dataset.dtype)}
+
+
+_COMPLAINTS = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, DataError)
+
+
+@dataclass(frozen=True)
+class Peek:
+    """stage_ranges, n_images : that the file holds; of all stage ranges
+    n_epochs, seconds : of a checkpoint, the epochs that are done and the learner's time for them
+    """
+
+    header: Header
+    stage_ranges: tuple
+    n_images: int
+    n_epochs: int
+    seconds: float
+
+
+def peek(path):
+    """The `Peek` of a file; None if it is not there, not ours, or of another version."""
+    try:
+        with open_hdf5(path) as file:
+            groups = [file[s] for s in STAGE_RANGES if s in file]
+            traces = [group["trace"] for group in groups if "trace" in group and "seconds" in group["trace"]]
+            return Peek(
+                read_header(file.attrs, path),
+                tuple(s for s in STAGE_RANGES if s in file),
+                sum(len(group["image"]) for group in groups if "image" in group),
+                sum(len(trace["epoch"]) for trace in traces),
+                sum(float(trace["seconds"][-1]) for trace in traces if len(trace["seconds"])),
+            )
+    except _COMPLAINTS:
+        return None

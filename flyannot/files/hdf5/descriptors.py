@@ -1,0 +1,61 @@
+"""descriptors.h5: the patches of every image, end to end, stage range by stage range."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from flyannot.files.hdf5.header import digest_of_image
+from flyannot.files.hdf5.writing import write_array, write_image_columns
+
+_TYPES = {"descriptors": "u1", "centres_px": "f4", "patch_px": "u2"}
+
+
+def write_descriptors(file, stage_range, columns, described):
+    """Add one stage range.
+
+    `columns` as in `write_image_columns`; `described` holds for every image its descriptors
+    (n_patches, n_features) uint8, its patch centres (n_patches, 2) and sides (n_patches,) in pixels, and the
+    number of patches before those of little contrast were dropped.
+    """
+    group = file.create_group(stage_range)
+    write_image_columns(group, columns)
+    of_images = [tuple(np.asarray(getattr(image, n), t) for n, t in _TYPES.items()) for image in described]
+    for name, arrays in zip(_TYPES, zip(*of_images)):
+        write_array(group, name, np.concatenate(arrays))
+    counts = [len(arrays[0]) for arrays in of_images]
+    write_array(group, "first", np.concatenate([[0], np.cumsum(counts)]), dtype="i8")
+    write_array(group, "n_candidates", [image.n_candidates for image in described], dtype="i4")
+    write_array(group, "content", np.stack([digest_of_image(*arrays) for arrays in of_images]))
+
+
+def read_patches_of_images(stored, stage_range, start, stop):
+    """Yield the descriptors, centres and sides of the patches, as `write_descriptors` took them, of each of
+    the images `start` to `stop`."""
+    for numbers in stored.cuts_of_blocks(stage_range, start, stop):
+        arrays = stored.images(stage_range, numbers.start, numbers.stop)
+        first = stored.array(stage_range, "first", numbers.start, numbers.stop + 1)
+        for a, b in pairwise((first - first[0]).tolist()):
+            yield tuple(array[a:b] for array in arrays)
+
+
+def n_patches(stored, stage_range):
+    """How many patches a file holds of one stage range; 0 if it has no such stage range."""
+    if stage_range not in stored.stage_ranges:
+        return 0
+    return len(stored.group(stage_range)["descriptors"])
+
+
+def read_patches(files, stage_range, rows):
+    """The descriptors with the given ascending row numbers, counted through all `files` end to end.
+
+    Read some images at a time into one array of the stored type: a stage range is never held in float.
+    """
+    picked, start = [], 0
+    for stored in files:
+        if stage_range not in stored.stage_ranges:
+            continue
+        for descriptors, *_ in stored.blocks_of_images(stage_range):
+            a, b = np.searchsorted(rows, [start, start + len(descriptors)])
+            picked.append(descriptors[rows[a:b] - start])
+            start += len(descriptors)
+    return np.concatenate(picked)

@@ -1,0 +1,73 @@
+"""features.h5: one pooled vector per image."""
+
+import numpy as np
+
+from flyannot.base.errors import DataError
+from flyannot.files.hdf5.header import digest_of_image
+from flyannot.files.hdf5.reading import read_image_columns
+from flyannot.files.hdf5.writing import write_array, write_image_columns
+
+
+def write_features(file, stage_range, columns, pooled, D):
+    """Add one stage range: image columns, the features and winning patches of every image
+    (each has `features` and `winner`), and the atoms."""
+    group = file.create_group(stage_range)
+    write_image_columns(group, columns)
+    features = np.stack([image.features for image in pooled]).astype("f4")
+    winner = np.stack([image.winner for image in pooled]).astype("i4")
+    write_array(group, "features", features)
+    write_array(group, "winner", winner)
+    write_array(group, "D", D)
+    digests = [digest_of_image(features[i : i + 1], winner[i : i + 1]) for i in range(len(pooled))]
+    write_array(group, "content", np.stack(digests))
+
+
+class StoredFeatures:
+    """The features of all images of a stage range, (n_images, n_features), in one or more open files.
+
+    They stay there: `blocks` reads some megabytes at a time.  `columns` are the image columns.  DataError if
+    two files were pooled with different dictionaries.
+    """
+
+    def __init__(self, files, stage_range):
+        self._files = [stored for stored in files if stage_range in stored.stage_ranges]
+        self._stage_range, self._is_checked = stage_range, False
+        first, *others = self._files
+        D = first.array(stage_range, "D")
+        for file in others:
+            if not np.array_equal(file.array(stage_range, "D"), D):
+                raise DataError(
+                    f"{file.path} and {first.path} were pooled with different dictionaries of {stage_range}",
+                    fix="pool all descriptors with one dictionary",
+                )
+        parts = [read_image_columns(stored, stage_range) for stored in self._files]
+        self.columns = {name: [value for part in parts for value in part[name]] for name in parts[0]}
+        features = first.group(stage_range)["features"]
+        self.shape, self.dtype = (len(self.columns["image"]), features.shape[1]), features.dtype
+
+    def __len__(self):
+        return self.shape[0]
+
+    def blocks(self, columns=slice(None)):
+        """The number of the first image and the wanted columns of some images, block after block.
+
+        The first reading compares every image with its digest; those after it read no more than the columns.
+        """
+        first = 0
+        for stored in self._files:
+            blocks = (rows[:, columns] for rows, _ in stored.blocks_of_images(self._stage_range))
+            if self._is_checked:
+                blocks = stored.blocks_of_rows(self._stage_range, "features", columns)
+            for rows in blocks:
+                yield first, rows
+                first += len(rows)
+        self._is_checked = True
+
+
+def read_features(files, stage_range):
+    """Image columns and features (n_images, n_features) of all `files`, as `StoredFeatures` reads them."""
+    stored = StoredFeatures(files, stage_range)
+    features = np.empty(stored.shape, stored.dtype)
+    for first, rows in stored.blocks():
+        features[first : first + len(rows)] = rows
+    return stored.columns, features

@@ -1,0 +1,82 @@
+"""predictions.h5: decision values, probabilities and answers of every group and term."""
+
+import numpy as np
+
+from flyannot.files.hdf5.writing import write_array, write_image_columns
+
+_GROUPS = ("name", "gene", "fbgn")
+_TERMS = {"threshold": "f8", "n_genes": "i4"}
+_TERMS |= dict.fromkeys(("auc", "auc_low", "auc_high", "precision"), "f8")
+_MATRICES = {"decision_value": "f8", "probability": "f8", "yes": "u1", "undetermined": "u1"}
+_OF_RUN = {
+    "answer_threshold": "f8",
+    "held_out": "u1",
+    "model_probability": "f8",
+    "curated": "i1",
+    "answer_before": "i1",
+}
+
+
+def write_predictions(file, stage_range, columns, group_of_image, groups, predicted):
+    """Add one stage range.
+
+    Parameters
+    ----------
+    columns : image columns, as `write_image_columns` takes them
+    group_of_image : int array (n_images,)
+    groups : dict with the names, genes and FlyBase numbers of the groups: name, gene, fbgn
+    predicted : dict with the terms (term), by term the probability above which the answer is yes (threshold),
+        the number of genes it was learned from (n_genes) and its auc, auc_low, auc_high, precision (nan:
+        untested);
+        whether the model learned from a group's gene (in_training); and matrices (n_groups, n_terms):
+        decision_value, probability, yes, undetermined; of images, their unlikeness (nan: unknown)
+    """
+    group = file.create_group(stage_range)
+    write_image_columns(group, columns)
+    write_array(group, "group_of_image", group_of_image, dtype="i4")
+    write_array(group, "unlikeness", predicted["unlikeness"], dtype="f8")
+    for name in _GROUPS:
+        write_array(group, f"group_{name}", groups[name])
+    write_array(group, "term", predicted["term"])
+    write_array(group, "in_training", predicted["in_training"], dtype="u1")
+    for name, dtype in (_TERMS | _MATRICES).items():
+        write_array(group, name, predicted[name], dtype=dtype)
+
+
+def write_answers_of_run(group, arrays):
+    """Replace or add, in the group of a stage range, what a run knows besides its model: arrays by name, as
+    `read_predictions` returns them."""
+    for name, values in arrays.items():
+        if name in group:
+            group[name][...] = values
+        else:
+            write_array(group, name, values, dtype=_OF_RUN[name])
+
+
+def read_predictions(stored, stage_range):
+    """group_of_image, groups and predicted, as `write_predictions` took them; what is 0 or 1 as bool.
+
+    predicted has matrices (n_groups, n_terms) besides: the threshold of each answer (answer_threshold);
+    whether it is of a model that had not seen the gene (held_out), and what the model itself says
+    (model_probability); what curators said (curated) and what a run said before its corrections
+    (answer_before), both -1 where that is not known.
+    """
+    of_image = stored.array(stage_range, "group_of_image")
+    groups = {name: stored.array(stage_range, f"group_{name}") for name in _GROUPS}
+    names = ("term", "in_training", "unlikeness", *_TERMS, *_MATRICES, *_OF_RUN)
+    present = [name for name in names if name in stored.group(stage_range)]
+    predicted = {name: stored.array(stage_range, name) for name in present}
+    shape, untested = predicted["yes"].shape, np.full(len(predicted["term"]), np.nan)
+    absent = {
+        "unlikeness": np.full(len(of_image), np.nan),
+        "precision": untested,
+        "answer_threshold": np.broadcast_to(predicted["threshold"], shape),
+        "held_out": np.zeros(shape, bool),
+        "model_probability": predicted["probability"],
+        "curated": np.full(shape, -1, np.int8),
+        "answer_before": np.full(shape, -1, np.int8),
+    }
+    predicted = absent | predicted
+    for name in ("in_training", "yes", "undetermined", "held_out"):
+        predicted[name] = predicted[name].astype(bool)
+    return of_image, groups, predicted

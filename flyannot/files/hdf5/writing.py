@@ -1,0 +1,213 @@
+"""The writing side: one file, whole, checked and reproducible byte for byte.
+
+HDF5 does not survive a write that fails: it crashes when the file is closed, or when Python ends.  So it
+writes through an `OutputFile`, which remembers the first error and from then on takes everything without
+writing it; the error is raised once HDF5 has closed the file.
+"""
+
+from contextlib import contextmanager
+
+import h5py
+import numpy as np
+from h5py import h5d, h5p, h5s, h5t
+
+from flyannot import __version__
+from flyannot.base.errors import DataError, InputError
+from flyannot.files.atomic_file import replacing_file
+from flyannot.files.digest import canonical_json
+from flyannot.files.hdf5.header import content_digest
+from flyannot.files.hdf5.reading import open_stored, verify_stored
+from flyannot.files.hdf5.schema import FORMAT_VERSION, IMAGE_COLUMNS
+
+
+@contextmanager
+def create_stored(path, header, *, verified=True, fill=None, each=map):
+    """Yield an h5py file to fill; on leaving it is verified and takes the place of `path`.
+
+    The header's digest and version are set here.  `verified` is off for what is verified as a part of another
+    file, before any of it is believed.  `fill`, called with the path of the file once HDF5 has closed it,
+    writes the rows of the arrays that were reserved.  `each` is as of `verify_stored`.
+
+    WriteError if the disk is full or the folder cannot be written; `path` is then as it was.
+    """
+
+    def check(beside):
+        if fill is not None:
+            fill(beside)
+        if verified:
+            verify_stored(beside, each=each)
+
+    with replacing_file(path, check=check) as beside, new_hdf5(beside) as (file, output):
+        _write_text(file, "format", f"flyannot-{header.kind}")
+        file.attrs["format_version"] = FORMAT_VERSION
+        _write_text(file, "flyannot_version", __version__)
+        for name in ("options", "inputs", "failures"):
+            _write_text(file, name, canonical_json(getattr(header, name)))
+        if header.seed is not None:
+            file.attrs["seed"] = header.seed
+        yield file
+        if output.error is None:
+            _write_text(file, "digest", content_digest(file, header.kind))
+
+
+@contextmanager
+def new_hdf5(path):
+    """Yield a new h5py file, and the `OutputFile` it is written through; the system's error is raised last.
+    OSError if the system cannot write it."""
+    output = OutputFile(path)
+    try:
+        with h5py.File(output, "w", libver=("v110", "v110")) as file:
+            yield file, output
+    except (OSError, RuntimeError, KeyError, ValueError):
+        if output.error is None:
+            raise  # else it is what HDF5 made of the error of the system
+    finally:
+        output.close()
+
+
+def _write_text(file, name, text):
+    """Of fixed length: it lies in the object header, which carries a checksum."""
+    encoded = text.encode()
+    file.attrs.create(name, encoded, dtype=h5py.string_dtype("utf-8", len(encoded)))
+
+
+def write_array(group, name, values, *, dtype=None):
+    """Add a dataset, which lies in the file in one piece; text as fixed-length UTF-8."""
+    if dtype is None and _is_text(values):
+        encoded = [str(text).encode() for text in values]
+        values = np.array(encoded, f"S{max(1, *map(len, encoded))}" if encoded else "S1")
+    values = np.ascontiguousarray(values, dtype)
+    made = _create(group, name, values.shape, values.dtype, h5p.create(h5p.DATASET_CREATE))
+    if values.size:
+        made.write(h5s.ALL, h5s.ALL, values)
+
+
+def write_image_columns(group, columns):
+    """Add the columns that say what each image is: a dict of lists of str, one entry per image."""
+    for name in IMAGE_COLUMNS:
+        write_array(group, name, columns[name])
+
+
+def reserve_array(group, name, shape, dtype):
+    """Add a dataset that has its place in the file, and no values yet; the offset of that place."""
+    how = h5p.create(h5p.DATASET_CREATE)
+    how.set_alloc_time(h5d.ALLOC_TIME_EARLY)
+    how.set_fill_time(h5d.FILL_TIME_NEVER)
+    return _create(group, name, shape, dtype, how).get_offset() or 0
+
+
+def _create(group, name, shape, dtype, how):
+    """h5py's lower-level id of a new dataset: its upper level takes ten times as long."""
+    folder, _, name = name.rpartition("/")
+    group = group.require_group(folder) if folder else group
+    how.set_obj_track_times(False)
+    kind = h5t.py_create(np.dtype(dtype), logical=True)
+    return h5d.create(group.id, name.encode(), kind, h5s.create_simple(shape), how)
+
+
+def _is_text(values):
+    if isinstance(values, np.ndarray):
+        return values.dtype.kind in "UO"
+    return len(values) == 0 or isinstance(values[0], str)
+
+
+def difference_of_headers(path, header, differ=None, *, is_verified=True, each=map):
+    """Return in words why `path` is not what `header` would make; "" if it is.
+
+    `header` is a Header, or a function that returns it.  Reads and verifies the whole file, unless
+    `is_verified` is off: a header alone could vouch for damaged data.  `each` is as of `verify_stored`.
+    `differ` maps a role of the inputs to a function that says of the open file what differs, where
+    digests alone say that it does.
+    """
+    if not path.exists():
+        return "it is not there yet"
+    header = header() if callable(header) else header
+    try:
+        if is_verified:
+            verify_stored(path, each=each)
+        with open_stored(path, header.kind) as stored:
+            changed = changes_in_header(stored.options, header.options)
+            changed += [
+                differ[key](stored) if key in (differ or {}) else f"it was made from other {key}"
+                for key in sorted({*stored.inputs, *header.inputs})
+                if stored.inputs.get(key) != header.inputs.get(key)
+            ]
+    except (DataError, InputError) as error:
+        return error.message
+    if stored.seed != header.seed:
+        changed.append(f"seed was {stored.seed} and is now {header.seed}")
+    return ", ".join(changed)
+
+
+def changes_in_header(old, new, prefix=""):
+    """What differs between two dicts of options, in words: one text per option."""
+    changes = []
+    for key in sorted({*old, *new}):
+        before, now = old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(now, dict):
+            changes += changes_in_header(before, now, f"{prefix}{key}.")
+        elif canonical_json(before) != canonical_json(now):
+            changes.append(f"{prefix}{key} was {canonical_json(before)} and is now {canonical_json(now)}")
+    return changes
+
+
+class OutputFile:
+    """An open file for `h5py.File(OutputFile(path), "w")`; `error` is the first that the system gave."""
+
+    def __init__(self, path):
+        self._file, self.error = open(path, "wb+", buffering=0), None  # noqa: SIM115 - closed by `close`
+
+    def close(self):
+        """Close the file; raise the error, if there was one."""
+        self._attempt(self._file.close)
+        if self.error is not None:
+            raise self.error
+
+    def seek(self, offset, whence=0):
+        """As of any file."""
+        return self._attempt(self._file.seek, offset, whence)
+
+    def tell(self):
+        """As of any file."""
+        return self._attempt(self._file.tell)
+
+    def read(self, size=-1):
+        """As of any file."""
+        return self._attempt(self._file.read, size) or b""
+
+    def readinto(self, buffer):
+        """As of any file; after an error zeros, so that HDF5 goes on."""
+        view = memoryview(buffer).cast("B")
+        n_read = 0
+        while n_read < len(view) and self.error is None:
+            n_new = self._attempt(self._file.readinto, view[n_read:])
+            if not n_new:
+                break
+            n_read += n_new
+        view[n_read:] = bytes(len(view) - n_read)
+        return len(view)
+
+    def write(self, data):
+        """Write all of it."""
+        view = memoryview(data).cast("B")
+        n_written = 0
+        while n_written < len(view) and self.error is None:
+            n_written += self._attempt(self._file.write, view[n_written:]) or 0
+        return len(view)
+
+    def truncate(self, size=None):
+        """As of any file."""
+        return self._attempt(self._file.truncate, size)
+
+    def flush(self):
+        """Nothing: the file has no buffer."""
+
+    def _attempt(self, operation, *arguments):
+        """The result of an operation; None after an error."""
+        if self.error is not None and operation != self._file.close:
+            return None
+        try:
+            return operation(*arguments)
+        except OSError as error:
+            self.error = self.error or error
+            return None

@@ -1,0 +1,113 @@
+"""From grey levels to the descriptors of patches in which something happens: SIFT, and intensity if asked.
+
+Intensity is the mean and the standard deviation of a patch, which its SIFT descriptor scales away.  Both are
+numbers from 0 to 1, written as angles up to a quarter turn: by the cosine and the sine of each.  So four
+numbers, of one length whatever the patch, join the descriptor.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flyannot.base.text import short_repr
+from flyannot.images.geometry import STANDARD_PX
+from flyannot.images.grey_levels import WHITE
+from flyannot.images.options import STRIDE_PX, patch_sides
+from flyannot.images.patches import patch_centres, patch_corners, patch_mean, patch_std
+from flyannot.images.sift import dense_sift
+
+_ENOUGH_PATCHES = 10_000  # for a dictionary of 1,000 atoms: `LearnOptions.n_atoms_for`
+
+
+@dataclass(frozen=True)
+class DescribedPatches:
+    """The kept patches of one image: descriptors (n, 128, or 132 with intensity) uint8, centres (n, 2) and
+    sides (n,) in pixels."""
+
+    descriptors: np.ndarray
+    centres_px: np.ndarray
+    patch_px: np.ndarray
+    n_candidates: int = 0  # patches before those of little contrast were dropped
+
+    __repr__ = short_repr
+
+
+def describe_patches(grey, options):
+    """Describe every patch of a grid whose pixels vary enough; a grid for each size of patches.
+
+    Parameters
+    ----------
+    grey : array (height, width), grey levels in [0, 255]
+    options : ExtractOptions, whose stride is a number
+
+    Source
+    ------
+    Lin et al., KDD 2014, section 5.1: patches of 16 x 16 pixels, SIFT, and "the patches with small standard
+    deviations were discarded".  The paper gives neither stride nor threshold; ours are defaults.
+    """
+    sides, n_candidates, descriptors, centres_px = patch_sides(options.patch_px), 0, [], []
+    for side in sides:
+        corners = patch_corners(grey.shape, side, options.stride_px)
+        n_candidates += len(corners)
+        std = patch_std(grey, corners, side)
+        kept = std >= options.min_std
+        descriptors.append(_descriptors(grey, corners[kept], side, options.intensity, std[kept]))
+        centres_px.append(patch_centres(corners[kept], side))
+    return DescribedPatches(
+        np.concatenate(descriptors),
+        np.concatenate(centres_px),
+        np.repeat(np.array(sides, np.uint16), [len(rows) for rows in descriptors]),
+        n_candidates,
+    )
+
+
+def n_candidate_patches(options):
+    """How many patches an image of the standard size has, with those of little contrast."""
+    sides = patch_sides(options.patch_px)
+    return sum(len(patch_corners(STANDARD_PX, side, options.stride_px)) for side in sides)
+
+
+def options_for_images(options, n_images):
+    """Return a copy of the options whose stride is a number.
+
+    A stride that was left open is halved if `n_images`, those of the largest stage range, have fewer patches
+    than are worth learning from.
+    """
+    if options.stride_px is not None:
+        return options
+    usual = replace(options, stride_px=STRIDE_PX)
+    is_few = n_images * n_candidate_patches(usual) < _ENOUGH_PATCHES
+    return replace(options, stride_px=STRIDE_PX // 2) if is_few else usual
+
+
+def _descriptors(grey, corners, side, weight, std):
+    """The descriptors of the patches of one size, with their intensity features if these have a weight."""
+    sift = dense_sift(grey, corners, side)
+    if not weight:
+        return sift
+    return np.hstack([sift, intensity_features(grey, corners, side, weight, std=std)])
+
+
+def intensity_features(grey, corners, patch_px, weight, *, std):
+    """Four bytes of every patch, for the end of its descriptor.
+
+    Parameters
+    ----------
+    grey : array (height, width), grey levels from 0 to 255
+    corners : int array (n_patches, 2), top left pixels (row, column)
+    patch_px : int, the side of a patch, in pixels
+    weight : float in (0, 1], the length of each cosine and sine together, as part of 255; a SIFT descriptor
+        has the length 512
+    std : float array (n_patches,), `patch_std` of the patches
+
+    Returns
+    -------
+    features : uint8 array (n_patches, 4)
+        Cosine and sine of a quarter turn times the darkness (1 - mean / 255), then of a quarter turn times
+        the square root of the standard deviation over 127.5, its largest value.
+    """
+    darkness = 1 - patch_mean(grey, corners, patch_px) / WHITE
+    deviation = np.sqrt(std / (WHITE / 2))
+    angles = np.pi / 2 * np.clip(np.stack([darkness, deviation], axis=1), 0, 1)
+    pairs = np.stack([np.cos(angles), np.sin(angles)], axis=2).reshape(len(angles), 4)
+    return np.rint(weight * WHITE * pairs).astype(np.uint8)

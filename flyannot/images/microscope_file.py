@@ -1,0 +1,280 @@
+"""The planes that a microscope's file holds: OME-TIFF and other TIFFs of several pages, CZI, LIF.
+
+Every format is a context manager that yields a list of `Scene`; one plane is decoded, never the whole file.
+TIFF is read by tifffile, CZI by Zeiss's pylibCZIrw, LIF by liffile: `pip install 'flyannot[microscopy]'`.
+"""
+
+import logging
+import math
+import re
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import numpy as np
+
+from flyannot.base.packages import optional_package
+from flyannot.images.address import Axis, choose_plane
+from flyannot.images.grey_levels import luma_of_colours, to_eight_bit_range
+from flyannot.images.unreadable import (
+    MAX_DEEP_PIXELS,
+    MAX_PAGES,
+    MAX_PIXELS,
+    TIFF_SIGNATURES,
+    require_image_size,
+    too_large_image,
+    unknown_kind_of_pixel,
+    unreadable_image,
+)
+
+_EXTRA = "microscopy"
+_AXIS_NAMES = {"C": "channel", "Z": "z", "T": "time", "Q": "page", "I": "page", "R": "page"}
+_MOST_BYTES = 1_000_000_000  # of a TIFF that is stored in one piece, and must be read whole
+
+
+class Scene(NamedTuple):
+    """One scene (series, image) of a file: planes of one size.
+
+    axes : list of Axis; size : (width, height); dtype : of its numbers
+    used_bits : for each channel, how many bits of a number are used by what the file says; 0, or too few
+        channels, where it does not
+    read : function of a plane's coordinates (dict from the name of an axis to a number from 0), to an array
+        (height, width) or (height, width, 3 or more), colours first
+    inverted : whether 0 is white
+    """
+
+    name: str
+    axes: list
+    size: tuple
+    dtype: np.dtype
+    used_bits: tuple
+    read: Callable
+    inverted: bool = False
+
+
+def microscope_format(file):
+    """ "czi", "lif" or "tiff" by the first bytes of an open file, "" for anything else; it is rewound."""
+    file.seek(0)
+    start = file.read(16)
+    file.seek(0)
+    if start.startswith(b"ZISRAWFILE"):
+        return "czi"
+    if start[:4] == b"\x70\0\0\0" and start[8:9] == b"\x2a":
+        return "lif"
+    return "tiff" if start[:4] in TIFF_SIGNATURES else ""
+
+
+def read_plane(path, file, planes, mode):
+    """One plane of a microscope's file.
+
+    Numbers of 16 bits come from 0 to what the bits that the file says are used can hold, to 0 to 255;
+    nothing is stretched.
+
+    Parameters
+    ----------
+    path : of the file; file : the open file
+    planes : texts such as "z=5", as in `flyannot.images.address.choose_plane`
+    mode : "L" or "RGB"
+
+    Returns
+    -------
+    picture : as `flyannot.images.image_file.decode_image`
+
+    Raises
+    ------
+    InputError
+        If a package is missing.
+    UnreadableImage
+        As `flyannot.images.image_file.decode_image`.
+    """
+    with _FORMATS[microscope_format(file)](path, file) as scenes:
+        if not scenes:
+            raise unreadable_image(path, "it holds no picture")
+        scene_axis = Axis("scene", len(scenes), tuple(scene.name for scene in scenes))
+        is_alike = all(scene.axes == scenes[0].axes for scene in scenes)
+        axes = [scene_axis, *(scenes[0].axes if is_alike else ())]
+        scene = scenes[choose_plane(path, axes, planes)["scene"]]
+        chosen = choose_plane(path, scene.axes, planes)
+        require_image_size(path, *scene.size, MAX_PIXELS if scene.dtype.itemsize == 1 else MAX_DEEP_PIXELS)
+        return _picture(path, scene, chosen, mode)
+
+
+def _picture(path, scene, chosen, mode):
+    pixels = np.asarray(scene.read(chosen))
+    if pixels.dtype.kind not in "uf" or pixels.ndim not in (2, 3) or pixels.shape[2:] in ((2,),):
+        raise unknown_kind_of_pixel(path, f"{pixels.dtype} of shape {' x '.join(map(str, pixels.shape))}")
+    if pixels.ndim == 3:
+        pixels = np.ascontiguousarray(pixels[..., :3]) if pixels.shape[2] > 2 else pixels[..., 0]
+    if pixels.dtype == np.uint8:
+        pixels = 255 - pixels if scene.inverted else pixels
+    else:
+        channel = chosen.get("channel", 0)
+        is_said = pixels.dtype.kind == "u" and channel < len(scene.used_bits)
+        bits = scene.used_bits[channel] if is_said else 0
+        full = float(2**bits - 1) if 0 < bits < 8 * pixels.dtype.itemsize else None
+        pixels = to_eight_bit_range(path, pixels, pixels.dtype, inverted=scene.inverted, full=full)
+    return luma_of_colours(pixels) if pixels.ndim == 3 and mode == "L" else pixels
+
+
+def _axes(sizes, channel_names):
+    """An Axis for each (letter, size)."""
+    return [
+        Axis(_axis_name(letter), n, channel_names if letter == "C" and len(channel_names) == n else ())
+        for letter, n in sizes
+    ]
+
+
+def _axis_name(letter):
+    return _AXIS_NAMES.get(letter, letter.lower())
+
+
+def _whole_number(text):
+    try:
+        return abs(int(text))
+    except ValueError:
+        return 0
+
+
+def _root_of_xml(text):
+    """The root of a file's metadata; an empty one where they are missing or damaged."""
+    try:
+        return ElementTree.fromstring(text or "<x/>")
+    except ElementTree.ParseError:
+        return ElementTree.Element("x")
+
+
+@contextmanager
+def _tiff(path, file):
+    import tifffile
+
+    logging.getLogger("tifffile").setLevel(logging.CRITICAL)  # one line for a bad file: ours
+    with tifffile.TiffFile(file) as tiff:
+        bits = re.findall(r'<Pixels[^>]*?\bSignificantBits="(\d+)"', tiff.ome_metadata or "")
+        elements = list(_root_of_xml(tiff.ome_metadata).iter())
+        images = [e for e in elements if e.tag.endswith("}Image")]
+        _refuse_many_planes(path, elements, tiff.pages.first)
+        n_series = len(tiff.series)
+        scenes = []
+        for k, series in enumerate(tiff.series):
+            n_bits = int(bits[k]) if len(bits) == n_series else 0
+            channels = images[k].iter() if len(images) == n_series else ()
+            names = tuple(e.get("Name", "") for e in channels if e.tag.endswith("}Channel"))
+            scenes.append(_tiff_series(path, series, n_bits, names))
+        yield scenes
+
+
+def _refuse_many_planes(path, elements, page):
+    """For every plane that the metadata name, tifffile takes memory before it looks whether there is one."""
+
+    def claimed(tag, *names):
+        of_tag = (e for e in elements if e.tag.endswith(tag))
+        return sum(math.prod(_whole_number(e.get(name, "1")) for name in names) for e in of_tag)
+
+    n_pixels = claimed("}Pixels", "SizeX", "SizeY", "SizeZ", "SizeC", "SizeT")
+    n_planes = n_pixels // (page.imagewidth * page.imagelength or 1)
+    n_planes = max(n_planes, claimed("}TiffData", "PlaneCount", "NumPlanes"))
+    if n_planes > MAX_PAGES:
+        raise unreadable_image(path, f"it claims {n_planes:,} planes, more than {MAX_PAGES:,}")
+
+
+def _tiff_series(path, series, n_bits, channel_names):
+    page = series.keyframe
+    n_outer = series.ndim - page.ndim
+    outer, shape = series.axes[:n_outer], series.shape[:n_outer]
+    if series.axes[n_outer:] != page.axes or page.axes not in ("YX", "YXS", "SYX"):
+        raise unknown_kind_of_pixel(path, f"{series.dtype} in a TIFF with axes {series.axes}")
+    if page.is_tiled and page.tilewidth * page.tilelength > MAX_PIXELS:
+        raise too_large_image(path, f" (tiles of {page.tilewidth} x {page.tilelength} pixels)")
+
+    def read(chosen):
+        index = tuple(chosen[_axis_name(letter)] for letter in outer)
+        try:
+            if len(series.pages) == max(1, int(np.prod(shape))):
+                plane = series.pages[int(np.ravel_multi_index(index, shape)) if index else 0]
+                _require_whole(path, plane)
+                pixels = plane.asarray()
+            elif series.nbytes <= _MOST_BYTES:
+                pixels = series.asarray()[index]
+            else:
+                reason = "too large, and in one piece"
+                raise unreadable_image(path, reason, fix="save the plane that you mean")
+        except ValueError as error:
+            if "imagecodecs" in str(error):
+                optional_package("imagecodecs", _EXTRA, f"the compression of {path} needs")
+            raise
+        return np.moveaxis(pixels, 0, -1) if page.axes == "SYX" else pixels
+
+    axes = _axes(zip(outer, shape), channel_names)
+    used_bits = (n_bits,) * dict(zip(outer, shape)).get("C", 1)
+    size, inverted = (page.imagewidth, page.imagelength), page.photometric == 0
+    name = "" if re.fullmatch(r"(Image|Series):?\d*|", series.name) else series.name
+    return Scene(name, axes, size, np.dtype(series.dtype), used_bits, read, inverted)
+
+
+def _require_whole(path, page):
+    """Of what is not there, tifffile makes zeros."""
+    end = page.parent.filehandle.size
+    if any(start + n > end for start, n in zip(page.dataoffsets, page.databytecounts)):
+        raise unreadable_image(path, "damaged or cut short (the file ends before the plane does)")
+
+
+@contextmanager
+def _czi(path, file):
+    czi = optional_package("pylibCZIrw.czi", _EXTRA, f"{path} is a CZI, and to read it needs")
+    with czi.open_czi(str(path)) as reader:
+        sizes = {d: n for d, (_, n) in reader.total_bounding_box.items() if d not in "XYSM"}
+        names, used_bits = _czi_channels(reader.raw_metadata)
+        places = reader.scenes_bounding_rectangle or {None: reader.total_bounding_rectangle}
+        kinds = reader.pixel_types
+        is_byte = all(kind in ("Gray8", "Bgr24") for kind in kinds.values())
+        dtype = np.dtype(np.uint8 if is_byte else np.uint16)
+
+        def reader_of(scene, place):
+            def read(chosen):
+                plane = {d: chosen[_axis_name(d)] for d in sizes}
+                kind = kinds.get(plane.get("C", 0), "")
+                paper = (1, 1, 1) if kind.startswith("Bgr") else (0, 0, 0)  # between the tiles of a mosaic
+                pixels = reader.read(roi=tuple(place), plane=plane, scene=scene, background_pixel=paper)
+                return pixels[..., ::-1] if pixels.shape[2] == 3 else pixels[..., 0]
+
+            return read
+
+        axes = _axes(sizes.items(), names)
+        yield [
+            Scene("", axes, (place.w, place.h), dtype, used_bits, reader_of(scene, place))
+            for scene, place in places.items()
+        ]
+
+
+def _czi_channels(xml):
+    """Names and numbers of used bits of the channels, by a CZI's metadata."""
+    root = _root_of_xml(xml)
+    channels = root.findall(".//Information/Image/Dimensions/Channels/Channel")
+    common = root.findtext(".//Information/Image/ComponentBitCount") or "0"
+    bits = [channel.findtext("ComponentBitCount") or common for channel in channels]
+    return tuple(channel.get("Name", "") for channel in channels), tuple(map(_whole_number, bits))
+
+
+@contextmanager
+def _lif(path, file):
+    liffile = optional_package("liffile", _EXTRA, f"{path} is a LIF, and to read it needs")
+    logging.getLogger("liffile").setLevel(logging.CRITICAL)
+    with liffile.LifFile(file) as lif:
+        yield [_lif_image(image) for image in lif.images if {"X", "Y"} <= set(image.dims)]
+
+
+def _lif_image(image):
+    channels = image.xml_element.findall("./Data/Image/ImageDescription/Channels/ChannelDescription")
+    outer = [letter for letter in image.dims if letter not in "XYS"]
+    axes = _axes([(d, image.sizes[d]) for d in outer], tuple(e.get("LUTName", "") for e in channels))
+    used_bits = tuple(_whole_number(e.get("Resolution", "0")) for e in channels)
+
+    def read(chosen):
+        return image.frame(**{d: chosen[_axis_name(d)] for d in outer})
+
+    size = image.sizes["X"], image.sizes["Y"]
+    return Scene(image.name, axes, size, np.dtype(image.dtype), used_bits, read)
+
+
+_FORMATS = {"tiff": _tiff, "czi": _czi, "lif": _lif}

@@ -1,0 +1,117 @@
+"""The options of `flyannot extract`, and the sizes of the patches that they mean."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from flyannot.base.errors import InputError
+from flyannot.base.options import (
+    UNLESS_DEFAULT,
+    Choice,
+    Count,
+    FilePath,
+    Flag,
+    Options,
+    Real,
+    Several,
+    option,
+)
+from flyannot.images.address import PlaneChoice
+
+STRIDE_PX = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtractOptions(Options):
+    """Lengths in pixels of the standard 320 x 128 image; `min_std` in grey levels of 0 to 255."""
+
+    table: ClassVar[str] = "extract"
+
+    patch_px: tuple = option(
+        (16,),
+        Several(Count(least=4, of=4)),
+        "Side of a patch, a multiple of 4 (repeatable: patches of several sizes, one dictionary, pooled "
+        "separately).",
+    )
+    stride_px: int | None = option(
+        None,
+        Count(),
+        "Distance from one patch to the next.",
+        stands_for="16; 8 if no stage range has enough images for 10,000 patches",
+        in_header=UNLESS_DEFAULT,
+    )
+    min_std: float = option(
+        6.0, Real(least=0), "Drop patches whose grey levels (0 to 255) have a smaller standard deviation."
+    )
+    channel: str = option(
+        "grey",
+        Choice(("grey", "stain", "pattern")),
+        "What is described: grey, the grey levels; stain, only the blue-purple stain (NBT/BCIP) of a colour "
+        "image on white (grey images as they are); pattern, that stain drawn as a blastoderm pattern, so "
+        "that photographs and drawn patterns look alike.",
+    )
+    register: str = option(
+        "none",
+        Choice(("none", "axis")),
+        "Find the embryo, turn it (by at most 90 degrees: left stays left), cut it out and scale it, so that "
+        "all embryos are aligned. An image in which no embryo is found is used as it is, and named.",
+    )
+    orient: bool = option(
+        False,
+        Flag(),
+        "Mirror every embryo whose posterior end is left: the anterior end is the more pointed one (with "
+        "--register axis). If both ends are alike, the image is not mirrored, and named.",
+        more=True,
+        in_header=UNLESS_DEFAULT,
+    )
+    multiple_embryos: bool = option(
+        False,
+        Flag(),
+        "Every image is a photograph of one or more embryos: each is found, cut out, and named IMAGE#1, "
+        "IMAGE#2 and so on (with --register axis).",
+        more=True,
+        kept_as="many",
+    )
+    plane: tuple = option(
+        (),
+        Several(PlaneChoice()),
+        "Which picture of a microscope's file to take, by a number from 1 or by name: z=5, channel=DAPI, "
+        "scene=2, time=1, page=3 (repeatable).",
+        more=True,
+    )
+    intensity: float = option(
+        0.0,
+        Real(least=0, most=1),
+        "Add to the descriptor of a patch, with this weight, the mean and the standard deviation of its grey "
+        "levels: SIFT sees neither.",
+    )
+
+    pictures: Path | None = option(
+        None,
+        FilePath(),
+        "A folder for a PNG of every embryo as it was turned and cut out, to check.",
+        more=True,
+        in_header=False,
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.multiple_embryos and self.register == "none":
+            raise InputError(
+                "multiple embryos of one image need --register axis, which turns each alike",
+                fix="add --register axis, or leave out --multiple-embryos",
+            )
+        if self.orient and self.register == "none":
+            raise InputError(
+                "which end is anterior is told by the outline, which --register axis finds",
+                fix="add --register axis, or leave out --orient",
+            )
+        axes = [plane.partition("=")[0] for plane in self.plane]
+        twice = next((axis for axis in axes if axes.count(axis) > 1), None)
+        if twice:
+            raise InputError(f"--plane names two of the axis {twice}", fix="name one")
+
+
+def patch_sides(patch_px):
+    """The sides of the patches in pixels, each once, small ones first."""
+    return tuple(sorted(set(patch_px)))

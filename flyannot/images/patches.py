@@ -1,0 +1,172 @@
+"""The patches of an image: where they lie, and how much happens inside each."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from flyannot.base.errors import InputError
+from flyannot.jobs.compiled import compiled
+
+
+def patch_corners(size_px, patch_px, stride_px):
+    """The top left pixel of every patch of a regular grid, in the middle of the image.
+
+    Pixels that the grid leaves over are split evenly between the sides, so the patches of a mirrored
+    image are the mirrored patches.  An odd number left over cannot be split: the bottom (or right)
+    side then gets one pixel more, and the grid is its own mirror image only up to that pixel.
+
+    Parameters
+    ----------
+    size_px : (height, width) of the image, in pixels
+    patch_px : int, the side of a patch; a multiple of 4 (SIFT has 4 bins a side)
+    stride_px : int >= 1, the step from one patch to the next
+
+    Returns
+    -------
+    corners : int64 array (n_patches, 2)
+        (row, column), in row-major order.
+
+    Raises
+    ------
+    InputError
+        If no patch fits, `patch_px` is not a positive multiple of 4, or `stride_px` is below 1.
+    """
+    check_patch(size_px, patch_px)
+    if stride_px < 1:
+        raise InputError(
+            f"a stride of {stride_px} px never leaves the first patch", fix="choose --stride-px of 1 or more"
+        )
+    return _grid(tuple(size_px), patch_px, stride_px).copy()
+
+
+@lru_cache(maxsize=16)  # most images have one size
+def _grid(size_px, patch_px, stride_px):
+    starts = [np.arange(length + 1)[(length - patch_px) % stride_px // 2 :: stride_px] for length in size_px]
+    fitting = [start[start <= length - patch_px] for start, length in zip(starts, size_px)]
+    rows, columns = np.meshgrid(*fitting, indexing="ij")
+    return np.stack([rows.ravel(), columns.ravel()], axis=1).astype(np.int64)
+
+
+def check_patch(size_px, patch_px, corners=None):
+    """Raise InputError unless patches of `patch_px` make sense and (those at `corners`) lie in the image."""
+    if patch_px < 4 or patch_px % 4:
+        raise InputError(
+            f"a patch of {patch_px} px cannot be cut into 4 equal bins a side",
+            fix="choose --patch-px from 4, 8, 12, 16, ...",
+        )
+    if len(size_px) != 2:
+        raise InputError(
+            f"an image of shape {tuple(size_px)} is not a matrix of grey levels",
+            fix="turn colours into grey levels first",
+        )
+    if min(size_px) < patch_px:
+        height, width = size_px
+        raise InputError(
+            f"a patch of {patch_px} px does not fit into an image of {height} x {width} px",
+            fix="choose a smaller --patch-px, or larger images",
+        )
+    limit = np.subtract(size_px, patch_px)
+    if corners is None or len(corners) == 0 or _lie_between(corners, limit):
+        return
+    outside = corners[((corners < 0) | (corners > limit)).any(axis=1)]
+    raise InputError(
+        f"the patch at {tuple(outside[0].tolist())} leaves the image of {tuple(size_px)} px",
+        fix="take the corners from patch_corners for this image and side",
+    )
+
+
+def _lie_between(corners, limit):
+    """Whether all corners are in [0, limit]; an axis at a time, as `corners.min(axis=0)` is slow."""
+    return all(x.min() >= 0 and x.max() <= highest for x, highest in zip(corners.T, limit))
+
+
+def patch_centres(corners, patch_px):
+    """The centre of every patch, in pixels from the top left corner of the image.
+
+    The corner of the image is (0, 0) and the middle of its first pixel (0.5, 0.5), so a centre is
+    corner + patch_px / 2, and the centres of a mirrored patch are height - row and width - column.
+
+    Parameters
+    ----------
+    corners : int array (n_patches, 2)
+    patch_px : int, the side of a patch
+
+    Returns
+    -------
+    centres_px : float32 array (n_patches, 2), (row, column)
+    """
+    return (np.asarray(corners) + patch_px / 2).astype(np.float32)
+
+
+def patch_std(image, corners, patch_px):
+    """The standard deviation of the grey levels of every patch, over all its pixels.
+
+    Exact for integer images: sums come from integral images of 64-bit integers, which may wrap
+    around, since the difference n sum(x^2) - sum(x)^2 of one patch still fits.  Float images are
+    rounded to multiples of 2^-16 grey levels first (coarser for patches above 16 px: 2^-12 at 64).
+    A constant patch gives exactly 0.
+
+    Parameters
+    ----------
+    image : uint8 or float32 array (height, width), grey levels from 0 to 255
+    corners : int array (n_patches, 2), top left pixels (row, column)
+    patch_px : int, the side of a patch, in pixels
+
+    Returns
+    -------
+    std : float64 array (n_patches,), in grey levels
+
+    Raises
+    ------
+    InputError
+        If `patch_px` is no multiple of 4, or a patch leaves the image.
+    """
+    image, corners = np.asarray(image), np.asarray(corners, np.int64).reshape(-1, 2)
+    check_patch(image.shape, patch_px, corners)
+    n_bits = _fraction_bits(patch_px)
+    if np.issubdtype(image.dtype, np.integer):
+        n_bits = min(n_bits, 0)
+    levels = np.rint(image * 2.0**n_bits).astype(np.int64) if n_bits else image.astype(np.int64)
+    sums = np.zeros((2, image.shape[0] + 1, image.shape[1] + 1), np.int64)
+    scatter = np.empty(len(corners), np.int64)
+    _sum_up(levels, sums)
+    _measure_scatter(sums, corners, patch_px, scatter)
+    return np.sqrt(scatter.astype(np.float64)) / (patch_px**2 * 2.0**n_bits)
+
+
+def patch_mean(image, corners, patch_px):
+    """The mean grey level of every patch, float64 (n_patches,); parameters and errors as `patch_std`."""
+    image, corners = np.asarray(image), np.asarray(corners, np.int64).reshape(-1, 2)
+    check_patch(image.shape, patch_px, corners)
+    sums = np.pad(image.astype(np.float64), ((1, 0), (1, 0))).cumsum(axis=0).cumsum(axis=1)
+    top, left = corners.T
+    bottom, right = top + patch_px, left + patch_px
+    return (sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]) / patch_px**2
+
+
+def _fraction_bits(patch_px):
+    """Bits below one grey level: n^2 var <= patch_px^4 (127.5 * 2^bits)^2 must stay below 2^63."""
+    return min(16, int(np.floor((49 - 4 * np.log2(patch_px)) / 2)))
+
+
+@compiled
+def _sum_up(levels, sums):
+    """sums[0, i, j] is the sum of levels[:i, :j], and sums[1, i, j] that of their squares, modulo 2^64."""
+    for i in range(levels.shape[0]):
+        total, squares = 0, 0
+        for j in range(levels.shape[1]):
+            total += levels[i, j]
+            squares += levels[i, j] * levels[i, j]
+            sums[0, i + 1, j + 1] = sums[0, i, j + 1] + total
+            sums[1, i + 1, j + 1] = sums[1, i, j + 1] + squares
+
+
+@compiled
+def _measure_scatter(sums, corners, patch_px, scatter):
+    """scatter = n sum(x^2) - sum(x)^2 = n^2 var of each patch, exact modulo 2^64."""
+    for k in range(corners.shape[0]):
+        top, left = corners[k, 0], corners[k, 1]
+        bottom, right = top + patch_px, left + patch_px
+        total = sums[0, bottom, right] - sums[0, top, right] - sums[0, bottom, left] + sums[0, top, left]
+        squares = sums[1, bottom, right] - sums[1, top, right] - sums[1, bottom, left] + sums[1, top, left]
+        scatter[k] = patch_px * patch_px * squares - total * total

@@ -1,0 +1,193 @@
+"""Several embryos on one photograph: found, and cut out one by one.
+
+What stands out from the background is numbered as one reads, line by line.  Each embryo is cut out with some
+background around it, without its neighbours, and is from then on a picture like any other.
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from flyannot.images.geometry import opencv, scaled_image
+from flyannot.images.grey_levels import LUMA
+from flyannot.images.quality import SEVERAL_EMBRYOS, UNCLEAR, picture_warnings
+from flyannot.images.registration import (
+    foreground_mask,
+    grow_mask,
+    no_embryo,
+    pose_and_shape_of_mask,
+)
+
+_WORK_PX = 1000  # longest side of the copy in which embryos are looked for
+_CLOSED_PX, _OPENED_PX = 4, 8  # gaps and bumps in it that are mended
+_LEAST_PIXELS = 400  # of it: less is dust
+_DUST = 0.05  # of the area of the middle one of the embryos: less is dust
+_SMALL, _LARGE = 0.4, 2.0  # of that area: less and more is no whole embryo, and more than one
+_CONVEX = 0.9  # area over that of the convex hull; of 165 embryos of FlyExpress 0.91 to 1.00
+_CUT, _CUT_PX = 0.4, 3  # of an embryo's breadth may lie so near one side of the photograph, if it touches it
+_AROUND = 0.1  # of an embryo's length: the background that is cut out with it
+_HALO_PX = 6  # of the small copy: what is painted over with a neighbour
+
+
+class EmbryoPlace(NamedTuple):
+    """Where an embryo lies on its photograph, in pixels from the top left corner.
+
+    left, top, width, height : the box that was cut out; x, y : the middle of the embryo
+    length, breadth : along its axes; angle : of the long axis, in degrees, clockwise from level
+    """
+
+    left: int
+    top: int
+    width: int
+    height: int
+    x: float
+    y: float
+    length: float
+    breadth: float
+    angle: float
+
+    def as_text(self):
+        return " ".join(f"{name}={value:g}" for name, value in self._asdict().items())
+
+    @classmethod
+    def of_text(cls, text):
+        """What `as_text` wrote; its numbers are text."""
+        return cls(**dict(part.split("=") for part in text.split()))
+
+
+@dataclass(frozen=True)
+class EmbryoCandidate:
+    """One thing that stands out from the background of a photograph.
+
+    why_not : why it is no embryo that can be used; "" for one
+    mask : bool array (height, width), its pixels in the small copy of the photograph
+    """
+
+    place: EmbryoPlace
+    why_not: str
+    mask: np.ndarray
+
+
+def find_embryos(picture):
+    """All that stands out from the background of a photograph but dust, line by line.
+
+    Parameters
+    ----------
+    picture : array (height, width) of grey levels, or (height, width, 3) of colours
+
+    Returns
+    -------
+    candidates : list of EmbryoCandidate, also of what is cut by the border, touches another, or has not the
+        shape of an embryo
+
+    Raises
+    ------
+    NoEmbryo
+        If nothing stands out.
+    """
+    masks = _foreground_masks(picture)
+    shapes = [_pose_and_shape(mask) for mask in masks]
+    areas = np.array([mask.sum() for mask in masks])
+    of_shape = [area for area, (_, has_shape) in zip(areas, shapes) if has_shape]
+    usual = np.median(of_shape if of_shape else areas) if masks else 0
+    kept = [k for k in range(len(masks)) if areas[k] >= _DUST * usual]
+    if not kept:
+        raise no_embryo("nothing stands out from the background")
+    candidates = []
+    for k in (kept[i] for i in _as_one_reads([shapes[k][0] for k in kept])):
+        pose, has_shape = shapes[k]
+        why_not = _why_not(pose, has_shape, masks[k], areas[k] / usual)
+        candidates.append(EmbryoCandidate(_place(pose, masks[k], picture), why_not, masks[k]))
+    return [_without_touching(picture, candidate, candidates) for candidate in candidates]
+
+
+def cut_out_embryo(picture, embryo, candidates):
+    """The box around an embryo of a photograph, where the other candidates are painted over."""
+    left, top, width, height = embryo.place[:4]
+    box = slice(top, top + height), slice(left, left + width)
+    others = np.zeros_like(embryo.mask)
+    for candidate in candidates:
+        if candidate is not embryo:
+            others |= candidate.mask
+    painted = grow_mask(others, _HALO_PX) & ~grow_mask(embryo.mask, _HALO_PX / 2) if others.any() else others
+    painted = _enlarged(painted, picture)[box]
+    cut = picture[box].copy()
+    if painted.any():
+        background = ~(painted | _enlarged(grow_mask(embryo.mask, _HALO_PX), picture)[box])
+        if background.any():
+            cut[painted] = np.median(cut[background], axis=0)
+    return cut
+
+
+def _foreground_masks(picture):
+    """The masks of all that stands out, in a small copy."""
+    height, width = picture.shape[:2]
+    scale = min(1.0, _WORK_PX / max(height, width))
+    small = scaled_image(picture, (max(1, round(width * scale)), max(1, round(height * scale))))
+    opened = foreground_mask(small if small.ndim == 2 else small @ LUMA, _CLOSED_PX, _OPENED_PX)
+    n, parts, facts, _ = opencv().connectedComponentsWithStats(opened.astype(np.uint8), connectivity=4)
+    return [parts == k for k in range(1, n) if facts[k, opencv().CC_STAT_AREA] >= _LEAST_PIXELS]
+
+
+def _pose_and_shape(mask):
+    """Two embryos that touch each other leave a gap, which no convex thing has."""
+    cv2 = opencv()
+    pose, has_shape = pose_and_shape_of_mask(mask)
+    hull = cv2.convexHull(np.argwhere(mask)[:, ::-1].astype(np.int32))
+    filled = cv2.fillConvexPoly(np.zeros(mask.shape, np.uint8), hull, 1)
+    return pose, has_shape and mask.sum() >= _CONVEX * filled.sum()
+
+
+def _as_one_reads(poses):
+    """Their numbers, line by line: a line holds what is less than a breadth lower than its first."""
+    breadth = 2 * np.median([pose.half_sides[1] for pose in poses])
+    lines = []
+    for k in sorted(range(len(poses)), key=lambda k: tuple(poses[k].centre[::-1])):
+        if not lines or poses[k].centre[1] - poses[lines[-1][0]].centre[1] > breadth:
+            lines.append([])
+        lines[-1].append(k)
+    return [k for line in lines for k in sorted(line, key=lambda k: poses[k].centre[0])]
+
+
+def _place(pose, mask, picture):
+    height, width = picture.shape[:2]
+    zoom = np.array([width, height]) / mask.shape[::-1]
+    (x, y), (length, breadth) = pose.centre * zoom, 2 * pose.half_sides * zoom.mean()
+    around = max(10.0, _AROUND * length)
+    places = np.argwhere(mask)[:, ::-1]
+    first = np.maximum(np.floor(places.min(axis=0) * zoom - around), 0).astype(int)
+    last = np.minimum(np.ceil((places.max(axis=0) + 1) * zoom + around), [width, height]).astype(int)
+    angle = np.degrees(np.arctan2(pose.direction[1], pose.direction[0]))
+    exact = (round(float(value), 1) for value in (x, y, length, breadth, angle))
+    return EmbryoPlace(*first.tolist(), *(last - first).tolist(), *exact)
+
+
+def _why_not(pose, has_shape, mask, part):
+    sides = (mask, mask[::-1], mask.T, mask.T[::-1])
+    if max(side[_CUT_PX].sum() * side[0].any() for side in sides) > _CUT * 2 * pose.half_sides[1]:
+        return "cut by the border of the photograph"
+    if part > _LARGE:
+        return "several embryos that touch each other, or something else that is too large for one"
+    if part < _SMALL:
+        return "too small beside the other embryos of the photograph"
+    return (
+        ""
+        if has_shape
+        else "not the shape of one embryo: outline not clear, or several that touch each other?"
+    )
+
+
+def _without_touching(picture, candidate, candidates):
+    """What has the shape of one embryo may still be several, by its depth."""
+    if candidate.why_not:
+        return candidate
+    warnings = picture_warnings(cut_out_embryo(picture, candidate, candidates))
+    why_not = "several embryos that touch each other" if SEVERAL_EMBRYOS in warnings else ""
+    return replace(candidate, why_not=UNCLEAR if UNCLEAR in warnings else why_not)
+
+
+def _enlarged(mask, picture):
+    """A mask of the small copy as one of the picture."""
+    cv2 = opencv()
+    return cv2.resize(mask.astype(np.uint8), picture.shape[1::-1], interpolation=cv2.INTER_NEAREST) > 0

@@ -1,0 +1,164 @@
+"""What may be wrong with a picture, in the words that a biologist has for it; most embryos get none.
+
+Looked at in a small copy of the picture: what is asked for is large, and nothing may cost the time of a
+second reading.
+"""
+
+import numpy as np
+
+from flyannot.images.geometry import STANDARD_PX, border_of_image, opencv
+from flyannot.images.grey_levels import CAMERA_BITS, WHITE
+from flyannot.images.registration import pose_and_shape_of_mask
+
+_STEP_ROUNDING = 0.01  # of a step of grey of 14 bits, in float32
+_ROUNDING = 0.01  # of scaling, in grey levels
+_LEAST_RANGE = 10.0  # grey levels between the 1st and 99th percentile of a picture worth coding
+_BORDER_TOLERANCE = 20.0  # grey levels around the background's
+_BORDER_FRACTION = 0.3  # of the border may leave the background: embryos touch it (real ones to 0.29)
+_EVERY = 4  # pixel, down and across, is enough for percentiles
+_ENLARGED = 2.0  # times: a picture this much smaller than the standard has no detail of patches
+_DARK = 96.0  # grey levels: the background of a stained embryo in transmitted light is lighter
+
+_WORK_PX = 160  # longest side of the small copy; one of a picture that is not large is less,
+_WORK_TIMES, _WORK_HEIGHT_PX = 3, 40  # down to a part of it, and to this shorter side
+_STEP, _NOISES = 8.0, 4.0  # grey levels, and deviations of the background, by which an embryo stands out
+_LEAST_AREA, _LEAST_DEPTH_PX = 0.02, 2.5  # of what stands out: of the picture, and in the small copy
+_CORES = (0.5, 0.65)  # of the greatest depth: what is deeper is one piece in one embryo, not in several
+_PALE = 20.0  # grey levels: the outline of what stands out by less has gaps (165 of FlyExpress: 27 to 140)
+_CLUMP_CORE = 0.8  # where what stands out has not the shape of one embryo
+PORTRAIT, SEVERAL_EMBRYOS, UNCLEAR = "portrait", "several embryos", "outline not clear"  # warnings
+POSTERIOR_LEFT = "posterior left?"
+_LEANS_LEFT = -0.021  # as `EmbryoPose.lean`; of 165 embryos of FlyExpress -0.017 to 0.080, mean 0.025
+
+
+def standard_warnings(grey):
+    """What is wrong with a picture at its standard size, as far as grey levels can tell.
+
+    Parameters
+    ----------
+    grey : float array (height, width), as `flyannot.images.picture.read_grey` returns
+
+    Returns
+    -------
+    warnings : tuple of str
+        "blank" (one white), "uniform" (one other grey level), "low contrast" (1st and 99th percentile
+        within 10 grey levels), "no plain background" (more than 30 % of the border is over 20
+        grey levels from the border's median: noise, a photograph, several embryos).
+    """
+    if grey.max() - grey.min() < _ROUNDING:
+        return ("blank",) if grey[0, 0] >= WHITE - 1 else ("uniform",)
+    warnings = []
+    some = grey[::_EVERY, ::_EVERY].ravel()
+    rank = some.size // 100
+    low, high = np.partition(some, (rank, some.size - 1 - rank))[[rank, -1 - rank]]
+    if high - low < _LEAST_RANGE:
+        warnings.append("low contrast")
+    if not _is_plain(border_of_image(grey)):
+        warnings.append("no plain background")
+    return tuple(warnings)
+
+
+def picture_warnings(picture):
+    """What is wrong with a picture as it was taken, before it is scaled, turned or cut.
+
+    Parameters
+    ----------
+    picture : array (height, width) of grey levels, or (height, width, 3) of colours, from 0 to 255
+
+    Returns
+    -------
+    warnings : tuple of str
+        "fewer than 16 bits: 12" (as a camera's numbers stand in a file of 16), "small: 60 x 24 px" (enlarged
+        more than twice), "portrait" (higher than wide), "dark background" (fluorescence, dark field),
+        "several embryos" (on a plain background, touching or not), "outline not clear" (that looks so, but is
+        pale), "posterior left?" (the left end is the blunter one, by more than in any of FlyExpress's 165
+        embryos).
+    """
+    height, width = picture.shape[:2]
+    warnings = [f"fewer than 16 bits: {bits}" for bits in _bits_in_use(picture)]
+    is_small = min(STANDARD_PX[0] / height, STANDARD_PX[1] / width) > _ENLARGED
+    if is_small:
+        warnings.append(f"small: {width} x {height} px")
+    if height > width:
+        warnings.append(PORTRAIT)
+    small = _small_copy(picture)
+    border = border_of_image(small)
+    if _middle(border) < _DARK:
+        warnings.append("dark background")
+    if _is_plain(border) and not is_small:
+        warnings += _warnings_of_shape(*_bodies(small))
+    return tuple(warnings)
+
+
+def _bits_in_use(picture):
+    """The bits of a camera by which 16-bit numbers were scaled, in a list; none if all 16 were used, or 8."""
+    if picture.dtype == np.uint8 or picture.min() == picture.max():
+        return []
+    some = picture[::_EVERY, ::_EVERY].astype(float)
+    steps = {bits: some * (2**bits - 1) / WHITE for bits in CAMERA_BITS}
+    in_use = [bits for bits, n in steps.items() if (np.abs(n - np.rint(n)) < _STEP_ROUNDING).all()]
+    return [] if 8 in in_use else in_use[:1]
+
+
+def _middle(values):
+    """The median, without the mean of the two in the middle: ten times as fast."""
+    half = values.size // 2
+    return float(np.partition(values, half, axis=None)[half])
+
+
+def _is_plain(border):
+    return (np.abs(border - np.float32(_middle(border))) > _BORDER_TOLERANCE).mean() <= _BORDER_FRACTION
+
+
+def _small_copy(picture):
+    """Grey levels, float32 (height, width), at most _WORK_PX long."""
+    cv2 = opencv()
+    height, width = picture.shape[:2]
+    times = max(-(-max(height, width) // _WORK_PX), min(_WORK_TIMES, min(height, width) // _WORK_HEIGHT_PX))
+    if times > 1:
+        rest = (0, -height % times, 0, -width % times)  # whole blocks are averaged six times as fast
+        picture = cv2.copyMakeBorder(picture, *rest, cv2.BORDER_REPLICATE)
+        size = -(-width // times), -(-height // times)
+        picture = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
+    if picture.ndim == 3:
+        picture = cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
+    return picture.astype(np.float32)
+
+
+def _bodies(grey):
+    """A mask, uint8, of what stands out from the background without holes, in a margin of two pixels; and
+    by how much its middle pixel does.
+
+    The background is a slope from side to side: light is seldom even.
+    """
+    cv2 = opencv()
+    left, right, top, bottom = (_middle(side) for side in (grey[:, 0], grey[:, -1], grey[0], grey[-1]))
+    across = np.linspace(left - right, right - left, grey.shape[1], dtype=np.float32) / 2
+    down = np.linspace(top - bottom, bottom - top, grey.shape[0], dtype=np.float32) / 2
+    off = np.abs(grey - (left + right + top + bottom) / 4 - across - down[:, None])
+    least = max(_STEP, _NOISES * 1.4826 * _middle(border_of_image(off)))
+    margin = (2, 2, 2, 2)
+    stands_out = cv2.copyMakeBorder((off > least).astype(np.uint8), *margin, cv2.BORDER_CONSTANT, value=0)
+    closed = cv2.morphologyEx(stands_out, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
+    outlines, _ = cv2.findContours(closed, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    bodies = cv2.drawContours(np.zeros_like(closed), outlines, -1, 1, cv2.FILLED)
+    inside = off[bodies[2:-2, 2:-2] > 0]
+    return bodies, _middle(inside) if inside.size else 0.0
+
+
+def _warnings_of_shape(mask, contrast):
+    """Several embryos have several cores, deep inside; a flat one has two as well where it is deepest."""
+    cv2 = opencv()
+    depth = cv2.distanceTransform(mask, cv2.DIST_L2, cv2.DIST_MASK_3)
+    deepest = depth.max()
+    if deepest < _LEAST_DEPTH_PX or np.count_nonzero(mask) < _LEAST_AREA * mask.size:
+        return []
+    n_parts, part_of = cv2.connectedComponents(mask, ltype=cv2.CV_16U)
+    if n_parts > 2:  # the background, the largest, and others
+        mask = (part_of == part_of.flat[depth.argmax()]).astype(np.uint8)
+    pose, is_embryo = pose_and_shape_of_mask(mask > 0)
+    for core in _CORES if is_embryo else (*_CORES, _CLUMP_CORE):
+        if cv2.connectedComponents((depth > core * deepest).astype(np.uint8))[0] > 2:
+            return [SEVERAL_EMBRYOS if contrast >= _PALE else UNCLEAR]
+    is_level = abs(pose.direction[0]) > abs(pose.direction[1])
+    return [POSTERIOR_LEFT] if is_embryo and is_level and pose.lean < _LEANS_LEFT else []

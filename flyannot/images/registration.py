@@ -1,0 +1,220 @@
+"""The embryo of a picture in a frame of its own: level, in the middle, and of one size.
+
+The box around every embryo, along its principal axes, is brought to the whole frame, as in the images of
+FlyExpress: a cell of a pooling grid is then the same part of every embryo.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flyannot.images.geometry import (
+    border_of_image,
+    depths_of_mask,
+    opencv,
+    scaled_image,
+    warped_image,
+)
+from flyannot.images.grey_levels import LUMA, WHITE
+from flyannot.images.unreadable import UnreadableImage
+
+_WORK_PX = 400  # longest side of the picture in which the embryo is looked for
+_LEAST_STEP = 6.0  # grey levels between background and embryo
+_NOISE_STEP = 4.0  # and deviations of the background's noise
+_SLOPE = 30.0  # grey levels by which the background may differ from its median
+_CLOSED, _OPENED = 0.015, 0.02  # gaps and bumps that are mended, as parts of the picture's longest side
+_LEAST_AREA, _LEAST_PIXELS = 0.02, 50  # of an embryo: of the picture, and at all
+_ASPECTS = (1.8, 3.8)  # length over height; of 165 embryos of FlyExpress 2.4 to 2.8
+_LEAST_ELLIPSE = 0.88  # area over that of the ellipse of the same moments; of these embryos 0.94 to 1.00
+
+
+class NoEmbryo(UnreadableImage):
+    """A picture in which no embryo was found, or several."""
+
+
+class EmbryoPose(NamedTuple):
+    """Where an embryo lies, in pixels from the top left corner.
+
+    centre : (x, y) of the box around it, along its axes; half_sides : (long, short) of that box
+    direction : (x, y) of the long axis, of length 1, x >= 0
+    lean : how far the centroid lies to the right of the centre, as a part of half the length: the anterior
+        end of an embryo is the more pointed one, so it is positive where anterior is left
+    """
+
+    centre: np.ndarray
+    half_sides: np.ndarray
+    direction: np.ndarray
+    lean: float
+
+
+def pose_in_picture(picture):
+    """Where the embryo of a picture of any size lies, turned by at most a quarter: what is left stays left.
+
+    Parameters
+    ----------
+    picture : array (height, width) of grey levels, or (height, width, 3) of colours
+
+    Raises
+    ------
+    NoEmbryo
+        If nothing, or something that has not the shape of one embryo, stands out from the background.
+    """
+    size = np.array(picture.shape[1::-1])
+    small = scaled_image(picture, tuple((-(-size // -(-size.max() // _WORK_PX))).tolist()))
+    pose = pose_of_mask(embryo_mask(small if small.ndim == 2 else small @ LUMA))
+    zoom = size / small.shape[1::-1]
+    return EmbryoPose(pose.centre * zoom, pose.half_sides * zoom.mean(), pose.direction, pose.lean)
+
+
+def embryo_mask(grey):
+    """The largest thing that stands out from the background, without holes.
+
+    Parameters
+    ----------
+    grey : float array (height, width)
+
+    Returns
+    -------
+    mask : bool array (height, width)
+
+    Raises
+    ------
+    NoEmbryo
+        If there is none of at least 2 % of the picture, or another that is half as large.
+    """
+    opened = foreground_mask(grey, max(grey.shape) * _CLOSED, max(grey.shape) * _OPENED)
+    _, parts, facts, _ = opencv().connectedComponentsWithStats(opened.astype(np.uint8), connectivity=4)
+    areas = facts[1:, opencv().CC_STAT_AREA]
+    if areas.max(initial=0) < max(_LEAST_AREA * grey.size, _LEAST_PIXELS):
+        raise no_embryo("nothing stands out from the background")
+    if len(areas) > 1 and np.sort(areas)[-2] > areas.max() / 2:
+        raise no_embryo("several things stand out from the background")
+    return parts == 1 + areas.argmax()
+
+
+def foreground_mask(grey, close_px, open_px):
+    """What differs from the background, bool array: gaps closed, holes filled, then bumps and dust opened."""
+    off = np.abs(grey - _background(grey))
+    noise = 1.4826 * np.median(border_of_image(off))
+    margin = int(close_px + open_px) + 2  # an embryo may touch the border
+    stands_out = np.pad(off > max(_LEAST_STEP, _NOISE_STEP * noise), margin)
+    filled = _without_holes(_shrink_mask(grow_mask(stands_out, close_px), close_px))
+    return grow_mask(_shrink_mask(filled, open_px), open_px)[margin:-margin, margin:-margin]
+
+
+def _background(grey):
+    """The plane through the grey levels of the border, without what leaves it: an embryo may touch it."""
+    y, x = np.indices(grey.shape)
+    plane = np.stack([np.ones(grey.shape), x, y])
+    border = np.stack([border_of_image(values) for values in plane], axis=1)
+    levels = border_of_image(grey)
+    kept = np.abs(levels - np.median(levels)) <= _SLOPE
+    for _ in range(3):
+        fit = np.linalg.lstsq(border[kept], levels[kept], rcond=None)[0]
+        off = np.abs(levels - border @ fit)
+        kept = off <= max(_LEAST_STEP, 3 * np.median(off))
+    return np.tensordot(fit, plane, 1)
+
+
+def grow_mask(mask, px):
+    """With what is within `px` of it."""
+    return ~_shrink_mask(~mask, px)
+
+
+def _shrink_mask(mask, px):
+    """Without what is within `px` of the outside."""
+    return mask if mask.all() else depths_of_mask(mask) > px
+
+
+def _without_holes(mask):
+    cv2, filled = opencv(), np.zeros(mask.shape, np.uint8)
+    outlines, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    return cv2.drawContours(filled, outlines, -1, 1, cv2.FILLED) > 0
+
+
+def pose_of_mask(mask):
+    """Where the embryo of a mask lies, as `pose_and_shape_of_mask`.
+
+    Raises
+    ------
+    NoEmbryo
+        If the mask is too round, too long, or far from an ellipse.
+    """
+    pose, has_shape = pose_and_shape_of_mask(mask)
+    if not has_shape:
+        raise no_embryo("what stands out has not the shape of one embryo")
+    return pose
+
+
+def pose_and_shape_of_mask(mask):
+    """Where what a mask shows lies, and whether it has the shape of one embryo.
+
+    Parameters
+    ----------
+    mask : bool array (height, width)
+
+    Returns
+    -------
+    pose : EmbryoPose
+    has_shape : bool
+    """
+    centroid, direction, is_embryo = _axis_and_shape(mask)
+    rows = np.flatnonzero(mask.any(axis=1))
+    left, right = mask[rows].argmax(axis=1), mask.shape[1] - 1 - mask[rows, ::-1].argmax(axis=1)
+    ends = np.column_stack([np.concatenate([left, right]), np.tile(rows, 2)])  # of rows: the outermost pixels
+    along = (ends + 0.5) @ _turn(*direction)
+    first, last = along.min(axis=0), along.max(axis=0)
+    middle = _turn(*direction) @ (first + last) / 2
+    half_sides = (last - first + 1) / 2
+    lean = (centroid @ direction - (first[0] + last[0]) / 2) / half_sides[0]
+    return EmbryoPose(middle, half_sides, direction, float(lean)), is_embryo
+
+
+def _axis_and_shape(mask):
+    """The centroid of a mask, its long axis, and whether it is an embryo's, by its first two moments."""
+    moments = opencv().moments(mask.astype(np.uint8), binaryImage=True)
+    area = moments["m00"]
+    covariance = np.array([[moments["mu20"], moments["mu11"]], [moments["mu11"], moments["mu02"]]]) / area
+    variances, axes = np.linalg.eigh(covariance)
+    deviations = np.sqrt(np.maximum(variances[::-1], 1e-9))
+    filled = area / (np.pi * (2 * deviations).prod())
+    is_embryo = _ASPECTS[0] <= deviations[0] / deviations[1] <= _ASPECTS[1] and filled >= _LEAST_ELLIPSE
+    centroid = np.array([moments["m10"], moments["m01"]]) / area + 0.5
+    return centroid, axes[:, 1] if axes[0, 1] >= 0 else -axes[:, 1], bool(is_embryo)
+
+
+def _turn(x, y):
+    """Columns: the direction of the long axis, and a quarter turn from it towards y."""
+    return np.array([[x, -y], [y, x]])
+
+
+def frame_embryo(picture, size_px, pose):
+    """A picture as the frame of its embryo shows it: shrunk, if it is larger, then turned and cut out.
+
+    Parameters
+    ----------
+    picture : array (height, width) of grey levels, or (height, width, 3) of colours
+    size_px : (height, width) of the frame
+    pose : EmbryoPose, as `pose_in_picture` finds it
+
+    Returns
+    -------
+    picture : float32 array of that size, from 0 to 255; outside the picture its border's median
+    """
+    size, middle = np.array(picture.shape[1::-1]), np.array(size_px[::-1]) / 2
+    shrunk = np.maximum(1, np.rint(size * min(1.0, middle[0] / pose.half_sides[0]))).astype(int)
+    fill = np.median(border_of_image(picture), axis=0)
+    small = scaled_image(picture, tuple(shrunk.tolist()))
+    to_small = shrunk / size
+    # Where a pixel of the frame, counted from the frame's centre, lies in the small picture.
+    steps = to_small[:, None] * _turn(*pose.direction) * (pose.half_sides / middle)
+    corner = pose.centre * to_small - steps @ middle
+    framed = warped_image(small, np.column_stack([steps, corner]), size_px[::-1], fill)
+    return np.clip(framed, 0, WHITE)
+
+
+def no_embryo(reason):
+    """The error, made here and not in a constructor, so that it survives pickling between workers."""
+    error = NoEmbryo(f"no embryo found: {reason}")
+    error.reason = reason
+    return error

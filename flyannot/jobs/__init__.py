@@ -1,0 +1,1 @@
+"""How work is carried out: processes and threads, memory, compiled kernels."""

@@ -1,0 +1,263 @@
+"""`@compiled`: functions that numba compiles at their first call, whose machine code numba keeps on disk.
+
+Importing numba takes longer than most steps, so it is imported by the first call of a kernel.  Only a kernel
+that Python calls is kept: the machine code of the kernels that it calls is part of its own.
+
+Numba's index knows the processor, the types of the arguments and the file of the kernel itself.  The name of
+the folder adds what that index does not know: the sources of all kernels, and numba's settings.
+"""
+
+import getpass
+import hashlib
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property, lru_cache, partial, update_wrapper
+from pathlib import Path
+from threading import RLock
+from types import CellType, FunctionType
+from typing import Any, cast
+
+import platformdirs
+
+from flyannot import __version__
+from flyannot.base.errors import InputError
+from flyannot.jobs.progress_events import kernel_compiles, log
+
+SOURCES = (
+    "jobs/compiled.py",
+    "sparse/**/*.py",
+    "images/**/*.py",
+    "encode/**/*.py",
+)  # of all kernels
+_one_at_a_time = RLock()  # creates a dispatcher, or records checksums
+
+
+def private_folder(path):
+    """Make a folder, unless it exists, and return its path without links; None if it is not private.
+
+    A folder is private if only this user may enter it, and nobody else except root can replace it.  So no
+    parent folder belongs to another user.  Others may write in a parent folder only if they cannot rename
+    files of this user there, as in /tmp.
+    """
+    try:
+        for folder in (*reversed(path.absolute().parents), path):
+            folder.mkdir(exist_ok=True, mode=0o700)
+        path = Path(os.path.realpath(path))
+        if hasattr(os, "getuid"):  # on Windows a user's folder is the user's
+            states = [os.lstat(folder) for folder in (path, *path.parents)]
+            if states[0].st_uid != os.getuid() or states[0].st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                return None
+            if not all(map(_keeps_names, states)):
+                return None
+        with tempfile.TemporaryFile(dir=path):
+            return path
+    except OSError:
+        return None
+
+
+def _keeps_names(state):
+    """Return whether only this user and root can rename this user's files in a folder of that state."""
+    is_open = state.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not state.st_mode & stat.S_ISVTX
+    return stat.S_ISDIR(state.st_mode) and state.st_uid in (0, os.getuid()) and not is_open
+
+
+def cache_folder():
+    """Return the private folder of compiled kernels; None if there is none, and nothing is kept on disk.
+
+    It lies below FLYANNOT_CACHE, otherwise in the user's cache.  If that is not private, it lies in the
+    temporary folder.  Files there are run as code.
+    """
+    named = os.environ.get("FLYANNOT_CACHE")
+    usual = Path(named) / "flyannot" if named else platformdirs.user_cache_path("flyannot", appauthor=False)
+    if folder := private_folder(usual):
+        return folder
+    try:
+        fallback = Path(tempfile.gettempdir()) / f"flyannot-{getpass.getuser()}"
+    except (OSError, KeyError):  # there is no temporary folder, or the user has no name
+        return None
+    return private_folder(fallback)
+
+
+@lru_cache(maxsize=1)
+def _folder_of_this_code():
+    """Return the folder for these sources of kernels and these settings of numba; None if none is private."""
+    from numba import config
+
+    folder = cache_folder()
+    if folder is None:
+        return None
+    package = Path(__file__).parents[1]
+    files = sorted({path for pattern in SOURCES for path in package.glob(pattern)})
+    sha = hashlib.sha256()
+    for path in files:
+        sha.update(hashlib.sha256(path.read_bytes()).digest())
+    settings = sorted((name, value) for name, value in vars(config).items() if name.isupper())
+    # Neither threads nor numba's own folder change machine code.
+    sha.update(repr([(k, v) for k, v in settings if "THREAD" not in k and k != "CACHE_DIR"]).encode())
+    return folder / f"kernels-{__version__}-{sha.hexdigest()[:16]}"
+
+
+def processor():
+    """Return (target triple, set of features) of the processor that numba compiles for, such as "avx2"."""
+    import llvmlite.binding as llvm
+    from numba import config
+
+    features = config.CPU_FEATURES
+    if features is None:
+        features = llvm.get_host_cpu_features().flatten()
+    if not config.ENABLE_AVX:
+        features = features.replace("+avx", "-avx")
+    return llvm.get_process_triple(), frozenset(f[1:] for f in features.split(",") if f.startswith("+"))
+
+
+class LazyFunction:
+    """A function that kernels call.  Numba's object for it is made when such a kernel is compiled."""
+
+    def __init__(self, function, make):
+        update_wrapper(cast(Callable, self), function)
+        self.py_func = function
+        self._make = make
+
+    @cached_property
+    def for_numba(self):
+        """Numba's object for this function."""
+        return self._make(self.py_func)
+
+
+class Kernel(LazyFunction):
+    """A function that runs as machine code, which numba compiles once for each combination of types."""
+
+    def __init__(self, function, options):
+        super().__init__(function, partial(_njit, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options))
+        self._options = options
+        self._dispatcher: Any = None
+        self._folder: Path | None = None
+        self._n_recorded = 0
+
+    def __reduce__(self):
+        return self.py_func.__qualname__  # pickled by its name, as functions are
+
+    def __call__(self, *args):
+        dispatcher = self._dispatcher or self._start()
+        try:
+            result = dispatcher(*args)
+        except OSError as error:  # of numba's cache: kernels themselves touch no files
+            log.debug("%s is not kept: %s", self.py_func.__name__, error)
+            self._folder = None
+            self._dispatcher = dispatcher = _njit(self.py_func, **self._options)
+            result = dispatcher(*args)
+        if len(dispatcher.overloads) != self._n_recorded:
+            self._record(len(dispatcher.overloads))
+        return result
+
+    def _start(self):
+        """Create the dispatcher at the first call, with a cache of its own if its folder is private."""
+        with _one_at_a_time:
+            if self._dispatcher is None:
+                _require_compiler()
+                folder = _folder_of_this_code()
+                if folder is not None:
+                    self._folder = folder / f"{self.py_func.__module__}.{self.py_func.__qualname__}"
+                if self._folder is None or not _remove_damage(self._folder):
+                    kernel_compiles()
+                self._dispatcher = _njit(self.py_func, self._folder, **self._options)
+            return self._dispatcher
+
+    def _record(self, n_overloads):
+        """Record the checksums of the kept files, after numba has compiled or loaded for new types."""
+        with _one_at_a_time:
+            self._n_recorded = n_overloads
+            if self._folder is not None and self._dispatcher.stats.cache_misses:
+                with suppress(OSError):
+                    _write_checksums(self._folder)
+
+
+def compiled(function=None, **options):
+    """Make a `Kernel`, by `numba.njit`; the lock of the interpreter is released while it runs.
+
+    It takes arrays and numbers, and named or plain tuples of them.  It makes no arrays: that would need
+    counts of references, which cost more than the arithmetic.
+    """
+    return Kernel(function, {"_nrt": False} | options) if function else partial(compiled, **options)
+
+
+def _require_compiler():
+    from numba import config
+
+    if config.DISABLE_JIT:
+        raise InputError(
+            "numba is told not to compile (NUMBA_DISABLE_JIT), and kernels cannot run without",
+            fix="unset NUMBA_DISABLE_JIT, or remove disable_jit from .numba_config.yaml",
+        )
+
+
+def _njit(function, folder=None, **options):
+    """Return numba's dispatcher of a function, which keeps machine code in the folder, if one is given.
+
+    Every lazy function that it calls is replaced by numba's object for it.
+    """
+    import numba
+
+    names = dict(function.__globals__)
+    for name in names.keys() & {*function.__code__.co_names}:
+        if isinstance(names[name], LazyFunction):
+            names[name] = names[name].for_numba
+    cells = tuple(
+        CellType(cell.cell_contents.for_numba) if isinstance(cell.cell_contents, LazyFunction) else cell
+        for cell in function.__closure__ or ()
+    )
+    resolved = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
+    update_wrapper(resolved, function)
+    if folder is None:
+        return numba.njit(nogil=True, **options)(resolved)
+    before = numba.config.CACHE_DIR  # where the user's own kernels stay
+    try:
+        numba.config.CACHE_DIR = str(folder)
+        return numba.njit(nogil=True, cache=True, **options)(resolved)
+    except (OSError, RuntimeError) as error:  # numba finds no place to write
+        log.debug("%s is not kept: %s", function.__name__, error)
+        return numba.njit(nogil=True, **options)(resolved)
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+# --- checksums: numba would load a damaged file ---
+
+
+def _checksums(folder):
+    """Return {name: SHA-256} of the files that numba keeps in a folder."""
+    files = sorted(folder.rglob("*.nb[ic]"))
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+    }
+
+
+def _write_checksums(folder):
+    """Write the checksums of a folder into it."""
+    handle, beside = tempfile.mkstemp(suffix=".tmp", dir=folder)
+    try:
+        with os.fdopen(handle, "w") as file:
+            json.dump(_checksums(folder), file)
+        os.replace(beside, folder / "checksums.json")
+    except OSError:
+        os.unlink(beside)
+        raise
+
+
+def _remove_damage(folder):
+    """Remove what numba keeps in a folder, unless all checksums agree; return whether anything is kept."""
+    with suppress(OSError):
+        found = _checksums(folder)
+        try:
+            recorded = json.loads((folder / "checksums.json").read_bytes())
+        except (OSError, ValueError):
+            recorded = None
+        if found == recorded:
+            return bool(found)
+        for name in found:
+            (folder / name).unlink(missing_ok=True)
+    return False

@@ -1,0 +1,312 @@
+"""A model, and images or features, to predictions.h5 and predictions.csv: from pixels to terms in one go."""
+
+import logging
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from flyannot.base.errors import DataError, InputError
+from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.base.text import pluralise
+from flyannot.dataset.images import images_named, select_images
+from flyannot.dataset.ontology import IdColumns, read_ontology
+from flyannot.encode.groups import groups_of
+from flyannot.encode.pooling import Pooled
+from flyannot.files.hdf5.features import read_features
+from flyannot.files.hdf5.file_cache import cached_file
+from flyannot.files.hdf5.header import Header
+from flyannot.files.hdf5.model import read_atoms
+from flyannot.files.hdf5.reading import kind_claimed, open_stored
+from flyannot.files.hdf5.writing import changes_in_header, create_stored
+from flyannot.files.tables import write_table
+from flyannot.pipeline.answers_of_run import AnswersOfRun
+from flyannot.pipeline.encoding import encode_images
+from flyannot.pipeline.engine.images import (
+    ImagesInParts,
+    digest_of_images,
+    images_in_order,
+    selected_images,
+    write_part,
+)
+from flyannot.pipeline.engine.inputs import chosen_stage_ranges, encoding_options
+from flyannot.pipeline.engine.task import FileTask, Outcome
+from flyannot.pipeline.extract import embryo_table_path, lines_of_warnings, write_places
+from flyannot.pipeline.loaded_model import known_stage_ranges, load_model, stage_ranges_with_terms
+from flyannot.pipeline.show import weak_terms
+from flyannot.terms.answers import (
+    learned_terms,
+    precision_of_yes,
+    predictions_table,
+    read_predicted,
+    write_predicted,
+)
+from flyannot.terms.training_set import training_rows
+from flyannot.terms.unlikeness import warnings_of_images
+
+log = logging.getLogger("flyannot")
+_OF_TERMS = ("probability_threshold", "n_genes", "auc", "auc_low", "auc_high", "precision")  # of a Model
+_NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")  # in a table of predictions
+
+
+def task_of_step(asked):
+    """The `Task` of what a `Asked` asks for."""
+    (model,), sources, chosen = asked.inputs["model"], asked.inputs["images"], asked.selection
+    if asked.is_in_run:
+        made, of_run = (asked.inputs["features"][0], asked.inputs["descriptors"][0]), None
+        if "scores" in asked.inputs:
+            (scores,), (annotations,) = asked.inputs["scores"], asked.inputs["annotations"]
+            of_run = AnswersOfRun(scores, made[0], annotations, asked.run.options["train"].corrections)
+        images = selected_images(sources[0], chosen)
+        return annotate_task(model, images, asked.out, asked.options, made=made, of_run=of_run)
+    if len(sources) == 1 and kind_claimed(sources[0]) == "features":
+        stage_ranges = chosen.stage_range
+        return _annotate_features_task(model, sources[0], asked.out, asked.options, stage_ranges=stage_ranges)
+    only = chosen.stage_range[0] if len(chosen.stage_range) == 1 else None  # of pictures that do not say it
+    images = images_named(sources, only or _only_stage_range(model))
+    images = select_images(images, views=chosen.view, stage_ranges=chosen.stage_range)
+    return annotate_task(model, images, asked.out, asked.options)
+
+
+def _only_stage_range(model):
+    """The stage range of a model that knows terms of no other, or None."""
+    if kind_claimed(model) != "model":
+        return None  # it will be refused, after the images
+    with open_stored(model, "model") as stored:
+        known = stage_ranges_with_terms(stored)
+    return known[0] if len(known) == 1 else None
+
+
+def annotate_task(model, images, out, options, *, made=None, of_run=None):
+    """The task that predicts the terms of every group of images.
+
+    Parameters
+    ----------
+    model : Path of the model file; nothing else is needed
+    images : list of Image
+    out : Path of the predictions file; the table NAME.csv is written beside it
+    options : AnnotateOptions
+    made : Paths of the features and of the descriptors of a run, which spare the work where they are of these
+        images, and what the model learned from
+    of_run : AnswersOfRun, what is added to the predictions of a run
+
+    Returns
+    -------
+    task : Task; it raises a FlyannotError if not one image can be used
+    """
+    ids = _checked_ids(out, options)
+    with open_stored(model, "model") as stored:
+        known = known_stage_ranges(stored, images)
+        header = _header(stored.options, {"model": [stored.digest]}, stored.seed, options)
+    usable = [image for image in images if image.stage_range in known]
+    more = {"more_inputs": of_run.inputs} if of_run else {}  # scores may be made after the parts
+    in_parts = ImagesInParts(usable, out, header, whole_groups=True, **more)
+
+    def parts(share):
+        for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
+            left_out = pluralise(n, "image was", "images were")
+            log.warning("note: %s: %s left out, the model knows no term of this stage range", s, left_out)
+        cached = cached_features(model, images, *made) if made and share is None else None  # reads all images
+        files = [model, *([cached.features] if cached else [])]
+        found = in_parts.parts(share, lambda some: (model, cached and cached.narrowed(some)), files)
+        return [part.identified() for part in found] if cached else found  # a run remembers their digests
+
+    def write_beside():
+        write_predictions_table(out, ids)
+        write_places(out)
+
+    return in_parts.task(
+        _make_part,
+        files=[model, *options.ontology],
+        parts=parts,
+        summary=summary_of_annotate,
+        complete=of_run and of_run.write,
+        write_beside=write_beside,
+        tables={out.with_suffix(".csv"): _NEVER_EMPTY} | embryo_table_path(out, header.options),
+    )
+
+
+def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
+    """As `annotate_task`, for a features file that was made as those that the model learned from."""
+    ids = _checked_ids(out, options)
+    with open_stored(model, "model") as known, open_stored(features, "features") as stored:
+        _check_fit(known, stored)
+        wanted = chosen_stage_ranges([stored], stage_ranges)
+        with_terms = stage_ranges_with_terms(known)
+        chosen = [s for s in wanted if s in with_terms]
+        inputs = {"model": [known.digest], "features": [stored.digest]}
+        header = _header(known.options, inputs, known.seed, options)
+
+    def make(execution):
+        with create_stored(out, header) as file, open_stored(features, "features") as stored:
+            for s in (s for s in STAGE_RANGES if s in chosen):
+                columns, X = read_features([stored], s)
+                _predict_groups(file, s, load_model(model, header.inputs["model"][0], s), columns, X, header)
+        return Outcome(out, True, summary_of_annotate(out))
+
+    write_beside = partial(write_predictions_table, out, ids)
+    tables = {out.with_suffix(".csv"): _NEVER_EMPTY}
+    made_from = [model, features, *options.ontology]
+    return FileTask(out, header, make, made_from, write_beside=write_beside, tables=tables)
+
+
+def _checked_ids(out, options):
+    """The ids of terms that the table beside the output gets, or None."""
+    if out.suffix != ".h5":
+        raise InputError(
+            f"the output {out} does not end in .h5: its table would be that of other outputs too",
+            fix=f"name the output {out.with_suffix('.h5')}; flyannot export writes other formats",
+        )
+    return IdColumns(read_ontology(*options.ontology)) if options.ontology else None
+
+
+def _header(model_options, inputs, model_seed, options):
+    annotated = options.as_header() | {"model_seed": model_seed}
+    return Header("predictions", model_options | {"annotate": annotated}, inputs)
+
+
+def _check_fit(model, features):
+    """Refuse features that were made in another way than those that the model learned from."""
+    learned, made = (encoding_options(stored.options) for stored in (model, features))
+    changes = "; ".join(changes_in_header(learned, made))
+    for s in (s for s in features.stage_ranges if s in model.stage_ranges and not changes):
+        if not np.array_equal(read_atoms(model, s), features.array(s, "D")):
+            changes = f"of {s} another dictionary"
+    if changes:
+        raise DataError(
+            f"{features.path} was made in another way than what {model.path} learned from: {changes}",
+            fix="make the features again in that way, or train a model on them",
+        )
+
+
+def _make_part(part):
+    """Runs in a worker: predict the groups of the images, in a file of their own."""
+    (path, cached), digest = part.made_with, part.header.inputs["model"][0]
+    known = {row[0]: row for row in (cached.of(part.images) if cached else ())}
+    models = {s: load_model(path, digest, s) for s in {image.stage_range for image in part.images}}
+    encoders = {s: model.encoder for s, model in models.items()}
+
+    def predict(file, stage_range, columns, pooled):
+        features = np.stack([image.features for image in pooled])
+        _predict_groups(file, stage_range, models[stage_range], columns, features, part.header)
+
+    made, failures = encode_images(part.images, encoders, known=known)
+    return write_part(part, made, failures, predict)
+
+
+def _predict_groups(file, stage_range, loaded, columns, features, header):
+    """Write the predictions of one stage range: those of all groups of some images with their features."""
+    groups = groups_of(columns)
+    columns = columns | {"unlikeness": np.full(len(features), np.nan)}
+    if loaded.known:
+        genes = np.array(groups.gene_ids)[groups.of_image].tolist()
+        columns["unlikeness"], said = warnings_of_images(loaded.known, features, genes, columns["view"])
+        both = zip(columns["quality_warnings"], said)
+        columns["quality_warnings"] = [", ".join(filter(None, texts)) for texts in both]
+    X = training_rows(features, groups, loaded.classify)
+    model, values = loaded.model, loaded.model.decision_values(X)
+    of_terms = {name: getattr(model, name) for name in _OF_TERMS}
+    predicted = {
+        "terms": loaded.terms,
+        "decision_value": values,
+        "probability": model.probabilities(values),
+        "yes": model.answers(values),
+        "undetermined": model.near_threshold(values, header.options["annotate"]["abstain_margin"]),
+        "in_training": np.array([gene in loaded.train_genes for gene in groups.gene_ids]),
+    }
+    write_predicted(file, stage_range, columns, groups, predicted | of_terms)
+
+
+def summary_of_annotate(out):
+    """A line per stage range: groups, terms, how many answers are yes."""
+    lines = []
+    with open_stored(out, "predictions") as stored:
+        for stage_range in stored.stage_ranges:
+            groups, predicted = read_predicted(stored, stage_range)
+            learned = learned_terms(stored, stage_range)
+            precision = precision_of_yes(learned)
+            worth = (
+                "" if precision is None else f", {100 * precision:.0f} % of them right by cross-validation"
+            )
+            n_yes = predicted.yes.sum() / max(1, len(groups))
+            n_known = int(predicted.in_training.sum())
+            line = f"{pluralise(len(groups), 'group')}, {pluralise(len(predicted.terms), 'term')}"
+            lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} yes per group{worth}")
+            if n_known:
+                known = pluralise(n_known, "group is", "groups are")
+                how = "by cross-validation" if predicted.held_out.any() else "better than for new genes"
+                lines.append(f"{'':>7}{known} of genes that the model learned from: their answers are {how}")
+            changes = [predicted.change(g, j) for g, j in np.argwhere(predicted.answer_before >= 0)]
+            if n_changed := len(changes) - changes.count(""):
+                lines.append(f"{'':>7}{n_changed:,} answers changed with the curated terms (column change)")
+            if weak := weak_terms(learned):
+                lines.append(f"{'':>7}warning: {weak}")
+        lines += lines_of_warnings(stored)
+    return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])
+
+
+def write_predictions_table(out, ids=None):
+    """Write NAME.csv beside NAME.h5, whose lock is held; with `IdColumns`, ids
+    of terms and stages too."""
+    with open_stored(out, "predictions") as stored:
+        write_table(out.with_suffix(".csv"), *predictions_table(stored, stored.stage_ranges, ids))
+
+
+@dataclass(frozen=True)
+class CachedFeatures:
+    """A features file that holds what `annotate` would make of the same images, to the bit.
+
+    rows : dict, (stage range, name, view) of an image -> its number within the stage range
+    """
+
+    features: Path
+    digest: str
+    rows: dict
+
+    def narrowed(self, images):
+        """What a task with these images alone takes."""
+        wanted = (_key(image) for image in images)
+        return replace(self, rows={key: self.rows[key] for key in wanted if key in self.rows})
+
+    def of(self, images):
+        """Yield (image, Pooled, quality warnings) of those of the images that the file has."""
+        if not self.rows:
+            return
+        stored = cached_file(self.features, "features", self.digest)
+        for s in {stage_range for stage_range, _, _ in self.rows}:
+            known = [image for image in images if image.stage_range == s and _key(image) in self.rows]
+            numbers = [self.rows[_key(image)] for image in known]
+            first, end = min(numbers), max(numbers) + 1  # side by side, as images are cut
+            features, winner = stored.images(s, first, end)
+            warnings = stored.array(s, "quality_warnings", first, end)
+            for image, i in zip(known, numbers):
+                yield image, Pooled(features[i - first], winner[i - first]), warnings[i - first]
+
+
+def _key(image):
+    return image.stage_range, image.name, image.view
+
+
+def cached_features(model, images, features, descriptors):
+    """The CachedFeatures of just these images, if the model learned from these features; else None.
+
+    Parameters
+    ----------
+    model, features, descriptors : Path of three files of one run
+    images : list of Image, which are read for their digests
+    """
+    if not (features.is_file() and descriptors.is_file()):
+        return None
+    with open_stored(model, "model") as m, open_stored(features, "features") as f:
+        learned, pooled, digest = m.inputs.get("features"), f.inputs.get("descriptors"), f.digest
+        names = {s: zip(f.array(s, "image"), f.array(s, "view")) for s in f.stage_ranges}
+    with open_stored(descriptors, "descriptors") as d:
+        described, made_of = d.digest, d.inputs.get("images")
+    if learned != [digest] or pooled != [described]:
+        return None
+    if made_of != [digest_of_images(images_in_order(images))]:
+        return None
+    rows = {(s, *what): i for s, its in names.items() for i, what in enumerate(its)}
+    return CachedFeatures(features, digest, rows)

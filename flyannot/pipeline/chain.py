@@ -1,0 +1,244 @@
+"""The steps of the chain, each said once: from pictures to terms, scores and a page.
+
+To add one: a file with its options, its task and a `Step` (those of flyannot stand below, for a quick
+`--help`), and a line in STEPS, at its place in the chain.  Its command and help, `run`, `status`, `workflow`,
+configurations, `docs/commands.md` and the report find it there.
+"""
+
+from flyannot.base.registry import Registry
+from flyannot.dataset.synthetic import SynthesizeOptions
+from flyannot.encode.options import PoolOptions
+from flyannot.images.options import ExtractOptions
+from flyannot.pipeline.engine.step import ANNOTATIONS, IMAGES, Input, Step
+from flyannot.pipeline.options import (
+    AnnotateOptions,
+    EvaluateOptions,
+    FetchOptions,
+    LearnOptions,
+    ReportOptions,
+)
+from flyannot.terms.options import TrainOptions
+
+_HERE = "flyannot.pipeline.chain"
+
+STEPS = Registry(
+    "step",
+    {
+        "synthesize": f"{_HERE}:SYNTHESIZE",
+        "fetch": f"{_HERE}:FETCH",
+        "extract": f"{_HERE}:EXTRACT",
+        "learn-dict": f"{_HERE}:LEARN_DICT",
+        "pool": f"{_HERE}:POOL",
+        "train": f"{_HERE}:TRAIN",
+        "evaluate": f"{_HERE}:EVALUATE",
+        "annotate": f"{_HERE}:ANNOTATE",
+        "report": f"{_HERE}:REPORT",
+    },
+)
+
+
+def maker_of(role, before):
+    """Return the last step before another that makes a kind of file, or a file of that name.
+
+    Parameters
+    ----------
+    role : as of `Input.holds`
+    before : Step that reads the file
+
+    Raises
+    ------
+    KeyError
+        If there is none.
+    """
+    names = list(STEPS)
+    for name in reversed(names[: names.index(before.name)]):
+        if STEPS[name].role == role:
+            return STEPS[name]
+    raise KeyError(role)
+
+
+SYNTHESIZE = Step(
+    name="synthesize",
+    about="Make synthetic embryos, with terms, to try things on.",
+    options=SynthesizeOptions,
+    makes="",
+    task="flyannot.pipeline.synthesize:task_of_step",
+    command="flyannot.cli.synthesize:command",
+)
+
+FETCH = Step(
+    name="fetch",
+    about="Published images and tables from their site; in a run, also the data set made from them.",
+    options=FetchOptions,
+    makes="",
+    task="flyannot.pipeline.fetch:task_of_step",
+    command="flyannot.cli.fetch:command",
+)
+
+EXTRACT = Step(
+    name="extract",
+    about="Images to descriptors.",
+    options=ExtractOptions,
+    reads=(Input("data_set", IMAGES),),
+    makes="descriptors.h5",
+    kind="descriptors",
+    task="flyannot.pipeline.extract:task_of_step",
+    selects=("stage_range", "view"),
+    in_parts=True,
+    progress_unit="image",
+    has_workers=True,
+    help="""Describe the informative patches of every image by dense SIFT.
+
+    DATA_SET is a folder with images.csv (columns image, gene, stage_range and optionally view, fbgn,
+    group), or that table itself. The output goes to `flyannot learn-dict` and `flyannot pool`. Images
+    that cannot be read are listed in failures.csv; the exit code is then 3.
+
+    \b
+    Example:
+        flyannot extract embryos -o descriptors.h5 --view lateral
+    """,
+)
+
+LEARN_DICT = Step(
+    name="learn-dict",
+    about="Descriptors to dictionaries.",
+    options=LearnOptions,
+    reads=(Input("descriptors", "descriptors", several=True),),
+    makes="dictionary.h5",
+    kind="dictionary",
+    task="flyannot.pipeline.learn_dict:task_of_step",
+    selects=("stage_range",),
+    is_seeded=True,
+    progress_unit="epoch",
+    help="""Learn one dictionary per stage range, or one that they share.
+
+    DESCRIPTORS comes from `flyannot extract` (several files count as one); the output goes to
+    `flyannot pool`. Every epoch prints a line; with -v its objective, gap and non-zeros, which
+    NAME.trace.csv beside the output keeps. Interrupted learning continues after its last finished epoch, or
+    with --data-parallel its last round. Only with --data-parallel does it use more than one worker.
+
+    \b
+    Example:
+        flyannot learn-dict descriptors.h5 -o dictionary.h5 --n-atoms 500
+    """,
+)
+
+POOL = Step(
+    name="pool",
+    about="Descriptors and dictionaries to features.",
+    options=PoolOptions,
+    reads=(Input("descriptors", "descriptors", several=True), Input("dictionary", "dictionary")),
+    makes="features.h5",
+    kind="features",
+    task="flyannot.pipeline.pool:task_of_step",
+    selects=("stage_range", "view"),
+    in_parts=True,
+    progress_unit="image",
+    has_workers=True,
+    help="""Code every patch, and keep the strongest use of every atom in every cell of an image.
+
+    DESCRIPTORS comes from `flyannot extract` (several files count as one), DICTIONARY from `flyannot
+    learn-dict`; the output goes to `flyannot train` and `flyannot evaluate`. DESCRIPTORS may also be a data
+    set folder: its images are then processed like those that the dictionary was learned from, without a file
+    of descriptors.
+
+    \b
+    Example:
+        flyannot pool descriptors.h5 dictionary.h5 -o features.h5 --grid 2x4
+        flyannot pool embryos dictionary.h5 -o features.h5 --grid 2x4
+    """,
+)
+
+TRAIN = Step(
+    name="train",
+    about="Features and curated terms to a model.",
+    options=TrainOptions,
+    reads=(Input("features", "features", several=True), Input("annotations", ANNOTATIONS)),
+    makes="model.h5",
+    kind="model",
+    task="flyannot.pipeline.train:task_of_step",
+    selects=("stage_range",),
+    is_seeded=True,
+    has_workers=True,
+    help="""Train a classifier of the terms of every stage range.
+
+    FEATURES comes from `flyannot pool` (several files count as one), ANNOTATIONS is a table with the
+    columns gene, stage_range and term. The model holds all that `flyannot annotate` needs, and how well it
+    predicts every term (`flyannot show model.h5`).
+
+    The answer to a term is yes where its probability is above the threshold of that term: the one with the
+    largest sensitivity + specificity on held-out genes, which for a rare term is low. --operating-point
+    precision=0.8 makes yes rarer and surer, sensitivity=0.9 finds more.
+
+    \b
+    Example:
+        flyannot train features.h5 embryos/annotations.csv -o model.h5
+    """,
+)
+
+EVALUATE = Step(
+    name="evaluate",
+    about="How good the terms are, by cross-validation or on a held-out test.",
+    options=EvaluateOptions,
+    reads=(
+        Input("model", "model"),
+        Input("features", "features", several=True),
+        Input("annotations", ANNOTATIONS),
+    ),
+    makes="scores.json",
+    task="flyannot.pipeline.evaluate:task_of_step",
+    made_from="flyannot.pipeline.evaluation:model_of_scores",
+    has_workers=True,
+    command="flyannot.cli.evaluate:command",
+)
+
+ANNOTATE = Step(
+    name="annotate",
+    about="A model and new images to terms.",
+    options=AnnotateOptions,
+    reads=(
+        Input("model", "model"),
+        Input("images", IMAGES, several=True),
+        Input("features", "features", is_argument=False),
+        Input("descriptors", "descriptors", is_argument=False),
+        Input("scores", "scores", is_argument=False),
+        Input("annotations", ANNOTATIONS, is_argument=False),
+    ),
+    makes="predictions.h5",
+    kind="predictions",
+    task="flyannot.pipeline.annotate:task_of_step",
+    selects=("stage_range", "view"),
+    in_parts=True,
+    progress_unit="image",
+    has_workers=True,
+    page="flyannot.report.build:page_of_predictions",
+    help="""Predict the terms of new images.
+
+    MODEL comes from `flyannot train`, or is the name of one that comes with flyannot (`flyannot info
+    --models`). IMAGES is a data set folder (with images.csv; images of one gene in one stage range are
+    annotated together), a plain folder or single image files (each annotated separately; give --stage-range
+    if MODEL has several), or a features file. Beside the output NAME.h5, NAME.csv lists every term with its
+    probability.
+
+    The answer is yes where the probability is above the threshold of the term, which is low for a rare
+    term; for another threshold, train with --operating-point. In the table, precision is the fraction of
+    yeses that were right in cross-validation, auc how well the term was predicted there, n_genes how many
+    genes it was learned from. In a run, genes that the model learned from get the answers of
+    cross-validation.
+
+    \b
+    Example:
+        flyannot annotate blastoderm my-images -o terms.h5 --page
+        flyannot annotate model.h5 my-images --stage-range 11-12 -o predictions.h5
+    """,
+)
+
+REPORT = Step(
+    name="report",
+    about="A page that shows a run: open it in a browser.",
+    options=ReportOptions,
+    reads=(Input("data_set", IMAGES),),
+    makes="report.html",
+    task="flyannot.report.build:task_of_step",
+    command="flyannot.cli.report:command",
+)

@@ -1,0 +1,177 @@
+"""Corrections: of several curators to one table, how far they agree, and applied to annotations."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.base.text import pluralise
+from flyannot.curation.agreement import agreements_of_curators
+from flyannot.curation.corrections import (
+    apply_corrections,
+    corrections_as_text,
+    read_corrections,
+    settle_verdicts,
+)
+from flyannot.dataset.folder import annotations_as_text, read_annotations
+from flyannot.dataset.paths import annotations_table
+from flyannot.dataset.table_warnings import first_names
+from flyannot.pipeline.engine.task import write_output, write_outputs
+
+
+@dataclass(frozen=True)
+class Curated:
+    """What several tables of corrections come to.
+
+    settled : dict, key -> Settled; said : dict, curator -> {key: their own last verdict}
+    agreements : as `flyannot.curation.agreement.agreements_of_curators` returns
+    """
+
+    settled: dict
+    said: dict
+    agreements: list
+
+    @property
+    def disagreements(self):
+        """What curators do not agree on, or did not before it was decided, by stage range, gene and term."""
+        several = [s for s in self.settled.values() if s.is_contested or any(r.decides for r in s.rows)]
+        return sorted(several, key=lambda s: (STAGE_RANGES.index(s.correction.stage_range), s.correction.key))
+
+    @property
+    def contested(self):
+        """Those that wait to be decided."""
+        return [settled for settled in self.disagreements if settled.is_contested]
+
+
+def settle_corrections(paths):
+    """Read tables of corrections, and settle them.
+
+    Raises
+    ------
+    InputError
+        As `flyannot.curation.corrections.read_corrections`.
+    """
+    settled, said = settle_verdicts(read_corrections(paths)), defaultdict(dict)
+    for key, of_key in settled.items():
+        for row in of_key.rows:
+            if not row.decides:  # else agreement would grow with what was decided
+                said[row.curator][key] = row.verdict
+    return Curated(settled, said, agreements_of_curators(said))
+
+
+def write_curated(path, curated, *, force=False):
+    """Write one table of what the curators of some tables said: it teaches the same as all of these.  Beside
+    it goes the table to decide: what they disagree on, each with a row to be filled in.  Returns the Path of
+    that, or None where there is nothing to decide.
+
+    Raises
+    ------
+    InputError
+        If one of the two exists and `force` is off.
+    """
+    texts = {path: corrections_as_text(row for settled in curated.settled.values() for row in settled.rows)}
+    beside = path.with_name(f"{path.stem}.to-decide.csv")
+    if curated.contested or beside.exists():
+        texts[beside] = corrections_as_text(r for s in curated.contested for r in (*s.rows, s.to_decide()))
+    write_outputs(texts, force=force)
+    return beside if curated.contested else None
+
+
+def agreement_in_words(curated):
+    """The agreement and every disagreement, as text."""
+    who = ", ".join(f"{c} ({pluralise(len(said), 'term')})" for c, said in sorted(curated.said.items()))
+    lines = [f"{pluralise(len(curated.said), 'curator')}: {who}; {len(curated.settled):,} in all"]
+    if curated.agreements:
+        lines += ["", *_kappas(curated.agreements)]
+    elif len(curated.said) > 1:
+        lines += ["no term of a gene was reviewed by two curators: how far they agree is not known"]
+    if curated.agreements or curated.disagreements:
+        n = len(curated.contested)
+        lines += ["", f"{pluralise(len(curated.disagreements), 'disagreement')}, {n} to decide"]
+        lines += [f"  {_disagreement(settled)}" for settled in curated.disagreements]
+    return "\n".join(lines)
+
+
+def _kappas(agreements):
+    names = [agreement.term or "all terms" for agreement in agreements]
+    pairs = [" and ".join(agreement.curators) for agreement in agreements]
+    width, width_of_pairs = max(map(len, [*names, "term"])), max(map(len, [*pairs, "curators"]))
+    yield f"{'term':<{width}}  {'curators':<{width_of_pairs}}  both  agree  kappa"
+    for agreement, name, pair in zip(agreements, names, pairs):
+        kappa = agreement.why if agreement.kappa is None else f"{agreement.kappa:5.2f}"
+        both = f"{agreement.n:>4}  {agreement.n_agree:>5}"
+        yield f"{name:<{width}}  {pair:<{width_of_pairs}}  {both}  {kappa}"
+
+
+def _disagreement(settled):
+    said = ", ".join(
+        f"{row.curator}: {row.verdict} ({row.date}{', decides' * bool(row.decides)})" for row in settled.rows
+    )
+    becomes = "is unsure until decided" if settled.is_contested else f"is {settled.correction.verdict}"
+    return f"{settled.correction.what}: {said}; {becomes}"
+
+
+def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=False, force=False):
+    """Write the annotations as the corrections change them.
+
+    Parameters
+    ----------
+    annotations_csv : Path, of the table or of its data set folder
+    paths : of tables of corrections
+    out : Path of the new table
+    with_new_genes : whether genes without a row in a stage range get rows of their accepted terms
+
+    Returns
+    -------
+    lines : every change, such as "added: pole cell of Dl in 4-6"
+    sentences : counts, and what the table cannot say
+
+    Raises
+    ------
+    InputError
+        If a table cannot be read, or `out` is one of them, or exists and `force` is off.
+    """
+    table = annotations_table(annotations_csv)
+    before = read_annotations(annotations_csv)
+    after, changes = apply_corrections(before, read_corrections(paths), table)
+    left_out = frozenset() if with_new_genes else frozenset(after.known_only)
+    added = [correction for correction in changes.added if correction.key[:2] not in left_out]
+    terms = {
+        key: known | (after.unsure.get(key, frozenset()) & before.terms_by_gene.get(key, frozenset()))
+        for key, known in after.terms_by_gene.items()
+        if key not in left_out
+    }
+    days = before.dates | ({correction.key: correction.date for correction in added} if before.dates else {})
+    symbols = {i: gene for gene, ids in sorted(after.genes_by_symbol.items()) for i in ids}
+    text = annotations_as_text(_rows(terms, symbols, days))
+    write_output(out, text, (table, *paths), force=force)
+    lines = [f"added: {correction.what}" for correction in added]
+    lines += [f"removed: {correction.what}" for correction in changes.removed]
+    return lines, [*changes.sentences(), *_not_said(changes, terms, left_out)]
+
+
+def _rows(terms, symbols, days):
+    """The rows of the table, by stage range, gene and term."""
+    for gene_id, stage_range in sorted(terms, key=lambda k: (STAGE_RANGES.index(k[1]), symbols[k[0]], k[0])):
+        gene = symbols[gene_id]
+        for term in sorted(terms[gene_id, stage_range]):
+            yield {
+                "gene": gene,
+                "fbgn": gene_id if gene_id != gene else "",
+                "stage_range": stage_range,
+                "term": term,
+                "date": days.get((gene_id, stage_range, term), ""),
+            }
+
+
+def _not_said(changes, terms, left_out):
+    """What a table of annotations cannot say."""
+    if changes.unsure or changes.contested:
+        yield "what is unsure stays in the table as it was; train --corrections leaves it out"
+    genes = sorted({new.gene for new in changes.of_new_genes if new.key[:2] in left_out})
+    if genes:
+        yield (
+            f"left out for want of a row: {first_names(genes)}; a row would say no to every term that was "
+            "not accepted: --new-genes writes them"
+        )
+    if empty := [gene for (gene, _), left in terms.items() if not left]:
+        yield f"no term is left, so not annotated any more: {first_names(sorted(set(empty)))}"

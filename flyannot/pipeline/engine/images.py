@@ -1,0 +1,193 @@
+"""The images that a step works on: chosen, in order, identified by digests, cut into parts of the output."""
+
+import os
+from dataclasses import replace
+from itertools import chain
+from operator import attrgetter
+
+from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.base.text import pluralise
+from flyannot.dataset.images import images_named, named_as_genes, select_images
+from flyannot.dataset.paths import IMAGES, table_of_data_set
+from flyannot.files.digest import digest_of_file, digest_of_json, digest_of_list
+from flyannot.files.hdf5.schema import IMAGE_COLUMNS
+from flyannot.images.address import photograph_of_embryo
+from flyannot.jobs.executor import in_order
+from flyannot.pipeline.engine.parts import Part, create_part, cut_into_parts, part_path, share_of_parts
+from flyannot.pipeline.engine.task import PartsTask
+
+
+def selected_images(data_set, selection):
+    """The images of a data set folder that a `Selection` chooses; of a folder of
+    pictures without a table every picture, each a gene of its own, of the only stage range that is chosen."""
+    table_of_data_set(data_set, IMAGES)  # refuses a folder whose table has another name or place
+    only = selection.stage_range[0] if len(selection.stage_range) == 1 else None
+    images = named_as_genes(images_named([data_set], only))
+    return select_images(images, views=selection.view, stage_ranges=selection.stage_range)
+
+
+def images_in_order(images):
+    """Images sorted by stage range, gene and name: the order of rows in the table does not matter."""
+    return sorted(images, key=lambda i: (STAGE_RANGES.index(i.stage_range), i.gene_id, i.group, i.name))
+
+
+def image_columns(images):
+    """The columns of `flyannot.files.hdf5.writing.write_image_columns` for these images."""
+    columns = {name: [getattr(image, name, "") for image in images] for name in IMAGE_COLUMNS}
+    return columns | {"image": [image.name for image in images]}
+
+
+class ImagesInParts:
+    """The images that an output is made of, cut into the parts that it is joined from.
+
+    Each image is read once for its digest, by whom its part is made: the part's header has those of its
+    images, and that of the output one of them all.
+
+    images : list of Image
+    out : Path of the output
+    header : Header of the output, without the images and what was skipped of them
+    whole_groups : whether a group lies in one part
+    more_inputs : function that returns those that the header of the output has besides that of a part
+    """
+
+    def __init__(self, images, out, header, *, whole_groups=False, more_inputs=dict):
+        self.images, self._out, self._header, self._more_inputs = images, out, header, more_inputs
+        self._ordered = images_in_order(images)
+        self._cut = cut_into_parts(self._ordered, attrgetter("stage_range", "group") if whole_groups else id)
+
+    def header(self, made=()):
+        """The Header of the output, as `PartsTask` asks for it."""
+        digest = digest_of_images(self._ordered, [c for part in made for c in part.inputs["images"]])
+        return replace(self._header, inputs=self._header.inputs | {"images": [digest]} | self._more_inputs())
+
+    def parts(self, share, made_with, files):
+        """The `Part`s of a share, as `share_of_parts` takes it.
+
+        Parameters
+        ----------
+        made_with : function of the images of a part to what its worker needs besides them
+        files : paths of what the parts are made from besides the images
+        """
+        return [self._part(images, made_with, files) for images in share_of_parts(self._cut, share)]
+
+    def task(self, make_part, made_with=None, files=(), *, parts=None, **more):
+        """The `Task` of the output.
+
+        Parameters
+        ----------
+        make_part : as of `PartsTask`
+        made_with : what a worker needs besides the images of its part
+        files : paths of what the output is made from besides the images
+        parts : function of a share to its parts, where `made_with` is not the same for all
+        more : as those of `PartsTask`
+        """
+        parts = parts or (lambda share: self.parts(share, lambda images: made_with, files))
+        return PartsTask(
+            self._out,
+            self.header,
+            parts,
+            make_part,
+            [*files, *(image.file for image in self.images)],
+            differ={"images": difference_of_images(self.images)},
+            images=tuple(self.images),
+            **more,
+        )
+
+    def _part(self, images, made_with, files):
+        header, described = self._header, [_description_of_image(image) for image in images]
+        return PartOfPictures(
+            images=images,
+            header=header,
+            path=part_path(self._out, digest_of_json([header.options, header.inputs, described])),
+            made_with=made_with(images),
+            name=f"the images {images[0].name} to {images[-1].name}",
+            files=files,
+        )
+
+
+class PartOfPictures(Part):
+    """A `Part` of images that are files."""
+
+    def identified(self):
+        if "images" in self.header.inputs:
+            return self
+        inputs = self.header.inputs | {"images": list(_contents_of(self.images))}
+        return replace(self, header=replace(self.header, inputs=inputs))
+
+
+def digest_of_images(images, contents=()):
+    """The digest of what images are, in this order: what is said of them, and the digests of their files.
+    These are `contents`; without them they are read."""
+    contents = contents or _contents_of(images)
+    return digest_of_list([*_description_of_image(i), c] for i, c in zip(images, contents, strict=True))
+
+
+def _description_of_image(image):
+    return [image.name, *(getattr(image, name, "") for name in IMAGE_COLUMNS[1:]), image.stage_range]
+
+
+def _contents_of(images):
+    """The digests of the files of some images, read on the threads that this process has."""
+    by_part = in_order(lambda some: [_digest_of_content(i.file) for i in some], cut_into_parts(images))
+    return chain.from_iterable(by_part)
+
+
+def _digest_of_content(path):
+    try:
+        return digest_of_file(path) if os.path.isfile(path) else "not a file"
+    except OSError as error:
+        return f"unreadable: {error.strerror}"
+
+
+def write_part(part, made, failures, write):
+    """Write a part; returns of how many images.
+
+    Parameters
+    ----------
+    made : list of (image, what was made of it, quality warnings)
+    failures : list of (name, reason)
+    write : write(file, stage_range, image columns, what was made) adds those of one stage range
+    """
+    with create_part(part, failures) as file:
+        for stage_range in STAGE_RANGES:
+            rows = [row for row in made if row[0].stage_range == stage_range]
+            if rows:
+                images, outputs, warnings = zip(*rows)
+                columns = image_columns(images) | {"quality_warnings": warnings}
+                write(file, stage_range, columns, outputs)
+    return len(part.images)
+
+
+def difference_of_images(images):
+    """A function of an open file of descriptors or predictions: in words, what its images have that these
+    (Image) have not, or the other way round."""
+
+    names = {image.name for image in images}
+
+    def photograph_or_image(name):
+        """The photograph of an embryo that was found on one."""
+        return name if name in names else photograph_of_embryo(name)
+
+    def difference(stored):
+        before = {
+            (s, photograph_or_image(name)) for s in stored.stage_ranges for name in stored.array(s, "image")
+        }
+        skipped = {photograph_or_image(name) for name, _ in stored.failures}
+        now = {(image.stage_range, image.name) for image in images if image.name not in skipped}
+        if {s for s, _ in before} != {s for s, _ in now}:
+            return f"it is of stage range {_listed(before)}, and {_listed(now)} is asked for"
+        changes = [f"it lacks {_count_and_first(now - before)}"] if now - before else []
+        changes += [f"it has {_count_and_first(before - now)}, not asked for"] if before - now else []
+        return " and ".join(changes) or "an image, or what the table says of it, has changed since"
+
+    return difference
+
+
+def _listed(images):
+    present = {s for s, _ in images}
+    return ", ".join(s for s in STAGE_RANGES if s in present) or "none"
+
+
+def _count_and_first(images):
+    first = min(name for _, name in images)
+    return pluralise(len(images), f"image, {first}", f"images, such as {first}")

@@ -1,0 +1,222 @@
+"""What a step reads: files of one kind as one input, images, curated terms, and how files were made."""
+
+import logging
+from contextlib import contextmanager
+from pathlib import Path
+
+from flyannot.base.errors import DataError, InputError, did_you_mean, message_of
+from flyannot.base.options import Count, Real
+from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.curation.corrections import apply_corrections, read_corrections
+from flyannot.dataset.folder import Annotations, read_annotations
+from flyannot.dataset.ontology import read_ontology, with_parent_terms
+from flyannot.dataset.paths import ANNOTATIONS, annotations_table
+from flyannot.files.digest import digest_of_file, digest_of_rows
+from flyannot.files.hdf5.file_cache import open_by_turns
+from flyannot.files.hdf5.header import chain_of
+from flyannot.files.hdf5.reading import damaged_file
+from flyannot.images.extract import DescribedPatches
+from flyannot.pipeline.chain import STEPS
+from flyannot.terms.metrics import NOT_ANATOMY
+
+log = logging.getLogger("flyannot")
+
+
+@contextmanager
+def open_all(paths, kind, *, digests=None):
+    """Open files of one kind that were made with the same options; of other stage ranges, perhaps.  However
+    many they are, a few are open at a time.
+
+    With `digests`, by path, they must be the files that were opened before.
+
+    Raises
+    ------
+    InputError
+        If two hold the same.
+    DataError
+        If one is damaged, of another kind, made with other options than the first or by a step that is not
+        known, or replaced.
+    """
+    with open_by_turns([Path(path) for path in paths], kind, digests or {}) as files:
+        path_of_digest = {}
+        for file in files:
+            if file.digest in path_of_digest:
+                raise InputError(
+                    f"{path_of_digest[file.digest]} and {file.path} hold the same", fix="name each file once"
+                )
+            path_of_digest[file.digest] = file.path
+            require_known_chain(file)
+            if _without_stage_ranges(file.options) != _without_stage_ranges(files[0].options):
+                raise DataError(
+                    f"{file.path} and {files[0].path} were made with different options",
+                    fix="compare them with `flyannot show`, and make one of them again as the other",
+                )
+        yield files
+
+
+def digests_of(files):
+    """Path -> digest of open files, for `open_all` when they are opened again."""
+    return {file.path: file.digest for file in files}
+
+
+def _without_stage_ranges(options):
+    """The options of a step and of those before it, without the stage ranges that were worked on."""
+    return {
+        name: _without_stage_ranges(value) if isinstance(value, dict) else value
+        for name, value in options.items()
+        if name != "stage_ranges"
+    }
+
+
+def chosen_stage_ranges(files, wanted):
+    """The stage ranges to work on, in order: those wanted, or all that the files have.  Of several that are
+    wanted, one that is in no file is left out, with a warning.
+
+    Raises
+    ------
+    InputError
+        If all that are wanted are in no file.
+    """
+    present = [s for s in STAGE_RANGES if any(s in file.stage_ranges for file in files)]
+    missing = [s for s in wanted or () if s not in present]
+    chosen = [s for s in present if not wanted or s in wanted]
+    if missing and not chosen:
+        raise InputError(
+            f"{files[0].path} holds no stage range {' or '.join(missing)}",
+            fix=f"choose from {', '.join(present)}",
+        )
+    if missing:
+        log.warning("warning: %s holds no stage range %s: left out", files[0].path, " or ".join(missing))
+    return chosen
+
+
+def described_image(file, stage_range, index):
+    """The `DescribedPatches` of one image of an open descriptors file."""
+    return DescribedPatches(*file.images(stage_range, index, index + 1))
+
+
+def refuse_unknown_excluded_terms(terms, annotations, table):
+    """Refuse a term to leave out that no gene carries: it is misspelt.
+
+    The terms that `not-anatomy` stands for may be absent.
+
+    Raises
+    ------
+    InputError
+    """
+    known = sorted(set().union(*annotations.terms_by_gene.values()) | set(NOT_ANATOMY))
+    for term in terms:
+        if term not in known:
+            raise InputError(
+                f'no gene of {table} carries the term "{term}", which is to be left out.'
+                f"{did_you_mean(term, [*known, 'not-anatomy'])}",
+                fix="write --exclude-terms as the table does, in quotes; capitals count",
+            )
+
+
+def require_known_chain(stored):
+    """Return the names of the steps that transformed the descriptors of an open file, in order.
+
+    Raises
+    ------
+    DataError
+        If the header names a step on the way from pictures to features that this flyannot does not know, or
+        cannot apply to the descriptors of one picture.
+    """
+    chain = chain_of(stored.options)
+    descriptors = chain[: chain.index("pool")] if "pool" in chain else chain
+    transforms = [name for name in descriptors if name in STEPS and STEPS[name].transform]
+    later = [name for name in STEPS if STEPS[name].kind in ("model", "predictions")]
+    known = {"chain", "import", "extract", "learn-dict", "pool", *transforms, *later}
+    unknown = sorted({*chain, *stored.options} - known)
+    if unknown:
+        step = unknown[0]
+        raise DataError(
+            f"{stored.path} was made with the step {step}, which this flyannot cannot apply to pictures",
+            fix=f"install what adds the step {step}, or make the file again without it",
+        )
+    return transforms
+
+
+def encoding_options(options):
+    """Return what of a file's options says how pictures became its descriptors or features."""
+    names = ("chain", "import", *chain_of(options), "learn-dict")
+    return _without_stage_ranges({name: options[name] for name in names if name in options})
+
+
+def options_from(stored, kind):
+    """Return the options that an open file was made with, of one class such as ExtractOptions.
+
+    Raises
+    ------
+    DataError
+        If the header holds none.
+    """
+    return _options_of_header(stored, kind.table, kind.of_header)
+
+
+def lam_of_dictionary(stored):
+    """The weight of the L1 norm that the dictionary of an open file is for."""
+    return _options_of_header(stored, "learn-dict", lambda learned: Real(above=0).parse(learned["lam"]))
+
+
+def is_imported(stored):
+    """Whether the feature vectors of an open file were made by another program: they have no patches."""
+    return "import" in stored.options
+
+
+def width_of_imported(stored):
+    """How many numbers the imported vectors have that an open file holds, or was made from."""
+    return _options_of_header(stored, "import", lambda imported: Count().parse(imported["n_features"]))
+
+
+def _options_of_header(stored, table, read):
+    try:
+        return read(stored.options[table])
+    except (KeyError, TypeError, ValueError, InputError) as error:
+        what = f"its header does not say how it was made ({table}: {message_of(error)})"
+        raise damaged_file(stored.path, what, stored.kind) from error
+
+
+def curated_annotations_of(annotations_csv, *, corrections=(), roll_up=()):
+    """The curated terms of a table, as corrections change them; or of these alone, where there is no table.
+
+    Parameters
+    ----------
+    annotations_csv : Path, of the table or of its data set folder, which may lack it if there are corrections
+    corrections : paths of tables of corrections
+    roll_up : paths as `read_ontology` takes: a gene that has a term has its parent terms too
+
+    Returns
+    -------
+    annotations : Annotations
+    sentences : what the corrections changed; none without corrections
+    """
+    ontology = read_ontology(*roll_up) if roll_up else None
+    names = ontology.names() if ontology else ()
+    table, sentences = annotations_table(annotations_csv), []
+    if corrections and _is_absent(table):
+        annotations = Annotations({}, {})
+    else:
+        annotations = read_annotations(table, known=names)
+    if corrections:
+        annotations, changes = apply_corrections(annotations, read_corrections(corrections), table, names)
+        sentences = [f"{', '.join(path.name for path in corrections)}: {s}" for s in changes.sentences()]
+    return (with_parent_terms(annotations, ontology) if ontology else annotations), sentences
+
+
+def _is_absent(table):
+    """Whether it is the table of a data set folder that has none: any other name is a mistake."""
+    return table.name == ANNOTATIONS and table.parent.is_dir() and not table.exists()
+
+
+def digests_of_curated(annotations_csv, corrections):
+    """The digests of both, by role, as a header's inputs have them; without corrections, no such role."""
+    has_none = corrections and _is_absent(annotations_csv)
+    digests = {"annotations": [] if has_none else [digest_of_rows(annotations_csv)]}
+    return digests | ({"corrections": [digest_of_file(path) for path in corrections]} if corrections else {})
+
+
+def is_synthetic(columns):
+    """Whether any image of these columns (dicts) was drawn by a program."""
+    return any("synthetic" in some["source"] for some in columns)

@@ -1,0 +1,99 @@
+"""Files of scores: what was evaluated, a comparison of two, and what is missing where nothing was."""
+
+import numpy as np
+
+from flyannot.base.errors import DataError, FlyannotError, InputError
+from flyannot.base.text import pluralise
+from flyannot.terms.bootstrap import compare_outcomes
+from flyannot.terms.group_outcomes import read_scores
+
+_ENOUGH_GENES = "annotate more genes: scores are worth having from 20 or so of a term"
+
+
+def model_of_scores(json_file):
+    """{"model": digest} of the model whose scores a file holds; {} where they are of none."""
+    model = read_scores(json_file)["made_from"].get("model")
+    return {"model": model} if model else {}
+
+
+def compare_files(first, second):
+    """Compare two files of `flyannot evaluate --json`.
+
+    Returns
+    -------
+    comparison : dict, as `flyannot.terms.bootstrap.compare_outcomes` returns
+
+    Raises
+    ------
+    InputError
+        If a file is missing, or they have no stage range, term and group in common.
+    DataError
+        If a file does not hold scores with the values of every group.
+    """
+    scores = [read_scores(path) for path in (first, second)]
+    try:
+        comparison = compare_outcomes(*scores)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise DataError(
+            f"{first} or {second} is damaged ({error})", fix="make both again with --json"
+        ) from error
+    if comparison["mean"] is None:
+        raise InputError(
+            f"{first} and {second} have no term and group in common",
+            fix="compare two evaluations of the same data set",
+        )
+    return comparison
+
+
+def effect_of_curation(before, now):
+    """What other curated terms changed, a list of sentences; both results are as `read_scores` returns them.
+
+    The means are over the terms that were evaluated both times, on the same groups, by the curated terms as
+    they are now: a term that is evaluated no longer would raise or lower a plain mean.
+    """
+    mean, sentences = compare_outcomes(before, now)["mean"], []
+    of_results = [{(row["stage_range"], row["term"]): row for row in of["terms"]} for of in (before, now)]
+    was, evaluated = ({key for key, row in rows.items() if not row["reason"]} for rows in of_results)
+    if mean:
+        low, high = mean["interval"] or (np.nan, np.nan)
+        sentences.append(
+            f"learned with other curated terms: over the same {pluralise(len(was & evaluated), 'term')} and "
+            f"genes, the mean AUC was {mean['first']:.3f} and is {mean['second']:.3f} "
+            f"({mean['difference']:+.3f}, 95 % interval {low:+.3f} to {high:+.3f})"
+        )
+    for stage_range, term in sorted(was - evaluated):
+        row = of_results[1].get((stage_range, term), {"reason": "no gene with images has it any more"})
+        why = row["reason"].removeprefix("not evaluable: ")
+        sentences.append(f"warning: no longer evaluated: {term} ({stage_range}): {why}")
+    if new := sorted(evaluated - was):
+        sentences.append(f"evaluated for the first time: {', '.join(f'{term} ({s})' for s, term in new)}")
+    return sentences
+
+
+def nothing_evaluated(result):
+    """The FlyannotError that says what is missing where not one term could be evaluated; None if one was.
+
+    Parameters
+    ----------
+    result : dict, as `read_scores` returns
+    """
+    if result["summary"]["all"]["n_terms"]:
+        return None
+    parts = result["evaluated"].values()
+    n_genes = len({gene for part in parts for gene in part["gene"]})
+    genes = pluralise(n_genes, "gene is", "genes are")
+    most = max((row["n_positive"] for row in result["terms"]), default=0)
+    if all(part["fold"] is None for part in parts):
+        missing, more = "the model has no term that some of them carry and others lack", ""
+    else:
+        folds = result["made_from"]["evaluate"]["folds"]
+        least = max(folds, result["made_from"]["train"]["min_groups"])
+        if most < least:
+            wanted = f"and at least {least} genes with a term and {folds} without it are needed"
+        else:
+            wanted = f"and in {folds} folds too few genes with it, or without it, are left to learn from"
+        missing = f"{most} carry the most frequent term, {wanted}"
+        more = "; --folds and --min-groups lower what is needed"
+    return FlyannotError(
+        f"nothing could be evaluated: {genes} annotated, {missing}", fix=_ENOUGH_GENES + more
+    )

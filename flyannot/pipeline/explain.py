@@ -1,0 +1,267 @@
+"""model.h5 and images to what every patch contributed: numbers, a table, and pictures.
+
+In a picture the embryo is grey; what supports a term is orange, what opposes it blue.
+"""
+
+import logging
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyannot.base.errors import FlyannotError, InputError, did_you_mean
+from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.encode.groups import groups_of
+from flyannot.files.atomic_file import new_folder
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.tables import write_table
+from flyannot.images.geometry import STANDARD_PX
+from flyannot.pipeline.encoding import split_photographs
+from flyannot.pipeline.engine.images import image_columns, images_in_order
+from flyannot.pipeline.loaded_model import known_stage_ranges, load_model
+from flyannot.terms.explain import Explanation, explain_group, require_linear
+from flyannot.terms.training_set import training_rows
+
+log = logging.getLogger("flyannot")
+
+TABLE = "contributions.csv"
+_COLUMNS = ("picture", "image", "gene", "stage_range", "term", "row_px", "column_px", "contribution")
+_MOST_TERMS = 3  # explained where none is named: the most probable ones
+
+
+@dataclass(frozen=True)
+class GroupExplanation:
+    """An explanation with all that it is about.
+
+    images : list of Image, the group; greys and described, of each of them
+    patch_px : the side of the largest patches
+    """
+
+    group: str
+    gene: str
+    stage_range: str
+    term: str
+    split: Explanation
+    probability: float
+    yes: bool
+    decision_threshold: float
+    patch_px: int
+    images: list
+    greys: list
+    described: list
+
+    def patches(self, number):
+        """Centres (n, 2) and contributions (n,) of the patches of one image, the strongest first."""
+        patch, contribution = self.split.of_image(number)
+        order = np.argsort(-np.abs(contribution), kind="stable")
+        return self.described[number].centres_px[patch[order]], contribution[order]
+
+
+def explain(model, images, *, terms=()):
+    """Explain the decision values of every group of images.
+
+    Parameters
+    ----------
+    model : Path of the model file
+    images : list of Image; images of one group are explained together
+    terms : names; none for the three most probable terms of each group
+
+    Yields
+    ------
+    explained : GroupExplanation, group by group
+
+    Raises
+    ------
+    InputError
+        If the model is not linear, or knows no such term.
+    DataError
+        If an image cannot be read.
+    """
+    images = images_in_order(images)
+    with open_stored(model, "model") as stored:
+        known_stage_ranges(stored, images)  # refuses images of no such
+        digest = stored.digest
+    present = [s for s in STAGE_RANGES if any(i.stage_range == s for i in images)]
+    models = {s: loaded for s in present if (loaded := load_model(model, digest, s)) is not None}
+    for loaded in models.values():
+        require_linear(loaded.model)
+    known = [term for loaded in models.values() for term in loaded.terms]
+    for term in terms:
+        if term not in known:
+            raise InputError(
+                f'{model} knows no term "{term}" in stage range {", ".join(present)}.'
+                f"{did_you_mean(term, known)}",
+                fix=f"list its terms with: flyannot show {model}",
+            )
+    for stage_range, loaded in models.items():
+        if not loaded.terms:
+            continue
+        failures: list = []
+        of_range = [image for image in images if image.stage_range == stage_range]
+        embryos = list(split_photographs(of_range, loaded.encoder.extract, failures))
+        for name, reason in failures:
+            log.warning("note: %s was left out: %s", name, reason)
+        wanted = [term for term in terms if term in loaded.terms]
+        if wanted or not terms:
+            for rows in groups_of(image_columns(embryos)).rows:
+                yield from _explain_group(loaded, [embryos[row] for row in rows], wanted)
+
+
+def _explain_group(loaded, images, terms):
+    pictures = [(image.address, image.view) for image in images]
+    greys, described, features, winner = loaded.encoder.encode_pictures(pictures)
+    group, model = groups_of(image_columns(images)), loaded.model
+    X = training_rows(features, group, loaded.classify)
+    values = model.decision_values(X)[0]
+    probability, yes = model.probabilities(values), model.answers(values)
+    likeliest = np.argsort(-probability, kind="stable")[:_MOST_TERMS].tolist()
+    for j in [loaded.terms.index(term) for term in terms] or likeliest:
+        split = explain_group(model, j, X, features, winner, scheme=loaded.classify.scheme)
+        yield GroupExplanation(
+            group.name[0],
+            group.gene[0],
+            images[0].stage_range,
+            loaded.terms[j],
+            split,
+            float(probability[j]),
+            bool(yes[j]),
+            float(model.decision_threshold[j]),
+            max(loaded.encoder.extract.patch_px),
+            images,
+            greys,
+            described,
+        )
+
+
+def draw_explanations(explained, folder, *, force=False):
+    """Write a picture of every image and term, and all contributions as a table.
+
+    Parameters
+    ----------
+    explained : iterable of GroupExplanation
+    folder : Path of a new folder
+    force : write into a folder that holds something
+
+    Yields
+    ------
+    one, names : every GroupExplanation as it comes, and the names of its pictures
+
+    Raises
+    ------
+    InputError, WriteError
+        As `flyannot.files.atomic_file.new_folder`.
+    """
+    rows, used = [], Counter()
+    with new_folder(folder, force=force) as staged:
+        for explanation in explained:
+            names = [_picture_name(explanation, number, used) for number in range(len(explanation.images))]
+            for name, picture in zip(names, _pictures(explanation)):
+                picture.save(staged / name)
+            rows += _table_rows(explanation, names)
+            yield explanation, names
+        if not rows:
+            raise FlyannotError("nothing was explained")
+        write_table(staged / TABLE, _COLUMNS, rows)
+
+
+def _pictures(explanation):
+    """All images of a group on one scale, so that they can be compared."""
+    described = enumerate(explanation.described)
+    spreads = [explanation.split.spread(number, patches, STANDARD_PX) for number, patches in described]
+    full = max(float(np.abs(spread).max()) for spread in spreads) or 1.0
+    title = f"{explanation.gene or explanation.group}, stage range {explanation.stage_range}"
+    answer = f"{'yes' if explanation.yes else 'no'}, probability {explanation.probability:.3f}"
+    for number, spread in enumerate(spreads):
+        lines = f"{title}: {explanation.term} - {answer}", sum_in_words(explanation, number)
+        grey, patch_px = explanation.greys[number], explanation.patch_px
+        yield _drawn(grey, spread, full, patch_px=patch_px, lines=lines)
+
+
+def sum_in_words(explanation, number=None):
+    """How the decision value adds up; with the number of an image, what that image has of it."""
+    split = explanation.split
+    plus, minus, rest = split.sums
+    text = (
+        f"decision value {split.value:+.4f} = {plus:.4f} supporting - {minus:.4f} opposing "
+        f"{rest:+.4f} intercept (yes above {explanation.decision_threshold:+.4f})"
+    )
+    if number is not None and len(explanation.images) > 1:
+        text += f"; this image: {split.of_image(number)[1].sum():+.4f}"
+    return text
+
+
+def _table_rows(explanation, names):
+    for number, (image, name) in enumerate(zip(explanation.images, names)):
+        for (row, column), contribution in zip(*explanation.patches(number)):
+            yield (
+                name,
+                image.name,
+                explanation.gene,
+                explanation.stage_range,
+                explanation.term,
+                f"{row:g}",
+                f"{column:g}",
+                f"{contribution:.9g}",
+            )
+
+
+def _picture_name(explanation, number, used: Counter):
+    """Return the file name of a picture; a name that is used already gets a number."""
+    gene = explanation.gene or explanation.images[number].name
+    parts = (gene, explanation.stage_range, explanation.term, str(number + 1))
+    name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-.")[:60] or "x" for part in parts)
+    used[name.lower()] += 1
+    return f"{name}{'' if used[name.lower()] == 1 else f'-{used[name.lower()]}'}.png"
+
+
+SUPPORTS_RGB, OPPOSES_RGB = (217, 95, 2), (20, 90, 190)  # told apart by all common kinds of colour vision
+_SCALE = 3  # of the standard image
+_LEGEND_PX = 96
+_LEAST_SHOWN = 0.02  # of the full colour
+
+
+def tinted_embryo(grey, spread, full):
+    """The embryo with contributions laid over it.
+
+    Parameters
+    ----------
+    grey : array (height, width), grey levels from 0 to 255
+    spread : float array (height, width), as `flyannot.terms.explain.contribution_map` returns
+    full : float > 0, the contribution per pixel that gets the full colour
+
+    Returns
+    -------
+    picture : uint8 array (height, width, 3)
+    """
+    strength = np.clip(np.abs(spread) / full, 0, 1)[..., None] ** 0.7
+    colour = np.where(spread[..., None] > 0, SUPPORTS_RGB, OPPOSES_RGB)
+    base = 70 + np.asarray(grey, float)[..., None] * (185 / 255)  # lightened: the colours must show
+    shown = 0.85 * strength * (strength > _LEAST_SHOWN)
+    return np.rint(base * (1 - shown) + colour * shown).astype(np.uint8)
+
+
+def _drawn(grey, spread, full, *, patch_px, lines):
+    """A Pillow image with its legend: lines of text, and the scale as decision value per patch."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    height, width = spread.shape
+    embryo = Image.fromarray(tinted_embryo(grey, spread, full))
+    embryo = embryo.resize((width * _SCALE, height * _SCALE), Image.Resampling.BICUBIC)
+    picture = Image.new("RGB", (embryo.width, embryo.height + _LEGEND_PX), "white")
+    picture.paste(embryo)
+    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(15)
+    top = embryo.height + 8
+    for line in lines:
+        pen.text((12, top), line, fill="black", font=font)
+        top += 22
+    # The scale: from full blue over none to full orange, with the value of its ends.
+    bar_height, bar_width = 16, 300
+    ramp = np.linspace(-1, 1, bar_width)[None].repeat(bar_height, 0)
+    left, top = (picture.width - bar_width) // 2, top + 2
+    picture.paste(Image.fromarray(tinted_embryo(np.full(ramp.shape, 255.0), ramp, 1.0)), (left, top))
+    pen.rectangle((left, top, left + bar_width - 1, top + bar_height - 1), outline="black")
+    text = f"{full * patch_px**2:.2g} a patch"
+    pen.text((left - 10, top), f"opposes  -{text}", fill="black", font=font, anchor="ra")
+    pen.text((left + bar_width + 10, top), f"+{text}  supports", fill="black", font=font)
+    return picture

@@ -1,0 +1,205 @@
+"""BDGP's dumps and images to a folder, ready for `import bdgp`; as a step of a run, imported too."""
+
+import json
+import logging
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+from flyannot.base.errors import FlyannotError
+from flyannot.base.text import pluralise
+from flyannot.dataset import bdgp_site
+from flyannot.dataset.bdgp_site import FILES, Manifest, url_of_file
+from flyannot.dataset.download import Downloader, DownloadFailed, RetryPolicy, ServerBusy
+from flyannot.dataset.importers.bdgp import BDGP
+from flyannot.dataset.importers.import_log import text_of_summary
+from flyannot.files.atomic_file import holds_text, locked_output, write_text
+from flyannot.pipeline.engine.task import Outcome, Task
+
+log = logging.getLogger("flyannot")
+RECORD = "fetched.json"  # in the data set: what was asked for
+_SAMPLED = 5  # images whose size is asked for, for the estimate
+_SILENT = 8  # images in a row without any answer: the site is down
+
+
+class FetchTask(Task):
+    """A data set folder of all images that `fetch_bdgp` left in the folder NAME-files beside it."""
+
+    is_replaced = True
+    is_locked = False
+
+    def __init__(self, folder, options):
+        super().__init__(folder)
+        self._options, self._record = options, folder / RECORD
+        self._wanted = json.dumps(options.as_header(), indent=2) + "\n"
+
+    def stale_reason(self, *, is_verified=True):
+        if not (self.path / "images.csv").exists():
+            return "it is not there yet"
+        is_same = holds_text(self._record, self._wanted) and not self._options.refresh
+        return "" if is_same else "these images were fetched with other options, or are to be fetched anew"
+
+    def make(self, execution):
+        files = self.path.with_name(f"{self.path.name}-files")
+        fetched = fetch_bdgp(files, self._options, execution)
+        copies = BDGP.options(copy=sys.platform == "win32")  # where links are for few
+        summary = BDGP.run([str(files)], self.path, copies, force=execution.force)
+        write_text(self._record, self._wanted)
+        return Outcome(self.path, True, f"{fetched.summary}\n{text_of_summary(summary)}", fetched.failures)
+
+
+def task_of_step(asked):
+    """Build the Task for a request: `Asked`."""
+    return FetchTask(asked.out, asked.options)
+
+
+def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
+    """Fetch BDGP's two dumps and the images that are wanted and not there yet.
+
+    Parameters
+    ----------
+    folder : Path; gets the dumps, the images under the paths that the dump gives them, and manifest.csv
+    policy : RetryPolicy; by default that of the options
+    dry_run : whether only to estimate; nothing in `folder` is changed
+
+    Returns
+    -------
+    outcome : Outcome, with the images that cannot be had as failures
+
+    Raises
+    ------
+    InputError
+        If a gene is unknown.
+    FlyannotError
+        If a dump cannot be had, or the site stops answering.
+    WriteError
+        If the folder cannot be written.
+    """
+    policy = policy or RetryPolicy(connections=options.connections, pause_s=options.pause)
+    with closing(Downloader(policy)) as downloader:
+        run = _Fetch(Path(folder), options, downloader, policy)
+        if dry_run:
+            return run.estimate()
+        with locked_output(run.manifest.path):
+            return run.fetch(execution.progress)
+
+
+class _Fetch:
+    """What all the downloads of a run share."""
+
+    def __init__(self, folder, options, downloader, policy):
+        self._folder, self._options, self._downloader, self._policy = folder, options, downloader, policy
+        self.manifest = Manifest(folder)
+
+    def estimate(self):
+        """The Outcome of a dry run."""
+        with tempfile.TemporaryDirectory() as elsewhere:
+            place = self._folder
+            if self._options.refresh or not all(map(self.manifest.has, FILES.values())):
+                place = Path(elsewhere)
+                for kind in FILES:
+                    self._get_table(place, kind)
+            plan = self._plan(place)
+        return Outcome(self._folder, True, f"dry run: nothing was fetched\n{self._in_words(plan)}")
+
+    def fetch(self, progress):
+        """The Outcome, with the images that cannot be had as failures."""
+        for kind, name in FILES.items():
+            if self._options.refresh or not self.manifest.has(name):
+                self._get_table(self._folder, kind)
+        plan = self._plan(self._folder)
+        self._take_in(plan.images)
+        missing = self._missing(plan)
+        log.info("%s", self._in_words(plan))
+        try:
+            failures = self._get_images(missing, progress)
+        finally:
+            self.manifest.save()
+        n_there, n_new = len(plan.images) - len(self._missing(plan)), len(missing) - len(failures)
+        wanted = pluralise(len(plan.images), "image is", "images are")
+        summary = f"{n_there:,} of {wanted} there, {n_new:,} of them new"
+        return Outcome(self.manifest.path, True, summary, tuple(sorted(failures + plan.refused)))
+
+    def _plan(self, place):
+        return bdgp_site.plan_images(
+            place / FILES["terms"],
+            place / FILES["images"],
+            genes=bdgp_site.gene_names(self._options.genes),
+            stage_ranges=self._options.stage_range,
+            most=self._options.max_images,
+            thumbnails=self._options.thumbnails,
+        )
+
+    def _missing(self, plan):
+        return [name for name in plan.images if not self.manifest.has(name)]
+
+    def _get_table(self, place, kind):
+        check = partial(bdgp_site.fault_of_fetched_table, kind=kind)
+        try:
+            self._get(place, FILES[kind], check, bdgp_site.MOST_BYTES_OF_TABLE)
+        except (DownloadFailed, ServerBusy) as error:
+            raise FlyannotError(
+                f"cannot fetch {self._url(FILES[kind])}: {error}",
+                fix="try again later, or name the site's address with --base-url (in a run, fetch.base-url)",
+            ) from None
+
+    def _get_image(self, name):
+        self._get(self._folder, name, bdgp_site.fault_of_fetched_image, bdgp_site.MOST_BYTES_OF_IMAGE)
+
+    def _get(self, place, name, check, most_bytes):
+        self._downloader.get(self._url(name), place / name, check, most_bytes=most_bytes)
+        self.manifest.add(name, place / name, self._url(name))
+
+    def _url(self, name):
+        return url_of_file(self._options.base_url, name)
+
+    def _get_images(self, names, progress):
+        """The failures (name, reason); what was fetched is in the manifest."""
+        failures, n_silent = [], 0
+        threads = ThreadPoolExecutor(self._policy.connections)
+        try:
+            futures = {threads.submit(self._get_image, name): name for name in names}
+            for n, future in enumerate(as_completed(futures), start=1):
+                try:
+                    future.result()
+                    n_silent = 0
+                except DownloadFailed as failed:
+                    failures.append((futures[future], str(failed)))
+                    n_silent = 0 if failed.answered else n_silent + 1
+                if n_silent >= _SILENT:
+                    raise ServerBusy(f"no answer for {n_silent} images in a row: {failures[-1][1]}")
+                progress(n, len(names), "image")
+        except ServerBusy as busy:
+            raise FlyannotError(str(busy), fix="run the same command again later; it continues") from None
+        finally:
+            self._downloader.stop()
+            threads.shutdown(wait=False, cancel_futures=True)
+        return failures
+
+    def _take_in(self, images):
+        """Images that are there and whole although no manifest says so: a run was killed, or somebody copied
+        them."""
+        for name in images:
+            path = self._folder / name
+            if not self.manifest.has(name) and path.is_file() and not bdgp_site.fault_of_fetched_image(path):
+                self.manifest.add(name, path, self._url(name))
+
+    def _in_words(self, plan):
+        """How many images, about how large, at least how long."""
+        missing = self._missing(plan)
+        wanted = f"{pluralise(len(plan.images), 'image')} of {pluralise(plan.n_genes, 'gene')}"
+        lines = [f"{wanted}, {len(missing):,} of them to fetch"]
+        sampled = missing[:: len(missing) // _SAMPLED + 1]
+        if sizes := [size for name in sampled if (size := self._downloader.size_of(self._url(name)))]:
+            megabytes = len(missing) * sum(sizes) / len(sizes) / 1e6
+            lines.append(f"about {megabytes:,.1f} MB, estimated from {len(sizes)} of them")
+        if missing:
+            pause_s, connections = self._policy.pause_s, pluralise(self._policy.connections, "connection")
+            minutes = len(missing) * pause_s / 60
+            lines.append(
+                f"at least {minutes:,.1f} minutes, with {pause_s:g} s between requests on {connections}"
+            )
+        return "\n".join(lines)

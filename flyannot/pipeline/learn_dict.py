@@ -1,0 +1,322 @@
+"""descriptors.h5 to dictionary.h5: one dictionary per stage range, or one for all of them.
+
+The patches are held in memory, or, data-parallel, read from their files as they are visited.
+"""
+
+import logging
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from flyannot.base.errors import DataError
+from flyannot.base.stage_ranges import rng_for
+from flyannot.base.text import pluralise
+from flyannot.files.digest import digest_of_json
+from flyannot.files.hdf5.descriptors import n_patches, read_patches
+from flyannot.files.hdf5.dictionary import read_checkpoint, write_checkpoint, write_dictionary, write_trace
+from flyannot.files.hdf5.file_cache import close_cached_files
+from flyannot.files.hdf5.header import Header
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.writing import create_stored, difference_of_headers
+from flyannot.jobs.executor import Executor
+from flyannot.jobs.resources import allowed_bytes, one_blas_thread, require_bytes
+from flyannot.pipeline.engine.inputs import chosen_stage_ranges, digests_of, open_all
+from flyannot.pipeline.engine.parts import drop_parts, part_path
+from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
+from flyannot.pipeline.options import BYTES_OF_WORKER, PATCHES_PER_ATOM
+from flyannot.pipeline.patch_blocks import NormalisedPatches, patch_blocks_of
+from flyannot.sparse.data_parallel import (
+    LearningPlan,
+    LearningProgress,
+    SharedAtoms,
+    begin_rounds,
+    has_converged,
+    learn_in_rounds,
+    visit_part,
+)
+from flyannot.sparse.fit import EpochRecord, gains_too_little, learn_dictionary, random_patches
+from flyannot.sparse.learners import LEARNERS
+
+log = logging.getLogger("flyannot")
+_VERBOSE = logging.DEBUG + 5  # what -v shows
+_BYTES_OF_PATCH = 330  # its descriptor, and its codes of this epoch and the last
+_WORTH_SENDING = 20_000  # patches of a round that are more work than sending them to workers
+
+
+def task_of_step(asked):
+    """The `Task` of what a `Asked` asks for."""
+    stage_ranges = asked.selection.stage_range
+    paths = asked.inputs["descriptors"]
+    return learn_task(paths, asked.out, asked.options, seed=asked.seed, stage_ranges=stage_ranges)
+
+
+def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
+    """The task that learns one dictionary per stage range, or one that they share.
+
+    Parameters
+    ----------
+    paths : list of Path of descriptors files, read as if they were one
+    out : Path of the dictionary file; its trace goes beside it, as NAME.trace.csv
+    options : LearnOptions
+    seed : int
+    stage_ranges : the stage ranges to learn; None for all that the descriptors have
+
+    Returns
+    -------
+    task : Task
+
+    Raises
+    ------
+    DataError
+        If no stage range has enough patches; one of several that has not is left out, with a warning.
+    """
+    options = options.resolved()
+    with open_all(paths, "descriptors") as files:
+        chosen = chosen_stage_ranges(files, stage_ranges)
+        together = _with_enough_patches(files, [chosen] if options.shared else [[s] for s in chosen], options)
+        chosen = [s for some in together for s in some]
+        n_atoms = {_name(some): each.n_atoms for some, each in together.items()}
+        same = n_atoms if len(set(n_atoms.values())) > 1 else next(iter(n_atoms.values()))
+        learned = options.as_header() | {"n_atoms": same, "stage_ranges": chosen}
+        digests = digests_of(files)
+        made_of = {"descriptors": list(digests.values())}
+        header = Header("dictionary", files[0].options | {"learn-dict": learned}, made_of, seed)
+
+    def make(execution):
+        with open_all(paths, "descriptors", digests=digests) as files, one_blas_thread():
+            learned = [_learn(files, some, out, header, each, execution) for some, each in together.items()]
+        runs = {s: run for some, run in zip(together, learned) for s in some}
+        # The trace first: it is there whenever the dictionary is, even if the run is killed between.
+        write_trace(trace, {s: records for s, (_, records, _) in runs.items()})
+        with create_stored(out, header) as file:
+            for stage_range, (D, records, count) in runs.items():
+                write_dictionary(file, stage_range, D, records, n_patches=count)
+        drop_parts(out)
+        summary = "\n".join(_summary(_name(s), *run) for s, run in zip(together, learned))
+        return Outcome(out, True, summary)
+
+    trace = out.with_suffix(".trace.csv")
+    return FileTask(out, header, make, paths, tables={trace: ("stage_range", "epoch", "objective")})
+
+
+def _name(stage_ranges):
+    """What learns one dictionary, in messages and for its random numbers."""
+    return stage_ranges[0] if len(stage_ranges) == 1 else "all"
+
+
+def _with_enough_patches(files, together, options):
+    """Stage ranges of one dictionary, a tuple -> the options with its atoms; of those with enough patches."""
+    counts = {tuple(some): sum(_counts(files, some)) for some in together}
+    few = [
+        pluralise(n, f"patch of {', '.join(some)}", f"patches of {', '.join(some)}")
+        for some, n in counts.items()
+        if not options.n_atoms_for(n)
+    ]
+    atoms = pluralise(options.n_atoms or 1, "atom")
+    most = max(map(options.n_most, counts.values()))
+    if len(few) == len(counts):
+        raise DataError(
+            f"{' and '.join(few)}: too few for {atoms}",
+            fix=f"lower n-atoms to {max(1, most // PATCHES_PER_ATOM)} or leave it out, lower stride-px at "
+            "extraction, or add images",
+        )
+    for of_stage_range in few:
+        log.warning("warning: left out, too few for %s: %s", atoms, of_stage_range)
+    return {
+        some: replace(options, n_atoms=n)
+        for some, count in counts.items()
+        if (n := options.n_atoms_for(count))
+    }
+
+
+def _learn(files, stage_ranges, out, header, options, execution):
+    """Atoms, records and number of patches; from the last checkpoint, if there is one."""
+    name, place = _name(stage_ranges), stage_ranges[0]
+    path = part_path(out, digest_of_json([place, header.options, header.inputs, header.seed]))
+    checkpoint = _Checkpoint(path, replace(header, kind="checkpoint"), place)
+    rng = rng_for(header.seed, name)
+    if options.data_parallel:
+        return _learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng)
+    count = options.n_most(sum(_counts(files, stage_ranges)))
+    more = "" if options.memory is None else ", or allow more --memory"
+    require_bytes(
+        _BYTES_OF_PATCH * count,
+        f"learning from {count:,} patches in memory",
+        memory=options.memory,
+        fix=f"add --data-parallel 16, which reads them as they are visited, or --max-patches auto{more}",
+    )
+    X = NormalisedPatches(_chosen_patches(files, stage_ranges, count, rng))
+    _remark_on_counts(name, len(X), options.n_atoms)
+    learner = LEARNERS[options.learner](
+        random_patches(X, options.n_atoms, rng), len(X), lam=options.lam, **vars(options.settings())
+    )
+    state, records = checkpoint.read(name)
+    if state:
+        learner.restore(state)
+    progress = ProgressCount(execution.progress, (options.n_epochs - len(records)) * len(X), "patch")
+    epochs = learn_dictionary(
+        X,
+        learner,
+        n_epochs=options.n_epochs,
+        rng=rng,
+        on_samples=progress.add,
+        first_epoch=len(records),
+        seconds=records[-1].seconds if records else 0.0,
+    )
+    while not gains_too_little(records, options.tol) and (record := next(epochs, None)):
+        records.append(record)
+        _log_record(name, record, options.n_epochs)
+        checkpoint.write(learner.state(), records)
+    progress.finish()
+    return np.asarray(learner.D), records, len(X)
+
+
+def _counts(files, stage_ranges):
+    """How many patches each stage range has in all files."""
+    return [sum(n_patches(file, s) for file in files) for s in stage_ranges]
+
+
+def _chosen_patches(files, stage_ranges, n, rng):
+    ends = np.cumsum(_counts(files, stage_ranges))
+    rows = np.arange(ends[-1])
+    if n < len(rows):
+        rows = np.sort(rng.choice(len(rows), n, replace=False))
+    parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
+    starts = [0, *ends[:-1]]
+    picked = [read_patches(files, s, part - start) for s, part, start in zip(stage_ranges, parts, starts)]
+    return picked[0] if len(picked) == 1 else np.concatenate(picked)
+
+
+def _summary(name, D, records, count):
+    n_unused = records[-1].n_unused_atoms
+    unused = f", {n_unused:,} of them unused" if n_unused else ""
+    return f"{name:>5}: {pluralise(len(D), 'atom')} from {pluralise(count, 'patch', 'patches')}{unused}"
+
+
+@dataclass(frozen=True)
+class _Checkpoint:
+    """The file that one dictionary's learning goes on from; `place` is the stage range it is under."""
+
+    path: Path
+    header: Header
+    place: str
+
+    def read(self, name):
+        """The state, a dict of arrays, and the records; nothing of either if there is no such file."""
+        if difference_of_headers(self.path, self.header):
+            return {}, []
+        with open_stored(self.path, "checkpoint") as stored:
+            state, records = read_checkpoint(stored, self.place)
+        if records:
+            log.info("%5s  continues after epoch %d", name, records[-1]["epoch"])
+        return state, [EpochRecord(**record) for record in records]
+
+    def write(self, state, records):
+        """Put this in the place of what was there."""
+        with create_stored(self.path, self.header) as file:
+            write_checkpoint(file, self.place, state, records)
+
+
+def _remark_on_counts(name, n_patches, n_atoms):
+    """An atom that few patches share is a copy of one of them, not a pattern."""
+    if n_patches < PATCHES_PER_ATOM * n_atoms:
+        fewer = max(1, n_patches // PATCHES_PER_ATOM)
+        log.warning(
+            f"warning: {name}: {n_patches / n_atoms:.1f} patches an atom; with fewer than about "
+            f"{PATCHES_PER_ATOM}, atoms repeat single patches: use --n-atoms {fewer}, or more images"
+        )
+
+
+def _log_record(name, record, n_epochs):
+    """A line for every record of the trace, and with -v what it says."""
+    log.info(
+        f"{name:>5}  epoch {record.epoch}/{n_epochs}  {record.n_visits:,} patches  {record.seconds:.1f} s"
+    )
+    stored = "" if np.isnan(record.objective_stored) else f"; with stored codes {record.objective_stored:.5f}"
+    log.log(
+        _VERBOSE,
+        f"       objective {record.objective:.5f} (gap {record.gap:.1e}{stored})  "
+        f"{record.mean_nonzeros:.1f} non-zeros  {record.n_unused_atoms} atoms unused",
+    )
+
+
+def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng):
+    """As `_learn`, in rounds; the patches are those that were visited, each counted once."""
+    source = patch_blocks_of(files, stage_ranges)
+    n_patches = int(source.sizes.sum())
+    if options.n_most(n_patches) < n_patches:
+        source = source.at_most(options.max_patches, rng)
+        n_patches = int(source.sizes.sum())
+    _remark_on_counts(name, n_patches, options.n_atoms)
+    plan = LearningPlan(
+        options.data_parallel,
+        options.n_epochs,
+        options.lam,
+        options.settings(),
+        tuple(rng.integers(2**63, size=2).tolist()),
+        options.tol,
+    )
+    first, held = begin_rounds(source, options.n_atoms, plan)
+    progress = restored = _restored(first, *checkpoint.read(name))
+    count = ProgressCount(execution.progress, options.n_epochs * n_patches, "patch")
+    count.add(progress.atoms.n_visits)
+    n_records = len(restored.records)
+    with _workers_that_fit(execution.workers, options.memory) as workers:
+        for progress in learn_in_rounds(source, held, restored, plan, _runner(workers, count)):
+            for record in progress.records[n_records:]:
+                _log_record(name, record, options.n_epochs)
+            n_records = len(progress.records)
+            so_far = {"n_rounds": progress.n_rounds, "seconds": progress.seconds}
+            checkpoint.write(progress.atoms._asdict() | so_far, progress.records)
+    count.finish()
+    close_cached_files()
+    if plan.tol is not None and has_converged(progress, plan):
+        before, last = progress.records[-2:]
+        log.info(
+            f"{name:>5}  {last.n_visits:,} visits to patches in the place of {before.n_visits:,} lower the "
+            f"objective by {1 - last.objective / before.objective:.2%}, less than {100 * plan.tol:g} %"
+        )
+    return np.asarray(progress.atoms.D), progress.records, min(n_patches, progress.atoms.n_visits)
+
+
+@contextmanager
+def _workers_that_fit(workers, memory):
+    """Those workers; of this machine no more than there is memory for."""
+    n = max(1, allowed_bytes(memory) // BYTES_OF_WORKER)
+    if workers.scheduler is not None or n >= workers.jobs:
+        yield workers
+        return
+    with Executor(n) as fewer:
+        yield fewer
+
+
+def _runner(workers, count):
+    """What carries out the tasks of a round: here, or by the workers."""
+
+    def run(tasks):
+        is_worth_sending = sum(task.n_samples for task in tasks) > _WORTH_SENDING
+        done = (workers if is_worth_sending else Executor()).run_all(
+            _visit,
+            tasks,
+            on_done=lambda result: count.add(result[0]),
+            name=lambda task: f"part {task.spawn_key[-1]} of the patches",
+            reads=lambda task: [path for path, _ in task.source.files],
+        )
+        return [visited for _, visited in done]
+
+    return run
+
+
+def _visit(task):
+    return task.n_samples, visit_part(task)
+
+
+def _restored(progress, state, records):
+    """The progress that a checkpoint holds, if there is one, in the place of the first."""
+    if not state:
+        return progress
+    numbers = {name: state.pop(name).item() for name in ("n_rounds", "seconds", "n_visits")}
+    atoms = SharedAtoms(n_visits=numbers["n_visits"], **state)
+    return LearningProgress(atoms, numbers["n_rounds"], numbers["seconds"], records)

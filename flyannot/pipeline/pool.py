@@ -1,0 +1,222 @@
+"""Descriptors, or images, and dictionary.h5 to features.h5: code every patch, pool every image.
+
+The features of images are those that `extract` and then `pool` make; their descriptors are not stored.
+"""
+
+from collections import Counter
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+
+from flyannot.base.errors import DataError, InputError
+from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.base.text import pluralise
+from flyannot.dataset.paths import TABLE_SUFFIXES
+from flyannot.encode.encoder import INEXACT, add_warning
+from flyannot.encode.options import PoolOptions
+from flyannot.files.digest import digest_of_json
+from flyannot.files.hdf5.descriptors import read_patches_of_images
+from flyannot.files.hdf5.features import write_features
+from flyannot.files.hdf5.file_cache import cached_file
+from flyannot.files.hdf5.header import Header, add_step
+from flyannot.files.hdf5.reading import open_stored, read_image_columns
+from flyannot.files.hdf5.writing import changes_in_header
+from flyannot.images.extract import DescribedPatches
+from flyannot.jobs.executor import in_order
+from flyannot.jobs.progress_events import item_done
+from flyannot.pipeline.encoding import encode_images, load_encoder
+from flyannot.pipeline.engine.images import ImagesInParts, selected_images, write_part
+from flyannot.pipeline.engine.inputs import (
+    chosen_stage_ranges,
+    digests_of,
+    encoding_options,
+    open_all,
+    options_from,
+    require_known_chain,
+)
+from flyannot.pipeline.engine.parts import Part, create_part, cut_into_parts, part_path, share_of_parts
+from flyannot.pipeline.engine.task import PartsTask
+from flyannot.pipeline.extract import lines_of_warnings, write_places
+
+
+def task_of_step(asked):
+    """The `Task` of what a `Asked` asks for."""
+    sources, (dictionary,) = asked.inputs["descriptors"], asked.inputs["dictionary"]
+    if len(sources) == 1 and (sources[0].is_dir() or sources[0].suffix.lower() in TABLE_SUFFIXES):
+        images = selected_images(sources[0], asked.selection)
+        return pool_images_task(images, dictionary, asked.out, asked.options)
+    if asked.selection.view and not asked.is_in_run:
+        raise InputError(
+            "the views of descriptors were chosen when they were extracted",
+            fix="leave out --view, or name the folder of the images",
+        )
+    stage_ranges = asked.selection.stage_range
+    return pool_task(sources, dictionary, asked.out, asked.options, stage_ranges=stage_ranges)
+
+
+def pool_task(paths, dictionary, out, options, *, stage_ranges=None):
+    """The task that codes and pools every image of some descriptors.
+
+    Parameters
+    ----------
+    paths : list of Path of descriptors files, read as if they were one
+    dictionary : Path of the dictionary that was learned from such descriptors
+    out : Path of the features file
+    options : PoolOptions
+    stage_ranges : the stage ranges to pool; None for all that the descriptors have
+
+    Returns
+    -------
+    task : Task
+
+    Raises
+    ------
+    DataError
+        If the dictionary was learned from descriptors that were extracted with other options.
+    """
+    with open_all(paths, "descriptors") as files, open_stored(dictionary, "dictionary") as atoms:
+        chosen = chosen_stage_ranges(files, stage_ranges)
+        _check_fit(files, atoms)
+        chosen = chosen_stage_ranges([atoms], chosen)
+        digests = digests_of(files)
+        cut = cut_into_parts(_images_of_files(files, chosen))
+        header = _header(atoms, options, chosen, {"descriptors": list(digests.values())})
+
+    def parts(share):
+        made_with = digests, dictionary, options
+        chosen = share_of_parts(list(enumerate(cut)), share)
+        return [_part(header, number, images, out, made_with) for number, images in chosen]
+
+    made_from = [*paths, dictionary]
+    return PartsTask(out, lambda _=(): header, parts, _pool_descriptors, made_from, summary=summary_of_pool)
+
+
+def pool_images_task(images, dictionary, out, options):
+    """The task that describes, codes and pools every image; unreadable ones are skipped and listed.
+
+    Parameters
+    ----------
+    images : list of Image
+    dictionary : Path of the dictionary; images are described as those that it was learned from
+    out : Path of the features file
+    options : PoolOptions
+
+    Returns
+    -------
+    task : Task; it raises a FlyannotError if not one image can be read
+    """
+    n_images = Counter(image.stage_range for image in images)
+    with open_stored(dictionary, "dictionary") as atoms:
+        chosen = chosen_stage_ranges([atoms], [s for s in STAGE_RANGES if s in n_images])
+        images = [image for image in images if image.stage_range in chosen]
+        require_known_chain(atoms)
+        header = _header(atoms, options, chosen, {})
+    return ImagesInParts(images, out, header).task(
+        _pool_images,
+        (dictionary, options),
+        [dictionary],
+        summary=partial(summary_of_pool, more=lines_of_warnings),
+        write_beside=partial(write_places, out),
+    )
+
+
+def _header(atoms, options, stage_ranges, inputs):
+    """Return the header of features that are pooled with an open dictionary."""
+    learned = {"learn-dict": atoms.options["learn-dict"] | {"seed": atoms.seed}}
+    pooled = options.as_header() | {"stage_ranges": stage_ranges}
+    inputs = inputs | {"dictionary": [atoms.digest]}
+    return Header("features", add_step(atoms.options | learned, "pool", pooled), inputs)
+
+
+def _check_fit(files, atoms):
+    """Refuse a dictionary that was learned from descriptors that were made in another way."""
+    learned, made = (encoding_options(stored.options) for stored in (atoms, files[0]))
+    del learned["learn-dict"]
+    if made != learned:
+        changes = "; ".join(changes_in_header(learned, made))
+        raise DataError(
+            f"{atoms.path} ({atoms.digest[:12]}) was learned from other descriptors than {files[0].path} "
+            f"({files[0].digest[:12]}): {changes}",
+            fix=f"flyannot learn-dict {files[0].path} -o NEW_DICTIONARY.h5, and pool with that",
+        )
+
+
+def _images_of_files(files, chosen):
+    """The images of all files, as (file, stage range, number within it)."""
+    return [
+        (file.path, stage_range, i)
+        for stage_range in chosen
+        for file in files
+        if stage_range in file.stage_ranges
+        for i in range(len(file.group(stage_range)["image"]))
+    ]
+
+
+def _part(header, number, images, out, made_with):
+    (path, first_range, first), (_, last_range, last) = images[0], images[-1]
+    return Part(
+        images=images,
+        header=header,
+        path=part_path(out, digest_of_json([header.options, header.inputs, number])),
+        made_with=made_with,
+        name=f"the images {first + 1} of {first_range} to {last + 1} of {last_range} in {path}",
+        files=[made_with[1], *{path for path, _, _ in images}],
+    )
+
+
+def _pool_descriptors(part):
+    """Pool the images of descriptors files in a worker, into a file of their own."""
+    (digests, dictionary, options), digest = part.made_with, part.header.inputs["dictionary"][0]
+    with create_part(part) as file:
+        for stage_range, its_images in groupby(part.images, key=itemgetter(1)):
+            encoder = load_encoder(dictionary, digest, stage_range, options)
+            columns, pooled = [], []
+            for path, images in groupby(its_images, key=itemgetter(0)):
+                numbers = [i for _, _, i in images]  # one after the other, as the images are cut
+                stored = cached_file(path, "descriptors", digests[path])
+                rows = stored, stage_range, numbers[0], numbers[-1] + 1
+                columns.append(read_image_columns(*rows))
+                both = zip(read_patches_of_images(*rows), columns[-1]["view"])
+                for features in in_order(partial(_encode_patches, encoder), both):
+                    pooled.append(features)
+                    item_done()
+            joined = {name: [value for some in columns for value in some[name]] for name in columns[0]}
+            joined["quality_warnings"] = list(map(add_warning, joined["quality_warnings"], pooled))
+            write_features(file, stage_range, joined, pooled, encoder.D)
+    return len(part.images)
+
+
+def _encode_patches(encoder, patches_and_view):
+    patches, view = patches_and_view
+    return encoder.encode_patches(DescribedPatches(*patches), view)
+
+
+def _pool_images(part):
+    """Pool the images of a data set in a worker, into a file of their own."""
+    (dictionary, options), digest = part.made_with, part.header.inputs["dictionary"][0]
+    stage_ranges = {image.stage_range for image in part.images}
+    encoders = {s: load_encoder(dictionary, digest, s, options) for s in stage_ranges}
+
+    def write(file, stage_range, columns, pooled):
+        write_features(file, stage_range, columns, pooled, encoders[stage_range].D)
+
+    made, failures = encode_images(part.images, encoders)
+    return write_part(part, made, failures, write)
+
+
+def summary_of_pool(out, *, more=lambda stored: ()):
+    """A line per stage range: images and features; and what a function says of the open file."""
+    with open_stored(out, "features") as stored:
+        return "\n".join([*(_line(stored, s) for s in stored.stage_ranges), *more(stored)])
+
+
+def _line(stored, stage_range):
+    n_images, width = stored.group(stage_range)["features"].shape
+    line = f"{stage_range:>5}: {pluralise(n_images, 'image')}, {pluralise(width, 'feature')} each"
+    if n_inexact := sum(INEXACT in text for text in stored.array(stage_range, "quality_warnings")):
+        line = f"{line}; {pluralise(n_inexact, 'image')} with {INEXACT}"
+    views = options_from(stored, PoolOptions).mirror
+    if not views:
+        return line
+    n_mirrored = sum(view in views for view in stored.array(stage_range, "view"))
+    return f"{line}; {n_mirrored:,} together with their mirror images"

@@ -1,0 +1,33 @@
+"""Synthetic embryos as a step of a run."""
+
+from flyannot.dataset.synthetic.generate import README, readme_of_synthesis, synthesize
+from flyannot.files.text_files import first_bytes
+from flyannot.pipeline.engine.task import Outcome, Task
+
+
+class SynthesizeTask(Task):
+    """A data set folder of synthetic embryos, drawn with some options and a seed."""
+
+    is_replaced = True
+    is_locked = False
+
+    def __init__(self, folder, options, seed):
+        super().__init__(folder)
+        self._options, self._seed = options, seed
+
+    def stale_reason(self, *, is_verified=True):
+        if not (self.path / "images.csv").exists():
+            return "it is not there yet"
+        readme, expected = self.path / README, readme_of_synthesis(self._options, self._seed).encode()
+        is_other = readme.is_file() and first_bytes(readme, len(expected) + 1) != expected
+        return "these embryos were drawn with other options" if is_other else ""
+
+    def make(self, execution):
+        how = {"force": execution.force, "progress": execution.progress}
+        made = synthesize(self.path, self._options, seed=self._seed, **how)
+        return Outcome(self.path, True, ", ".join(f"{n:,} {what}" for what, n in made.items()))
+
+
+def task_of_step(asked):
+    """Build the Task for a request: `Asked`."""
+    return SynthesizeTask(asked.out, asked.options, asked.seed)

@@ -1,0 +1,168 @@
+"""features.h5 and annotations.csv to model.h5."""
+
+import logging
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flyannot.base.errors import InputError
+from flyannot.base.stage_ranges import rng_for
+from flyannot.base.text import pluralise
+from flyannot.dataset.folder import notes_on_columns
+from flyannot.dataset.paths import annotations_table
+from flyannot.files.hdf5.dictionary import read_dictionary
+from flyannot.files.hdf5.features import StoredFeatures
+from flyannot.files.hdf5.header import Header
+from flyannot.files.hdf5.model import write_model
+from flyannot.files.hdf5.writing import create_stored
+from flyannot.jobs.dask_cluster import cluster_runner
+from flyannot.jobs.resources import one_blas_thread
+from flyannot.pipeline.engine.inputs import (
+    chosen_stage_ranges,
+    curated_annotations_of,
+    digests_of,
+    digests_of_curated,
+    open_all,
+    refuse_unknown_excluded_terms,
+)
+from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
+from flyannot.pipeline.show import weak_terms
+from flyannot.terms.answers import terms_of_model
+from flyannot.terms.model import Model, fit_model, model_of_no_terms, untrainable
+from flyannot.terms.scorer import observed_rows
+from flyannot.terms.training_set import curated_groups, enough_groups_of_columns
+from flyannot.terms.unlikeness import KnownImages
+
+log = logging.getLogger("flyannot")
+
+
+@dataclass(frozen=True)
+class _Trained:
+    """What was learned of one stage range, and from which genes."""
+
+    terms: list
+    model: Model
+    genes: frozenset
+    known: KnownImages
+
+
+def task_of_step(asked):
+    """The `Task` of what a `Asked` asks for."""
+    (annotations,), stage_ranges = asked.inputs["annotations"], asked.selection.stage_range
+    return train_task(
+        asked.inputs["features"],
+        annotations,
+        asked.out,
+        asked.options,
+        seed=asked.seed,
+        stage_ranges=stage_ranges,
+    )
+
+
+def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=None):
+    """The task that trains one model per stage range.
+
+    Parameters
+    ----------
+    paths : list of Path of features files, read as if they were one
+    annotations_csv : Path, of the table or of its data set folder
+    out : Path of the model file
+    options : TrainOptions
+    seed : int
+    stage_ranges : the stage ranges to train; None for all that the features have
+
+    Returns
+    -------
+    task : Task; carried out, it raises an InputError if no term of any stage range
+        can be trained
+    """
+    annotations_csv = annotations_table(annotations_csv)
+    with open_all(paths, "features") as files:
+        annotations, changes = curated_annotations_of(annotations_csv, corrections=options.corrections)
+        refuse_unknown_excluded_terms(options.exclude_terms, annotations, annotations_csv)
+        chosen = chosen_stage_ranges(files, stage_ranges)
+        if options.min_groups is None:
+            columns = {s: StoredFeatures(files, s).columns for s in chosen}
+            enough = enough_groups_of_columns(columns, annotations, options.exclude_terms)
+            options = replace(options, min_groups=enough)
+        digests = digests_of(files)
+        made_with = files[0].options | {"train": options.as_header() | {"stage_ranges": chosen}}
+        made_of = {"features": list(digests.values())}
+        made_of |= digests_of_curated(annotations_csv, options.corrections)
+        header = Header("model", made_with, made_of, seed)
+
+    def make(execution):
+        for sentence in changes:
+            log.info("note: %s", sentence)
+        with open_all(paths, "features", digests=digests) as files:
+            trained = _train(files, annotations, chosen, options, seed, execution, out)
+            if not any(learned.terms for learned in trained.values()):
+                raise InputError(
+                    f"no term can be trained from {annotations_csv} and {paths[0]}",
+                    fix="lower min-groups, or check that genes are spelled alike in both",
+                )
+            with create_stored(out, header) as file:
+                for s, learned in trained.items():
+                    D = read_dictionary(next(f for f in files if s in f.stage_ranges), s)
+                    model = learned.model
+                    known = learned.known.arrays()
+                    write_model(file, s, D, learned.terms, model.method, model.arrays(), learned.genes, known)
+        for s, learned in trained.items():
+            if weak := weak_terms(terms_of_model(learned.terms, learned.model)):
+                log.warning("warning: %s: %s. Which: flyannot show %s", s, weak, out)
+        summary = [
+            f"{s:>5}: {pluralise(len(learned.terms), 'term')} from {pluralise(len(learned.genes), 'gene')}"
+            for s, learned in trained.items()
+        ]
+        return Outcome(out, True, "\n".join(summary))
+
+    return FileTask(out, header, make, [*paths, annotations_csv, *options.corrections])
+
+
+def _train(files, annotations, stage_ranges, options, seed, execution, out):
+    """Stage range -> _Trained; the features of one stage range at a time are in memory."""
+    features = {s: StoredFeatures(files, s) for s in stage_ranges}
+    for note in notes_on_columns({s: stored.columns for s, stored in features.items()}, annotations):
+        log.info("note: %s", note)
+    curated = {s: curated_groups(stored.columns, annotations, s, options) for s, stored in features.items()}
+    n_terms = sum(len(groups.terms) for groups in curated.values())
+    count = ProgressCount(execution.progress, n_terms, "term")
+    remote = cluster_runner(execution.workers, out)
+    fit_options = options.fit_options(execution.jobs, on_terms=count.add, elsewhere=remote)
+    with one_blas_thread():
+        trained = {
+            s: _train_stage_range(groups, features[s], options, fit_options, rng_for(seed, s))
+            for s, groups in curated.items()
+        }
+    count.finish()
+    return trained
+
+
+def _train_stage_range(curated, features, options, fit_options, rng):
+    genes = np.asarray(curated.groups.gene_ids)
+    observed = observed_rows(curated.observed)
+    kept = [
+        j
+        for j, why in enumerate(curated.reasons)
+        if not why and not untrainable(curated.Y[observed[j], j], genes[observed[j]])
+    ]
+    if not kept:
+        known = _known_images(features, curated.groups, rng)
+        return _Trained([], model_of_no_terms(features.shape[1]), frozenset(genes), known)
+    fit_options.on_terms(len(curated.terms) - len(kept))
+    rows = curated.with_features(features, options, fit_options.n_threads)
+    known = {"genes": rows.genes, "observed": rows.observed[:, kept]}
+    model = fit_model(options.method, rows.X, rows.Y[:, kept], **known, rng=rng, options=fit_options)
+    model = replace(model, scorer=rows.in_features(model.scorer))
+    known = _known_images(features, curated.groups, rng)  # after the fit, which draws what it always drew
+    return _Trained([curated.terms[j] for j in kept], model, frozenset(genes), known)
+
+
+def _known_images(features, groups, rng):
+    """The `KnownImages` of those of the groups."""
+    genes = [""] * len(features)
+    for gene, images in zip(groups.gene_ids, groups.rows):
+        for i in images:
+            genes[i] = gene
+    learned_from = np.flatnonzero(genes)
+    return KnownImages.of_images(features, learned_from, genes, features.columns["view"], rng)

@@ -1,1 +1,0 @@
-"""From truth and predictions to numbers.  There is no model in here."""

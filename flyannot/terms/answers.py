@@ -1,0 +1,304 @@
+"""The answers about groups and terms, and the evidence for every term.
+
+Whatever shows or writes an answer takes it from here as an `Answer`: the table beside predictions.h5, the
+exports, and the report.  predictions.h5 stores the answers of a stage range as arrays (`GroupPredictions`).
+"""
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+
+from flyannot.base.text import pluralise
+from flyannot.encode.groups import Groups
+from flyannot.files.hdf5 import predictions as store
+from flyannot.files.hdf5.model import read_classifier, read_method, read_terms
+from flyannot.files.hdf5.reading import read_image_columns
+from flyannot.terms.model import LEAST_GENES, PER_TERM, model_of_terms
+from flyannot.terms.scorer import Scorer
+
+ANSWERS = NO, YES, UNDETERMINED = ("no", "yes", "undetermined")
+_TESTED = ("auc", "auc_low", "auc_high", "precision")  # by cross-validation
+EVIDENCE = ("n_genes", *_TESTED)
+_FORMATS = dict.fromkeys(("probability", "threshold", "decision_value", "model_probability"), ".9g")
+_FORMATS |= dict.fromkeys((*_TESTED, "unlikeness"), ".4f")
+
+
+@dataclass(kw_only=True)
+class Answer:
+    """The answer about one group and one term, with its evidence; None and "" are unknown.
+
+    The fields are the columns of the tables, in their order.
+
+    image : the name of the image, if the gene is unknown
+    probability : of the answer.  Where cross-validation evaluated the group, it is by a model that had not
+        learned from the gene; the final model, which had, would flatter
+    threshold : the probability above which the answer is yes
+    answer : one of ANSWERS; undetermined is at the threshold, or as near as the margin of `annotate`
+    curated : yes or no, as the curators say
+    change : from the answer of the run before it learned with other curated terms, such as "no to yes"
+    precision : the part of the yes answers to held-out genes that were right
+    n_genes : the genes with the term that the model learned from
+    auc, auc_low, auc_high : of the term, cross-validated, with its 95 % interval; None is untested
+    caution : why the answer is a guess
+    held_out : yes if the answer is by a model that had not learned from the gene, otherwise no
+    unlikeness : the largest of the group's images
+    quality_warnings : of the group's images, each with its name if there are several
+    decision_value, model_probability : by the final model, which may have learned from the gene
+    """
+
+    gene: str = ""
+    fbgn: str = ""
+    image: str = ""
+    group: str = ""
+    stage_range: str = ""
+    term: str
+    probability: float | None = None
+    threshold: float | None = None
+    answer: str = ""
+    curated: str = ""
+    change: str = ""
+    precision: float | None = None
+    n_genes: int | None = None
+    auc: float | None = None
+    auc_low: float | None = None
+    auc_high: float | None = None
+    caution: str = ""
+    held_out: str = ""
+    unlikeness: float | None = None
+    quality_warnings: str = ""
+    decision_value: float | None = None
+    model_probability: float | None = None
+
+
+PREDICTION_COLUMNS = tuple(field.name for field in fields(Answer))
+
+
+@dataclass(frozen=True)
+class LearnedTerm:
+    """One term of one stage range with its evidence; None is untested.
+
+    threshold : the probability above which the answer is yes
+    is_learned : whether any two genes get different probabilities
+    n_yes : the number of groups with the answer yes; None for a model, which has no groups
+    """
+
+    term: str
+    threshold: float
+    is_learned: bool
+    n_genes: int
+    auc: float | None
+    auc_low: float | None
+    auc_high: float | None
+    precision: float | None
+    n_yes: int | None = None
+
+    @property
+    def evidence(self):
+        """The values of EVIDENCE by name."""
+        return {name: getattr(self, name) for name in EVIDENCE}
+
+    @property
+    def caution(self):
+        """Why an answer is a guess, in words, or ""."""
+        if self.n_genes < LEAST_GENES:
+            return f"learned from {pluralise(self.n_genes, 'gene')}"
+        return "untested" if self.auc is None else ""
+
+
+@dataclass(frozen=True)
+class GroupPredictions:
+    """The answers about the groups of one stage range; matrices are (n_groups, n_terms).
+
+    decision_value, model_probability : of the model itself
+    probability, answer_threshold, yes, undetermined : of the answer.  It is the model's own, except where
+        `held_out`: there it is by a model of cross-validation
+    probability_threshold : (n_terms,), of the model itself
+    n_genes : (n_terms,), with the term, in the training set
+    auc, auc_low, auc_high, precision : (n_terms,), cross-validated; nan is untested
+    in_training : (n_groups,), whether the model learned from the gene
+    unlikeness : (n_groups,), the largest of its images by `KnownImages`; nan
+        is unknown
+    quality_warnings : (n_groups,) texts
+    curated : whether curators gave the term; answer_before : the place in ANSWERS of the answer before the
+        run learned with other curated terms; in both -1 is unknown
+    """
+
+    terms: list
+    decision_value: np.ndarray
+    model_probability: np.ndarray
+    probability: np.ndarray
+    answer_threshold: np.ndarray
+    yes: np.ndarray
+    undetermined: np.ndarray
+    held_out: np.ndarray
+    in_training: np.ndarray
+    probability_threshold: np.ndarray
+    n_genes: np.ndarray
+    auc: np.ndarray
+    auc_low: np.ndarray
+    auc_high: np.ndarray
+    precision: np.ndarray
+    unlikeness: np.ndarray
+    quality_warnings: list
+    curated: np.ndarray
+    answer_before: np.ndarray
+
+    @cached_property
+    def answers(self):
+        """The place in ANSWERS of every answer."""
+        return np.where(self.undetermined, ANSWERS.index(UNDETERMINED), self.yes.astype(np.int8))
+
+    @cached_property
+    def learned(self):
+        """The LearnedTerm of every term."""
+        is_learned = (self.model_probability != self.probability_threshold).any(axis=0)
+        n_yes = (self.yes & ~self.undetermined).sum(axis=0).tolist()
+        return _learned_terms(self.terms, self.probability_threshold, is_learned, self, n_yes)
+
+    def known_unlikeness(self, g):
+        """Return the unlikeness of one group, or None."""
+        return None if np.isnan(self.unlikeness[g]) else float(self.unlikeness[g])
+
+    def change(self, g, j):
+        """Return how the answer changed with the curated terms, such as "no to yes", or ""."""
+        before, now = self.answer_before[g, j], self.answers[g, j]
+        return "" if before in (-1, now) else f"{ANSWERS[before]} to {ANSWERS[now]}"
+
+
+def write_predicted(file, stage_range, columns, groups, predicted):
+    """Add one stage range to an open predictions file.
+
+    Parameters
+    ----------
+    columns : image columns, with quality warnings and unlikeness
+    groups : Groups
+    predicted : dict with those fields of GroupPredictions that a model knows
+    """
+    named = {name: getattr(groups, name) for name in ("name", "gene", "fbgn")}
+    renamed = {"term": predicted["terms"], "threshold": predicted["probability_threshold"]}
+    arrays = predicted | renamed | {"unlikeness": columns["unlikeness"]}
+    store.write_predictions(file, stage_range, columns, groups.of_image, named, arrays)
+
+
+def read_predicted(stored, stage_range):
+    """Return the Groups and the GroupPredictions of one stage range of an open file."""
+    of_image, named, arrays = store.read_predictions(stored, stage_range)
+    ends = np.cumsum(np.bincount(of_image, minlength=len(named["name"])))
+    groups = Groups(**named, rows=np.split(np.argsort(of_image, kind="stable"), ends[:-1]))
+    warnings = _quality_warnings(read_image_columns(stored, stage_range), groups)
+    renamed = {"terms": arrays.pop("term"), "probability_threshold": arrays.pop("threshold")}
+    arrays["unlikeness"] = np.array([arrays["unlikeness"][rows].max() for rows in groups.rows], float)
+    return groups, GroupPredictions(**renamed, **arrays, quality_warnings=warnings)
+
+
+def _quality_warnings(columns, groups):
+    """Join the warnings of the images of each group; of several images each is named."""
+    images, warnings = columns["image"], columns["quality_warnings"]
+    return [
+        "; ".join(
+            f"{images[i]}: {warnings[i]}" if len(rows) > 1 else warnings[i] for i in rows if warnings[i]
+        )
+        for rows in groups.rows
+    ]
+
+
+def answers_of_group(stage_range, groups, predicted, g):
+    """Return the `Answer`s about one group, by its number, the most probable first."""
+    answers = []
+    of_group = {
+        "gene": groups.gene[g],
+        "fbgn": groups.fbgn[g],
+        "image": "" if groups.gene[g] else groups.name[g],
+        "group": groups.name[g],
+        "stage_range": stage_range,
+        "unlikeness": predicted.known_unlikeness(g),
+        "quality_warnings": predicted.quality_warnings[g],
+    }
+    for j in np.argsort(-predicted.probability[g], kind="stable").tolist():
+        learned = predicted.learned[j]
+        answer = Answer(
+            term=learned.term,
+            probability=float(predicted.probability[g, j]),
+            threshold=float(predicted.answer_threshold[g, j]),
+            answer=ANSWERS[predicted.answers[g, j]],
+            curated=(NO, YES, "")[predicted.curated[g, j]],
+            change=predicted.change(g, j),
+            caution=learned.caution,
+            held_out=YES if predicted.held_out[g, j] or not predicted.in_training[g] else NO,
+            decision_value=float(predicted.decision_value[g, j]),
+            model_probability=float(predicted.model_probability[g, j]),
+            **learned.evidence,
+            **of_group,
+        )
+        answers.append(answer)
+    return answers
+
+
+def predictions_table(stored, stage_ranges, ids=None, *, as_text=True):
+    """Return the columns of the table of predictions, and its rows, which are made on demand.
+
+    Parameters
+    ----------
+    stored : open predictions file
+    ids : IdColumns, which adds the ids of terms and stages, or None
+    as_text : write numbers to nine digits, those of evidence to four decimals, and None as ""
+    """
+
+    def rows():
+        for stage_range in stage_ranges:
+            groups, predicted = read_predicted(stored, stage_range)
+            for g in range(len(groups)):
+                for answer in answers_of_group(stage_range, groups, predicted, g):
+                    values = vars(answer)
+                    more = ids.of(answer.term, stage_range) if ids else ()
+                    yield (*(_as_text(values) if as_text else values.values()), *more)
+
+    return PREDICTION_COLUMNS + (ids.COLUMNS if ids else ()), rows()
+
+
+def _as_text(values):
+    for name, value in values.items():
+        if name in _FORMATS:
+            yield "" if value is None else format(value, _FORMATS[name])
+        else:
+            yield value
+
+
+def _learned_terms(terms, thresholds, is_learned, evidence, n_yes=None):
+    """Return a LearnedTerm for each term; `evidence` has the arrays of EVIDENCE as attributes."""
+    learned = []
+    for j, term in enumerate(terms):
+        tested = {name: float(getattr(evidence, name)[j]) for name in _TESTED}
+        numbers = {name: None if np.isnan(number) else number for name, number in tested.items()}
+        about = LearnedTerm(
+            term,
+            float(thresholds[j]),
+            bool(is_learned[j]),
+            int(evidence.n_genes[j]),
+            n_yes=None if n_yes is None else n_yes[j],
+            **numbers,
+        )
+        learned.append(about)
+    return learned
+
+
+def terms_of_model(terms, model):
+    """Return the LearnedTerm of each term of a `Model`."""
+    return _learned_terms(terms, model.probability_threshold, model.slope > 0, model)
+
+
+def learned_terms(stored, stage_range):
+    """Return the LearnedTerm of each term of an open file of a model or of predictions."""
+    if stored.kind != "model":
+        return read_predicted(stored, stage_range)[1].learned
+    per_term = read_classifier(stored, stage_range, PER_TERM, 0)  # its scorer may be large, and is not read
+    model = model_of_terms(read_method(stored, stage_range), Scorer(), per_term)
+    return terms_of_model(read_terms(stored, stage_range), model)
+
+
+def precision_of_yes(learned):
+    """Return the part of the yes answers that is right by LearnedTerms; None if none was tested."""
+    tested = [term for term in learned if term.precision is not None and term.n_yes]
+    n_right = sum(term.precision * term.n_yes for term in tested)
+    return n_right / sum(term.n_yes for term in tested) if tested else None

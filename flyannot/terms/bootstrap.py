@@ -1,0 +1,203 @@
+"""How sure the scores are: intervals, comparisons, and how well probabilities are calibrated.
+
+The bootstrap is over genes, not over groups: all groups of a gene enter a sample together, as often as the
+gene was drawn.  One draw of genes serves all terms and, in a comparison, both configurations, so that what is
+common to them cancels out.  The AUC of a sample counts pairs within folds, as `flyannot.terms.metrics` does.
+
+Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993 (percentile intervals).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from flyannot.terms.group_outcomes import outcomes_of_groups
+from flyannot.terms.metrics import TermOutcomes
+
+N_SAMPLES = 1000
+LEVEL = 0.95
+_N_BINS = 10
+CONFIDENCE = ("auc_interval", "brier", "ece")  # what joins the scores
+_SEED = 20140824  # intervals are part of the scores: the same every time
+
+
+def bootstrap_gene_weights(*genes_of_parts, n_samples=N_SAMPLES):
+    """Return how often every group is in every sample, float64 (1 + n_samples, n_groups), for each part.
+
+    The first sample has every group once.  Each other one draws as many genes as there are, with
+    replacement.  A part is the sequence of the genes of its groups; all parts share one draw.  Repetitions
+    and the order of the genes do not matter.
+    """
+    names = np.unique(np.concatenate(genes_of_parts))
+    chance = np.full(len(names), 1 / len(names))
+    drawn = np.random.default_rng(_SEED).multinomial(len(names), chance, n_samples)
+    draws = np.vstack([np.ones(len(names)), drawn])
+    return [draws[:, np.searchsorted(names, genes)] for genes in genes_of_parts]
+
+
+def resample_aucs(outcome, weights):
+    """Return the AUC of every term in every sample, float64 (1 + n_samples, n_terms); nan without a pair.
+
+    Parameters
+    ----------
+    outcome : TermOutcomes
+    weights : (1 + n_samples, n_groups), as `bootstrap_gene_weights` returns; the first sample is what was
+        measured
+    """
+    aucs = []
+    for j, (values, truth) in enumerate(zip(outcome.values.T, outcome.truth.T)):
+        rows = outcome.rows_of(j)
+        aucs.append(weighted_aucs(values[rows], truth[rows], outcome.group_folds[rows], weights[:, rows]))
+    return np.array(aucs).reshape(-1, len(weights)).T
+
+
+def bootstrap_interval(samples):
+    """(low, high) of the middle 95 % of the samples; None if there is none."""
+    samples = samples[np.isfinite(samples)]
+    if not len(samples):
+        return None
+    return [float(q) for q in np.quantile(samples, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])]
+
+
+def add_confidence(result):
+    """The result of `flyannot.terms.metrics.score_terms`, with "evaluated", with confidence added.
+
+    Every row of "terms" gets `auc_interval`, `brier` and `ece`, every summary `auc_interval` (of the mean
+    AUC), `brier` and `ece` over all its groups and terms; None where nothing was evaluated, or where
+    probabilities are missing.
+    """
+    of_ranges = result["evaluated"]
+    for row in result["terms"]:
+        row |= dict.fromkeys(CONFIDENCE)
+    samples, pairs = [], []
+    weights = bootstrap_gene_weights(*(groups["gene"] for groups in of_ranges.values()))
+    for (s, groups), weights_of_range in zip(of_ranges.items(), weights):
+        outcome = outcomes_of_groups(groups)
+        resampled = resample_aucs(outcome, weights_of_range)[1:]
+        rows = {row["term"]: row for row in result["terms"] if row["stage_range"] == s and not row["reason"]}
+        kept = [j for j, term in enumerate(outcome.terms) if term in rows]
+        for j in kept:
+            interval = {"auc_interval": bootstrap_interval(resampled[:, j])}
+            rows[outcome.terms[j]] |= interval | _calibration([(outcome, [j])])
+        samples.append(resampled[:, kept])
+        pairs.append((outcome, kept))
+    parts = {s: ([samples[i]], [pairs[i]]) for i, s in enumerate(of_ranges)} | {"all": (samples, pairs)}
+    for name, (of_terms, of_pairs) in parts.items():
+        interval = bootstrap_interval(mean_of_defined(np.hstack(of_terms), 1))
+        result["summary"][name] |= {"auc_interval": interval} | _calibration(of_pairs)
+    return result
+
+
+def compare_outcomes(first, second):
+    """Is one configuration better than another?  Stage ranges, terms and groups in both results are compared,
+    against the terms that curators gave by the second.
+
+    Returns
+    -------
+    comparison : dict
+        "terms": dicts with stage_range, term, first and second (AUCs), difference (second - first),
+        interval and p.  "mean": the same of the mean over all these terms; None without any.  p is
+        two-sided: twice the fraction of samples on the rarer side of 0, at most 1, the measured difference
+        counted as one sample.
+    """
+    common = [s for s in first["evaluated"] if s in second["evaluated"]]
+    paired = {s: _paired(first["evaluated"][s], second["evaluated"][s]) for s in common}
+    paired = {s: one for s, one in paired.items() if one[1]}
+    rows, aucs, samples = [], [], []
+    weights_of_ranges = bootstrap_gene_weights(*(genes for _, genes, _ in paired.values())) if paired else []
+    for (s, (pair, _, terms)), weights in zip(paired.items(), weights_of_ranges):
+        resampled = [resample_aucs(outcome, weights) for outcome in pair]
+        for j, term in enumerate(terms):
+            measured = np.array([areas[0, j] for areas in resampled])
+            if np.isfinite(measured).all():
+                aucs.append(measured)
+                samples.append(np.stack([areas[1:, j] for areas in resampled]))
+                rows.append({"stage_range": s, "term": term} | _difference(aucs[-1], samples[-1]))
+    if not rows:
+        return {"terms": [], "mean": None}
+    return {"terms": rows, "mean": _difference(np.mean(aucs, axis=0), mean_of_defined(samples, 0))}
+
+
+def _difference(measured, samples):
+    difference = samples[1] - samples[0]
+    difference = difference[np.isfinite(difference)]
+    rarer = min((difference <= 0).sum(), (difference >= 0).sum())
+    return {
+        "first": float(measured[0]),
+        "second": float(measured[1]),
+        "difference": float(measured[1] - measured[0]),
+        "interval": bootstrap_interval(difference),
+        "p": float(min(1.0, 2 * (rarer + 1) / (len(difference) + 1))),
+    }
+
+
+def _paired(first, second):
+    """Two outcomes over the groups and terms that both evaluated, in one order; their genes; the terms."""
+    terms = [term for term in first["term"] if term in second["term"]]
+    rows = rows_in_second = list(range(len(first["group"])))
+    if first["group"] != second["group"]:  # of nested scores both name every group several times
+        row_in_second = {name: i for i, name in enumerate(second["group"])}
+        rows = [i for i, name in enumerate(first["group"]) if name in row_in_second]
+        rows_in_second = [row_in_second[first["group"][i]] for i in rows]
+    pair, known = [], []
+    for evaluated, kept in ((first, rows), (second, rows_in_second)):
+        outcome, columns = outcomes_of_groups(evaluated), [evaluated["term"].index(term) for term in terms]
+        where = np.ix_(np.array(kept, int), columns)
+        folds = None if outcome.folds is None else outcome.folds[where[0].ravel()]
+        values = outcome.truth[where], outcome.values[where], outcome.yes[where]
+        known.append(outcome.observed[where])
+        pair.append(TermOutcomes(tuple(terms), *values, folds))
+    pair = [replace(outcome, truth=pair[1].truth, observed=known[0] & known[1]) for outcome in pair]
+    return pair, [first["gene"][i] for i in rows], terms
+
+
+def weighted_aucs(values, truth, folds, weights):
+    """The AUC of one term over pairs within folds for every row of weights (n_samples, n_groups); nan without
+    pairs."""
+    ordered, n_pairs = np.zeros((2, len(weights)))
+    for fold in np.unique(folds):
+        positive, negative = np.flatnonzero(truth & (folds == fold)), np.flatnonzero(~truth & (folds == fold))
+        above = np.sign(values[positive][:, None] - values[negative]) / 2 + 0.5  # a tie counts one half
+        of_positive, of_negative = weights[:, positive], weights[:, negative]
+        ordered += ((of_positive @ above) * of_negative).sum(axis=1)
+        n_pairs += of_positive.sum(axis=1) * of_negative.sum(axis=1)
+    return np.divide(ordered, n_pairs, out=np.full(len(weights), np.nan), where=n_pairs > 0)
+
+
+def mean_of_defined(values, axis):
+    """Return the mean of what is not nan; nan if all is, as in a sample without a pair of any term."""
+    defined = np.isfinite(values)
+    n = defined.sum(axis=axis)
+    sums = np.where(defined, values, 0).sum(axis=axis)
+    return np.divide(sums, n, out=np.full(np.shape(sums), np.nan), where=n > 0)
+
+
+def _calibration(pairs):
+    """Brier score and calibration error over all groups and terms of (outcome, columns) pairs."""
+    if not any(columns for _, columns in pairs) or any(o.probabilities is None for o, _ in pairs):
+        return {"brier": None, "ece": None}
+    known = [o.observed[:, columns] for o, columns in pairs]
+    probability = np.concatenate([o.probabilities[:, columns][k] for (o, columns), k in zip(pairs, known)])
+    truth = np.concatenate([o.truth[:, columns][k] for (o, columns), k in zip(pairs, known)])
+    return {"brier": brier_score(probability, truth), "ece": calibration_error(probability, truth)}
+
+
+def brier_score(probability, truth):
+    """The mean squared difference of probability and truth (0 or 1): 0 is perfect, 1/4 a coin."""
+    return float(np.mean((np.asarray(probability) - truth) ** 2))
+
+
+def calibration_error(probability, truth):
+    """ECE: by how much, on average, the fraction of positives differs from the probability that was given.
+
+    `probability` in [0, 1] and `truth` are arrays (n,); ten bins of equal width are weighted by how many
+    probabilities fall into each.
+
+    Source
+    ------
+    Guo, Pleiss, Sun and Weinberger, ICML 2017, arXiv:1706.04599.
+    """
+    probability, truth = np.asarray(probability), np.asarray(truth)
+    place = np.minimum((probability * _N_BINS).astype(int), _N_BINS - 1)
+    excess = np.bincount(place, probability - truth, _N_BINS)
+    return float(np.abs(excess).sum() / len(probability))

@@ -1,0 +1,161 @@
+"""Ridge regression of all terms at once, each term's value then mixed with what the others say.
+
+For centred rows X and terms Y, W minimises |Y - X W|^2 + alpha s |W|^2, s the mean squared length of a row;
+one alpha serves all terms.  Terms of the embryo come together (what shows in the dorsal ectoderm tends to
+show in the ventral one), and a term with few genes learns little alone.  Let H be the values of groups
+held out by the inner folds, each term scaled to mean 0 and standard deviation 1.  Then C = H^T Y, the
+covariance of values and truth, says what the value of one term tells of another, and the value is
+
+    (1 - share) H + share (H C scaled to standard deviation 1).
+
+H C is the limit of a ridge regression of Y on H under a large penalty: from a few hundred genes the
+covariances of terms can be learned, their inverse cannot.  All this is linear in the features: the model is
+weights and an intercept, and `flyannot explain` splits its values exactly.
+
+alpha and share are chosen together by the mean AUC within the inner folds, C always without the fold that it
+is evaluated on.  The first pair stays unless another is better by more than MARGIN: among a few hundred genes
+the best of many pairs is so by chance, and to follow it cost more than it gained.
+
+What was not observed of a group takes no part: it is filled with the value that the fit gives it, which makes
+it the fit without, and it has no share in C.
+
+Source: the second layer is stacking, Wolpert, Neural Networks 1992, doi:10.1016/S0893-6080(05)80023-1;
+the covariance in place of its fit is ours.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from flyannot.terms.feature_rows import inner_products, weights_of_rows
+from flyannot.terms.folds import inner_folds
+from flyannot.terms.scorer import LinearScorer, choose_held_out, observed_blocks, observed_mask
+
+ALPHAS = (2.0, 1.0, 0.3, 5.0, 10.0, 30.0)  # the preferred first
+SHARES = (0.3, 0.0, 0.15, 0.5)
+MARGIN = 0.0025  # of mean AUC
+
+
+@dataclass(frozen=True)
+class CoupledRidge(LinearScorer):
+    """weights : float64 (n_terms, n_features); intercept : float64 (n_terms,); mixing : float64 (n_terms,
+    n_terms), what a column takes from the scaled values of each term; alpha, share : float64 (1,)."""
+
+    mixing: np.ndarray
+    alpha: np.ndarray
+    share: np.ndarray
+
+    ARRAYS = LinearScorer.LINEAR_ARRAYS | {
+        "mixing": ("f", ("n_terms", "n_terms")),
+        "alpha": ("f", (1,)),
+        "share": ("f", (1,)),
+    }
+
+    @classmethod
+    def fit(cls, X, Y, genes, *, rng, options, observed=None):
+        """As `Scorer.fit`; alpha and share are chosen within the inner folds."""
+        observed = observed_mask(observed, Y.shape)
+        folds = inner_folds(genes, options.n_folds, rng)
+        mean = X.mean(axis=0, dtype=np.float64)
+        products = inner_products(X, mean=mean, n_threads=options.n_threads)
+        unmixed = _held_out_values(products, Y.astype(float), folds, ALPHAS, observed)
+        candidates = [
+            _mixed_held_out(H / _spread(H), Y, folds, share, observed) for H in unmixed for share in SHARES
+        ]
+        chosen, held_out = choose_held_out(candidates, Y, folds, margin=MARGIN, observed=observed)
+        alpha, share = ALPHAS[chosen // len(SHARES)], SHARES[chosen % len(SHARES)]
+        H = unmixed[chosen // len(SHARES)]
+        scale = _spread(H)
+        mixing = _mixing(H / scale, Y, share, observed)
+        dual = _dual_of(products, Y.astype(float), observed)(alpha)
+        weights = weights_of_rows(dual.T, X, mean)
+        intercept = -weights @ mean
+        weights, intercept = mixing.T @ (weights / scale[:, None]), mixing.T @ (intercept / scale)
+        options.on_terms(Y.shape[1])
+        return cls(weights, intercept, mixing, np.array([alpha]), np.array([share])), held_out
+
+
+def _held_out_values(products, Y, folds, alphas, observed):
+    """For every alpha the values (n_rows, n_terms) of rows by the model without their fold, of mean 0."""
+    values = np.empty((len(alphas), *Y.shape))
+    for fold in np.unique(folds):
+        out = folds == fold
+        dual_of = _dual_of(products[np.ix_(~out, ~out)], Y[~out], observed[~out])
+        between = products[np.ix_(out, ~out)]
+        for k, alpha in enumerate(alphas):
+            of_fold = between @ dual_of(alpha)
+            values[k, out] = of_fold - of_fold.mean(axis=0)
+    return values
+
+
+def _dual_of(products, Y, observed):
+    """A function of alpha: A such that the centred rows' A^T X is W; the columns of A sum to 0.
+
+    `products`, of rows that are centred elsewhere, is overwritten.
+    """
+    from scipy.linalg import cho_factor, cho_solve
+
+    _centre(products)
+    scale = max(np.trace(products) / len(products), np.finfo(float).tiny)
+
+    def dual(alpha):
+        regularised = products.copy()
+        regularised.flat[:: len(products) + 1] += alpha * scale
+        factor = cho_factor(regularised.T, lower=True, overwrite_a=True, check_finite=False)
+        solve = partial(cho_solve, factor, check_finite=False)
+        full = Y if observed.all() else _filled(Y, observed, solve(products))
+        A = solve(full - full.mean(axis=0))
+        return A - A.mean(axis=0)
+
+    return dual
+
+
+def _centre(products):
+    """Inner products of rows become those of the rows less their mean, in place."""
+    means = products.mean(axis=0)
+    products -= means
+    products -= (means - means.mean())[:, None]
+
+
+def _filled(Y, observed, smoother):
+    """Y with the value of the fit itself in every entry that was not observed.
+
+    The fit is linear in Y: fitted = (1/n + smoother) Y.
+    """
+    filled, fit = Y.copy(), smoother + 1 / len(Y)
+    for rows, terms in observed_blocks(observed):
+        lacking = np.setdiff1d(np.arange(len(Y)), rows)
+        from_observed = fit[np.ix_(lacking, rows)] @ Y[np.ix_(rows, terms)]
+        within = np.eye(len(lacking)) - fit[np.ix_(lacking, lacking)]
+        filled[np.ix_(lacking, terms)] = np.linalg.solve(within, from_observed)
+    return filled
+
+
+def _centred(Y, observed):
+    """Every term less its mean over the groups in which it is known; 0 in the others."""
+    mean = (Y & observed).sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
+    return np.where(observed, Y - mean, 0.0)
+
+
+def _mixing(H, truth, share, observed):
+    """The matrix M (n_terms, n_terms) that makes H M of values H and the truth of the same groups."""
+    covariance = (H - H.mean(axis=0)).T @ _centred(truth, observed)
+    coupled = covariance / _spread(H @ covariance)
+    return (1 - share) * np.eye(H.shape[1]) + share * coupled
+
+
+def _mixed_held_out(H, truth, folds, share, observed):
+    """The values of rows, mixed as the rows of the other folds say."""
+    mixed = np.empty(H.shape)
+    for fold in np.unique(folds):
+        out = folds == fold
+        M = _mixing(H[~out], truth[~out], share, observed[~out])
+        mixed[out] = H[out] @ M
+    return mixed
+
+
+def _spread(values):
+    """The standard deviation of every column; 1 where it is nothing."""
+    spread = values.std(axis=0)
+    return np.where(spread > 0, spread, 1.0)

@@ -1,0 +1,160 @@
+"""Why a decision value is what it is: the exact share of every patch.
+
+A linear model's decision value is b + sum_k w_k f_k.  With max pooling the feature f_k is the code of one
+patch, the one that won atom and cell in all images of the group, so w_k f_k is that patch's doing and
+nobody else's.  Summed by patch,
+
+    decision value = intercept + without_patch + sum over patches of contribution,
+
+whatever the features were multiplied by on the way (such as the norm of `l2`), since f_k stands for what the
+model saw.  `without_patch` gathers the features that no patch has; they are zero unless something
+shifts them.
+
+Where the features of a group are the means of its images', each image has its part of w_k f_k.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyannot.base.errors import DataError, InputError
+from flyannot.base.text import short_repr
+from flyannot.encode.pooling import NO_PATCH
+from flyannot.terms import CLASSIFIERS
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One decision value, split.
+
+    value, intercept, without_patch : float
+    image : int array (n,), which of the group's images; patch : int array (n,), the number of the patch
+    within that image; contribution : float64 array (n,), what it adds.  Sorted by image, then patch.
+    """
+
+    value: float
+    intercept: float
+    without_patch: float
+    image: np.ndarray
+    patch: np.ndarray
+    contribution: np.ndarray
+
+    __repr__ = short_repr
+
+    @property
+    def total(self):
+        """The sum of all parts; the decision value, up to rounding."""
+        return self.intercept + self.without_patch + float(self.contribution.sum())
+
+    @property
+    def sums(self):
+        """What supports, what opposes, and the rest: plus - minus + rest is the decision value."""
+        plus, minus = self.contribution[self.contribution > 0], self.contribution[self.contribution < 0]
+        return float(plus.sum()), float(-minus.sum()), self.intercept + self.without_patch
+
+    def of_image(self, number):
+        """Patches and contributions of one image."""
+        of_image = self.image == number
+        return self.patch[of_image], self.contribution[of_image]
+
+    def spread(self, number, patches, size_px, cell_px=1):
+        """The contributions laid over one image of that size: `contribution_map`; `patches` are the image's,
+        as `flyannot.images.extract.describe_patches` describes them."""
+        patch, contribution = self.of_image(number)
+        sides = patches.patch_px[patch].astype(int)
+        return contribution_map(patches.centres_px[patch], contribution, sides, size_px, cell_px)
+
+
+def require_linear(model):
+    """Raise InputError unless every decision value of the model can be split exactly."""
+    if not model.scorer.is_linear:
+        linear = [name for name in CLASSIFIERS if CLASSIFIERS[name].is_linear]
+        raise InputError(
+            f"the decision value of {model.method} is not a sum over patches: it has no exact explanation",
+            fix=f"train with --method {' or '.join(linear)}",
+        )
+
+
+def explain_group(model, term, X, features, winner, *, scheme="group"):
+    """Split the decision value of one group for one term.
+
+    Parameters
+    ----------
+    model : Model, of a linear method
+    term : int, the number of the term
+    X : float array (1, n_features), the group as the model sees it
+    features : float array (n_images, n_features), the pooled features of the group's images
+    winner : int array (n_images, n_features), the patch that has each of them, NO_PATCH for none
+    scheme : of flyannot.terms.options.SCHEMES, how the group became X
+
+    Returns
+    -------
+    explanation : Explanation
+
+    Raises
+    ------
+    InputError
+        If the method is not linear.
+    DataError
+        If the features have no winners.
+    """
+    require_linear(model)
+    if features.shape != winner.shape:
+        raise DataError(f"{features.shape} features have {winner.shape} winning patches")
+    weights, intercept, rows = model.scorer.linear_form(np.asarray(X), term)
+    parts = rows[0].astype(np.float64) * weights  # (n_features,)
+    split = _shared if scheme == "mean" else _owned
+    parts, image, patch = (array.ravel() for array in split(parts, features, winner))
+    has_patch = patch != NO_PATCH
+    key = image[has_patch].astype(np.int64) << 32 | patch[has_patch].astype(np.int64)
+    keys, inverse = np.unique(key, return_inverse=True)
+    return Explanation(
+        float(model.decision_values(X)[0, term]),
+        float(intercept),
+        float(parts[~has_patch].sum()),
+        keys >> 32,
+        keys & 0xFFFFFFFF,
+        np.bincount(inverse, parts[has_patch], len(keys)),
+    )
+
+
+def _owned(parts, features, winner):
+    """The parts of the group's value, with the image and the patch that each belongs to: equal shapes."""
+    best = features.argmax(axis=0)  # a tie keeps the earlier image, as pooling keeps the earlier patch
+    return parts, best, winner[best, np.arange(winner.shape[1])]
+
+
+def _shared(parts, features, winner):
+    """As `_owned`, where the features of a group are the means of its images': each image has its part."""
+    total = features.sum(axis=0, dtype=np.float64)
+    shares = features / np.where(total > 0, total, 1)
+    images = np.broadcast_to(np.arange(len(winner))[:, None], winner.shape)
+    return parts * shares, images, winner
+
+
+def contribution_map(centres_px, contribution, patch_px, size_px, cell_px=1):
+    """The contributions laid over the image, each spread evenly over its patch.
+
+    Parameters
+    ----------
+    centres_px : float array (n, 2), (row, column) of the patches' centres
+    contribution : float array (n,)
+    patch_px : int, the side of the patches, or int array (n,), the side of each
+    size_px : (height, width) of the image
+    cell_px : int, the side of the cells of the map
+
+    Returns
+    -------
+    spread : float64 array (height / cell_px, width / cell_px) of decision values, which add up to all
+    """
+    centres_px = np.asarray(centres_px, float).reshape(-1, 2)
+    sides = np.broadcast_to(np.asarray(patch_px, int), len(centres_px))
+    corners = np.rint(centres_px - sides[:, None] / 2)
+    rows, columns = (_pixels_in_cells(first, sides, size, cell_px) for first, size in zip(corners.T, size_px))
+    return (rows * (np.asarray(contribution) / sides**2)[:, None]).T @ columns
+
+
+def _pixels_in_cells(first, sides, size, cell_px):
+    """How many pixels of each patch lie in each cell, along one side of the image: (n, size / cell_px)."""
+    edges = np.arange(0, size + 1, cell_px)
+    return np.diff(np.clip(edges, first[:, None], (first + sides)[:, None]), axis=1)

@@ -1,0 +1,286 @@
+"""How well the terms of groups are predicted.
+
+Conventions
+-----------
+A group is positive for a term when it carries the term.  The answer is yes when the decision value
+is above the term's threshold.  The AUC is the fraction of (positive, negative) pairs in which the
+positive has the larger value; a tie counts one half.  In cross-validation a pair counts only if one
+model predicted both, that is within a fold: values of different models have no common scale.  The average
+precision ranks each fold separately for the same reason; the folds are weighted by their positives.
+Guessing scores the fraction of positives there, which grows as folds get smaller.
+
+sensitivity = tp / (tp + fn), specificity = tn / (tn + fp), accuracy = (tp + tn) / all,
+f1 = 2 tp / (2 tp + fp + fn).  A fraction 0/0 is None, never nan.
+
+A term that cannot be evaluated carries a reason, its scores are None, and no average includes it.
+Summaries of the evaluated terms: `macro` is the plain mean; `weighted_top10` the mean over the ten
+terms with most positive groups (ties by name), weighted by those numbers; `micro` is computed from the
+summed counts, and its AUC and average precision from all (group, term) pairs by their calibrated
+probabilities, within folds (None without probabilities); it rewards knowing which terms are frequent
+too.  `macro` of the average precision is known as mean average precision.  For `ranked_terms` the terms of
+each group are ranked by their probabilities, and the average precisions of the groups that carry any are
+averaged.  In the summary over all stage ranges, the same term in two
+stage ranges counts as two.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyannot.base.errors import DataError
+from flyannot.base.text import short_repr
+
+NOT_ANATOMY = ("ubiquitous", "maternal", "faint ubiquitous", "no staining", "subset")
+METRICS = ("auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1")  # those averaged
+_NO_SCORES = dict.fromkeys((*METRICS, "precision"))  # which is None without an answer yes
+
+
+@dataclass(frozen=True)
+class TermOutcomes:
+    """What was predicted, and what is true, of the groups of one stage range.
+
+    terms : n_terms names; truth, yes : bool arrays (n_groups, n_terms); values : decision values
+    (n_groups, n_terms); folds : int array (n_groups,), or None where one model predicts all;
+    probabilities : (n_groups, n_terms) or None; reasons : n_terms texts, "" for an evaluated term;
+    thresholds : (n_groups, n_terms), the probabilities above which the answer is yes, or None;
+    observed : bool array (n_groups, n_terms), where the truth is known; None stands for everywhere.
+    """
+
+    terms: tuple
+    truth: np.ndarray
+    values: np.ndarray
+    yes: np.ndarray
+    folds: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
+    reasons: tuple = ()
+    thresholds: np.ndarray | None = None
+    observed: np.ndarray = None  # type: ignore[assignment]  # after `__post_init__` it is an array
+
+    __repr__ = short_repr
+
+    def __post_init__(self):
+        truth = np.asarray(self.truth, bool)
+        observed = np.ones(truth.shape, bool) if self.observed is None else np.asarray(self.observed, bool)
+        folds = None if self.folds is None else np.asarray(self.folds)
+        reasons = tuple(self.reasons or [""] * len(self.terms))
+        normalised = {"truth": truth, "yes": np.asarray(self.yes, bool), "observed": observed}
+        for name, value in (normalised | {"folds": folds, "reasons": reasons}).items():
+            object.__setattr__(self, name, value)
+
+    def rows_of(self, j):
+        """Return an index of the groups whose truth is known for term number j."""
+        known = self.observed[:, j]
+        return slice(None) if known.all() else np.flatnonzero(known)
+
+    @property
+    def group_folds(self):
+        """The fold of every group; 0 if one model predicts all."""
+        return np.zeros(len(self.truth), int) if self.folds is None else self.folds
+
+
+def pair_counts(values, truth, folds=None):
+    """How many pairs of a positive and a negative of one fold are ordered, a tie counting one half, and how
+    many there are, of arrays (n,); DataError if a value is nan."""
+    ordered, n_pairs = pair_counts_by_fold(values, truth, folds)
+    return float(ordered.sum()), int(n_pairs.sum())
+
+
+def pair_counts_by_fold(values, truth, folds=None, observed=None):
+    """As `pair_counts`, float64 (n_folds,) and int64 (n_folds,): of every fold that there is, in order.
+
+    Only the rows that are `observed`, bool array (n,), count; None for all.
+    """
+    values, truth = checked_decision_values(values, truth)
+    folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
+    observed = np.ones(len(values), bool) if observed is None else observed
+    counts = []
+    for fold in np.unique(folds):
+        positive = values[truth & observed & (folds == fold)]
+        negative = np.sort(values[~truth & observed & (folds == fold)])
+        below = np.searchsorted(negative, positive, "left").sum()
+        not_above = np.searchsorted(negative, positive, "right").sum()
+        counts.append(((int(below) + int(not_above)) / 2, len(positive) * len(negative)))
+    ordered, n_pairs = np.array(counts).reshape(-1, 2).T
+    return ordered, n_pairs.astype(np.int64)
+
+
+def auc(values, truth, folds=None):
+    """The area under the receiver operating characteristic, over the pairs within folds; None if no fold has
+    both classes.  Shapes as `pair_counts`."""
+    ordered, n_pairs = pair_counts(values, truth, folds)
+    return ordered / n_pairs if n_pairs else None
+
+
+def average_precision(values, truth, folds=None):
+    """Return the expected average precision of one term, in (0, 1]; None without positives.
+
+    Groups are ranked by falling decision value.  Average precision is the mean, over the positive groups, of
+    the precision of the list that ends with that group.  Among groups of one value the order is open: the
+    score is the expected one over all orders, so that a constant scores what a random ranking would, not 1.
+    (scikit-learn ends all lists at the end of a tie instead; without ties both agree.)
+
+    Parameters
+    ----------
+    values : float array (n_groups,); DataError if one is nan
+    truth : bool array (n_groups,)
+    folds : int array (n_groups,), or None where one model predicts all.  Values of different models have no
+        common scale: each fold is ranked separately, and the folds are weighted by their positives.
+    """
+    values, truth = checked_decision_values(values, truth)
+    if not truth.any():
+        return None
+    folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
+    total = sum(_sum_of_precisions(values[folds == fold], truth[folds == fold]) for fold in np.unique(folds))
+    return float(total / truth.sum())
+
+
+def checked_decision_values(values, truth):
+    """Decision values as floats and truth as bool; DataError if a value is nan."""
+    values, truth = np.asarray(values, float), np.asarray(truth, bool)
+    if np.isnan(values).any():
+        raise DataError("a decision value is nan", fix="train again: the model or the features are damaged")
+    return values, truth
+
+
+def _sum_of_precisions(values, truth):
+    """The expected sum, over the positives, of the precision of the list that ends there.
+
+    In a tie of m groups, t of them positive, with a groups and b positives before it, place j = 1..m is
+    positive with probability t / m, and then has (j - 1) (t - 1) / (m - 1) positives of the tie before it.
+    """
+    ties, place = np.unique(-values, return_inverse=True)
+    m = np.bincount(place, minlength=len(ties))
+    t = np.bincount(place, truth, minlength=len(ties))
+    a, b = np.cumsum(m) - m, np.cumsum(t) - t
+    tie = np.repeat(np.arange(len(ties)), m)
+    j = np.arange(len(values)) - a[tie]  # places before it in its tie
+    before = b[tie] + j * (t[tie] - 1) / np.maximum(m[tie] - 1, 1)
+    return float((t[tie] / m[tie] * (1 + before) / (a[tie] + j + 1)).sum())
+
+
+def confusion_counts(yes, truth):
+    """(tp, fp, fn, tn) as ints, of two bool arrays of one shape."""
+    yes, truth = np.asarray(yes, bool), np.asarray(truth, bool)
+    counts = (yes & truth, yes & ~truth, ~yes & truth, ~yes & ~truth)
+    return tuple(int(np.count_nonzero(c)) for c in counts)
+
+
+def rates_of_counts(tp, fp, fn, tn):
+    """Sensitivity, specificity, accuracy, f1 and precision of the four counts, as a dict; 0/0 is None."""
+    fractions = {
+        "sensitivity": (tp, tp + fn),
+        "specificity": (tn, tn + fp),
+        "accuracy": (tp + tn, tp + fp + fn + tn),
+        "f1": (2 * tp, 2 * tp + fp + fn),
+        "precision": (tp, tp + fp),
+    }
+    return {name: part / whole if whole else None for name, (part, whole) in fractions.items()}
+
+
+def scores_of_term(values, yes, truth, folds=None):
+    """All metrics of one term, as a dict with the keys METRICS and precision.
+
+    Parameters
+    ----------
+    values : float array (n_groups,); yes, truth : bool arrays (n_groups,)
+    folds : int array (n_groups,), or None where one model predicts all
+    """
+    return _ranked(values, truth, folds) | rates_of_counts(*confusion_counts(yes, truth))
+
+
+def _ranked(values, truth, folds):
+    """The metrics that see the order of the values only."""
+    return {
+        "auc": auc(values, truth, folds),
+        "average_precision": average_precision(values, truth, folds),
+    }
+
+
+def score_terms(outcomes, *, excluded=()):
+    """Score every term of every stage range, and summarise.
+
+    `outcomes` maps a stage range to its TermOutcomes; `excluded` are terms that no average includes.
+
+    Returns
+    -------
+    result : dict, ready for JSON
+        "terms": one dict per stage range and term with the keys stage_range, term, n_groups,
+        n_positive, the METRICS, precision, reason.  "summary": for every stage range and for "all" a dict
+        with macro, weighted_top10, micro (dicts of METRICS), ranked_terms, and n_terms, the evaluated ones.
+    """
+    scored = {s: (_rows_of_range(s, outcome, excluded), outcome) for s, outcome in outcomes.items()}
+    summary = {s: _summarise([of_range]) for s, of_range in scored.items()}
+    summary["all"] = _summarise(list(scored.values()))
+    return {"terms": [row for rows, _ in scored.values() for row in rows], "summary": summary}
+
+
+def _summarise(evaluated):
+    """Averages over the evaluated rows of some stage ranges: (all its rows, its TermOutcomes) of each."""
+    rows = [row for of_range, _ in evaluated for row in of_range if not row["reason"]]
+    top = sorted(rows, key=lambda row: (-row["n_positive"], row["term"], row["stage_range"]))[:10]
+    return {
+        "macro": _mean(rows, [1] * len(rows)),
+        "weighted_top10": _mean(top, [row["n_positive"] for row in top]),
+        "micro": _micro(evaluated),
+        "ranked_terms": _ranked_terms(evaluated),
+        "n_terms": len(rows),
+    }
+
+
+def _rows_of_range(stage_range, outcome, excluded):
+    """The rows of one stage range, in the order of the outcome's terms."""
+    rows = []
+    for j, term in enumerate(outcome.terms):
+        observed = outcome.rows_of(j)
+        truth = outcome.truth[observed, j]
+        reason, scores = outcome.reasons[j], _NO_SCORES
+        if term in excluded:
+            reason = "excluded by request"
+        elif not reason and (not truth.any() or truth.all()):
+            reason = f"not evaluable: no {'negative' if truth.any() else 'positive'} group"
+        if not reason:
+            folds = outcome.group_folds[observed]
+            scores = scores_of_term(outcome.values[observed, j], outcome.yes[observed, j], truth, folds)
+            if scores["auc"] is None:
+                reason, scores = "not evaluable: no fold has both classes", _NO_SCORES
+        counts = {"n_groups": len(truth), "n_positive": int(truth.sum())}
+        rows.append({"stage_range": stage_range, "term": term} | counts | scores | {"reason": reason})
+    return rows
+
+
+def _mean(rows, weights):
+    """The weighted mean of every metric; None without rows."""
+    if not rows:
+        return dict.fromkeys(METRICS)
+    return {m: float(np.average([row[m] for row in rows], weights=weights)) for m in METRICS}
+
+
+def _micro(evaluated):
+    """Metrics of all evaluated (group, term) pairs of all stage ranges taken together."""
+    counts, pools, has_values = np.zeros(4, int), [], True
+    for rows, outcome in evaluated:
+        kept = [j for j, row in enumerate(rows) if not row["reason"]]
+        known, truth = outcome.observed[:, kept], outcome.truth[:, kept]
+        counts += confusion_counts(outcome.yes[:, kept][known], truth[known])
+        if kept and outcome.probabilities is not None:
+            folds = np.repeat(outcome.group_folds, len(kept)).reshape(known.shape)
+            pools.append((outcome.probabilities[:, kept][known], truth[known], folds[known]))
+        elif kept:
+            has_values = False
+    metrics = rates_of_counts(*counts.tolist())
+    if not pools or not has_values:  # decision values of different terms have no common scale
+        return {"auc": None, "average_precision": None} | metrics
+    return _ranked(*map(np.concatenate, zip(*pools))) | metrics
+
+
+def _ranked_terms(evaluated):
+    """The mean over groups of the average precision of their terms, ranked by probability, or None."""
+    scores = []
+    for rows, outcome in evaluated:
+        if outcome.probabilities is None:
+            return None
+        kept = [j for j, row in enumerate(rows) if not row["reason"]]
+        known = outcome.observed[:, kept]
+        rows = zip(outcome.probabilities[:, kept], outcome.truth[:, kept] & known, known)
+        scores += [average_precision(values[k], carried[k]) for values, carried, k in rows if carried.any()]
+    return float(np.mean(scores)) if scores else None

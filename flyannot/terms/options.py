@@ -1,0 +1,131 @@
+"""How features become terms: the options that training and evaluation share."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from flyannot.base.options import (
+    UNLESS_DEFAULT,
+    Choice,
+    Count,
+    FilePath,
+    Kind,
+    Options,
+    Real,
+    Several,
+    option,
+)
+from flyannot.terms import CLASSIFIERS
+
+SCHEMES = ("group", "mean")
+
+
+class Terms(Kind):
+    """Names of terms; a text may hold several, separated by commas, and `not-anatomy` stands for five."""
+
+    name = "TERMS"
+    words = "names of terms"
+    is_repeatable = True
+
+    def parse(self, value):
+        """A sorted tuple of names."""
+        from flyannot.terms.metrics import NOT_ANATOMY  # NumPy: `--help` stays quick
+
+        texts = [value] if isinstance(value, str) else value
+        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+            raise ValueError(self.words)
+        named = {term.strip() for text in texts for term in text.split(",")} - {""}
+        if "not-anatomy" in named:
+            named = named - {"not-anatomy"} | set(NOT_ANATOMY)
+        return tuple(sorted(named))
+
+    def as_json(self, value):
+        """A list."""
+        return list(value)
+
+    def as_text(self, value):
+        """Separated by commas."""
+        return ", ".join(value)
+
+
+class OperatingPoint(Kind):
+    """What a threshold is for, as in precision=0.8."""
+
+    name = "precision=P|sensitivity=P"
+    words = "precision=P or sensitivity=P, with P above 0 and at most 1"
+
+    def parse(self, value):
+        """("precision" or "sensitivity", a number above 0 and at most 1)."""
+        parts = value if isinstance(value, list | tuple) else str(value).split("=")
+        if len(parts) == 2 and parts[0] in ("precision", "sensitivity"):
+            try:
+                return parts[0], Real(above=0, most=1).parse(parts[1])
+            except ValueError:
+                pass
+        raise ValueError(self.words)
+
+    def as_json(self, value):
+        """A list of two."""
+        return list(value)
+
+    def as_text(self, value):
+        """As it is written."""
+        return "{}={:g}".format(*value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(Options):
+    """All that decides how features become terms."""
+
+    table: ClassVar[str] = "train"
+
+    method: str = option(
+        "svm", Choice(CLASSIFIERS), "The classifier: a linear SVM for each term, or another method."
+    )
+    min_groups: int | None = option(
+        None,
+        Count(),
+        "Leave out terms that fewer groups carry.",
+        stands_for="5; fewer if no stage range has 20 annotated genes, or no term 5 groups",
+        in_header=UNLESS_DEFAULT,
+    )
+    exclude_terms: tuple = option(
+        (),
+        Terms(),
+        "Leave out these terms (repeatable, or separated by commas); not-anatomy stands for ubiquitous, "
+        "maternal, faint ubiquitous, no staining and subset.",
+    )
+    operating_point: tuple | None = option(
+        None,
+        OperatingPoint(),
+        "Answer yes above the threshold that gives this precision or sensitivity on the inner folds.",
+        stands_for="the largest sensitivity + specificity",
+    )
+    corrections: tuple = option(
+        (),
+        Several(FilePath()),
+        "The corrections.csv of a curator (repeatable). Accepted terms are added to the annotations, "
+        "rejected ones removed, unsure ones left out of training and scores.",
+        more=True,
+        in_header=False,
+    )
+    scheme: str = option(
+        "group",
+        Choice(SCHEMES),
+        "Pool all patches of a group into one vector, or take the mean of its images' vectors.",
+        more=True,
+    )
+    normalisation: str = option(
+        "l2", Choice(("l2", "none")), "Scale feature vectors to norm 1, or do not.", more=True
+    )
+    inner_folds: int = option(
+        3,
+        Count(least=2),
+        "Folds, split by gene, that choose hyperparameters, calibrate, and set thresholds.",
+        more=True,
+    )
+
+    def fit_options(self, n_threads, **more):
+        """What a classifier is fitted with; `more` as of `FitOptions`."""
+        from flyannot.terms.scorer import FitOptions  # NumPy: `--help` stays quick
+
+        return FitOptions(self.inner_folds, n_threads, self.operating_point, **more)

@@ -1,0 +1,42 @@
+"""Ridge regression of all terms at once, by scikit-learn."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyannot.terms.feature_rows import checked_unit_rows, unit_rows
+from flyannot.terms.scorer import LinearScorer, observed_blocks, observed_mask
+
+
+@dataclass(frozen=True)
+class Ridge(LinearScorer):
+    """weights : float64 (n_terms, n_features); intercept : float64 (n_terms,); alpha : float64 (1,)."""
+
+    alpha: np.ndarray
+
+    ARRAYS = LinearScorer.LINEAR_ARRAYS | {"alpha": ("f", (1,))}
+
+    @staticmethod
+    def settings(n_rows):
+        """Values of alpha, relative to rows of length 1."""
+        return [1.0, 0.01, 0.03, 0.1, 0.3, 3.0, 10.0, 30.0]
+
+    @classmethod
+    def fit_setting(cls, X, Y, setting, *, rng, n_threads=1, observed=None):
+        """Minimise |Y - X W - b|^2 + alpha |W|^2, the rows of X scaled to length 1, b free."""
+        from sklearn.linear_model import Ridge as Regression
+
+        X, Y = unit_rows(X).astype(np.float64), np.asarray(Y, np.float64)
+        weights, intercept = np.zeros((Y.shape[1], X.shape[1])), np.zeros(Y.shape[1])
+        for rows, terms in observed_blocks(observed_mask(observed, Y.shape)):
+            fitted = Regression(alpha=setting).fit(X[rows], Y[rows][:, terms])
+            weights[terms], intercept[terms] = np.atleast_2d(fitted.coef_), fitted.intercept_
+        return cls(weights, intercept, np.array([float(setting)]))
+
+    def decision_values(self, X, n_threads=1):
+        """X W + b, the rows of X scaled to length 1."""
+        return super().decision_values(checked_unit_rows(X, self.weights.shape[1]).astype(np.float64))
+
+    def linear_form(self, X, term):
+        """As `LinearScorer.linear_form`; its rows are those of X scaled to length 1."""
+        return super().linear_form(unit_rows(X), term)

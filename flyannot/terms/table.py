@@ -1,0 +1,127 @@
+"""Scores as a plain text table, at most 100 columns wide."""
+
+from textwrap import wrap
+
+from flyannot.base.stage_ranges import STAGE_RANGES
+from flyannot.base.text import pluralise
+from flyannot.terms.metrics import METRICS
+
+_TERM_WIDTH = 41
+_WIDTH = _TERM_WIDTH + 16 + 7 * len(METRICS)
+_HEADS = {
+    "auc": "AUC",
+    "average_precision": "AP",
+    "sensitivity": "sens.",
+    "specificity": "spec.",
+    "accuracy": "acc.",
+    "f1": "F1",
+}
+_AVERAGES = {
+    "macro": "mean (macro)",
+    "weighted_top10": "ten most frequent terms, weighted",
+    "micro": "all groups and terms (micro)",
+}
+_RANKED_TERMS = "the terms of a group, best first (mean)"
+_LEGEND = """\
+positive: groups that carry the term.  AUC: chance that a positive group gets a larger value than a
+negative one (0.5 is guessing).  AP: average precision of the groups, best first (guessing: the
+fraction of positives).  sens.: positives answered yes.  spec.: negatives answered no.  acc.: right
+answers.  F1: harmonic mean of precision and sensitivity.  -: undefined."""
+
+
+def format_scores(result, *, synthetic=False):
+    """A table of the scores, best terms first, stage range by stage range, without a final newline.
+
+    `result` is as `flyannot.terms.metrics.score_terms` returns; sentences under "notes" come first.  The
+    heading says whether the images are synthetic.
+    """
+    heading = "Scores on SYNTHETIC embryos" if synthetic else "Scores"
+    blocks = ["\n".join([heading, *result.get("notes", ())])]
+    ranges = [s for s in STAGE_RANGES if s in result["summary"]]
+    for stage_range in ranges:
+        rows = [row for row in result["terms"] if row["stage_range"] == stage_range]
+        blocks.append("\n".join(_block(stage_range, rows, result["summary"][stage_range])))
+    overall = result["summary"]["all"]
+    if len(ranges) != 1 and overall["n_terms"]:
+        title = f"All stage ranges: {pluralise(overall['n_terms'], 'term')} evaluated"
+        blocks.append("\n".join([title, _header(), *_averages(overall)]))
+    return "\n\n".join([*blocks, *([_LEGEND] if overall["n_terms"] else [])])
+
+
+def _block(stage_range, rows, summary):
+    """The lines of one stage range."""
+    scored = [row for row in rows if not row["reason"]]
+    yield f"Stage range {stage_range}: {summary['n_terms']} of {pluralise(len(rows), 'term')} evaluated"
+    if scored:
+        yield _header()
+    for row in sorted(scored, key=lambda row: (-row["auc"], row["term"])):
+        yield _line(row["term"], row, row["n_groups"], row["n_positive"])
+    if scored:
+        yield from ["-" * _WIDTH, *_averages(summary)]
+    for reason in sorted({row["reason"] for row in rows if row["reason"]}):  # terms without scores
+        terms = sorted(row["term"] for row in rows if row["reason"] == reason)
+        yield from wrap(f"{reason}: {', '.join(terms)}", _WIDTH, subsequent_indent="    ")
+
+
+def format_comparison(comparison, names):
+    """A table of what `flyannot.terms.bootstrap.compare_outcomes` returns of two configurations."""
+    lines = [
+        f"A: {names[0]}",
+        f"B: {names[1]}",
+        "",
+        f"{'AUC':<{_TERM_WIDTH}}{'A':>8}{'B':>8}{'B - A':>8}{'95 % interval':>18}{'p':>8}",
+    ]
+    lines.append("-" * len(lines[-1]))
+    for row in sorted(comparison["terms"], key=lambda row: (-row["difference"], row["term"])):
+        lines.append(_compared(row["term"], row))
+    if comparison["mean"]:
+        mean_of = f"mean of {pluralise(len(comparison['terms']), 'term')}"
+        lines += [lines[4], _compared(mean_of, comparison["mean"])]
+    lines += [
+        "",
+        "Bootstrap over genes, the same ones for A and B.  p: two-sided, that there is no difference.",
+    ]
+    return "\n".join(lines)
+
+
+def _compared(name, row):
+    low, high = row["interval"] or (float("nan"), float("nan"))
+    return (
+        f"{_cut(name)}{row['first']:8.3f}{row['second']:8.3f}{row['difference']:+8.3f}"
+        f"{f'{low:+.3f} to {high:+.3f}':>18}{row['p']:8.3f}"
+    )
+
+
+def _header():
+    heads = "".join(f"{_HEADS[metric]:>7}" for metric in METRICS)
+    return f"{'term':<{_TERM_WIDTH}} {'groups':>6} {'positive':>8}{heads}\n{'-' * _WIDTH}"
+
+
+def _averages(summary):
+    """A line for each average; how sure the mean AUC is and how well probabilities are calibrated."""
+    for key, name in _AVERAGES.items():
+        yield _line(name, summary[key])
+    yield _line(_RANKED_TERMS, dict.fromkeys(METRICS) | {"average_precision": summary["ranked_terms"]})
+    if (precision := summary["micro"].get("precision")) is not None:
+        yield f"of the answers yes, {100 * precision:.0f} % are right (precision, all groups and terms)"
+    if summary.get("auc_interval"):
+        low, high = summary["auc_interval"]
+        yield f"mean AUC: 95 % interval {low:.3f} to {high:.3f}, by a bootstrap over genes"
+    if summary.get("ece") is not None:
+        ece, brier = summary["ece"], summary["brier"]
+        yield f"probabilities: calibration error (ECE, 10 bins) {ece:.3f}, Brier score {brier:.3f}"
+
+
+def _line(name, scores, n_groups="", n_positive=""):
+    return f"{_cut(name)} {n_groups:>6} {n_positive:>8}" + "".join(
+        f"{_number(scores[m]):>7}" for m in METRICS
+    )
+
+
+def _cut(name):
+    """The name in exactly _TERM_WIDTH characters."""
+    return f"{name if len(name) <= _TERM_WIDTH else name[: _TERM_WIDTH - 3] + '...':<{_TERM_WIDTH}}"
+
+
+def _number(value):
+    return "-" if value is None else f"{value:.3f}"

@@ -1,0 +1,98 @@
+"""Options are parsed, from any spelling, once; and what cannot be meant is refused in words."""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+
+from flyannot.base.errors import InputError
+from flyannot.base.options import Choice, Count, Flag, Memory, Options, OrAuto, Real, Several, Text, option
+
+
+@dataclass(frozen=True, kw_only=True)
+class Some(Options):
+    """One option of every kind."""
+
+    side_px: tuple = option((16,), Several(Count(least=4, of=4)), "Side.")
+    most: int | None = option(None, Count(), "At most.", stands_for="all")
+    weight: float = option(0.5, Real(least=0, most=1), "Weight.")
+    above: float = option(1.0, Real(above=0), "Above.")
+    kind: str = option("a", Choice(("a", "bcd")), "Kind.")
+    is_quick: bool = option(False, Flag(), "Quick.", kept_as="fast")
+    note: str = option("", Text(), "Note.")
+    memory: int | None = option(None, Memory(), "Memory.")
+    rows: int | str | None = option(None, OrAuto(Count()), "Rows.")
+
+
+def test_a_value_has_one_form_whatever_its_spelling():
+    typed = Some.of_table({"side-px": ["8", 16], "most": "3", "weight": 1, "is-quick": "true"}, "[some]")
+    assert typed == Some(side_px=[8, 16], most=3, weight=1.0, is_quick=True)
+    assert typed.side_px == (8, 16) and isinstance(typed.weight, float)
+    assert Some(side_px=8).side_px == (8,)
+    assert [Some(memory=one).memory for one in ("1.5GB", "1536 MB", "1.5g", 3 * 2**29)] == [3 * 2**29] * 4
+    assert (Some(rows="auto").rows, Some(rows="7").rows) == ("auto", 7)
+
+
+def test_a_header_gives_back_the_options_that_it_took():
+    some = Some(side_px=[8, 12], weight=0.25, kind="bcd", note="x")
+    header = json.loads(json.dumps(some.as_header() | {"other": {}}))
+    assert Some.of_header(header) == some
+    assert header["fast"] is False and "is_quick" not in header  # files keep the name they had
+    with pytest.raises(KeyError):
+        Some.of_header({"weight": 1})
+    with pytest.raises(InputError):
+        Some.of_header(header | {"weight": 2})
+
+
+@pytest.mark.parametrize(
+    "name, wrong, words",
+    [
+        ("side_px", 6, "a whole number, 4 or more, a multiple of 4"),
+        ("side_px", [8, 9.5], "a whole number"),
+        ("most", 0, "1 or more"),
+        ("most", True, "a whole number"),
+        ("most", "many", "a whole number"),
+        ("most", 2.5, "a whole number"),
+        ("most", math.inf, "a whole number"),
+        ("weight", 1.5, "of at least 0 and of at most 1"),
+        ("weight", math.nan, "a number of at least 0"),
+        ("weight", "nan", "a number of at least 0"),
+        ("above", 0, "above 0"),
+        ("above", math.inf, "a number above 0"),
+        ("above", "inf", "a number above 0"),
+        ("above", None, "a number above 0"),
+        ("kind", "bcde", 'Did you mean "bcd"'),
+        ("is_quick", 1.0, "true or false"),
+        ("note", 3, "text"),
+        ("memory", "4", "an amount of memory"),
+        ("memory", "0MB", "an amount of memory"),
+        ("memory", True, "an amount of memory"),
+        ("rows", "all", "auto, or a whole number"),
+        ("rows", 0, "auto, or a whole number"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_words(name, wrong, words):
+    for make in (lambda: Some(**{name: wrong}), lambda: Some.of_table({name: wrong}, "[some]")):
+        with pytest.raises(InputError, match=words):
+            make()
+
+
+def test_an_unknown_option_is_refused_with_the_nearest_known():
+    with pytest.raises(InputError, match=r'\[some\] has no option "wieght". Did you mean "weight"'):
+        Some.of_table({"wieght": 1}, "[some]")
+
+
+def test_an_option_of_an_earlier_version_may_stand_where_it_had_no_effect():
+    @dataclass(frozen=True, kw_only=True)
+    class Fewer(Options):
+        """One option is gone."""
+
+        table: ClassVar[str] = "fewer"
+        gone: ClassVar[dict] = {"old": False}
+        kept: int = option(1, Count(), "Is kept.")
+
+    assert Fewer.of_table({"kept": 2, "old": False}, "[fewer]") == Fewer(kept=2)
+    with pytest.raises(InputError, match='no option "old"'):
+        Fewer.of_table({"old": True}, "[fewer]")

@@ -1,0 +1,123 @@
+"""What differs between systems: the ways that Linux does not take, tried as far as Linux can."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import nullcontext
+
+import psutil
+import pytest
+
+from flyannot.base import system
+from flyannot.jobs import resources
+from tests.processes import LIMIT_S, started
+
+
+@pytest.mark.parametrize("is_windows, refused, tries", [(True, 3, 4), (True, 10**9, None), (False, 3, 1)])
+def test_a_name_held_for_a_moment_is_waited_for_on_windows(monkeypatch, tmp_path, is_windows, refused, tries):
+    tried, rename = [], os.replace
+
+    def held(source, target):
+        tried.append(target)
+        if len(tried) <= refused:
+            raise PermissionError(13, "in use")
+        rename(source, target)
+
+    (tmp_path / "a").write_text("new")
+    (tmp_path / "b").write_text("old")
+    monkeypatch.setattr(system, "IS_WINDOWS", is_windows)
+    monkeypatch.setattr(system, "_PATIENCE_S", 0.2 if tries is None else 60)
+    monkeypatch.setattr(system.os, "replace", held)
+    is_replaced = is_windows and refused == 3
+    with nullcontext() if is_replaced else pytest.raises(PermissionError):
+        system.replace_file(tmp_path / "a", tmp_path / "b")
+    assert (tmp_path / "b").read_text() == ("new" if is_replaced else "old")
+    assert len(tried) > 1 if tries is None else len(tried) == tries
+
+
+def test_windows_opens_no_folder_and_writes_to_what_it_synchronises(monkeypatch, tmp_path):
+    opened, open_ = [], os.open
+    monkeypatch.setattr(system, "IS_WINDOWS", True)
+    monkeypatch.setattr(system.os, "open", lambda path, flags: opened.append(flags) or open_(path, flags))
+    (tmp_path / "a").write_text("")
+    system.synchronise_file(tmp_path)
+    assert opened == []
+    system.synchronise_file(tmp_path / "a")
+    assert opened == [os.O_RDWR]
+
+
+LOST = """
+import signal, sys, time
+if "windows" in sys.argv:
+    del signal.setitimer
+from flyannot.cli.shared import exit_codes
+exit_codes._AGAIN_S = 0.1
+exit_codes.listen_to_signals()
+
+class Swallows:
+    def __del__(self):
+        print("ready", flush=True)
+        time.sleep(60)  # the exception is lost here
+
+try:
+    thing = Swallows()
+    del thing
+    for _ in range(600):
+        time.sleep(0.1)
+except exit_codes.Interrupted as interrupted:
+    print("ended by", interrupted.args[0], flush=True)
+"""
+
+
+@pytest.mark.parametrize("name", ["linux", "windows"])
+def test_an_interruption_that_was_lost_comes_again_with_and_without_an_alarm(name):
+    with started("-c", LOST, name, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=LIMIT_S)
+    assert said == "ended by 2\n"
+
+
+@pytest.mark.not_on_macos
+@pytest.mark.not_on_windows
+def test_the_peak_is_that_of_this_process():
+    code = "from benchmarks.workers import peak_mb; x = b'1' * 300_000_000; print(peak_mb())"
+    peak = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert 300 < float(peak) < 600
+
+
+@pytest.mark.parametrize(
+    ("variables", "megabytes"),
+    [
+        ({"SLURM_MEM_PER_NODE": "4096"}, 4096),
+        ({"SLURM_MEM_PER_CPU": "2048", "SLURM_CPUS_ON_NODE": "2"}, 4096),
+        ({"SLURM_MEM_PER_NODE": "4G"}, float("inf")),
+        ({}, float("inf")),
+    ],
+)
+def test_what_a_job_of_slurm_asked_for_is_a_limit(monkeypatch, variables, megabytes):
+    for name in ("SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU", "SLURM_CPUS_ON_NODE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    free, own = resources._slurm_bytes(), psutil.Process().memory_info().rss
+    assert megabytes * 2**20 - 40 * own <= free <= megabytes * 2**20 - own / 2
+
+
+def test_what_ends_at_once_says_all_and_leaves_nothing(tmp_path):
+    """A thread that computes would keep Python from ending, and a handler of `atexit` would not be called."""
+    left = tmp_path / "left"
+    left.touch()
+    code = f"""
+import threading, time
+from pathlib import Path
+from flyannot.base.system import call_at_end, end_at_once
+threading.Thread(target=time.sleep, args=(60,)).start()
+call_at_end(Path({str(left)!r}).unlink)
+print("said", end="")
+end_at_once(7)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT_S)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "said", "")
+    assert not left.exists()

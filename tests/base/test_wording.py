@@ -1,0 +1,35 @@
+"""Text for people: counts in words, and what Python shows of an object that somebody gets back."""
+
+import numpy as np
+import pytest
+
+from flyannot.base.text import is_fit_for_cells, pluralise, printable_text, short_value
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (np.zeros((3, 2), "f4"), "<float32 3 x 2>"),
+        (0.5, "0.5"),
+        ([1, 2], "[1, 2]"),
+        *((kind(range(5000)), "<5,000 items>") for kind in (list, tuple, set, dict.fromkeys)),
+        ("a" * 58, repr("a" * 58)),
+        ("a" * 59, "'" + "a" * 56 + "..."),
+    ],
+)
+def test_a_value_is_cut_or_counted(value, shown):
+    assert short_value(value) == shown
+
+
+def test_one_is_one_and_several_are_many():
+    counts = [pluralise(n, "image") for n in (0, 1, 2, 1200)]
+    assert counts == ["0 images", "1 image", "2 images", "1,200 images"]
+    assert [pluralise(n, "gene is", "genes are") for n in (1, 3)] == ["1 gene is", "3 genes are"]
+
+
+def test_what_would_direct_a_terminal_or_part_a_cell_is_told_and_escaped():
+    good, bad = 'β-Tub ＝1, \u201ea"', "a\x1b[2J\x9bb\u202ec\ud800"
+    assert is_fit_for_cells(good) and printable_text(good) == good
+    assert not any(is_fit_for_cells(text) for text in ("a\nb", "a\x1bb", "a\x9bb", "a\ud800b"))
+    assert printable_text(f"{bad}\n") == "a\\u001b[2J\\u009bb\\u202ec\\ud800\n"
+    assert printable_text(f"é{bad[:2]}\n", keep="") == "éa\\u001b\\n"

@@ -1,0 +1,75 @@
+"""A file is read once a process, as long as it stays the same."""
+
+import hashlib
+import os
+
+import pytest
+
+from flyannot.dataset.folder import read_images
+from flyannot.files import digest
+from flyannot.files.digest import digest_of_file, digest_of_json, digest_of_list
+from flyannot.files.hdf5 import header
+from flyannot.files.hdf5.reading import verify_stored
+from tests.small_embryos import write_configuration
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """The names of the files that were read whole so far; all files count as settled."""
+    names, read = [], hashlib.file_digest
+    monkeypatch.setattr(hashlib, "file_digest", lambda f, kind: names.append(f.name) or read(f, kind))
+    monkeypatch.setattr(digest, "_SETTLED_S", -3600.0)
+    return names
+
+
+@pytest.fixture
+def reads(watched):
+    """The same, within a command."""
+    with digest.remembered_digests():
+        yield watched
+
+
+def test_a_file_is_read_once_and_again_when_it_changed(tmp_path, reads):
+    path = tmp_path / "a"
+    path.write_bytes(b"one")
+    assert digest_of_file(path) == digest_of_file(path) == hashlib.sha256(b"one").hexdigest()
+    assert len(reads) == 1
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    path.write_bytes(b"two")
+    os.utime(path, ns=times)  # of the same size, and as old
+    assert digest_of_file(path) == hashlib.sha256(b"two").hexdigest()
+    (tmp_path / "b").write_bytes(b"six")
+    os.replace(tmp_path / "b", path)
+    assert digest_of_file(path) == hashlib.sha256(b"six").hexdigest() and len(reads) == 3
+
+
+def test_a_file_that_may_be_written_just_now_is_read_again(tmp_path, reads, monkeypatch):
+    monkeypatch.setattr(digest, "_SETTLED_S", 2.0)
+    (tmp_path / "a").write_bytes(b"one")
+    assert digest_of_file(tmp_path / "a") == digest_of_file(tmp_path / "a")
+    assert len(reads) == 2
+
+
+def test_a_command_of_its_own_remembers_nothing(tmp_path, monkeypatch):
+    (tmp_path / "a").write_bytes(b"one")
+    with digest.remembered_digests():
+        digest_of_file(tmp_path / "a")
+    assert digest._known is None
+
+
+def test_a_run_reads_every_image_once(chain, flyannot, tmp_path, watched):
+    config = write_configuration(tmp_path, images="[extract]\nstride-px = 32\n")
+    flyannot("run C --data-set E", C=config, E=chain.embryos, code=0)
+    images = [str(name) for name in watched if str(name).endswith(".png")]
+    assert len(images) == len(set(images)) == len(read_images(chain.embryos))
+
+
+@pytest.mark.parametrize("values", [[], [1], [["a", 2], {"b": None}, "é"]])
+def test_a_list_has_one_digest_whether_it_is_held_or_not(values):
+    assert digest_of_list(iter(values)) == digest_of_json(values)
+
+
+@pytest.mark.parametrize("kind", ["descriptors", "features", "model", "predictions"])
+def test_contents_have_one_digest_in_any_blocks(chain, monkeypatch, kind):
+    monkeypatch.setattr(header, "_BLOCK_BYTES", 100)
+    assert verify_stored(chain.kinds[kind]) == kind

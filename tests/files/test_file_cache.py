@@ -1,0 +1,68 @@
+"""Many files as one input: a few open at a time, and none that was replaced."""
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+from flyannot.base.errors import DataError
+from flyannot.dataset.folder import read_images
+from flyannot.files.hdf5 import file_cache
+from flyannot.files.hdf5.features import read_features
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.pipeline.engine.inputs import open_all
+from flyannot.pipeline.engine.task import Execution, run_task
+from flyannot.pipeline.pool import pool_images_task
+from tests.small_embryos import POOL
+
+N = 12
+
+
+@pytest.fixture(scope="module")
+def files_of_genes(chain, tmp_path_factory):
+    """The features of the small data set, of two genes in each file."""
+    images = read_images(chain.embryos)
+    genes = sorted({image.gene for image in images})
+    paths = [tmp_path_factory.mktemp("genes") / f"{i}.h5" for i in range(N)]
+    for i, path in enumerate(paths):
+        some = [image for image in images if image.gene in genes[2 * i : 2 * i + 2]]
+        run_task(pool_images_task(some, chain.dictionary, path, POOL), Execution())
+    return paths
+
+
+def n_open(paths):
+    """How many of the files this process has open."""
+    targets = [os.path.realpath(f"/proc/self/fd/{one}") for one in os.listdir("/proc/self/fd")]
+    return sum(str(path) in targets for path in paths)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="Linux says which files are open")
+def test_of_many_files_a_few_are_open(chain, files_of_genes, monkeypatch):
+    monkeypatch.setattr(file_cache, "_MOST_OPEN_OF_INPUTS", 3)
+    with open_all(files_of_genes, "features") as files:
+        assert n_open(files_of_genes) == 0
+        for stored in files:
+            stored.array("4-6", "image")
+            assert n_open(files_of_genes) <= 3
+        columns, features = read_features(files, "4-6")
+        assert 0 < n_open(files_of_genes) <= 3
+    assert n_open(files_of_genes) == 0
+    with open_stored(chain.features) as whole:
+        expected = read_features([whole], "4-6")
+    assert columns == expected[0] and np.array_equal(features, expected[1])
+
+
+def test_a_file_that_is_replaced_between_two_openings_is_refused(files_of_genes, tmp_path, monkeypatch):
+    monkeypatch.setattr(file_cache, "_MOST_OPEN_OF_INPUTS", 1)
+    mine = [shutil.copy(path, tmp_path / path.name) for path in files_of_genes[:2]]
+    with open_all(mine, "features") as files:
+        first, second = (stored.array("4-6", "image") for stored in files)
+        shutil.copy(mine[0], tmp_path / "copy.h5")
+        os.replace(tmp_path / "copy.h5", mine[0])
+        assert files[0].array("4-6", "image") == first, "another file of the same contents"
+        assert files[1].array("4-6", "image") == second
+        shutil.copy(files_of_genes[2], tmp_path / "copy.h5")
+        os.replace(tmp_path / "copy.h5", mine[0])
+        with pytest.raises(DataError, match="was replaced while this ran"):
+            files[0].array("4-6", "image")

@@ -1,0 +1,84 @@
+"""Locks: one holder at a time, on file systems with and without locks of the operating system."""
+
+import errno
+import subprocess
+from contextlib import ExitStack
+
+import pytest
+
+from flyannot.base.errors import LockedError
+from flyannot.files.locks import _path_of_lock, exclusive_lock
+from tests.processes import started
+
+HOLD = """
+import errno, fcntl, os, sys, time
+if len(sys.argv) > 2:
+    def refuse(*arguments):
+        raise OSError(int(sys.argv[2]), os.strerror(int(sys.argv[2])))
+    fcntl.flock = refuse
+from flyannot.files.locks import exclusive_lock
+with exclusive_lock(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+NO_LOCKS = [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP]
+
+
+def refuse_locks(monkeypatch, number):
+    def refuse(*arguments):
+        raise OSError(number, "not here")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+
+
+@pytest.fixture(params=[None, *NO_LOCKS], ids=lambda one: errno.errorcode.get(one, "flock"))
+def refused(request, monkeypatch):
+    """What the file system answers to flock: nothing, or an error."""
+    if request.param:
+        refuse_locks(monkeypatch, request.param)
+    return () if request.param is None else (request.param,)
+
+
+def test_a_second_holder_is_refused_and_nothing_is_left(tmp_path, refused):
+    path = tmp_path / "out.h5"
+    for _ in range(2):
+        with exclusive_lock(path), pytest.raises(LockedError, match="another run"), exclusive_lock(path):
+            pass
+        assert not list(tmp_path.iterdir())
+
+
+def test_a_lock_ends_with_its_process(tmp_path, refused):
+    path = tmp_path / "out.h5"
+    with started("-c", HOLD, path, *refused, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "held\n"
+        with pytest.raises(LockedError), exclusive_lock(path):
+            pass
+    with exclusive_lock(path):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_error_is_not_taken_for_a_file_system_without_locks(tmp_path, monkeypatch):
+    refuse_locks(monkeypatch, errno.EIO)
+    with pytest.raises(OSError, match="not here"), exclusive_lock(tmp_path / "out.h5"):
+        pass
+
+
+def test_a_lock_file_that_was_removed_between_opening_and_locking_is_not_the_lock(tmp_path, monkeypatch):
+    """Its holder has ended, and another run has made and locked a new one."""
+    import fcntl
+
+    path, flock = tmp_path / "out.h5", fcntl.flock
+
+    def late(descriptor, how):
+        if _path_of_lock(path).exists():  # else filelock tries what this folder can
+            monkeypatch.setattr(fcntl, "flock", flock)
+            _path_of_lock(path).unlink()
+            flock(stack.enter_context(_path_of_lock(path).open("w")), fcntl.LOCK_EX)
+        return flock(descriptor, how)
+
+    with ExitStack() as stack:
+        monkeypatch.setattr(fcntl, "flock", late)
+        with pytest.raises(LockedError), exclusive_lock(path):
+            pass
+        assert _path_of_lock(path).exists()  # the other's

@@ -1,0 +1,70 @@
+"""Files from outside: what is no file is refused, what unpacks is bounded, what is wrong names its remedy."""
+
+import os
+
+import pytest
+
+from flyannot.base.errors import InputError
+from flyannot.files import text_files
+from flyannot.files.atomic_file import write_text
+from flyannot.files.text_files import most_unpacked_bytes, read_json, read_text, read_toml
+
+
+def test_a_text_that_cannot_be_read_is_named_with_the_reason_and_the_remedy(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_files, "_MOST_BYTES", 7)
+    write_text(tmp_path / "good", "\ufeffβ\r\n")
+    assert read_text(tmp_path / "good", fix="?") == "β\n"
+    (tmp_path / "long").write_bytes(bytes(8))
+    (tmp_path / "latin").write_bytes("Krüppl".encode("latin-1"))
+    os.mkfifo(tmp_path / "pipe")
+    reasons = {"none": "No such file", "latin": "UTF-8", "pipe": "not a regular file", ".": "a folder"}
+    before = len(os.listdir("/proc/self/fd"))
+    for name, why in {**reasons, "long": "more than 7 bytes"}.items():
+        with pytest.raises(InputError, match=why) as caught:
+            read_text(tmp_path / name, fix="name another")
+        assert str(tmp_path / name) in str(caught.value) and caught.value.fix == "name another"
+    assert len(os.listdir("/proc/self/fd")) == before, "what is refused is closed"
+
+
+def test_a_file_may_unpack_to_some_megabytes_and_many_times_its_size(tmp_path):
+    for size, least, most in ((1, 10**7, 10**8), (10**7, 5 * 10**8, 2 * 10**9)):
+        (tmp_path / "a").touch()
+        os.truncate(tmp_path / "a", size)
+        assert least < most_unpacked_bytes(tmp_path / "a", 10**12) < most
+    assert most_unpacked_bytes(tmp_path / "a", 1000) == 1000
+
+
+LINE = 'write a line as name = "text" or name = number, and a table as [extract]'
+REMEDIES = {  # of a line of a TOML file between two good ones
+    "a = b": 'text stands in quotes: a = "b"',
+    'a = "b': 'text stands in quotes: a = "b"',
+    'a = "': 'text stands in quotes: a = ""',
+    "a = C:\\x": "a path takes / in double quotes, or stands in single quotes: a = 'C:\\x'",
+    'a = "C:\\x"': "a path takes / in double quotes, or stands in single quotes: a = 'C:\\x'",
+    "a = [1 2]": LINE,
+    "a =": LINE,
+    "a \\": LINE,
+    'a = ""\na = ""': LINE,
+    'a = "b"\na = "b"': LINE,
+    f"a = {'9' * 5000}": LINE,
+    f"a = 0x{'f' * 5000}": LINE,
+}
+
+
+@pytest.mark.parametrize("line", REMEDIES, ids=lambda line: line[:9])
+def test_a_faulty_line_of_a_configuration_is_shown_mended(line, tmp_path):
+    (tmp_path / "c.toml").write_text(f"first = 1\n{line}\nlast = 2\n")
+    with pytest.raises(InputError, match="c.toml is not TOML") as caught:
+        read_toml(tmp_path / "c.toml")
+    assert caught.value.fix == REMEDIES[line]
+
+
+def test_what_is_nested_too_deep_is_refused_and_so_is_what_is_no_json(tmp_path):
+    path = tmp_path / "f"
+    path.write_text("a = " + "[" * 5000)
+    with pytest.raises(InputError, match="nested too deep"):
+        read_toml(path)
+    for text in ("[" * 5000, "{", "9" * 5000):
+        path.write_text(text)
+        with pytest.raises(InputError, match="does not hold scores"):
+            read_json(path, what="scores", fix="?")

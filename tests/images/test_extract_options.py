@@ -1,0 +1,228 @@
+"""Of the stain, registered images, embryos cut out of photographs: every step sees what was described."""
+
+import json
+from typing import NamedTuple
+
+import h5py
+import numpy as np
+import pytest
+from PIL import Image
+
+from flyannot.base.errors import DataError, InputError
+from flyannot.dataset.folder import read_images
+from flyannot.dataset.synthetic import SynthesizeOptions
+from flyannot.dataset.synthetic.generate import synthesize
+from flyannot.files.hdf5.header import content_digest
+from flyannot.files.hdf5.reading import open_stored, verify_stored
+from flyannot.images.geometry import STANDARD_PX
+from flyannot.images.options import ExtractOptions
+from flyannot.images.picture import read_embryo, read_embryo_in_colour, read_grey
+from flyannot.images.registration import embryo_mask, pose_of_mask
+from flyannot.pipeline.engine.inputs import options_from
+from flyannot.pipeline.explain import explain
+from flyannot.pipeline.options import ReportOptions
+from flyannot.pipeline.pool import pool_images_task, pool_task
+from flyannot.report.build import ReportTask
+from flyannot.report.drawing import jpeg_for_page
+from tests.images.picture_files import luma
+from tests.small_embryos import POOL, Chain, make, make_files, rows_of_csv
+
+AXIS = ExtractOptions(register="axis", stride_px=16)
+LINES = {
+    "stain": "--channel stain",
+    "pattern": "--channel pattern",
+    "axis": "--register axis",
+    "photographs": "--register axis --multiple-embryos",
+}
+OPTIONS = {
+    "stain": ExtractOptions(channel="stain", stride_px=16),
+    "pattern": ExtractOptions(channel="pattern", stride_px=16),
+    "axis": AXIS,
+    "photographs": ExtractOptions(register="axis", multiple_embryos=True, stride_px=16),
+}
+
+
+class Made(NamedTuple):
+    """A data set and the files made of it; counts: of the images of every gene."""
+
+    name: str
+    chain: Chain
+    images: list
+    summary: str
+    counts: dict
+
+    @property
+    def gene_of_two(self):
+        return next(gene for gene, n in self.counts.items() if n == 2)
+
+
+def turn(folder, images):
+    """Embryos turned and on larger pictures; the last one is blank."""
+    rng = np.random.default_rng(2)
+    for image in images:
+        canvas = Image.new("RGB", (400, 400), "white")
+        with Image.open(image.path) as picture:
+            canvas.paste(picture.convert("RGB"), (40, 136))
+        canvas.rotate(rng.uniform(-80, 80), Image.Resampling.BICUBIC, fillcolor="white").save(image.path)
+    Image.new("RGB", (400, 400), "white").save(images[-1].path)
+
+
+def put_on_photographs(folder, images):
+    """All images of a gene on one photograph, upright or turned a little; annotations as they were."""
+    rng, lines = np.random.default_rng(3), ["image,gene,stage_range"]
+    for gene in dict.fromkeys(image.gene for image in images):
+        of_gene = [image for image in images if image.gene == gene]
+        canvas = Image.new("RGB", (420, 40 + 260 * len(of_gene)), "white")
+        for k, image in enumerate(of_gene):
+            framed = Image.new("RGB", (380, 240), "white")
+            with Image.open(image.path) as picture:
+                framed.paste(picture.convert("RGB"), (30, 56))
+            turned = framed.rotate(rng.uniform(-12, 12), Image.Resampling.BICUBIC, fillcolor="white")
+            canvas.paste(turned, (20, 20 + 260 * k))
+        canvas.save(folder / f"{gene}.png")
+        lines.append(f"{gene}.png,{gene},4-6")
+    (folder / "images.csv").write_text("\n".join(lines) + "\n")
+
+
+CHANGES = {"axis": turn, "photographs": put_on_photographs}
+
+
+@pytest.fixture(scope="module", params=OPTIONS)
+def made(request, tmp_path_factory):
+    """A data set of such images, and every file of the chain made of it."""
+    name, chain = request.param, Chain(tmp_path_factory.mktemp(request.param))
+    synthesize(chain.embryos, SynthesizeOptions(n_genes=12, max_images=2, stage_range=["4-6"]))
+    images = read_images(chain.embryos)
+    counts = {gene: [image.gene for image in images].count(gene) for gene in {i.gene for i in images}}
+    if name in CHANGES:
+        CHANGES[name](chain.embryos, images)
+    images = read_images(chain.embryos)
+    summary = make_files(chain, images, descriptors=OPTIONS[name]).summary
+    return Made(name, chain, images, summary, counts)
+
+
+only = {name: pytest.mark.parametrize("made", [name], indirect=True) for name in OPTIONS}
+
+
+def test_every_file_is_whole_and_knows_what_was_described(made):
+    for path in made.chain.kinds.values():
+        verify_stored(path)
+        with open_stored(path) as stored:
+            assert stored.options["extract"] == OPTIONS[made.name].as_header()
+
+
+def test_features_straight_from_images_are_the_same(made, tmp_path):
+    make(pool_images_task(made.images, made.chain.dictionary, tmp_path / "f.h5", POOL))
+    with open_stored(tmp_path / "f.h5") as straight, open_stored(made.chain.features) as stored:
+        np.testing.assert_array_equal(straight.array("4-6", "features"), stored.array("4-6", "features"))
+        assert straight.array("4-6", "place") == stored.array("4-6", "place")
+
+
+def test_an_explanation_adds_up_to_the_prediction_and_draws_what_was_described(made):
+    gene = made.gene_of_two
+    of_gene = [image for image in made.images if image.gene == gene]
+    explanation = next(iter(explain(made.chain.model, of_gene)))
+    if made.name == "photographs":
+        assert [image.name for image in explanation.images] == [f"{gene}.png#1", f"{gene}.png#2"]
+    for image, grey in zip(explanation.images, explanation.greys, strict=True):
+        np.testing.assert_array_equal(grey, read_embryo(image.address, OPTIONS[made.name])[0])
+    with open_stored(made.chain.predictions) as predicted:
+        g = predicted.array("4-6", "group_name").index(explanation.group)
+        j = predicted.array("4-6", "term").index(explanation.term)
+        value = predicted.array("4-6", "decision_value")[g, j]
+    assert explanation.split.total == pytest.approx(value, rel=1e-6)
+    assert explanation.split.value == pytest.approx(value, abs=1e-9)
+
+
+def test_they_do_not_mix_with_other_images(made, chain, tmp_path):
+    with pytest.raises(DataError, match="learned from other descriptors"):
+        make(pool_task([made.chain.descriptors], chain.dictionary, tmp_path / "f.h5", POOL))
+    with pytest.raises(InputError, match="channel" if made.name in ("stain", "pattern") else "register"):
+        make(made.chain.task("descriptors", images=made.images, options=ExtractOptions()))
+
+
+def test_the_command_makes_the_same_bytes(made, flyannot, tmp_path):
+    words = {"DATA": made.chain.embryos, "F": tmp_path / "d.h5", "CUT": tmp_path / "cut"}
+    said = flyannot(f"extract DATA -o F --stride-px 16 {LINES[made.name]} --pictures CUT", **words)
+    assert said.code == 0, said.err
+    assert (tmp_path / "d.h5").read_bytes() == made.chain.descriptors.read_bytes()
+    with open_stored(tmp_path / "d.h5") as stored:
+        names = {name.replace("/", "_") for s in stored.stage_ranges for name in stored.array(s, "image")}
+    assert {path.name.removesuffix(".png") for path in (tmp_path / "cut").iterdir()} == names
+    assert all(Image.open(path).size == (320, 128) for path in (tmp_path / "cut").iterdir())
+
+
+def test_a_channel_that_nobody_knows_is_refused(own_chain):
+    with h5py.File(own_chain.model, "r+") as file:
+        options = json.loads(file.attrs["options"])
+        options["extract"]["channel"] = "hue"
+        file.attrs["options"] = json.dumps(options)
+        file.attrs["digest"] = content_digest(file, "model")
+    with open_stored(own_chain.model) as stored, pytest.raises(DataError, match="channel is 'hue'"):
+        options_from(stored, ExtractOptions)
+
+
+@only["axis"]
+def test_synthetic_embryos_are_turned_back(made):
+    for image in made.images[:-1]:
+        grey, warnings = read_embryo(image.path, AXIS)
+        pose = pose_of_mask(embryo_mask(grey.astype(float)))
+        assert warnings == ""
+        np.testing.assert_allclose([*pose.centre, *pose.half_sides], (160, 64, 160, 64), atol=1.5)
+
+
+@only["axis"]
+def test_a_picture_without_an_embryo_is_taken_as_it_is_and_named(made):
+    blank = made.images[-1]
+    grey, warnings = read_embryo(blank.path, AXIS)
+    np.testing.assert_array_equal(grey, read_grey(blank.path))
+    assert warnings == "blank, not registered: nothing stands out from the background"
+    assert f"check: blank, 1 image: {blank.name}\n" in made.summary
+    assert f"check: not registered, 1 image: {blank.name} (nothing stands out" in made.summary
+    for path in (made.chain.descriptors, made.chain.features, made.chain.predictions):
+        with open_stored(path) as stored:
+            said = dict(zip(stored.array("4-6", "image"), stored.array("4-6", "quality_warnings")))
+            assert [name for name, warning in said.items() if "not registered" in warning] == [blank.name]
+
+
+@only["axis"]
+def test_the_report_shows_the_embryo_as_it_was_described(made, tmp_path):
+    """The luma of the registered colours is the registered luma."""
+    path = made.images[0].path
+    grey = read_embryo(path, AXIS)[0]
+    assert np.abs(luma(read_embryo_in_colour(path, AXIS)) - grey).mean() < 0.3
+    (tmp_path / "e.jpg").write_bytes(jpeg_for_page(path, AXIS))
+    with Image.open(tmp_path / "e.jpg") as picture:
+        assert picture.size == STANDARD_PX[::-1] and picture.mode == "RGB"
+        assert np.abs(np.asarray(picture.convert("L"), float) - grey).mean() < 5
+    assert jpeg_for_page(made.images[-1].path, AXIS)
+
+
+@only["photographs"]
+def test_every_step_has_a_row_for_every_embryo_and_a_group_for_every_gene(made):
+    names = sorted(f"{gene}.png#{k}" for gene, n in made.counts.items() for k in range(1, n + 1))
+    for path in (made.chain.descriptors, made.chain.features, made.chain.predictions):
+        with open_stored(path) as stored:
+            assert sorted(stored.array("4-6", "image")) == names
+            assert all("left=" in place for place in stored.array("4-6", "place"))
+    with open_stored(made.chain.predictions) as stored:
+        assert sorted(stored.array("4-6", "group_name")) == sorted(made.counts)
+    for kind in ("descriptors", "predictions"):
+        assert len(rows_of_csv(made.chain.folder / f"{kind}-embryos.csv")) == len(names)
+    task = ReportTask(made.chain.folder, made.chain.folder / "r.html", made.chain.embryos, ReportOptions())
+    assert f"{len(names)} of {len(names)} pictures found" in make(task).summary
+
+
+@only["photographs"]
+def test_similar_and_annotate_take_the_embryos_of_a_new_photograph(made, flyannot, tmp_path):
+    photo, out = tmp_path / "new.png", tmp_path / "s.csv"
+    photo.write_bytes((made.chain.embryos / f"{made.gene_of_two}.png").read_bytes())
+    said = flyannot("similar F Q -o O", F=made.chain.features, Q=str(photo), O=out)
+    assert said.code == 2 and "shows 2 embryos" in said.err and f"name one: {photo}#1" in said.err
+    said = flyannot("similar F Q -o O", F=made.chain.features, Q=f"{photo}#2", O=out, code=0)
+    best = max(rows_of_csv(out), key=lambda row: float(row["similarity"]))
+    assert best["gene"] == made.gene_of_two
+    line = "annotate M I --stage-range 4-6 -o O"
+    said = flyannot(line, M=made.chain.model, I=photo, O=tmp_path / "p.h5")
+    assert said.code == 0 and "4-6: 2 groups" in said.err, said.err
+    assert {row["group"] for row in rows_of_csv(tmp_path / "p.csv")} == {f"{photo}#1", f"{photo}#2"}

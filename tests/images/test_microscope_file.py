@@ -1,0 +1,285 @@
+"""A microscope's file is one picture as soon as it is said which; until then it says what it holds."""
+
+import struct
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image
+
+from benchmarks.workers import peak_mb
+from flyannot.base.errors import InputError
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.images.address import (
+    TURNS,
+    Axis,
+    choose_plane,
+    file_of_address,
+    split_address,
+    turn_and_planes,
+)
+from flyannot.images.picture import picture_at
+from flyannot.images.unreadable import UnreadableImage
+from tests.images.picture_files import embryo
+
+CHANNELS = ("DAPI", "EGFP", "brightfield")
+
+
+def stack(n_z=2, n_channels=3, shape=(64, 160), dtype=np.uint16):
+    """Planes (n_z, n_channels, height, width) of one grey level each, 1000 z + 100 channel, from 1."""
+    level = 1000 * np.arange(1, n_z + 1)[:, None] + 100 * np.arange(1, n_channels + 1)
+    return np.broadcast_to(level[..., None, None], (n_z, n_channels, *shape)).astype(dtype)
+
+
+def ome_tiff(path, planes, *, bits=None, names=CHANNELS, **options):
+    about = {"axes": "ZCYX", "Channel": {"Name": list(names[: planes.shape[1]])}}
+    tifffile.imwrite(path, planes, metadata=about | ({"SignificantBits": bits} if bits else {}), **options)
+    return path
+
+
+def czi(path, scenes, *, names=CHANNELS):
+    """`scenes`: arrays (n_z, n_channels, height, width) of grey levels, or (height, width, 3) of colours."""
+    from pylibCZIrw import czi as zeiss
+
+    with zeiss.create_czi(str(path)) as file:
+        for number, planes in enumerate(scenes):
+            place = {"location": (number * 2 * planes.shape[-1], 0), "scene": number}
+            if planes.shape[-1] == 3:
+                file.write(np.ascontiguousarray(planes[..., ::-1]), **place)
+                continue
+            for (z, channel), _ in np.ndenumerate(planes[..., 0, 0]):
+                pixels = np.ascontiguousarray(planes[z, channel][..., None])
+                file.write(pixels, plane={"Z": z, "C": channel}, **place)
+        file.write_metadata("made by a test", channel_names=dict(enumerate(names)))
+    return path
+
+
+_CHANNEL = (
+    '<ChannelDescription DataType="0" ChannelTag="0" Resolution="{bits}" LUTName="{name}" '
+    'BytesInc="{step}" Min="0" Max="1" Unit="" NameOfMeasuredQuantity="" BitInc="0" IsLUTInverted="0"/>'
+)
+_DIMENSION = (
+    '<DimensionDescription DimID="{id}" NumberOfElements="{n}" Origin="0" Length="1" Unit="m" '
+    'BitInc="0" BytesInc="{step}"/>'
+)
+
+
+def lif(path, planes, *, bits=12, names=("Green", "Red", "Gray")):
+    """A LIF of one image, uint16 (n_z, n_channels, height, width)."""
+    n_z, n_channels, height, width = planes.shape
+    steps = {"1": 2, "2": 2 * width, "3": 2 * width * height * n_channels}
+    counts = {"1": width, "2": height, "3": n_z}
+    channels = "".join(
+        _CHANNEL.format(bits=bits, name=names[c], step=2 * width * height * c) for c in range(n_channels)
+    )
+    dimensions = "".join(_DIMENSION.format(id=i, n=counts[i], step=steps[i]) for i in counts)
+    xml = (
+        '<LMSDataContainerHeader Version="2"><Element Name="file" Visibility="1" UniqueID="a"><Data/>'
+        f'<Memory Size="0" MemoryBlockID="M0"/><Children><Element Name="embryo" UniqueID="b"><Data><Image>'
+        f"<ImageDescription><Channels>{channels}</Channels><Dimensions>{dimensions}</Dimensions>"
+        f'</ImageDescription></Image></Data><Memory Size="{planes.nbytes}" MemoryBlockID="M1"/>'
+        "</Element></Children></Element></LMSDataContainerHeader>"
+    )
+    text, block = xml.encode("utf-16-le"), "M1".encode("utf-16-le")
+    with open(path, "wb") as file:
+        file.write(struct.pack("<IIBI", 0x70, len(text) + 5, 0x2A, len(text) // 2) + text)
+        file.write(struct.pack("<IIBQBI", 0x70, len(block) + 14, 0x2A, planes.nbytes, 0x2A, len(block) // 2))
+        file.write(block + planes.astype("<u2").tobytes())
+    return path
+
+
+SECOND_Z_AND_CHANNEL = 2200  # the grey level of `stack` there
+
+
+FORMATS = ["OME-TIFF", "compressed OME-TIFF", "czi", "lif"]
+
+
+def written(format, folder):
+    """The same planes in each format, with what its numbers of 16 bits have as white."""
+    if format == "czi":  # Zeiss's library writes nothing about used bits: the numbers are those of a camera
+        return czi(folder / "a.czi", [stack()]), 4095
+    if format == "lif":
+        return lif(folder / "a.lif", stack()), 4095
+    options = {"compression": "lzw", "ome": True} if format == "compressed OME-TIFF" else {}
+    return ome_tiff(folder / f"a{'' if options else '.ome'}.tif", stack(), bits=12, **options), 4095
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_plane_is_chosen_by_number_or_by_name_and_its_used_bits_are_its_range(format, tmp_path):
+    path, white = written(format, tmp_path)
+    name = "Red" if format == "lif" else "egfp"
+    expected = np.full((64, 160), SECOND_Z_AND_CHANNEL * 255 / white)
+    for address, planes in (
+        (path, ("z=2", "channel=2")),
+        (path, ("channel=" + name, "z=2")),
+        (f"{path}#z=2#c=2", ()),
+        (f"{path}#z=2", ("channel=2", "z=1")),  # what the address says comes first
+    ):
+        np.testing.assert_allclose(picture_at(address, "L", planes), expected, rtol=1e-6)
+
+
+def test_one_picture_needs_no_choice_and_is_read_as_any_other(tmp_path):
+    colours = embryo()
+    Image.fromarray(colours).save(tmp_path / "plain.png")
+    tifffile.imwrite(tmp_path / "a.ome.tif", colours, photometric="rgb", metadata={"axes": "YXS"})
+    tifffile.imwrite(tmp_path / "grey.ome.tif", colours[..., 0], metadata={"axes": "YX"}, compression="zlib")
+    czi(tmp_path / "a.czi", [colours])
+    for mode in ("L", "RGB"):
+        expected = picture_at(tmp_path / "plain.png", mode)
+        for name in ("a.ome.tif", "a.czi"):
+            np.testing.assert_array_equal(picture_at(tmp_path / name, mode, ("z=4",)), expected)
+        np.testing.assert_array_equal(picture_at(tmp_path / "grey.ome.tif", mode), colours[..., 0])
+
+
+@pytest.mark.parametrize("bits", [None, 11])
+@pytest.mark.parametrize(("brighter", "white"), [(1, 4095), (4, 16383), (20, 65535)])
+def test_where_nothing_is_said_or_a_level_is_above_it_a_camera_that_holds_the_levels_is_taken(
+    bits, brighter, white, tmp_path
+):
+    planes = brighter * stack()
+    path = ome_tiff(tmp_path / "a.ome.tif", planes, bits=bits)
+    level = picture_at(path, "L", ("z=2", "channel=2"))[0, 0]
+    assert level == pytest.approx(brighter * SECOND_Z_AND_CHANNEL * 255 / white)
+    tifffile.imwrite(tmp_path / "plain.tif", planes[1, 1])
+    assert picture_at(tmp_path / "plain.tif", "L")[0, 0] == level
+
+
+@pytest.mark.parametrize(
+    "claim", ['SizeZ="200000000"', 'SizeX="2000000000"', 'PlaneCount="2000000000"', 'NumPlanes=" 2000000000"']
+)
+def test_planes_that_are_only_claimed_take_no_memory(claim, tmp_path):
+    sizes = {"SizeX": 160, "SizeY": 64, "SizeZ": 1, "SizeC": 1, "SizeT": 1}
+    pixels = " ".join(f'{name}="{n}"' for name, n in sizes.items() if name not in claim)
+    about = '<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"><Image ID="Image:0"><Pixels '
+    about += f'ID="Pixels:0" DimensionOrder="XYZCT" Type="uint8" {pixels} {claim if "Size" in claim else ""}>'
+    about += f'<TiffData IFD="0" {claim if "Plane" in claim else ""}/></Pixels></Image></OME>'
+    tifffile.imwrite(tmp_path / "a.tif", embryo()[..., 0], description=about, metadata=None)
+    before = peak_mb()
+    with pytest.raises(UnreadableImage, match="it claims .* planes, more than 100,000"):
+        picture_at(tmp_path / "a.tif", "L")
+    assert peak_mb() - before < 50
+
+
+def test_scenes_are_counted_from_one(tmp_path):
+    left, right = embryo(), 255 - embryo()
+    path = czi(tmp_path / "a.czi", [left, right])
+    with pytest.raises(UnreadableImage, match="it holds several pictures: 2 scenes"):
+        picture_at(path, "RGB")
+    for number, colours in enumerate((left, right), 1):
+        np.testing.assert_array_equal(picture_at(f"{path}#scene={number}", "RGB"), colours)
+
+
+def test_of_a_pyramid_the_full_size_is_read(tmp_path):
+    colours = np.tile(embryo(), (2, 2, 1))
+    with tifffile.TiffWriter(tmp_path / "a.ome.tif") as file:
+        about = {"photometric": "rgb", "tile": (128, 128)}
+        file.write(colours, subifds=1, metadata={"axes": "YXS"}, **about)
+        file.write(colours[::2, ::2], subfiletype=1, **about)
+    np.testing.assert_array_equal(picture_at(tmp_path / "a.ome.tif", "RGB"), colours)
+
+
+@pytest.mark.parametrize("module", ["liffile", "pylibCZIrw.czi"])
+def test_a_missing_package_is_named_with_the_command_that_installs_it(module, tmp_path, monkeypatch):
+    path, _ = written("lif" if module == "liffile" else "czi", tmp_path)
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(InputError, match="which is not installed") as caught:
+        picture_at(path, "L")
+    assert caught.value.fix == "pip install 'flyannot[microscopy]'"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("part", [0.1, 0.6])
+def test_a_file_that_is_cut_short_is_refused(format, part, tmp_path):
+    path, _ = written(format, tmp_path)
+    path.write_bytes(path.read_bytes()[: int(part * path.stat().st_size)])
+    with pytest.raises(UnreadableImage):
+        picture_at(path, "L", ("z=2", "channel=3"))
+
+
+def test_a_name_that_looks_like_an_address_is_a_file_if_it_is_there(tmp_path):
+    (tmp_path / "a#2").write_bytes(b"x")
+    assert split_address(tmp_path / "a#2") == (str(tmp_path / "a#2"), (), None)
+    assert split_address("b.czi#scene=2#z=5#3") == ("b.czi", ("scene=2", "z=5"), 3)
+    assert split_address("gene #4.png") == ("gene #4.png", (), None)
+    assert file_of_address("a/b.czi#z=5") == Path("a/b.czi")
+    turn, planes = turn_and_planes("a", ("turned=both", "z=2", "turned=left-right"))
+    assert turn == TURNS["left-right"] and planes == ("z=2",), "the later of two"
+
+
+# (how many planes an axis has, what they are called) -> what is chosen -> its number, None if it is refused.
+CHOICES = {
+    (5, ""): {"z=1": 0, "z=5": 4, "z=0": None, "z=6": None, "z=two": None, "x=1": None},
+    (1, ""): {"z=7": 0, "z=late": 0, "x=1": 0},
+    (1, "EGFP"): {"z=egfp": 0, "z=9": 0, "z=DAPI": None},
+    (3, "a A 2"): {"z=2": 2, "z=3": 2, "z=a": None},
+    (2, "a b=c"): {"z=B=c": 1},
+}
+
+
+@pytest.mark.parametrize(("size", "names"), CHOICES)
+def test_a_plane_is_named_once_or_counted_from_one(size, names):
+    axes = [Axis("time", 1), Axis("z", size, tuple(names.split()))]
+    for choice, number in CHOICES[size, names].items():
+        if number is not None:
+            assert choose_plane("a.czi", axes, [choice]) == {"time": 0, "z": number}
+            continue
+        with pytest.raises(UnreadableImage) as caught:
+            choose_plane("a.czi", axes, [choice])
+        assert axes[1].in_words() in caught.value.message and "1 time" not in caught.value.message
+        assert ("or a name" in caught.value.fix) == bool(names)
+
+
+def test_the_first_eight_names_of_an_axis_are_told():
+    words = [Axis("channel", n, ("", *"bcdefghi"[: n - 1])).in_words() for n in (2, 8, 9)]
+    eight = "1 , 2 b, 3 c, 4 d, 5 e, 6 f, 7 g, 8 h"
+    assert words == ["2 channels (1 , 2 b)", f"8 channels ({eight})", f"9 channels ({eight}, ...)"]
+
+
+@pytest.fixture
+def stacks(tmp_path):
+    """A data set of two scenes of one CZI and a stack of TIFF."""
+    folder = tmp_path / "stacks"
+    folder.mkdir()
+    grey = embryo()[..., 0].astype(np.uint16) * 257
+    planes = np.stack([np.stack([np.full_like(grey, 9), grey // (k + 1)]) for k in range(2)])
+    czi(folder / "slide.czi", [planes[:1], planes[1:]], names=("DAPI", "brightfield"))
+    ome_tiff(folder / "stack.ome.tif", planes)
+    (folder / "images.csv").write_text(
+        "image,gene,stage_range\nslide.czi#scene=1,a,4-6\nslide.czi#scene=2,b,4-6\nstack.ome.tif#z=2,b,4-6\n"
+    )
+    return folder
+
+
+def test_extract_refuses_what_is_ambiguous_and_takes_the_plane_that_is_named(flyannot, stacks, tmp_path):
+    said = flyannot("extract S -o O", S=stacks, O=tmp_path / "d.h5")
+    assert said.code == 1 and said.err.count("Error:") == 1 and said.err.count("Fix:") == 1
+    assert "slide.czi: it holds several pictures: 2 scenes" in said.err
+    assert "2 channels (1 DAPI, 2 brightfield)" in said.err
+    assert "Fix: choose one, such as --plane channel=1, or of this file alone slide.czi#channel=1" in said.err
+    said = flyannot("extract S -o O --plane channel=2", S=stacks, O=tmp_path / "d.h5", code=0)
+    with open_stored(tmp_path / "d.h5") as stored:
+        assert stored.options["extract"]["plane"] == ["channel=2"]
+        names = stored.array("4-6", "image")
+        assert names == ["slide.czi#scene=1", "slide.czi#scene=2", "stack.ome.tif#z=2"]
+        second, third = (stored.images("4-6", k, k + 1)[0] for k in (1, 2))
+        assert len(second)
+        np.testing.assert_array_equal(second, third)  # the same pixels in either format
+
+
+def test_one_ambiguous_file_among_others_is_listed_with_the_remedy(flyannot, stacks, tmp_path):
+    Image.fromarray(embryo()).save(stacks / "plain.png")
+    table = stacks / "images.csv"
+    table.write_text("image,gene,stage_range\nplain.png,a,4-6\nstack.ome.tif,b,4-6\n")
+    flyannot("extract S -o O", S=stacks, O=tmp_path / "d.h5", code=3)
+    listed = (tmp_path / "failures.csv").read_text()
+    assert "2 z planes, 2 channels (1 DAPI, 2 EGFP); fix: choose one, such as --plane z=1" in listed
+
+
+@pytest.mark.parametrize("wrong", ["depth=2", "z", "z=", "=3", "z=1 --plane z=2"])
+def test_a_plane_that_cannot_be_meant_is_refused(wrong, flyannot, stacks, tmp_path):
+    said = flyannot(f"extract S -o O --plane {wrong}", S=stacks, O=tmp_path / "d.h5")
+    are_two = wrong.endswith("z=2")
+    words = "--plane names two of the axis z" if are_two else "an axis (scene, channel, z, time, page)"
+    assert said.code == 2 and words in said.err

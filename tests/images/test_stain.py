@@ -1,0 +1,156 @@
+"""The stain apart from the embryo: what is kept, what is not, and that every step sees the same."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy import ndimage
+
+from flyannot.images.geometry import STANDARD_PX
+from flyannot.images.grey_levels import STAIN, TISSUE, stain_as_grey
+from flyannot.images.options import ExtractOptions
+from flyannot.images.pattern import (
+    body_of_embryo,
+    drawn_as_pattern,
+    ellipse_mask,
+    pattern_of_picture,
+    render_patterns,
+)
+from flyannot.images.picture import read_embryo, read_grey
+from tests.images.picture_files import luma
+
+BLUE, BROWN = (60, 80, 190), (128, 75, 40)
+LEFT, RIGHT = np.s_[40:90, 40:90], np.s_[40:90, 200:250]
+STAINED = ExtractOptions(stride_px=16, channel="stain")
+
+
+def read_stain(path):
+    return read_embryo(path, STAINED)[0]
+
+
+def two_patches():
+    pixels = np.full((*STANDARD_PX, 3), 255, np.uint8)
+    pixels[LEFT], pixels[RIGHT] = BLUE, BROWN
+    return pixels
+
+
+def test_blue_stays_and_brown_of_the_same_luma_goes(picture):
+    path = picture(Image.fromarray(two_patches()), format="PNG")
+    grey, stain = read_grey(path), read_stain(path)
+    assert abs(grey[LEFT].mean() - grey[RIGHT].mean()) <= 1
+    assert stain[LEFT].max() < 110 and stain[RIGHT].min() > 254
+    assert stain[0, 0] == 255 and stain.dtype == np.float32
+
+
+def test_what_is_mixed_in_the_two_colours_comes_apart_again(rng):
+    """Densities add up: the stain's share does not depend on how much tissue lies over it."""
+    stain, tissue = (np.array(one) / np.linalg.norm(one) for one in (STAIN, TISSUE))
+    amount = np.linspace(0, 1.2, 40)[:, None]
+    over = rng.uniform(0, 0.8, (40, 7))
+    rgb = 255 * 10.0 ** -(amount[..., None] * stain + over[..., None] * tissue)
+    alone = luma(255 * 10.0 ** -(amount * stain))
+    assert np.abs(stain_as_grey(rgb) - alone[:, None]).max() < 0.05
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "1", "I;16", "P"])
+def test_a_picture_without_colour_gives_its_grey_levels(picture, rng, mode):
+    grey = rng.integers(0, 256, (64, 200)).astype(np.uint8)
+    is_deep = mode == "I;16"
+    image = Image.fromarray(grey.astype(np.uint16) * 257 if is_deep else grey).convert(mode)
+    path = picture(image, format="PNG")
+    np.testing.assert_array_equal(read_stain(path), read_grey(path))
+
+
+def test_uniform_pictures_and_the_ends_of_the_range_stay_finite_and_the_same(picture):
+    for colour in ((255, 255, 255), (0, 0, 0), (0, 0, 255), (255, 255, 0), BLUE):
+        path = picture(Image.fromarray(np.full((*STANDARD_PX, 3), colour, np.uint8)), format="PNG")
+        stain = read_stain(path)
+        assert np.isfinite(stain).all() and np.ptp(stain) == 0 and 0 <= stain[0, 0] <= 255
+        np.testing.assert_array_equal(read_stain(path), stain)
+
+
+def test_every_kind_of_colour_file_gives_the_same_stain(picture, tiff):
+    pixels = two_patches()
+    expected = read_stain(picture(Image.fromarray(pixels), format="PNG"))
+    opaque = np.dstack([pixels, np.full(STANDARD_PX, 255, np.uint8)])
+    for write, content, options in (
+        (picture, Image.fromarray(opaque), {"format": "PNG"}),
+        (picture, Image.fromarray(pixels).quantize(8), {"format": "GIF"}),
+        (tiff, pixels.astype(np.uint16) * 257, {"photometric": "rgb"}),
+        (tiff, pixels / 255, {"photometric": "rgb"}),
+    ):
+        path = write(content, **options)
+        assert np.abs(read_stain(path) - expected).max() < 0.01
+
+
+# --- drawn as a pattern ---
+
+
+def smooth_patterns(rng, n):
+    """Patterns of three spots each, from 0 to 1."""
+    y, x = np.mgrid[:16, :32]
+    places, widths = rng.uniform((3, 4), (13, 28), (n, 3, 2)), rng.uniform(2, 6, (n, 3))
+    grids = np.zeros((n, 16, 32))
+    for k in range(3):
+        (down, across), wide = places[:, k].T[..., None, None], widths[:, k, None, None]
+        grids += np.exp(-((y - down) ** 2 + (x - across) ** 2) / (2 * wide**2))
+    return np.array([(grid / grid.max()).T[ellipse_mask().T] for grid in grids])
+
+
+def in_colour(pattern, stained=0.8, body=0.2, light=1.0, noise=0.0, rng=None):
+    """A photograph of a pattern: stain over a body of so much tissue, in such light."""
+    stain, tissue = (np.array(one) / np.linalg.norm(one) for one in (STAIN, TISSUE))
+    grid, whole = np.zeros((16, 32)), body_of_embryo(ellipse_mask())
+    grid.T[ellipse_mask().T] = pattern
+    amount = stained * whole * ndimage.zoom(grid, (8, 10), order=1, mode="nearest", grid_mode=True)
+    rgb = 255 * light * 10.0 ** -(amount[..., None] * stain + body * whole[..., None] * tissue)
+    rgb = rgb + rng.normal(0, noise, rgb.shape) if noise else rgb
+    return Image.fromarray(np.rint(np.clip(rgb, 0, 255)).astype(np.uint8))
+
+
+def test_a_drawn_pattern_read_back_is_the_pattern_but_for_its_stretch(rng):
+    patterns = smooth_patterns(rng, 20)
+    for stretch, offset in ((1, 0), (0.5, 0.3)):
+        for pattern, drawn in zip(patterns, render_patterns(stretch * patterns + offset, ellipse_mask())):
+            found = pattern_of_picture(drawn)
+            assert found.shape == (405,) and (found.min(), found.max()) == (0, 1)
+            assert np.corrcoef(found, pattern)[0, 1] > (0.98 if not offset else 0.9)
+            assert np.corrcoef(found, pattern_of_picture(drawn_as_pattern(drawn)))[0, 1] > 0.98
+
+
+def test_patterns_are_drawn_as_ndimage_draws_them(rng):
+    grid, mask = np.zeros((16, 32)), ellipse_mask()
+    outside = ndimage.distance_transform_edt(~mask, return_distances=False, return_indices=True)
+    enlarged = partial(ndimage.zoom, zoom=(8, 10), mode="nearest", grid_mode=True)
+    body = ndimage.gaussian_filter(enlarged(np.pad(mask.astype(float), 2)), (5.0, 6.25))[16:-16, 20:-20]
+    body = np.clip((body - 0.36) / 0.2, 0, 1)
+    patterns = np.concatenate([smooth_patterns(rng, 5), rng.random((20, 405)), rng.random((20, 405)) > 0.5])
+    for pattern, drawn in zip(patterns, render_patterns(patterns, mask)):
+        grid.T[mask.T] = pattern
+        continued = np.where(mask, grid, ndimage.uniform_filter(grid[tuple(outside)], 3, mode="nearest"))
+        light = 1 - np.clip(enlarged(continued), 0, 1)
+        assert (drawn == np.rint(255 + body * (180 * light - 255))).all()
+
+
+LOOKS = {"paler": {"stained": 0.4}, "darker": {"stained": 1.2}, "dense": {"body": 0.5}}
+LOOKS |= {"clear": {"body": 0.0}, "dim": {"light": 0.85}}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_body_light_and_strength_of_the_stain_hardly_change_what_is_drawn(picture, rng, look):
+    options = ExtractOptions(channel="pattern")
+    for pattern in smooth_patterns(rng, 4):
+        usual, other = (
+            read_embryo(picture(in_colour(pattern, **how), format="PNG"), options)[0]
+            for how in ({}, LOOKS[look])
+        )
+        assert usual.shape == STANDARD_PX and usual.dtype == np.float32
+        assert np.corrcoef(usual.ravel(), other.ravel())[0, 1] > 0.98
+        assert np.abs(usual - other).mean() < 9
+
+
+@pytest.mark.parametrize("body", [0, 0.2, 0.5])
+def test_where_nothing_is_stained_noise_is_not_stretched_to_a_pattern(picture, rng, body):
+    path = picture(in_colour(np.zeros(405), body=body, noise=8, rng=rng), format="PNG")
+    assert pattern_of_picture(read_stain(path)).max() < 0.25

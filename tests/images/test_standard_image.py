@@ -1,0 +1,146 @@
+"""Reading pictures: the right grey levels at the standard size."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from flyannot.images.geometry import STANDARD_PX
+from flyannot.images.picture import read_grey
+from flyannot.images.quality import picture_warnings
+from flyannot.images.unreadable import UnreadableImage
+from tests.images.picture_files import ENCODINGS, embryo, encoded, luma
+
+
+@pytest.mark.parametrize("encoding", ["png", "bmp", "tiff", "tiff lzw", "tiff deflate"])
+def test_a_picture_of_standard_size_is_its_luma_whatever_the_format_or_the_suffix(encoding, picture):
+    grey = read_grey(picture(encoded(embryo(), **ENCODINGS[encoding])))
+    assert grey.shape == STANDARD_PX and grey.dtype == np.float32
+    assert np.abs(grey - luma(embryo())).max() <= 0.51  # rounded to 8 bits, as by Pillow
+
+
+def test_16_bit_and_float_pictures_keep_their_full_range(tiff, picture, rng, trials):
+    trials(12, campaign=12)
+    deep = rng.integers(0, 65_536, STANDARD_PX, dtype=np.uint16)
+    expected = deep / 257
+    assert np.abs(read_grey(picture(Image.fromarray(deep), format="PNG")) - expected).max() < 1e-3
+    for pixels, options in [
+        (deep, {}),
+        (deep, {"byteorder": ">"}),
+        (deep, {"bigtiff": True}),
+        (65_535 - deep, {"photometric": "miniswhite"}),  # Pillow alone would show the negative
+        (deep.astype(np.int32), {}),
+        ((deep / 65_535).astype(np.float32), {}),
+        (deep / 65_535, {}),
+        (expected.astype(np.float32), {}),
+        (np.stack([deep / 65_535] * 3, axis=2).astype(np.float32), {"photometric": "rgb"}),
+    ]:
+        assert np.abs(read_grey(tiff(pixels, **options)) - expected).max() < 1e-3, (pixels.dtype, options)
+    said = {"description": "ImageJ=1.54f\nmax=4095.0\n", "metadata": None}
+    tagged = {"extratags": [(281, "H", 1, 4095, False)]}
+    for bits, most, options in ((8, 8, {}), (12, 12, {}), (14, 14, {}), (12, 9, said), (12, 9, tagged)):
+        few, white = (deep >> (16 - most)), 2**bits - 1
+        grey = read_grey(tiff(few, **options))
+        assert np.abs(grey - few * (255 / white)).max() < 1e-3, (bits, options)
+        assert (f"fewer than 16 bits: {bits}" in picture_warnings(grey)) == (bits > 8)
+    assert (read_grey(tiff(np.stack([deep] * 3, axis=2), photometric="rgb")) == deep >> 8).all()
+    assert np.abs(read_grey(tiff((deep / 65_535).astype(np.float16))) - expected).max() < 0.1
+
+
+def test_every_kind_of_pixel_shows_what_a_viewer_shows(picture, trials):
+    trials(7, campaign=7)
+    rgb = Image.fromarray(embryo())
+    grey, bits = np.asarray(rgb.convert("L"), np.float32), rgb.convert("1")
+    for image, format, expected, tolerance in [
+        *((rgb.convert(mode), "PNG", grey, 0) for mode in ("L", "RGBA", "LA")),
+        (bits, "PNG", 255.0 * np.asarray(bits), 0),
+        (rgb.convert("CMYK"), "TIFF", grey, 1),
+        (rgb.quantize(256), "PNG", grey, 8),
+        (rgb.quantize(256), "GIF", grey, 8),
+    ]:
+        assert np.abs(read_grey(picture(image, format=format)) - expected).max() <= tolerance, image.mode
+
+
+def test_what_is_transparent_is_white(picture):
+    alpha = np.zeros((*STANDARD_PX, 4), np.uint8)  # black, and transparent but for the left half
+    alpha[:, :160, 3] = 255
+    palette = Image.fromarray(np.where(alpha[..., 3] > 0, 0, 1).astype(np.uint8)).convert("P")
+    palette.putpalette([0, 0, 0, 10, 10, 10])
+    of_nine = Image.fromarray(np.where(alpha[..., 3] > 0, 0, 9).astype(np.uint8))
+    for image, options in [
+        (Image.fromarray(alpha), {"format": "PNG"}),
+        (Image.fromarray(alpha).convert("LA"), {"format": "PNG"}),
+        (palette, {"format": "PNG", "transparency": 1}),
+        (palette, {"format": "GIF", "transparency": 1}),
+        (of_nine, {"format": "PNG", "transparency": 9}),
+    ]:
+        grey = read_grey(picture(image, **options))
+        assert (grey[:, :160] == 0).all() and (grey[:, 160:] == 255).all(), (image.mode, options)
+
+
+@pytest.mark.parametrize("format", ["PNG", "TIFF"])
+def test_the_orientation_that_a_camera_noted_is_applied(format, picture):
+    exif = Image.Exif()
+    exif[0x0112] = 3  # upside down
+    turned = picture(Image.fromarray(embryo()[::-1, ::-1]), format=format, exif=exif)
+    np.testing.assert_array_equal(read_grey(turned), np.asarray(Image.fromarray(embryo()).convert("L")))
+
+
+def test_other_sizes_fit_inside_undistorted_and_centred(picture):
+    for height, width in [(256, 640), (64, 160), (1280, 3200)]:  # the same proportions
+        grey = read_grey(picture(Image.fromarray(embryo(height, width)), format="PNG"))
+        assert grey.shape == STANDARD_PX
+        inside = np.abs(grey - luma(embryo())) < 12
+        assert inside.mean() > 0.95  # all but the rim of the body
+    square = np.full((400, 400), 255, np.uint8)
+    square[100:300, 100:300] = 0
+    rows, columns = np.nonzero(read_grey(picture(Image.fromarray(square), format="PNG")) < 128)
+    assert np.ptp(rows) == np.ptp(columns) == 63
+    assert rows.mean() == 63.5 and columns.mean() == 159.5
+
+
+def test_averaging_keeps_the_mean_and_makes_no_new_extremes(picture, rng):
+    noise = rng.integers(100, 200, (1280, 3200), dtype=np.uint8)
+    grey = read_grey(picture(Image.fromarray(noise), format="PNG"))
+    assert abs(grey.mean() - noise.mean()) < 0.5
+    assert grey.min() >= 100 and grey.max() < 200 and grey.std() < 5
+
+
+def test_padding_makes_no_edge_on_a_grey_background(picture):
+    tall = np.full((500, 100), 170, np.uint8)
+    tall[200:300, 30:70] = 20
+    grey = read_grey(picture(Image.fromarray(tall), format="PNG"))
+    assert (grey[:, :100] == 170).all() and (grey[:, -100:] == 170).all() and grey.min() < 60
+
+
+def test_mirror_images_are_read_as_mirror_images(picture, rng):
+    for size in [(128, 320), (300, 700), (64, 64)]:
+        pixels = rng.integers(0, 256, size, dtype=np.uint8)
+        there = read_grey(picture(Image.fromarray(pixels), format="PNG"))
+        mirrored = read_grey(picture(Image.fromarray(pixels[:, ::-1]), format="PNG"))
+        assert np.abs(there - mirrored[:, ::-1]).max() < 1e-3
+
+
+def test_a_picture_is_turned_as_its_address_says(picture, rng):
+    pixels = rng.integers(0, 256, (128, 320), dtype=np.uint8)
+    path = picture(Image.fromarray(pixels), format="PNG")
+    expected = {"left-right": pixels[:, ::-1], "top-bottom": pixels[::-1], "both": pixels[::-1, ::-1]}
+    for turned, there in expected.items():
+        np.testing.assert_array_equal(read_grey(f"{path}#turned={turned}"), there)
+    with pytest.raises(UnreadableImage, match='Did you mean "left-right"'):
+        read_grey(f"{path}#turned=leftright")
+
+
+def test_extreme_shapes_are_read(picture, trials):
+    trials(4, campaign=4)
+    for shape in [(1, 1), (1, 5000), (5000, 1), (3, 2)]:
+        grey = read_grey(picture(Image.fromarray(np.full(shape, 7, np.uint8)), format="PNG"))
+        assert grey.shape == STANDARD_PX and (grey == 7).all()
+
+
+def test_importing_the_room_loads_no_image_library():
+    modules = "flyannot.images.extract, flyannot.images.picture"
+    code = f"import sys, {modules}; sys.exit(not {{'cv2', 'PIL', 'tifffile'}}.isdisjoint(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -1,0 +1,206 @@
+"""What is no picture gets one clear line: never half a picture, never a hang, never the memory."""
+
+import os
+import pickle
+import resource
+import struct
+import zlib
+
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image, ImageFile
+
+from flyannot.images.geometry import STANDARD_PX
+from flyannot.images.image_file import decode_image
+from flyannot.images.picture import read_grey
+from flyannot.images.unreadable import MAX_PIXELS, UnreadableImage, n_scans_of_jpeg
+from tests.images.picture_files import ENCODINGS, embryo, encoded, luma
+
+N_CUTS = 20
+
+
+def reason(path):
+    """Why a picture is refused; the message must be one line that names the file."""
+    with pytest.raises(UnreadableImage) as caught:
+        read_grey(path)
+    message = caught.value.message
+    assert "\n" not in message and os.path.basename(path) in message
+    assert message.endswith(caught.value.reason)
+    return caught.value.reason
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_truncated_picture_is_refused_or_whole(encoding, picture, trials):
+    whole = encoded(embryo(), **ENCODINGS[encoding])
+    expected = read_grey(picture(whole))
+    n_cuts, n_refused = trials(N_CUTS), 0
+    for cut in np.linspace(1, len(whole) - 1, n_cuts).astype(int):
+        try:
+            grey = read_grey(picture(whole[:cut]))
+        except UnreadableImage as error:
+            assert "\n" not in error.message
+            n_refused += 1
+        else:  # only what follows the pixels may be missing
+            assert cut > len(whole) - 16 and (grey == expected).all()
+    assert n_refused >= n_cuts - 1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16])
+def test_a_truncated_tiff_of_rare_numbers_is_refused(dtype, tiff, trials):
+    path = tiff(luma(embryo()).astype(dtype))
+    whole = path.read_bytes()
+    for cut in np.linspace(1, len(whole) - 1, trials(N_CUTS)).astype(int):
+        path.write_bytes(whole[:cut])
+        assert reason(path)
+
+
+def test_truncation_is_seen_though_another_library_told_pillow_to_ignore_it(picture, monkeypatch):
+    monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", True)
+    whole = encoded(embryo(), format="JPEG")
+    assert "cut short" in reason(picture(whole[: len(whole) // 2]))
+
+
+@pytest.mark.parametrize(
+    "content, expected",
+    [
+        (b"", "empty"),
+        (b"GET", "not a picture"),
+        (b"a note that somebody saved as .png\n", "not a picture"),
+        (b"<!DOCTYPE html><html><body>404</body></html>", "not a picture"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "not a picture"),
+        (b"II*\0\xff\xff\xff\xff", "damaged or cut short"),
+    ],
+)
+def test_what_is_no_picture_is_refused(content, expected, picture):
+    assert expected in reason(picture(content))
+
+
+def test_what_is_no_file_is_refused_and_a_fifo_does_not_hang(tmp_path, trials):
+    trials(5, campaign=5)
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "dangling").symlink_to(tmp_path / "gone")
+    assert "not a regular file" in reason(tmp_path / "fifo")
+    assert "a link to nothing" in reason(tmp_path / "dangling")
+    assert "no such file" in reason(tmp_path / "gone")
+    assert "folder" in reason(tmp_path)
+    with pytest.raises(UnreadableImage, match="null"):
+        read_grey("nul\0.png")
+    with pytest.raises(UnreadableImage) as caught:
+        read_grey(tmp_path / "two\nlines.png")
+    assert "\n" not in caught.value.message
+
+
+def test_the_error_survives_the_way_from_a_worker():
+    with pytest.raises(UnreadableImage) as caught:
+        read_grey("nowhere.png")
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (str(copy), copy.reason, copy.fix) == (str(caught.value), caught.value.reason, caught.value.fix)
+    assert copy.reason == "no such file" and copy.exit_code == 65
+
+
+def chunk(kind, content):
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def png_claiming(width, height):
+    """A PNG whose header claims a size that it does not hold."""
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0")) + chunk(b"IEND", b"")
+
+
+def test_bombs_and_huge_claims_are_refused_before_they_are_decoded(tmp_path, trials):
+    def claiming(format, marker, offset, size):
+        """A picture of one pixel whose header claims another size."""
+        content = bytearray(encoded(np.zeros((1, 1), np.uint8), format=format))
+        start = content.index(marker) + offset
+        content[start : start + len(size)] = size
+        return bytes(content)
+
+    claims = {
+        "a.png": png_claiming(20_000, 20_000),
+        "b.png": png_claiming(2**31 - 1, 2**31 - 1),
+        "c.png": png_claiming(MAX_PIXELS + 1, 1),
+        "d.gif": claiming("GIF", b"GIF", 6, struct.pack("<HH", 60_000, 60_000)),
+        "e.bmp": claiming("BMP", b"BM", 18, struct.pack("<ii", 40_000, 40_000)),
+        "f.jpg": claiming("JPEG", b"\xff\xc0", 5, struct.pack(">HH", 65_000, 65_000)),
+    }
+    for name, content in claims.items():
+        (tmp_path / name).write_bytes(content)
+    Image.new("L", (6_000, 6_000)).save(tmp_path / "g.tif", compression="tiff_adobe_deflate")
+    tifffile.memmap(tmp_path / "h.tif", shape=(4_000, 5_000), dtype=np.float64).flush()
+    trials(8, campaign=8)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for path in sorted(tmp_path.iterdir()):
+        assert "too large" in reason(path), path.name
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kilobytes
+
+
+def test_grey_levels_that_mean_nothing_are_refused(tiff, trials):
+    trials(9, campaign=9)
+    holed = np.full(STANDARD_PX, 0.5, np.float32)
+    for bad, expected in [(np.nan, "NaN"), (np.inf, "NaN or infinite"), (-0.1, "outside"), (256, "outside")]:
+        holed[3, 5] = bad
+        for dtype in (np.float32, np.float64):
+            assert expected in reason(tiff(holed.astype(dtype)))
+    assert "outside" in reason(tiff(np.full(STANDARD_PX, 70_000, np.int32)))
+
+
+def test_what_is_not_one_picture_of_known_pixels_is_refused(picture, tiff, trials):
+    trials(9, campaign=9)
+    frames = [Image.new("L", (30, 20), 80 * i) for i in range(3)]
+    for format in ("GIF", "PNG", "MPO"):
+        path = picture(frames[0], format=format, save_all=True, append_images=frames[1:])
+        assert "several frames" in reason(path), format
+    for pixels, options, expected in (
+        (np.zeros((2, *STANDARD_PX)), {"photometric": "minisblack"}, "several pictures: 2 pages"),
+        (
+            np.zeros((100, 100), np.uint8),
+            {"tile": (6000, 6000), "compression": "zlib"},
+            "tiles of 6000 x 6000",
+        ),
+        (np.full((20, 30), -5, np.int8), {}, "signed"),
+        (np.full((20, 30), 5, np.int8), {}, "signed"),  # not taken for unsigned bytes
+    ):
+        assert expected in reason(tiff(pixels, **options))
+    assert "side" in reason(picture(Image.fromarray(np.zeros((70_000, 2), np.uint8)), format="PNG"))
+    with pytest.raises(UnreadableImage, match="unknown kind of pixel") as caught:
+        read_grey(picture(Image.new("LAB", (32, 16)), format="TIFF"))
+    assert "8 bits" in caught.value.fix
+
+
+def test_a_png_with_a_bit_flipped_is_refused(picture, rng, trials):
+    """Pillow checks no checksum of the chunks of pixels, and takes wrong ones without a word."""
+    whole = encoded(embryo(), format="PNG")
+    assert whole.count(b"IDAT") == 1
+    places = [*range(len(whole) - 12), *range(len(whole) - 8, len(whole))]
+    trials(len(places), campaign=len(places))
+    for place in places:
+        flipped = bytearray(whole)
+        flipped[place] ^= 1 << int(rng.integers(8))
+        with pytest.raises(UnreadableImage):
+            decode_image(picture(bytes(flipped)), "L")
+
+
+def test_a_png_of_very_many_chunks_is_refused_before_it_is_opened(picture):
+    whole = encoded(embryo(), format="PNG")
+    head, text = 33, chunk(b"tEXt", b"a\0b")
+    assert decode_image(picture(whole[:head] + 900 * text + whole[head:]), "L").shape == (128, 320)
+    assert "chunks" in reason(picture(whole[:head] + 1100 * text + whole[head:]))
+
+
+def test_a_jpeg_of_very_many_scans_is_refused(picture):
+    whole = encoded(np.full((1000, 1000), 128, np.uint8), format="JPEG", progressive=True, quality=50)
+    scan = whole[whole.rfind(b"\xff\xda") : -2]
+    with open(picture(whole), "rb") as file:
+        assert n_scans_of_jpeg(file.read()) == 6
+    assert decode_image(picture(whole[:-2] + 200 * scan + whole[-2:]), "L").shape == (1000, 1000)
+    assert "scans" in reason(picture(whole[:-2] + 300 * scan + whole[-2:]))
+
+
+@pytest.mark.parametrize("quality", [30, 100])
+@pytest.mark.parametrize("progressive", [False, True])
+def test_scans_are_counted_among_any_pixels(quality, progressive, rng):
+    noise = rng.integers(0, 256, (257, 131, 3), dtype=np.uint8)
+    file = encoded(noise, format="JPEG", quality=quality, progressive=progressive, restart_marker_blocks=3)
+    assert n_scans_of_jpeg(file) == (10 if progressive else 1)

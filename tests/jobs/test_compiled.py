@@ -1,0 +1,240 @@
+"""Compiled kernels: their cache needs no home, heals, and is never older than the code behind it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import flyannot
+from flyannot.jobs.compiled import SOURCES
+from tests.conftest import ROOT
+
+KERNEL = (
+    "from flyannot.encode.pooling import _pool_max as f, np; a = np.ones(2); i = np.arange(3); "
+    "x = np.zeros(2, np.float32); f(a, i[:2], np.array([0, 2]), i[:1], 2, x, np.zeros(2, np.int32)); "
+    "print(x.tolist())"
+)
+
+
+def run_program(code, *, cwd=None, **environment):
+    """Run a program in a process of its own; a variable that is None is not set."""
+    env = {k: v for k, v in (os.environ | environment).items() if v is not None}
+    return subprocess.run([sys.executable, "-c", code], cwd=cwd, env=env, capture_output=True, text=True)
+
+
+def said_by(code, **options):
+    """Return what a program prints, without an error, in a process of its own."""
+    done = run_program(code, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_kernels_need_neither_home_nor_a_cache_folder(tmp_path):
+    (tmp_path / "file").touch()
+    for folder in ("file", "file/below"):
+        environment = {"HOME": None, "XDG_CACHE_HOME": None, "FLYANNOT_CACHE": str(tmp_path / folder)}
+        assert said_by(KERNEL, **environment).startswith("[1.0, 1.0]")
+
+
+def test_kernels_whose_indices_are_checked_are_others(tmp_path):
+    """As `make bounds` has them: none of those without the check is taken in their place."""
+    beyond = (
+        "import numpy as np; from flyannot.sparse.kernels import sum_squares\n"
+        "try: sum_squares(np.ones((3, 2)), np.ones(4)[:2])\nexcept IndexError: print('found')"
+    )
+    for checked, said in (("0", ""), ("1", "found"), ("0", "")):
+        assert said_by(beyond, NUMBA_BOUNDSCHECK=checked, FLYANNOT_CACHE=str(tmp_path)) == said
+
+
+def kept_code(cache):
+    """Return {path: content} of the machine code in a cache."""
+    return {path: path.read_bytes() for path in Path(cache).rglob("*.nbc")}
+
+
+def test_code_for_another_processor_or_with_other_settings_is_kept_beside(tmp_path):
+    """Settings come from the environment, and from a file in the working folder."""
+    cache, stranger = tmp_path / "cache", tmp_path / "stranger"
+    stranger.mkdir()
+    (stranger / ".numba_config.yaml").write_text("cpu_name: generic\n")
+    processes = [
+        {},
+        {"NUMBA_CPU_NAME": "generic"},
+        {"NUMBA_CPU_FEATURES": "+sse2"},
+        {"cwd": stranger, "PYTHONPATH": str(ROOT)},
+    ]
+    for others in processes:
+        said_by(KERNEL, FLYANNOT_CACHE=str(cache), **others)
+    before = kept_code(cache)
+    assert len(before) == 3, "the file says what NUMBA_CPU_NAME says"
+    for others in processes:
+        assert said_by(KERNEL, FLYANNOT_CACHE=str(cache), **others) == "[1.0, 1.0]"
+    assert kept_code(cache) == before, "each compiled once"
+
+
+def test_without_compiling_kernels_are_refused_in_one_line():
+    done = run_program(KERNEL, NUMBA_DISABLE_JIT="1")
+    assert "flyannot.base.errors.InputError: numba is told not to compile (NUMBA_DISABLE_JIT)" in done.stderr
+
+
+def test_a_damaged_cache_of_kernels_heals(tmp_path, rng, trials):
+    """Every file of the cache is damaged in turn; the next run works, the one after compiles nothing."""
+    cache = tmp_path / "cache"
+    said_by(KERNEL, FLYANNOT_CACHE=str(cache))
+    files = [path for path in cache.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} == {".nbi", ".nbc", ".json"}
+    for number in range(trials(2, campaign=6)):
+        for path in files:
+            stored = bytearray(path.read_bytes())
+            for at in rng.integers(len(stored), size=20):
+                stored[at] ^= 0x55
+            path.write_bytes(stored if number % 2 else stored[: len(stored) // 2])
+            assert said_by(KERNEL, FLYANNOT_CACHE=str(cache)) == "[1.0, 1.0]"
+            times = [other.stat().st_mtime_ns for other in files]
+            assert said_by(KERNEL, FLYANNOT_CACHE=str(cache)) == "[1.0, 1.0]"
+            assert [other.stat().st_mtime_ns for other in files] == times
+
+
+def test_a_full_disk_below_the_cache_costs_time_only():
+    """The folder accepts files when the process begins, and none later."""
+    fails = (
+        "import numba, tempfile; from flyannot.jobs import compiled; start = compiled._njit\n"
+        "def njit(function, folder=None, **options):\n"
+        "    made = start(function, folder, **options)\n"
+        "    if folder is not None: folder.parent.mkdir(exist_ok=True, parents=True); folder.touch()\n"
+        "    return made\n"
+        "compiled._njit = njit\n"
+    )
+    with tempfile.TemporaryDirectory() as cache:
+        assert said_by(fails + KERNEL.replace("; ", "\n"), FLYANNOT_CACHE=cache) == "[1.0, 1.0]"
+
+
+def test_threads_and_processes_may_compile_at_once(tmp_path):
+    threads = (
+        "from concurrent.futures import ThreadPoolExecutor; import numpy as np\n"
+        "from flyannot.sparse.kernels import sum_squares\n"
+        "def f(n):\n    found = np.zeros(2); sum_squares(np.full((2, n), 1.0), found); return int(found[0])\n"
+        "print(list(ThreadPoolExecutor(4).map(f, range(8))))"
+    )
+    words, env = [sys.executable, "-c", threads], os.environ | {"FLYANNOT_CACHE": str(tmp_path)}
+    processes = [subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate()[0].strip() for process in processes]
+    assert said == [str([*range(8)])] * 2
+    assert said_by(threads, FLYANNOT_CACHE=str(tmp_path)) == said[0]
+
+
+KERNELS = {  # one calls into the other
+    "inner": "from flyannot.jobs.compiled import compiled\n\n"
+    "@compiled\ndef inner(x):\n    return x + SUMMAND\n",
+    "outer": "from flyannot.jobs.compiled import compiled\nfrom flyannot.sparse.inner import inner\n\n"
+    "@compiled\ndef outer(x):\n    return inner(x)\n",
+}
+
+
+def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(tmp_path):
+    """Even where the change keeps time and size, as where all files have one time."""
+    package = tmp_path / "flyannot"
+    jobs = (f"jobs/{name}" for name in ("__init__", "compiled", "progress_events"))
+    base = (f"base/{name}" for name in ("__init__", "errors", "system"))
+    for name in ("__init__", *base, *jobs):
+        (package / name).parent.mkdir(exist_ok=True, parents=True)
+        shutil.copy(Path(flyannot.__file__).parent / f"{name}.py", package / f"{name}.py")
+    (package / "sparse").mkdir()
+    (package / "sparse" / "outer.py").write_text(KERNELS["outer"])
+    code = "from flyannot.sparse.outer import outer; print(outer(1))"
+    environment = {
+        "FLYANNOT_CACHE": str(tmp_path / "cache"),
+        "PYTHONPATH": "",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    for summand in "123":
+        inner = package / "sparse" / "inner.py"
+        inner.write_text(KERNELS["inner"].replace("SUMMAND", summand))
+        os.utime(inner, (10**9, 10**9))
+        assert said_by(code, cwd=tmp_path, **environment) == str(1 + int(summand))
+    before = kept_code(tmp_path / "cache")
+    assert len(before) == 3 and said_by(code, cwd=tmp_path, **environment) == "4"
+    assert kept_code(tmp_path / "cache") == before
+
+
+def test_all_sources_of_kernels_name_the_folder():
+    """Each module of the package that defines kernels is one of SOURCES."""
+    package = Path(flyannot.__file__).parent
+    sources = {path for pattern in SOURCES for path in package.glob(pattern)}
+    with_kernels = [path for path in package.rglob("*.py") if "import compiled" in path.read_text()]
+    assert len(with_kernels) > 5 and sources >= set(with_kernels)
+
+
+def folder_of(**environment):
+    """The folder of compiled kernels that a process of its own chooses."""
+    code = "from flyannot.jobs.compiled import cache_folder; print(cache_folder())"
+    return Path(said_by(code, **environment))
+
+
+@pytest.mark.not_on_windows
+@pytest.mark.parametrize("spoil", ["writable", "link", "owner", "file"])
+def test_a_folder_that_others_could_have_filled_is_not_taken(tmp_path, spoil):
+    """numba unpickles what lies there: whoever can write it could run code as this user."""
+    planted, elsewhere = tmp_path / "flyannot", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    if spoil == "link":
+        planted.symlink_to(elsewhere, target_is_directory=True)
+    elif spoil == "file":
+        planted.write_text("")
+    else:
+        planted.mkdir()
+        planted.chmod(0o777 if spoil == "writable" else 0o700)
+    if spoil == "owner":
+        if os.getuid():
+            pytest.skip("only root can give a folder to another user")
+        os.chown(planted, 12345, 12345)
+    found = folder_of(FLYANNOT_CACHE=str(tmp_path), TMPDIR=str(elsewhere))
+    assert found.parent == elsewhere and not found.is_symlink()
+    assert not list(elsewhere.glob("*/*")), "nothing was taken from there"
+
+
+@pytest.mark.not_on_windows
+@pytest.mark.parametrize("mode, is_taken", [(0o755, True), (0o1777, True), (0o775, False), (0o777, False)])
+@pytest.mark.parametrize("is_others", [False, True])
+@pytest.mark.parametrize("is_link", [False, True])
+def test_nor_is_one_that_others_could_put_another_in_place_of(tmp_path, mode, is_taken, is_others, is_link):
+    """Whoever may rename in a folder on the way exchanges it after it was looked at."""
+    if is_others and os.getuid():
+        pytest.skip("only root can give a folder to another user")
+    (tmp_path / "parent" / "cache").mkdir(parents=True)
+    (tmp_path / "parent").chmod(mode)
+    if is_others:
+        os.chown(tmp_path / "parent", 12345, 12345)
+    (tmp_path / "link").symlink_to(tmp_path / "parent" / "cache")
+    named = tmp_path / "link" if is_link else tmp_path / "parent" / "cache"
+    found = folder_of(FLYANNOT_CACHE=str(named), TMPDIR=str(tmp_path))
+    assert (found == tmp_path / "parent" / "cache" / "flyannot") == (is_taken and not is_others)
+
+
+@pytest.mark.not_on_windows
+def test_a_planted_folder_in_the_temporary_one_is_passed_over(tmp_path):
+    """Without a writable home: the name of the usual one can be guessed."""
+    (tmp_path / "home").write_text("no folder")
+    environment = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
+    environment |= {"XDG_CACHE_HOME": None, "FLYANNOT_CACHE": None}
+    first = folder_of(**environment)
+    assert first.parent == tmp_path
+    first.chmod(0o777)
+    assert folder_of(**environment) == Path("None")
+    assert said_by(KERNEL, **environment) == "[1.0, 1.0]"
+    assert {*tmp_path.iterdir()} == {tmp_path / "home", first} and not list(first.iterdir()), (
+        "nothing is kept"
+    )
+
+
+def test_a_users_own_kernels_stay_where_numba_puts_them(tmp_path):
+    (tmp_path / "own.py").write_text(
+        "import numba\nimport numpy as np\nfrom flyannot.sparse.kernels import sum_squares\n\n"
+        "sum_squares(np.ones((2, 2)), np.ones(2))\n\n"
+        "@numba.njit(cache=True)\ndef f(x):\n    return x + 1\n\nprint(f(1), repr(numba.config.CACHE_DIR))\n"
+    )
+    assert said_by("import own", cwd=tmp_path) == "2 ''"
+    assert list((tmp_path / "__pycache__").glob("own.f*.nbi"))

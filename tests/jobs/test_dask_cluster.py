@@ -1,0 +1,198 @@
+"""The workers of a Dask cluster: the same bytes as without, and one line for whatever goes wrong."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from flyannot.base.errors import FlyannotError
+from flyannot.jobs import dask_cluster
+from flyannot.jobs.executor import Executor
+from tests.dask_cluster import cluster_in
+from tests.processes import LIMIT_S, said_when_ended_by, started, wait_for
+
+NOBODY = "tcp://127.0.0.1:1"
+NO_ADDRESSES = ("nonsense", "ftp://host:1", "tcp://host:abc")
+LONG = "extract embryos -o out.h5 --stride-px 2"
+
+
+@contextmanager
+def working(chain, address):
+    """A command whose tasks are at work on a cluster."""
+    words = ["-m", "flyannot", *LONG.split(), "--scheduler", address]
+    with started(*words, cwd=chain.folder, stderr=subprocess.PIPE) as run:
+        wait_for(lambda: list((chain.folder / ".out.h5.parts").glob(".*.tmp")), run)  # a worker writes
+        assert run.poll() is None, run.stderr.read()
+        yield run
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "extract embryos -o out.h5 --stride-px 16",
+        "pool descriptors.h5 dictionary.h5 -o out.h5 --grid 1x2",
+        "annotate model.h5 embryos -o out.h5",
+    ],
+)
+def test_a_cluster_makes_the_same_bytes(flyannot, cluster, own_chain, monkeypatch, line):
+    """Also from relative paths, although its workers work in another folder."""
+    monkeypatch.chdir(own_chain.folder)
+    assert flyannot(f"{line} --jobs 1").code == 0
+    expected = Path("out.h5").read_bytes()
+    Path("out.h5").unlink()
+    monkeypatch.setenv("FLYANNOT_SCHEDULER", cluster.address)
+    said = flyannot(line)
+    assert said.code == 0 and Path("out.h5").read_bytes() == expected
+    assert not re.search("^warning", said.err, re.MULTILINE) and not list(Path().glob(".out*"))
+
+
+@pytest.mark.parametrize("method", ["svm", "coupled-ridge", "ridge"])
+def test_terms_and_folds_go_there_too_to_the_same_bytes(flyannot, cluster, own_chain, monkeypatch, method):
+    monkeypatch.chdir(own_chain.folder)
+    lines = [
+        f"train features.h5 embryos -o m.h5 --min-groups 4 --method {method}",
+        f"evaluate features.h5 embryos --json s.json --folds 3 --min-groups 4 --method {method}",
+        f"evaluate features.h5 embryos --json n.json --folds 2 --nested --min-groups 4 --method {method}",
+    ]
+    for line in lines:
+        assert flyannot(f"{line} --jobs 1").code == 0
+    made = {name: Path(name).read_bytes() for name in ("m.h5", "s.json", "n.json")}
+    for name in made:
+        Path(name).unlink()
+    for line in lines:
+        assert flyannot(f"{line} --scheduler {cluster.address}").code == 0
+    assert {name: Path(name).read_bytes() for name in made} == made
+    assert not [path.name for path in Path().iterdir() if path.name.startswith(".")]
+
+
+def test_folds_stay_here_where_a_cluster_would_have_nothing_to_read(flyannot, chain):
+    line = "evaluate F A --folds 2 --min-groups 4 --scheduler"
+    said = flyannot(f"{line} {NOBODY}", F=chain.features, A=chain.embryos)
+    assert said.code == 0 and "note: the folds are evaluated on this machine" in said.err
+
+
+def square(i):
+    return i * i
+
+
+def test_a_worker_that_is_killed_is_replaced_and_changes_nothing(flyannot, cluster, own_chain, monkeypatch):
+    monkeypatch.chdir(own_chain.folder)
+    assert flyannot(f"{LONG} --jobs 1").code == 0
+    expected = Path("out.h5").read_bytes()
+    Path("out.h5").unlink()
+    with working(own_chain, cluster.address) as run:
+        cluster.workers()[0].kill()
+        _, err = run.communicate(timeout=LIMIT_S)
+    assert run.returncode == 0, err
+    assert Path("out.h5").read_bytes() == expected
+
+
+def die(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_what_kills_its_workers_is_named(cluster_workers):
+    with pytest.raises(FlyannotError, match="2 workers were killed over the images a to b") as caught:
+        cluster_workers.run_all(die, [1], name=lambda _: "the images a to b")
+    assert "memory" in caught.value.fix
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_ends_the_run_and_its_tasks(cluster, own_chain, name, code):
+    with working(own_chain, cluster.address) as run:
+        err = said_when_ended_by(run, getattr(signal, name), group=True)
+    assert run.returncode == code
+    assert err.splitlines()[1:] == ["Interrupted: run the same command again, and it continues where it was."]
+    wait_for(
+        lambda: not list((own_chain.folder / ".out.h5.parts").glob(".*"))
+    )  # a task ends at its next image
+
+
+def test_a_scheduler_that_goes_away_ends_the_run_and_it_continues(flyannot, own_chain, tmp_path, monkeypatch):
+    with cluster_in(tmp_path, 1) as cluster, working(own_chain, cluster.address) as run:
+        cluster.scheduler.kill()
+        _, err = run.communicate(timeout=LIMIT_S)
+    assert run.returncode == 1
+    _, error, fix = err.splitlines()
+    assert error == f"Error: the scheduler at {cluster.address} has gone away" and fix.startswith("Fix: ")
+    monkeypatch.chdir(own_chain.folder)
+    assert flyannot(f"{LONG} --jobs 1").code == 0 and not list(own_chain.folder.glob(".out*"))
+
+
+@pytest.mark.parametrize(
+    ("address", "code", "why"),
+    [(NOBODY, 1, "no scheduler answers at")]
+    + [(address, 2, "is not the address of a scheduler") for address in NO_ADDRESSES],
+)
+def test_an_address_of_no_scheduler_is_explained(flyannot, chain, tmp_path, monkeypatch, address, code, why):
+    monkeypatch.setattr(dask_cluster, "_CONNECTS_S", 1)
+    said = flyannot("extract E -o O --scheduler A", E=chain.embryos, O=tmp_path / "o.h5", A=address)
+    assert said.code == code and why in said.err and "Fix: " in said.err
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", bytes(64), b"\xff" * 64, b""])
+def test_another_server_at_the_address_is_no_scheduler(flyannot, chain, tmp_path, monkeypatch, answer):
+    monkeypatch.setattr(dask_cluster, "_CONNECTS_S", 2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            connection, _ = server.accept()
+            connection.sendall(answer)
+            with suppress(OSError):
+                while connection.recv(1000):  # as a web server waits for the end of what is asked
+                    pass
+
+        Thread(target=serve, daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        said = flyannot("extract E -o O --scheduler A", E=chain.embryos, O=tmp_path / "o.h5", A=address)
+    *_, error, fix = said.err.splitlines()
+    assert said.code == 1 and error == f"Error: no scheduler answers at {address}" and "--scheduler" in fix
+
+
+def test_a_scheduler_without_workers_is_explained(tmp_path, monkeypatch):
+    monkeypatch.setattr(dask_cluster, "_WITHOUT_WORKERS_S", 1)
+    with cluster_in(tmp_path) as cluster, Executor(scheduler=cluster.address) as workers:
+        with pytest.raises(FlyannotError, match="has had no workers for 1 s") as caught:
+            workers.run_all(square, [1, 2])
+        assert f"dask worker {cluster.address}" in caught.value.fix
+
+
+def test_workers_that_do_not_see_the_files_are_named(cluster_workers, tmp_path, monkeypatch):
+    with pytest.raises(FlyannotError, match="the worker at tcp:.* does not see /nowhere") as caught:
+        cluster_workers.run_all(square, [1], reads=lambda _: [Path("/nowhere")])
+    assert "share a file system" in caught.value.fix
+    monkeypatch.setattr(dask_cluster, "_mark_in", lambda folder: nullcontext(folder / ".wanted"))
+    with pytest.raises(FlyannotError, match="does not see .*/.wanted"):
+        cluster_workers.run_all(square, [1], folder=tmp_path / "parts")
+
+
+def test_workers_with_another_flyannot_are_named(tmp_path):
+    (tmp_path / "flyannot").mkdir()
+    (tmp_path / "flyannot" / "__init__.py").write_text('__version__ = "0.0.0"\n')
+    with cluster_in(tmp_path, 1, path=tmp_path) as cluster, Executor(scheduler=cluster.address) as workers:
+        with pytest.raises(FlyannotError, match="has flyannot 0.0.0, and here is") as caught:
+            workers.run_all(square, [1])
+        assert "install flyannot" in caught.value.fix
+
+
+def test_without_the_extra_the_command_that_installs_it_is_named(flyannot, chain, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    said = flyannot("extract E -o O --scheduler A", E=chain.embryos, O=tmp_path / "o.h5", A=NOBODY)
+    assert said.code == 2 and "pip install 'flyannot[dask]'" in said.err
+
+
+def test_no_engine_is_imported_that_is_not_asked_for():
+    code = """
+import sys
+from flyannot.jobs.executor import Executor
+assert Executor().run_all(abs, [-1, 2]) == [1, 2]
+assert not {"distributed", "dask", "joblib.externals.loky"} & set(sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=LIMIT_S).returncode == 0

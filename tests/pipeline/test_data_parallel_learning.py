@@ -1,0 +1,164 @@
+"""learn-dict --data-parallel, as its user meets it."""
+
+import h5py
+import numpy as np
+import pytest
+
+from flyannot.dataset.folder import read_images
+from flyannot.files.hdf5.descriptors import n_patches
+from flyannot.files.hdf5.dictionary import read_dictionary
+from flyannot.files.hdf5.file_cache import close_cached_files
+from flyannot.files.hdf5.layout import open_hdf5
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.pipeline.learn_dict import learn_task
+from flyannot.pipeline.options import LearnOptions
+from flyannot.pipeline.patch_blocks import patch_blocks_of
+from tests.cli.test_cli import faulty
+from tests.small_embryos import STAGE_RANGES, make, rows_of_csv
+
+QUICK = {"variant": "quick"}
+OPTIONS = LearnOptions(n_atoms=12, n_epochs=3, data_parallel=3, learner_option=QUICK)
+LINE = "learn-dict descriptors.h5 -o d.h5 --n-atoms 12 --n-epochs 3 --learner-option variant=quick "
+LINE += "--data-parallel 3"
+
+
+@pytest.fixture(scope="module")
+def in_parts(chain, tmp_path_factory):
+    """The dictionary of OPTIONS."""
+    out = tmp_path_factory.mktemp("in_parts") / "d.h5"
+    make(chain.task("dictionary", out, options=OPTIONS))
+    return out
+
+
+def atoms_of(path):
+    with open_stored(path, "dictionary") as stored:
+        return {s: read_dictionary(stored, s) for s in stored.stage_ranges}
+
+
+def n_patches_of(path):
+    with open_stored(path) as stored:
+        return sum(n_patches(stored, s) for s in STAGE_RANGES)
+
+
+def assert_same_atoms(one, other):
+    one, other = atoms_of(one), atoms_of(other)
+    assert one.keys() == other.keys()
+    for stage_range, D in one.items():
+        assert np.array_equal(D, other[stage_range])
+
+
+def test_two_workers_make_the_bytes_of_one(flyannot, chain, in_parts, desk, monkeypatch):
+    monkeypatch.setattr("flyannot.pipeline.learn_dict._WORTH_SENDING", 0)
+    flyannot(f"{LINE} --jobs 2 --stage-range 4-6", code=0)
+    make(chain.task("dictionary", desk / "e.h5", options=OPTIONS, stage_ranges=["4-6"]))
+    assert (desk / "d.h5").read_bytes() == (desk / "e.h5").read_bytes()
+    assert np.array_equal(atoms_of("e.h5")["4-6"], atoms_of(in_parts)["4-6"])
+
+
+def test_how_descriptors_are_cut_into_files_does_not_matter(chain, in_parts, tmp_path):
+    images, names = read_images(chain.embryos), []
+    genes = sorted({image.gene for image in images})
+    for start, stop in ((0, 5), (5, 16), (16, 24)):
+        names.append(tmp_path / f"{start}.h5")
+        some = [image for image in images if image.gene in genes[start:stop]]
+        make(chain.task("descriptors", names[-1], images=some))
+    make(learn_task(names, tmp_path / "d.h5", OPTIONS))
+    assert_same_atoms(tmp_path / "d.h5", in_parts)
+
+
+def test_patch_blocks_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
+    with open_stored(chain.descriptors) as whole:
+        blocks = patch_blocks_of([whole], STAGE_RANGES)
+        expected = np.concatenate([whole.array(s, "descriptors") for s in STAGE_RANGES])
+        assert blocks.sizes.sum() == sum(n_patches(whole, s) for s in STAGE_RANGES)
+        assert np.array_equal(np.concatenate(list(blocks.read())), expected)
+        picked = blocks.narrowed(np.array([1, 0]))
+        assert [len(rows) for rows in picked.read()] == blocks.sizes[[1, 0]].tolist()
+        assert np.array_equal([*picked.read()][1], next(blocks.read()))
+        some = blocks.at_most(int(blocks.sizes[:2].max()), np.random.default_rng(0))
+        assert 0 < some.sizes.sum() <= max(blocks.sizes)
+    close_cached_files()
+
+
+def test_every_image_is_checked_once_whoever_reads_it(chain):
+    with open_stored(chain.descriptors) as whole:
+        blocks = patch_blocks_of([whole], STAGE_RANGES).at_most(10**9, np.random.default_rng(0))
+        order = np.random.default_rng(0).permutation(len(blocks.sizes))
+        asked = [one for part in np.array_split(order, 5) for one in blocks.narrowed(np.sort(part)).to_check]
+        n_images = sum(len(whole.array(s, "first")) - 1 for s in STAGE_RANGES)
+        assert len(asked) == len(set(asked)) == n_images
+        assert not blocks.narrowed(order).to_check
+
+
+def test_an_image_that_is_not_what_was_written_is_found(flyannot, own_chain, monkeypatch):
+    monkeypatch.chdir(own_chain.folder)
+    with h5py.File("descriptors.h5", "r+") as file:  # its checksums follow
+        file["4-6/descriptors"][-1, 0] ^= 1
+    faulty(flyannot(LINE), 65, "is not what was written")
+
+
+def test_one_dictionary_of_all_stage_ranges_and_fewer_patches(flyannot, desk):
+    total = n_patches_of("descriptors.h5")
+    flyannot(f"{LINE} --shared --max-patches {total - 1}", code=0)
+    one, other = atoms_of("d.h5").values()
+    assert np.array_equal(one, other)
+    with open_stored("d.h5") as stored, open_hdf5("d.h5") as h5:
+        counts = [h5[s].attrs["n_patches"] for s in STAGE_RANGES]
+        assert counts[0] == counts[1] < total
+        assert stored.options["learn-dict"]["shares"] == 3
+
+
+def test_learning_ends_where_more_gains_less_than_tol(flyannot, desk):
+    traces = []
+    for more in ("", "--tol 0.05", "--tol 0.05 --data-parallel 3"):
+        line = f"learn-dict descriptors.h5 -o d.h5 --n-atoms 12 --n-epochs 9 --stage-range 4-6 {more} --force"
+        flyannot(line, code=0)
+        traces.append([(int(row["epoch"]), float(row["objective"])) for row in rows_of_csv("d.trace.csv")])
+    assert traces[0][-1][0] == 9
+    for trace in traces[1:]:
+        assert trace[-1][0] < 9
+        assert trace[-2][1] - trace[-1][1] < 0.05 * trace[-2][1]
+    assert traces[1] == traces[0][: len(traces[1])]
+
+
+def test_more_patches_than_memory_holds_are_refused_with_the_option_for_them(flyannot, desk, monkeypatch):
+    monkeypatch.setattr("flyannot.jobs.resources.available_bytes", lambda: 100_000)
+    error, fix = faulty(flyannot("learn-dict descriptors.h5 -o d.h5"), 1)
+    assert "patches in memory needs about" in error and "available" in error and "--data-parallel 16" in fix
+    flyannot(LINE, code=0)
+
+
+def test_memory_not_allowed_is_not_taken_and_what_is_changes_no_bit(flyannot, in_parts, desk, monkeypatch):
+    line = "learn-dict descriptors.h5 --n-atoms 12 --n-epochs 1 --memory"
+    error, fix = faulty(flyannot(f"{line} 1MB -o d.h5"), 1)
+    assert "1 MiB are allowed" in error and "--data-parallel 16" in fix and "--memory" in fix
+    made = set()
+    for i, amount in enumerate(("500MB", "'0.5 GiB'", "1g")):
+        flyannot(f"{line} {amount} -o {i}.h5", code=0)
+        made.add((desk / f"{i}.h5").read_bytes())
+    assert len(made) == 1
+    faulty(flyannot(f"{line} much -o d.h5"), 2, "500MB or 4GB")
+
+    monkeypatch.setattr("flyannot.pipeline.learn_dict._WORTH_SENDING", 0)
+    monkeypatch.setattr("flyannot.jobs.executor.LocalProcesses._start", None)  # who starts workers fails
+    flyannot(f"{LINE} --jobs 2 --memory 400MB", code=0)
+    assert_same_atoms("d.h5", in_parts)
+
+
+def test_as_many_patches_are_learned_from_as_help(flyannot, desk):
+    """--max-patches auto: 16 parts, and the end where twice as many gain less than --tol."""
+    line = "learn-dict descriptors.h5 --n-atoms 12 --shared --tol 0.03"
+    said = flyannot(f"{line} --max-patches auto -o a.h5", code=0).err
+    with open_stored("a.h5") as stored, open_hdf5("a.h5") as h5:
+        n, visits = h5["4-6"].attrs["n_patches"], stored.array("4-6", "trace/n_visits")
+        values = stored.array("4-6", "trace/objective")
+        learn = stored.options["learn-dict"]
+    assert (learn["max_patches"], learn["shares"], learn["tol"]) == ("auto", 16, 0.03)
+    assert learn["learner_option"]["variant"] == "quick"
+    assert n == visits[-1] < n_patches_of("descriptors.h5")
+    gains = 1 - values[1:] / values[:-1]
+    assert gains[-1] < 0.03 and (gains[:-1] >= 0.03)[visits[:-2] >= 120].all()
+    assert f"{n:,} visits to patches in the place of {visits[-2]:,} lower the objective" in said
+    flyannot(f"{line} --data-parallel 16 -o c.h5", code=0)
+    assert_same_atoms("a.h5", "c.h5")
+    assert LearnOptions(max_patches="auto").tol == 0.005

@@ -1,0 +1,62 @@
+"""What a step does for every task does not grow with the number of images."""
+
+import h5py
+import pytest
+
+from flyannot.base.errors import DataError
+from flyannot.files.hdf5 import file_cache
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.pipeline.encoding import load_encoder
+from flyannot.pipeline.engine import parts
+from flyannot.pipeline.engine import task as task_module
+from tests.small_embryos import make
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """The files that were looked over, each as often as that was done, by those who keep files open."""
+    found = []
+
+    def counted(path, *more, **given):
+        found.append(path)
+        return open_stored(path, *more, **given)
+
+    monkeypatch.setattr(file_cache, "open_stored", counted)
+    return found
+
+
+def test_pool_checks_the_descriptors_once_however_many_tasks_there_are(chain, opened, tmp_path, monkeypatch):
+    written = []
+    for per_part in (64, 3):
+        monkeypatch.setattr(parts, "IMAGES_PER_PART", per_part)
+        opened.clear()
+        load_encoder.cache_clear()
+        out = tmp_path / f"{per_part}.h5"
+        make(chain.task("features", out))
+        planned_and_made = [chain.descriptors, chain.descriptors, chain.dictionary]
+        assert sorted(opened) == sorted(planned_and_made)
+        written.append(out.read_bytes())
+    assert written[0] == written[1]
+
+
+def test_a_part_damaged_meanwhile_is_found_and_it_alone_made_anew(chain, tmp_path, monkeypatch):
+    """Parts are compared with their digests once, as rows of the whole: no other is made again."""
+    monkeypatch.setattr(parts, "IMAGES_PER_PART", 3)
+    out, undisturbed, makes = tmp_path / "f.h5", tmp_path / "u.h5", []
+
+    def made(make_part, mine, execution, **more):
+        makes.append([part.path for part in mine if not part.path.exists()])
+        closed = parts.make_missing_parts(make_part, mine, execution, **more)
+        if len(makes) == 1:
+            with h5py.File(mine[1].path, "r+") as file:
+                next(iter(file.values()))["features"][0, 0] += 1
+        return closed
+
+    monkeypatch.setattr(task_module, "make_missing_parts", made)
+    with pytest.raises(DataError, match="1 part is not what was written") as raised:
+        make(chain.task("features", out))
+    assert "run the same command again" in raised.value.fix and not out.exists()
+    make(chain.task("features", out))
+    assert makes[1] == [makes[0][1]]
+    make(chain.task("features", undisturbed))
+    assert out.read_bytes() == undisturbed.read_bytes()

@@ -1,0 +1,195 @@
+"""Nothing is presented as more than it is: what train, show, annotate and evaluate say of weak terms."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.pipeline.evaluation import nothing_evaluated
+from flyannot.pipeline.loaded_model import load_model
+from flyannot.terms.answers import PREDICTION_COLUMNS
+from flyannot.terms.model import FEW_GENES, LEAST_GENES
+from tests.small_embryos import STAGE_RANGES, rows_of_csv, write_configuration
+
+TERMS = "embryos/annotations.csv"
+NAMED = (
+    "gene fbgn image group stage_range term probability threshold answer curated change precision n_genes "
+    "auc auc_low auc_high caution held_out unlikeness quality_warnings decision_value model_probability"
+)
+
+
+@pytest.fixture(scope="module")
+def models(chain):
+    with open_stored(chain.model) as stored:
+        return {s: load_model(chain.model, stored.digest, s) for s in STAGE_RANGES}
+
+
+def test_every_prediction_says_what_it_rests_on(chain, models):
+    rows = rows_of_csv(chain.predictions.with_suffix(".csv"))
+    assert list(rows[0]) == list(PREDICTION_COLUMNS) == NAMED.split()
+    annotations = read_annotations(chain.annotations)
+    for row in rows:
+        model = models[row["stage_range"]]
+        j = model.terms.index(row["term"])
+        n_carriers = annotations.counts(row["stage_range"])[row["term"]]
+        assert int(row["n_genes"]) == n_carriers
+        assert row["held_out"] == "no" and row["probability"] == row["model_probability"], "it is no run"
+        assert row["curated"] == row["change"] == ""
+        for name in ("auc", "auc_low", "auc_high"):
+            assert row[name] == ("" if n_carriers < LEAST_GENES else f"{getattr(model.model, name)[j]:.4f}")
+        few = f"learned from {n_carriers} genes" if n_carriers < LEAST_GENES else ""
+        assert row["caution"] == few and not (few and row["precision"])
+        threshold, probability = float(row["threshold"]), float(row["probability"])
+        assert 0 < threshold < 1
+        assert row["answer"] == {1: "yes", 0: "undetermined", -1: "no"}[np.sign(probability - threshold)]
+    assert {row["auc"] == "" for row in rows} == {True, False}
+
+
+def test_a_term_of_which_nothing_was_learned_is_seen_as_that(flyannot, chain, models):
+    """It gives every gene the probability of its threshold, and the answer to none."""
+    unlearned = {(s, m.terms[j]) for s, m in models.items() for j in np.flatnonzero(m.model.slope == 0)}
+    assert unlearned, "the small chain has one"
+    rows = rows_of_csv(chain.predictions.with_suffix(".csv"))
+    for row in rows:
+        assert ((row["stage_range"], row["term"]) in unlearned) == (row["answer"] == "undetermined")
+        assert (row["answer"] == "undetermined") == (row["probability"] == row["threshold"])
+    for path in (chain.model, chain.predictions):
+        lines = flyannot("show F", F=path).out.splitlines()
+        shown = [line for line in lines if line.endswith("  nothing learned")]
+        assert sorted(line.split("  ")[0] for line in shown) == sorted(term for _, term in unlearned)
+        counts = re.findall(r"nothing was learned of (\d+)", " ".join(" ".join(lines).split()))
+        assert sum(map(int, counts)) == len(unlearned)
+
+
+def test_show_lists_terms_and_the_header_on_request(flyannot, chain, models):
+    said = flyannot("show M", M=chain.model)
+    assert "made by flyannot train" in said.out and "option " not in said.out
+    for model in models.values():
+        for j, term in enumerate(model.terms):
+            n, threshold = model.model.n_genes[j], model.model.probability_threshold[j]
+            area = model.model.auc[j]
+            numbers = rf" +{n} +{threshold:.3f} +{'untested' if np.isnan(area) else f'{area:.3f}'}\b"
+            assert re.search(rf"^{re.escape(term)}{numbers}", said.out, re.MULTILINE)
+    assert "flyannot show" in said.out.splitlines()[-1]
+    whole = flyannot("show M --header", M=chain.model).out
+    assert "option   train" in whole and "model/auc" in whole
+    shown = json.loads(flyannot("show M --json", M=chain.model).out)
+    assert shown["options"] and shown["stage_ranges"]["4-6"]["model/auc"]
+    one = shown["terms"]["4-6"][0]
+    assert one["term"] == models["4-6"].terms[0] and one["n_genes"] == models["4-6"].model.n_genes[0]
+    said = flyannot("show P", P=chain.predictions)
+    assert "24 of them of genes that the model learned from" in said.out and "   yes" in said.out
+
+
+def test_train_says_in_one_line_per_stage_range_what_is_weak(flyannot, desk):
+    line = f"train features.h5 {TERMS} -o m.h5 --min-groups 4 --inner-folds 2 --quiet"
+    said = flyannot(line, code=0).err.splitlines()
+    assert len(said) == len(STAGE_RANGES)
+    for line, stage_range in zip(said, STAGE_RANGES):
+        assert line.startswith(f"warning: {stage_range}: ") and f"fewer than {FEW_GENES} genes" in line
+        assert line.endswith("flyannot show m.h5")
+    assert "untested" in " ".join(said)
+
+
+def test_a_dictionary_of_few_patches_an_atom_is_remarked_on(flyannot, desk):
+    line = "learn-dict descriptors.h5 --stage-range 4-6 --max-patches 300 --n-epochs 1"
+    said = flyannot(f"{line} -o d.h5 --n-atoms 40", code=0).err
+    assert "4-6: 7.5 patches an atom" in said and "--n-atoms 30" in said
+    assert "patches an atom" not in flyannot(f"{line} -o e.h5 --n-atoms 30", code=0).err
+
+
+def test_images_of_a_stage_range_unknown_to_the_model_are_left_out_and_said(flyannot, own_chain, monkeypatch):
+    """No image was skipped for a fault: the exit code is 0."""
+    monkeypatch.chdir(own_chain.folder)
+    table = own_chain.embryos / "images.csv"
+    table.write_text(table.read_text().replace(",11-12,", ",7-8,"))
+    n_images = sum(image.stage_range == "7-8" for image in read_images(own_chain.embryos))
+    said = flyannot("annotate model.h5 embryos -o p.h5 --jobs 1", code=0).err
+    assert not Path("failures.csv").exists()
+    assert f"7-8: {n_images} images were left out, the model knows no term of this stage range" in said
+    assert {row["stage_range"] for row in rows_of_csv("p.csv")} == {"4-6"}
+
+
+def test_images_that_the_page_does_not_show_are_listed_with_the_reason(flyannot, own_chain, monkeypatch):
+    monkeypatch.chdir(own_chain.folder)
+    table = own_chain.embryos / "images.csv"
+    first = read_images(own_chain.embryos)[0]
+    Image.open(first.path).save(own_chain.embryos / "new.png")
+    table.write_text(
+        table.read_text() + table.read_text().splitlines()[1].replace(first.name, "new.png") + "\n"
+    )
+    flyannot("report . -o page.html", code=0)
+    page = Path("page.html").read_text()
+    assert "images.csv: new.png: not among the images of this run" in page
+    assert f"images.csv: {first.name}" not in page
+
+
+def test_quality_warnings_stand_beside_every_prediction_with_the_image_name(flyannot, own_chain, monkeypatch):
+    monkeypatch.chdir(own_chain.folder)
+    groups = {}
+    for image in read_images(own_chain.embryos):
+        if image.stage_range == "4-6":
+            groups.setdefault(image.gene, []).append(image)
+    alone, several = (next(g for g in groups.values() if (len(g) > 1) == many) for many in (False, True))
+    for image in (alone[0], several[0]):
+        Image.new("L", Image.open(image.path).size, 255).save(image.path)
+    flyannot("annotate model.h5 embryos -o p.h5 --stage-range 4-6 --jobs 1", code=0)
+    found = {row["gene"]: row["quality_warnings"] for row in rows_of_csv("p.csv")}
+    assert found.pop(alone[0].gene).startswith("blank, unlike the images")
+    assert found.pop(several[0].gene).startswith(f"{several[0].name}: blank, unlike the images")
+    assert "with a quality warning" in flyannot("show p.h5").out
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_evaluation_of_nothing_says_what_is_missing_and_fails(flyannot, desk):
+    said = flyannot(f"evaluate features.h5 {TERMS} --json s.json --folds 24", code=1)
+    assert " AUC " not in said.out and "not evaluable" in said.out
+    error, fix = said.err.splitlines()[-2:]
+    assert "nothing could be evaluated: 24 genes are annotated" in error and "24 genes with a term" in error
+    assert "annotate more genes" in fix
+    assert json.loads(Path("s.json").read_text())["summary"]["all"]["n_terms"] == 0
+    head, first, *rows = Path(TERMS).read_text().splitlines()
+    of_one_gene = [row for row in [first, *rows] if row.split(",")[0] == first.split(",")[0]]
+    Path("one.csv").write_text("\n".join([head, *of_one_gene]) + "\n")
+    said = flyannot("evaluate predictions.h5 one.csv", code=1).err
+    assert "1 gene is annotated" in said and "carry and others lack" in said
+
+
+def test_a_run_of_too_few_genes_makes_its_report_and_does_not_look_like_success(flyannot, tmp_path):
+    drawn = '[synthesize]\nn-genes = 7\nmax-images = 1\nstage-range = ["4-6"]\n[extract]\nstride-px = 32\n'
+    config = write_configuration(tmp_path, images=drawn)
+    for _ in range(2):  # up to date it has evaluated nothing all the same
+        said = flyannot("run C --set evaluate.folds=5", C=config)
+        assert said.code == 1 and "nothing could be evaluated: 7 genes" in said.err.splitlines()[-2]
+        assert (tmp_path / "results" / "report.html").is_file() and "report.html" in said.err.splitlines()[-3]
+
+
+def test_an_answer_can_be_chosen_otherwise(flyannot, desk):
+    """A larger sensitivity is a lower threshold, in the table too."""
+    thresholds = []
+    train = f"train features.h5 {TERMS} -o m.h5 --min-groups 4 --inner-folds 2 --stage-range 4-6 --force"
+    for point in ("sensitivity=1", "precision=1"):
+        flyannot(f"{train} --operating-point {point}", code=0)
+        flyannot("annotate m.h5 embryos -o p.h5 --stage-range 4-6 --force", code=0)
+        thresholds.append({row["term"]: float(row["threshold"]) for row in rows_of_csv("p.csv")})
+    low, high = thresholds
+    assert all(low[term] <= high[term] for term in low) and any(low[term] < high[term] for term in low)
+
+
+def test_genes_that_are_enough_but_not_in_every_fold_are_explained_as_that():
+    """Two genes carry the term, two do not, and a fold has both of one kind."""
+    evaluated = {"4-6": {"gene": ["a", "b", "c", "d"], "fold": [0, 0, 1, 1]}}
+    result = {
+        "summary": {"all": {"n_terms": 0}},
+        "evaluated": evaluated,
+        "terms": [{"n_positive": 2}],
+        "made_from": {"evaluate": {"folds": 2}, "train": {"min_groups": 2}},
+    }
+    assert "in 2 folds too few genes with it, or without it" in nothing_evaluated(result).message
+    result["made_from"]["train"]["min_groups"] = 3
+    assert "at least 3 genes with a term and 2 without it are needed" in nothing_evaluated(result).message

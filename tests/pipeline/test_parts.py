@@ -1,0 +1,163 @@
+"""Outputs in parts, whoever makes them; and files of one kind that count as one input."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from flyannot.base.errors import DataError
+from flyannot.dataset.folder import read_images
+from flyannot.files.digest import digest_of_file
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.schema import SCHEMAS
+from flyannot.pipeline.engine import images as engine_images
+from flyannot.pipeline.engine import parts
+from flyannot.pipeline.engine.parts import folder_of_parts, share_of_parts
+from flyannot.pipeline.engine.task import Execution, make_part_of_task
+from flyannot.pipeline.learn_dict import learn_task
+from flyannot.pipeline.pool import pool_images_task, pool_task
+from flyannot.pipeline.train import train_task
+from tests.small_embryos import CLASSIFY, LEARN, POOL, make
+
+ONCE = Execution()
+N = 3  # jobs
+
+
+def arrays(path):
+    """Every dataset of a file, by stage range and name."""
+    with open_stored(path) as stored:
+        names = [name for name in SCHEMAS[stored.kind] if not name.startswith("trace")]
+        return {
+            (s, name): stored.array(s, name)
+            for s in stored.stage_ranges
+            for name in names
+            if name in stored.group(s)
+        }
+
+
+def assert_same(path, expected_path):
+    found, expected = arrays(path), arrays(expected_path)
+    np.testing.assert_equal({key: found[key] for key in expected}, expected)  # nan-safe
+
+
+def task_of(chain, name, out):
+    """The task of a kind, or of the features of images, which have no descriptors between."""
+    if name == "features of images":
+        return pool_images_task(read_images(chain.embryos), chain.dictionary, out, POOL)
+    return chain.task(name, out)
+
+
+@pytest.mark.parametrize("name", ["descriptors", "features", "features of images", "predictions"])
+def test_parts_that_several_jobs_make_are_joined_to_what_one_makes(chain, tmp_path, name):
+    """The joining step makes none of them again, and leaves none."""
+    whole, out = tmp_path / "whole.h5", tmp_path / "out.h5"
+    make(task_of(chain, name, whole))
+    for number in (2, 3, 1):
+        assert make_part_of_task(task_of(chain, name, out), (number, N), ONCE)
+    made = {path: path.stat().st_mtime_ns for path in folder_of_parts(out).glob("*.h5")}
+    assert len(made) == 2 and not out.exists()
+    assert make_part_of_task(task_of(chain, name, out), (1, N), ONCE)
+    assert made == {path: path.stat().st_mtime_ns for path in folder_of_parts(out).glob("*.h5")}
+    assert make(task_of(chain, name, out)).made
+    assert out.read_bytes() == whole.read_bytes() and not folder_of_parts(out).exists()
+    assert not make_part_of_task(task_of(chain, name, out), (1, N), ONCE), "it is up to date"
+
+
+@pytest.mark.parametrize("name", ["descriptors", "features of images", "predictions"])
+def test_a_command_reads_each_image_once_for_its_digest_a_job_only_its_own(
+    chain, tmp_path, name, monkeypatch
+):
+    """Although the header of the output has that of all images, and each part that of its own."""
+    read = Counter()
+
+    def counted(path):
+        read[path] += 1
+        return digest_of_file(path)
+
+    monkeypatch.setattr(engine_images, "digest_of_file", counted)
+    monkeypatch.setattr(parts, "IMAGES_PER_PART", 7)
+    images = read_images(chain.embryos)
+    make(task_of(chain, name, tmp_path / "out.h5"))
+    assert read == Counter(image.file for image in images)
+    n_of_jobs = []
+    for number in range(1, N + 1):
+        read.clear()
+        make_part_of_task(task_of(chain, name, tmp_path / "parts.h5"), (number, N), ONCE)
+        n_of_jobs.append(read.total())
+    assert sum(n_of_jobs) == len(images) and 0 < max(n_of_jobs) < len(images)
+
+
+@pytest.mark.parametrize("name", ["descriptors", "features of images", "predictions"])
+def test_the_part_of_an_image_that_has_changed_since_is_made_anew_and_no_other(
+    own_chain, tmp_path, name, monkeypatch
+):
+    monkeypatch.setattr(parts, "IMAGES_PER_PART", 7)
+    out, fresh, states = tmp_path / "out.h5", tmp_path / "fresh.h5", []
+    first, *_, last = sorted((own_chain.embryos / "images").iterdir())
+    for _ in range(2):
+        make_part_of_task(task_of(own_chain, name, out), (1, 1), ONCE)
+        states.append({(path, path.stat().st_mtime_ns) for path in folder_of_parts(out).glob("*.h5")})
+        first.write_bytes(last.read_bytes())
+    assert len(states[0] - states[1]) == 1 < len(states[0])
+    make(task_of(own_chain, name, out))
+    make(task_of(own_chain, name, fresh))
+    assert out.read_bytes() == fresh.read_bytes()
+
+
+def test_images_are_pooled_as_their_descriptors_and_the_unreadable_listed(own_chain, flyannot, monkeypatch):
+    monkeypatch.chdir(own_chain.folder)
+    line = "pool embryos dictionary.h5 --grid 1x2"
+    assert "images, 48 features each" in flyannot(f"{line} -o f.h5 --jobs 2", code=0).err
+    np.testing.assert_equal(arrays("f.h5"), arrays("features.h5"))
+    by_table = line.replace("embryos", "embryos/images.csv")
+    assert flyannot(f"{by_table} -o f.h5").err.startswith("up to date")
+    broken = min((own_chain.embryos / "images").iterdir())
+    broken.write_bytes(b"no picture")
+    assert "1 image was skipped" in flyannot(f"{line} -o g.h5 --jobs 1", code=3).err
+    assert broken.name in (own_chain.folder / "failures.csv").read_text()
+
+
+@pytest.mark.parametrize("n_parts", [0, 1, 2, 7, 20])
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_parts_divided_among_jobs_are_disjoint_complete_and_even(n_parts, count):
+    parts = list(range(n_parts))
+    shares = [share_of_parts(parts, (number, count)) for number in range(1, count + 1)]
+    assert [part for share in shares for part in share] == parts == share_of_parts(parts, None)
+    sizes = [len(share) for share in shares]
+    assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.fixture(scope="module", params=["gene", "stage_range"])
+def halves(chain, tmp_path_factory, request):
+    """Descriptors of the genes, or stage ranges, of each half, and the features pooled from them."""
+    folder, images = tmp_path_factory.mktemp("halves"), read_images(chain.embryos)
+    every = sorted({getattr(image, request.param) for image in images})
+    descriptors, features = [], []
+    for number, half in enumerate((every[: len(every) // 2], every[len(every) // 2 :])):
+        descriptors.append(folder / f"descriptors-{number}.h5")
+        features.append(folder / f"features-{number}.h5")
+        of_half = [image for image in images if getattr(image, request.param) in half]
+        make(chain.task("descriptors", descriptors[-1], images=of_half))
+        stage_ranges = sorted({image.stage_range for image in of_half})
+        make(pool_task([descriptors[-1]], chain.dictionary, features[-1], POOL, stage_ranges=stage_ranges))
+    return descriptors, features
+
+
+def test_files_of_one_kind_count_as_one(chain, halves, tmp_path):
+    """The halves follow each other as their genes do in the whole: what is learned has the same bits."""
+    descriptors, features = halves
+    make(learn_task(descriptors, tmp_path / "dictionary.h5", LEARN))
+    assert_same(tmp_path / "dictionary.h5", chain.dictionary)
+    make(pool_task(descriptors, chain.dictionary, tmp_path / "f.h5", POOL))
+    assert_same(tmp_path / "f.h5", chain.features)
+    make(train_task(features, chain.annotations, tmp_path / "m.h5", CLASSIFY))
+    assert_same(tmp_path / "m.h5", chain.model)
+
+
+@pytest.mark.parametrize("halves", ["gene"], indirect=True)
+def test_features_pooled_with_different_dictionaries_are_refused(chain, halves, tmp_path):
+    descriptors, features = halves
+    make(learn_task(descriptors[:1], tmp_path / "d.h5", LEARN))
+    make(pool_task(descriptors[:1], tmp_path / "d.h5", tmp_path / "f.h5", POOL))
+    with pytest.raises(DataError, match="different dictionaries of 4-6"):
+        make(train_task([tmp_path / "f.h5", features[1]], chain.annotations, tmp_path / "m.h5", CLASSIFY))

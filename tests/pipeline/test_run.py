@@ -1,0 +1,261 @@
+"""`flyannot run`: configurations, what is skipped and what is redone, and the configurations we ship."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from shutil import copy, copytree, ignore_patterns
+
+import pytest
+
+from flyannot.base.errors import DataError
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.tables import write_table
+from flyannot.files.text_files import read_toml
+from flyannot.pipeline.runs.configuration import read_configuration, read_record, write_record
+from flyannot.pipeline.runs.run import steps_of, task_in_run
+from tests.cli.test_cli import faulty
+from tests.conftest import ROOT
+from tests.files.test_hostile_files import flipped
+from tests.report.pages_read import index_of
+from tests.small_embryos import KINDS, make, rows_of_csv, write_configuration
+
+BOTH = 'data-set = "x"\noutput = "y"\n'
+
+
+@pytest.fixture
+def config(tmp_path):
+    return write_configuration(tmp_path, seed=2)
+
+
+def stamps(folder):
+    return {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+
+
+def remade(before, after):
+    return {name.split(".")[0] for name in after if name.endswith(".h5") and before[name] != after[name]}
+
+
+def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_change(flyannot, config, tmp_path):
+    results = tmp_path / "results"
+    said = flyannot("run C --dry-run", C=config)
+    assert said.code == 0 and "would make" in said.err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["c.toml"], "a dry run makes nothing"
+
+    said = flyannot("run C", C=config)
+    assert said.code == 0 and said.out.startswith("Scores on SYNTHETIC embryos")
+    assert {f"{name}.h5" for name in KINDS} | {"scores.json", "predictions.csv"} <= set(stamps(results))
+    assert "SYNTHETIC" in (results / "report.html").read_text()
+    assert not [p for p in results.iterdir() if p.name.startswith(".")]
+    assert said.err.splitlines()[-1].startswith(f"done: open {results / 'report.html'} in a browser")
+    first = stamps(results)
+
+    said = flyannot("run C", C=config)
+    assert (said.code, said.out) == (0, ""), "the table is not printed again"
+    assert said.err.count("up to date: ") == 8 + 1
+    assert said.err.splitlines()[-1] == f"all is up to date: the report is {results / 'report.html'}"
+    second = stamps(results)
+    assert not remade(first, second) and first["scores.json"] == second["scores.json"]
+    said = flyannot("run C --dry-run", C=config)
+    assert said.code == 0 and "would make" not in said.err
+
+    said = flyannot("run C --set pool.grid=1x2 --dry-run", C=config)
+    why = f"would make {results / 'features.h5'}: pool.grid was [[1,1]] and is now [[1,2]]"
+    assert f"{why}; then everything after it\n" in said.err
+    assert f"{why}\n" in flyannot("run C --set pool.grid=1x2 --dry-run --step pool", C=config).err
+    assert stamps(results) == second
+    said = flyannot("run C --set pool.grid=1x2", C=config, code=0)
+    third = stamps(results)
+    assert remade(second, third) == {"features", "model", "predictions"}
+    assert third["scores.json"] != second["scores.json"] and third["report.html"] != second["report.html"]
+    said = flyannot("run C --dry-run", C=results / "run.toml")
+    assert "would make" not in said.err, "the record is what was run, with what was overridden"
+
+    annotations = tmp_path / "embryos" / "annotations.csv"
+    annotations.write_text(annotations.read_text() + "syn001,4-6,an added term\n")
+    said = flyannot("run C --set pool.grid=1x2", C=config)
+    assert said.code == 0 and "it was made from other annotations" in said.err
+    assert remade(third, stamps(results)) == {"model", "predictions"}
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_the_configuration_of_the_docs_succeeds_at_first_on_few_images(flyannot, shared_data, tmp_path, few):
+    """60 images of all stage ranges; and 12, of three genes at one, of which no term can be learned."""
+    data = shared_data / "flyexpress"
+    rows = rows_of_csv(data / "images.csv")
+    few_genes = [r for r in rows if r["stage_range"] == "4-6" and r["gene"] in ("Dl", "DNaseII", "Dip-C")]
+    rows = few_genes[-12:] if few else rows[::2][:60]
+    kept = {(row["gene"], row["stage_range"]) for row in rows}
+    terms = [
+        row for row in rows_of_csv(data / "annotations.csv") if (row["gene"], row["stage_range"]) in kept
+    ]
+    pictures = [str(data / "images" / row["image"]) for row in rows]
+    images = ([picture, row["gene"], row["stage_range"]] for picture, row in zip(pictures, rows))
+    (tmp_path / "my-embryos").mkdir()
+    write_table(tmp_path / "my-embryos/images.csv", ("image", "gene", "stage_range"), images)
+    write_table(tmp_path / "my-embryos/annotations.csv", tuple(terms[0]), (row.values() for row in terms))
+    given = re.search(r"```toml\n(.*?)```", (ROOT / "docs/tutorial.md").read_text(), re.DOTALL)[1]
+    (tmp_path / "c.toml").write_text(given)
+    said = flyannot("run C", C=tmp_path / "c.toml", code=0).err
+    assert (tmp_path / "results/report.html").is_file()
+    assert ("no term can be learned" if few else "nothing could be evaluated") in said
+    with open_stored(tmp_path / "results/dictionary.h5") as stored:
+        n_atoms, chosen = stored.options["learn-dict"]["n_atoms"], stored.options["extract"]["stride_px"]
+        learned = {s: len(stored.array(s, "D")) for s in stored.stage_ranges}
+    assert chosen == 8 and n_atoms == (learned["4-6"] if few else learned) and max(learned.values()) <= 1000
+    said = flyannot("run C", C=tmp_path / "c.toml", code=0).err
+    assert "all is up to date" in said, "the same data give the same numbers"
+    status = flyannot("status RESULTS", RESULTS=tmp_path / "results", code=0).out
+    assert all(line.endswith("  done") for line in status.splitlines()), status
+
+
+def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkeypatch, tmp_path):
+    embryos, results = tmp_path / "embryos", tmp_path / "results"
+    line = "synthesize -o E --n-genes 12 --max-images 2 --stage-range 4-6 --seed 2"
+    flyannot(line, E=embryos, code=0)
+    flyannot("extract E -o D --jobs 1", E=embryos, D=results / "descriptors.h5", code=0)
+    config.write_text(config.read_text() + "[extract]\nmin-std = 7.0\n")
+    of_set = " --set extract.min-std=8.0"
+    for value, more, expected in ((None, "", 7), ("", "", 7), ("9.0", "", 9), ("9.0", of_set, 8)):
+        if value is not None:
+            monkeypatch.setenv("FLYANNOT_EXTRACT_MIN_STD", value)
+        said = flyannot(f"run C --dry-run{more}", C=config).err
+        assert f"extract.min_std was 6.0 and is now {expected}.0" in said
+    monkeypatch.setenv("FLYANNOT_EXTRACT_MIN_STD", "many")
+    faulty(flyannot("run C", C=config), 2, "FLYANNOT_EXTRACT_MIN_STD in the environment is 'many'")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "names no data-set"),
+        ('data-set = "x"', "names no output"),
+        ('data-set = 5\noutput = "y"', "data-set is 5"),
+        ('dataset = "x"\noutput = "y"', 'unknown key "dataset". Did you mean "data-set"'),
+        (BOTH + "[extrct]\nstride-px = 4", 'unknown table "extrct". Did you mean "extract"'),
+        (BOTH + "[extract]\nstride = 4", 'no option "stride". Did you mean "stride-px"'),
+        (BOTH + '[pool]\nGrid = "1x1"', 'no option "Grid". Did you mean "grid"'),
+        (BOTH + '[pool]\ngrid = "2x"', "grid is '2x', and must be rows x columns"),
+        (BOTH + "[extract]\nmin-std = nan", "min-std is nan, and must be a number"),
+        (BOTH + "[learn-dict]\nlearner-option = {variant = 'quik'}", 'Did you mean "quick"'),
+        (BOTH + "seed = -1", "seed is -1"),
+        (BOTH + "[learn_dict]\nn_atom = 4", 'no option "n-atom". Did you mean "n-atoms"'),
+        (BOTH + "extract = 4", "extract"),
+    ],
+)
+def test_a_faulty_configuration_is_explained_before_anything_runs(flyannot, tmp_path, text, words):
+    (tmp_path / "c.toml").write_text(text)
+    said = flyannot("run C", C=tmp_path / "c.toml")
+    assert said.code == 2 and words in said.err and "c.toml" in said.err
+    assert [p.name for p in tmp_path.iterdir()] == ["c.toml"]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.toml")), ids=lambda path: path.stem)
+def test_the_configurations_we_ship_can_be_read_and_recorded(path, tmp_path):
+    if "row" in read_toml(path):
+        return  # of `python -m benchmarks.ablation`
+    found = read_configuration(path, data_set=tmp_path / "embryos", output=tmp_path)
+    write_record(found)
+    again = read_configuration(tmp_path / "run.toml")
+    assert again.options == found.options and again.seed == found.seed
+    assert (again.data_set, again.output) == (found.data_set, found.output)
+
+
+def test_a_record_that_was_changed_is_refused(tmp_path, rng, trials):
+    (tmp_path / "c.toml").write_text(BOTH)
+    write_record(read_configuration(tmp_path / "c.toml", output=tmp_path))
+    good = (tmp_path / "run.toml").read_bytes()
+    assert read_record(tmp_path)["output"] == "."
+    for at in rng.integers(0, len(good) - 1, trials(60)):
+        (tmp_path / "run.toml").write_bytes(flipped(good, at, 1 << rng.integers(7)))
+        try:
+            assert read_record(tmp_path) == tomllib.loads(good.decode())
+        except DataError as error:
+            assert error.exit_code == 65
+
+
+def test_embryos_are_drawn_again_if_others_are_asked_for_and_stay_as_they_are_else(
+    flyannot, config, tmp_path
+):
+    table = tmp_path / "embryos" / "annotations.csv"
+
+    def drawn(*settings):
+        configuration = read_configuration(config, settings=settings)
+        return task_in_run(steps_of(configuration)[0], configuration)
+
+    assert drawn().stale_reason() == "it is not there yet"
+    make(drawn())
+    table.write_text(table.read_text() + "syn001,4-6,of my own\n")
+    assert drawn().stale_reason() == "", "what somebody adds to the tables is kept"
+    other = drawn("synthesize.n-genes=13")
+    assert other.stale_reason() == "these embryos were drawn with other options"
+    make(other, force=True)
+    assert (
+        other.stale_reason() == "" and "syn013" in table.read_text() and "of my own" not in table.read_text()
+    )
+
+
+@pytest.mark.parametrize(("has_table", "stages"), [(True, "11-12"), (True, "4-6"), (False, "4-6")])
+def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(
+    flyannot, chain, tmp_path, has_table, stages
+):
+    """With a table of images or without, and with a supplied model's suggestions or without; all who say
+    which steps a run has agree."""
+    pictures = tmp_path / "embryos"
+    copytree(chain.embryos, pictures, ignore=ignore_patterns("*.csv" if not has_table else "annotations.csv"))
+    for path in [] if has_table else (pictures / "images").glob("*_1.png"):
+        path.rename(pictures / path.name)
+    select = f'[extract]\nstride-px = 32\n[select]\nstage-range = "{stages}"\n'
+    config, out = write_configuration(tmp_path, images=select), tmp_path / "results"
+    suggests = ["annotate"] if stages == "4-6" else []  # of which a supplied model knows terms
+    lacks = ", ".join(step for step in ("train", "evaluate", "annotate") if step not in suggests)
+    left_out = f"{pictures} has no annotations.csv: {lacks} are left out."
+    assert left_out in flyannot("run C --dry-run", C=config, code=0).err and not out.exists()
+    note = flyannot("run C", C=config, code=0).err.splitlines()[-1]
+    assert left_out in note and note.endswith(f"run {out / 'run.toml'} --corrections corrections.csv")
+    assert "all is up to date" in flyannot("run C --dry-run", C=config, code=0).err
+
+    def states():
+        steps = json.loads(flyannot("status O --json", O=out, code=0).out)["steps"]
+        return {step["state"] for step in steps}, [step["step"] for step in steps]
+
+    before, after = ["extract", "learn-dict", "pool"], ["train", "evaluate", "annotate", "report"]
+    assert states() == ({"done"}, [*before, *suggests, "report"])
+    assert (out / "predictions.h5").exists() == bool(suggests)
+    if suggests:
+        with open_stored(out / "predictions.h5") as stored:
+            assert len(stored.array("4-6", "term")) == 31, "suggestions of the supplied model"
+    flyannot("workflow C -o W", C=config, W=tmp_path / "Snakefile", code=0)
+    steps = re.findall(r"'(\S+)': \{", (tmp_path / "Snakefile").read_text())
+    assert steps == [*before, *suggests]
+
+    def genes_of_page():
+        return [group["gene"] for group in index_of((out / "report.html").read_text())["groups"]]
+
+    genes = genes_of_page()
+    assert len(genes) == len(set(genes)) == (24 if has_table else 48)
+    verdicts = ["accept"] * 5 + ["reject"] * 4
+    rows = [[gene, stages, "pole cell", v, "2026-01-02"] for gene, v in zip(genes, verdicts)]
+    table, names = tmp_path / "corrections.csv", ["gene", "stage_range", "term", "verdict", "date"]
+    for wrong, why in ((rows[:5], "none is known to be absent"), (rows[1:], "at most 4 groups")):
+        write_table(table, names, wrong)
+        line = "run C --set train.min-groups=5 --corrections T"
+        assert why in flyannot(line, C=config, T=table, code=2).err
+    write_table(table, names, rows)
+    flyannot("run R --corrections T", R=out / "run.toml", T=table, code=0)
+    with open_stored(out / "predictions.h5") as stored:
+        assert list(stored.array(stages, "term")) == ["pole cell"] and genes_of_page() == genes
+    assert states() == ({"done"}, before + after), "the record has the corrections"
+    if not has_table:  # predictions of another model are taken, and a picture that these lack is on the page
+        words = {"M": chain.model, "P": pictures, "O": out / "predictions.h5"}
+        flyannot("annotate M P --stage-range 4-6 -o O --force", **words, code=0)
+        copy(pictures / "syn001_4-6_1.png", pictures / "another.png")
+        flyannot("run C", C=config, code=0)
+        assert len(index_of((out / "report.html").read_text())["terms"]) > 1
+        assert sorted(genes_of_page()) == sorted([*genes, "another"])
+
+
+def test_the_demo_lies_in_the_working_folder_or_where_it_is_asked_for(flyannot, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "would make demo-output" in flyannot("run --demo --dry-run").err
+    assert f"would make {Path('mine', 'embryos')}" in flyannot("run --demo --dry-run -o mine").err

@@ -1,0 +1,92 @@
+"""What looks alike, as a user asks it."""
+
+import shutil
+
+import pytest
+
+from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.encode.groups import groups_of
+from flyannot.encode.similarity import collection_of
+from flyannot.files.hdf5.features import read_features
+from flyannot.files.hdf5.reading import open_stored
+from flyannot.pipeline.similar import COLUMNS
+from tests.small_embryos import rows_of_csv
+
+
+@pytest.fixture
+def asked(flyannot, chain, tmp_path):
+    """asked(query, ...) -> rows of the table; more words behind the queries."""
+
+    def ask(*queries, file=chain.features, more=""):
+        out = tmp_path / "similar.csv"
+        named = {f"Q{i}": query for i, query in enumerate(queries)}
+        flyannot(f"similar F {' '.join(named)} -o T --force {more}", F=file, T=out, **named, code=0)
+        return rows_of_csv(out)
+
+    return ask
+
+
+@pytest.fixture
+def image(chain):
+    """An image of a gene with several of them, in stage range 4-6."""
+    images = [one for one in read_images(chain.embryos) if one.stage_range == "4-6"]
+    return next(one for one in images if sum(other.gene == one.gene for other in images) > 1)
+
+
+def test_an_image_finds_others_of_its_stage_range_and_never_itself(asked, chain, image):
+    rows = asked(image.name, more="--top 5")
+    assert list(rows[0]) == list(COLUMNS)
+    assert {row["stage_range"] for row in rows} == {"4-6"}
+    assert [row["rank"] for row in rows] == ["1", "2", "3", "4", "5"] * 2
+    of_genes, of_images = rows[:5], rows[5:]
+    assert image.gene not in {row["gene"] for row in of_genes}
+    assert image.name not in {row["image"] for row in of_images}
+    for found in (of_genes, of_images):
+        values = [float(row["similarity"]) for row in found]
+        assert values == sorted(values, reverse=True)
+
+
+def test_the_similarity_in_the_table_is_that_of_the_features(asked, chain, image):
+    rows = asked(image.name)
+    with open_stored(chain.features) as stored:
+        columns, features = read_features([stored], "4-6")
+    found = collection_of(lambda: [features], groups_of(columns))
+    values = found.images @ found.images[columns["image"].index(image.name)]
+    for row in rows:
+        if row["found"] == "image":
+            assert float(row["similarity"]) == pytest.approx(
+                values[columns["image"].index(row["image"])], abs=1e-3
+            )
+
+
+def test_a_gene_is_asked_for_in_every_stage_range_or_in_one(asked, image):
+    assert {row["stage_range"] for row in asked(image.gene)} == {"4-6", "11-12"}
+    assert {row["stage_range"] for row in asked(image.gene, more="--stage-range 11-12")} == {"11-12"}
+    assert image.gene not in {row["gene"] for row in asked(image.gene)}
+
+
+def test_a_picture_is_recognised_wherever_it_lies(asked, image, tmp_path):
+    copy = tmp_path / "copy.png"
+    shutil.copy(image.file, copy)
+    best = next(row for row in asked(copy, more="--stage-range 4-6") if row["found"] == "image")
+    assert best["image"] == image.name and float(best["similarity"]) > 0.999
+    known = asked(image.file)  # the picture of an image of the file is that image
+    assert known == [row | {"query": image.file} for row in asked(image.name)]
+
+
+def test_a_model_stands_for_the_features_beside_it(asked, chain, image):
+    assert asked(image.name, file=chain.model) == asked(image.name)
+
+
+def test_genes_that_look_alike_but_lack_terms_of_the_query_are_found(asked, chain, image):
+    annotations, genes = read_annotations(chain.embryos), {one.gene for one in read_images(chain.embryos)}
+    own = annotations.terms_of(image.gene, "4-6")
+    more = f"--lacks --top 99 --stage-range 4-6 --data-set {chain.embryos}"
+    rows = asked(image.gene, image.name, more=more)
+    assert list(rows[0]) == [*COLUMNS, "shared", "lacks", "has_besides"]
+    for row in rows:
+        terms = annotations.terms_of(row["gene"], "4-6")
+        said = [set(filter(None, row[name].split("; "))) for name in ("shared", "lacks", "has_besides")]
+        assert said == [own & terms, own - terms, terms - own]
+    lacking = [gene for gene in genes if own - annotations.terms_of(gene, "4-6")]
+    assert sorted(row["gene"] for row in rows) == sorted(2 * lacking), "of the gene, and of its image"

@@ -1,0 +1,367 @@
+"""Laws of the steps, on a small synthetic data set: same bits, resuming, refusing, listing."""
+
+import os
+import shutil
+import time
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+
+import h5py
+import numpy as np
+import pytest
+from PIL import Image
+from threadpoolctl import threadpool_info
+
+from flyannot.base.errors import DataError, FlyannotError, InputError
+from flyannot.dataset.folder import read_images, write_images_csv
+from flyannot.dataset.images import find_pictures, images_named, pictures_of_file
+from flyannot.files.hdf5.features import read_features
+from flyannot.files.hdf5.header import content_digest
+from flyannot.files.hdf5.reading import open_stored, verify_stored
+from flyannot.images.sift import normalise_descriptors
+from flyannot.pipeline.engine.inputs import described_image
+from flyannot.pipeline.evaluate import ScoresTask, evaluation_of_files
+from flyannot.pipeline.learn_dict import learn_task
+from flyannot.pipeline.loaded_model import load_model
+from flyannot.pipeline.options import LearnOptions
+from flyannot.pipeline.pool import pool_task
+from flyannot.report.drawing import jpeg_for_page
+from flyannot.sparse import fit
+from flyannot.sparse.coders import CODERS
+from flyannot.terms import linear_svm
+from flyannot.terms.answers import read_predicted
+from tests.files.test_hostile_files import flipped
+from tests.small_embryos import CLASSIFY, EXTRACT, KINDS, LEARN, POOL, STAGE_RANGES, make, rows_of_csv
+
+
+def stamp(path):
+    return path.stat().st_mtime_ns, path.stat().st_ino
+
+
+def shuffle_table(path, rng):
+    head, *rows = path.read_text().splitlines()
+    path.write_text("\n".join([head, *rng.permutation(rows)]) + "\n")
+
+
+def test_bits_depend_neither_on_jobs_nor_on_the_order_of_rows(own_chain, chain, rng):
+    """Two workers on a shuffled table make what one worker made of the table in order."""
+    for path in own_chain.kinds.values():
+        path.unlink()
+    shuffle_table(own_chain.embryos / "images.csv", rng)
+    shuffle_table(own_chain.annotations, rng)
+    assert len(read_images(own_chain.embryos)) > 64, "more than one part"
+    for kind in KINDS:
+        make(own_chain.task(kind), jobs=2)
+        assert own_chain.kinds[kind].read_bytes() == chain.kinds[kind].read_bytes(), kind
+    assert not [path.name for path in own_chain.folder.iterdir() if path.name.startswith(".")]
+
+
+def test_a_second_run_finds_all_up_to_date_and_touches_nothing(own_chain):
+    before = {kind: stamp(path) for kind, path in own_chain.kinds.items()}
+    for force in (False, True):  # --force replaces what is different, and nothing else
+        for kind in KINDS:
+            assert not make(own_chain.task(kind), force=force).made
+    assert {kind: stamp(path) for kind, path in own_chain.kinds.items()} == before
+
+
+@pytest.mark.parametrize(
+    "given, n_epochs",
+    [
+        ({}, 3),
+        ({"learner_option": {"variant": "paper"}}, 10),
+        ({"learner": "ol"}, 10),
+        ({"learner": "ol", "n_epochs": 2}, 2),
+    ],
+)
+def test_the_header_has_the_number_of_epochs_that_the_learner_chooses(given, n_epochs):
+    assert LearnOptions(**given).as_header()["n_epochs"] == n_epochs
+
+
+def test_pictures_that_are_turned_are_described_annotated_and_shown_as_if_they_lay_right(chain, tmp_path):
+    """Half of the pictures are mirrored, and the table says so."""
+    shutil.copytree(chain.embryos, tmp_path / "embryos")
+    rows = rows_of_csv(tmp_path / "embryos" / "images.csv")
+    for row in rows[::2]:
+        path = tmp_path / "embryos" / row["image"]
+        with Image.open(path) as picture:
+            picture.load()
+        picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(path)
+        row["turned"] = "left-right"
+    write_images_csv(tmp_path / "embryos" / "images.csv", rows)
+    images, shown = read_images(tmp_path / "embryos"), []
+    for kind, name in (("descriptors", "descriptors"), ("predictions", "probability")):
+        make(chain.task(kind, tmp_path / f"{kind}.h5", images=images))
+        with open_stored(getattr(chain, kind)) as there, open_stored(tmp_path / f"{kind}.h5") as turned:
+            np.testing.assert_array_equal(turned.array("4-6", name), there.array("4-6", name))
+    for folder in (chain.folder, tmp_path):
+        with open_stored(folder / "descriptors.h5") as stored:
+            paths = find_pictures(pictures_of_file(stored), folder, folder / "embryos").paths
+        shown.append([jpeg_for_page(path, EXTRACT) for _, path in sorted(paths.items())])
+    assert shown[0] == shown[1]
+
+
+def test_a_damaged_output_is_made_again_with_force(own_chain, chain):
+    spoiled = bytearray(own_chain.features.read_bytes())
+    spoiled[len(spoiled) // 2 :] = b"\0" * (len(spoiled) - len(spoiled) // 2)
+    own_chain.features.write_bytes(spoiled)
+    with pytest.raises(InputError, match="damaged"):
+        make(own_chain.task("features"))
+    assert make(own_chain.task("features"), force=True).made
+    assert own_chain.features.read_bytes() == chain.features.read_bytes()
+
+
+def test_files_made_with_different_options_are_not_mixed(chain, tmp_path):
+    some, other = read_images(chain.embryos)[:3], replace(EXTRACT, min_std=9.0)
+    make(chain.task("descriptors", tmp_path / "x.h5", images=some, options=other))
+    with pytest.raises(DataError, match="different options"):
+        make(learn_task([chain.descriptors, tmp_path / "x.h5"], tmp_path / "d.h5", LEARN))
+
+
+def test_a_dictionary_of_other_descriptors_is_refused_with_both_digests(chain, tmp_path):
+    make(chain.task("descriptors", tmp_path / "x.h5", options=replace(EXTRACT, patch_px=32)))
+    with pytest.raises(DataError) as caught:
+        make(pool_task([tmp_path / "x.h5"], chain.dictionary, tmp_path / "f.h5", POOL))
+    with open_stored(tmp_path / "x.h5") as x, open_stored(chain.dictionary) as d:
+        assert x.digest[:12] in str(caught.value) and d.digest[:12] in str(caught.value)
+    assert caught.value.exit_code == 65
+    assert f"flyannot learn-dict {tmp_path / 'x.h5'}" in caught.value.fix
+    assert not (tmp_path / "f.h5").exists()
+
+
+def test_a_stage_range_that_the_dictionary_lacks_is_left_out_and_said(chain, tmp_path, caplog):
+    make(chain.task("dictionary", tmp_path / "d.h5", stage_ranges=["4-6"]))
+    inputs = [chain.descriptors], tmp_path / "d.h5", tmp_path / "f.h5", POOL
+    make(pool_task(*inputs))
+    assert "d.h5 holds no stage range 11-12: left out" in caplog.text
+    with pytest.raises(InputError, match="no stage range 11-12"):
+        pool_task(*inputs, stage_ranges=["11-12"])
+    with open_stored(tmp_path / "f.h5") as some, open_stored(chain.features) as all_of_them:
+        np.testing.assert_equal(read_features([some], "4-6"), read_features([all_of_them], "4-6"))
+
+
+def test_the_winner_of_every_feature_explains_it_exactly(chain):
+    """Code the winning patch again: its largest code in that cell is the feature."""
+    with open_stored(chain.features) as features, open_stored(chain.descriptors) as descriptors:
+        D, lam = features.array("4-6", "D"), features.options["learn-dict"]["lam"]
+        for i in range(3):
+            values, winner = (features.array("4-6", name, i, i + 1)[0] for name in ("features", "winner"))
+            patches = described_image(descriptors, "4-6", i).descriptors
+            Z = abs(CODERS["cd"](normalise_descriptors(patches), D, lam, tol=POOL.tol).toarray())
+            atoms = np.tile(np.arange(len(D)), 2)
+            won = winner >= 0
+            np.testing.assert_allclose(Z[winner[won], atoms[won]], values[won], rtol=0, atol=1e-6)
+            assert (values[~won] == 0).all() and won.any()
+
+
+def test_an_unreadable_image_is_listed_and_the_others_are_done(own_chain):
+    images = read_images(own_chain.embryos)
+    broken, missing = images[3].path, images[70].path
+    broken.write_bytes(broken.read_bytes()[:200])
+    missing.unlink()
+    for is_made in (True, False):
+        outcome = make(own_chain.task("descriptors", images=images), force=True)
+        assert outcome.made == is_made
+        assert sorted(name for name, _ in outcome.failures) == sorted([images[3].name, images[70].name])
+        reasons = " ".join(reason for _, reason in outcome.failures)
+        assert str(broken) in reasons and str(missing) in reasons
+    with open_stored(own_chain.descriptors) as stored:
+        kept = [name for s in stored.stage_ranges for name in stored.array(s, "image")]
+    assert sorted(kept) == sorted({i.name for i in images} - {images[3].name, images[70].name})
+
+
+def test_an_image_with_a_quality_warning_is_used_and_named(own_chain, rng):
+    images = read_images(own_chain.embryos)
+    odd = next(image for image in images if image.stage_range == "4-6")
+    Image.fromarray(rng.integers(0, 256, (128, 320), dtype=np.uint8)).save(odd.path)
+    for kind in ("descriptors", "predictions"):
+        outcome = make(own_chain.task(kind), force=True)
+        assert f"check: no plain background, 1 image: {odd.name}" in outcome.summary
+        assert outcome.summary.count("check: no plain") == 1 and not outcome.failures
+        with open_stored(outcome.path) as stored:
+            warnings = dict(zip(stored.array("4-6", "image"), stored.array("4-6", "quality_warnings")))
+        assert warnings.pop(odd.name).startswith("no plain background")
+        assert kind == "predictions" or set(warnings.values()) == {""}
+
+
+def test_when_no_image_can_be_read_the_old_file_stays(own_chain):
+    images, before = read_images(own_chain.embryos), own_chain.descriptors.read_bytes()
+    for image in images:
+        image.path.write_bytes(b"no picture")
+    with pytest.raises(FlyannotError, match=f"not one image of {len(images)} could") as caught:
+        make(own_chain.task("descriptors", images=images), force=True)
+    assert caught.value.exit_code == 1
+    assert own_chain.descriptors.read_bytes() == before
+    assert not list(own_chain.folder.glob(".*"))
+
+
+@pytest.mark.parametrize("name", ["images.csv", "annotations.csv", "images/syn001_4-6_1.png", "README.txt"])
+def test_force_never_replaces_what_no_step_has_made(own_chain, name):
+    path = own_chain.embryos / name
+    before = path.read_bytes()
+    evaluation = evaluation_of_files((own_chain.features,), own_chain.annotations)
+    tasks = [
+        lambda: own_chain.task("descriptors", path),
+        lambda: own_chain.task("predictions", path),
+        lambda: ScoresTask(evaluation, path),
+    ]
+    if path.suffix == ".csv":  # as the table beside the predictions
+        tasks.append(lambda: own_chain.task("predictions", path.with_suffix(".h5")))
+    for task in tasks:
+        with pytest.raises(InputError):
+            make(task(), force=True)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("scheme", ["group", "mean"])
+def test_annotating_the_training_images_gives_the_values_of_the_model_on_the_features(own_chain, scheme):
+    """Predictions against a slow twin: pool by hand, normalise, multiply by the weights."""
+    make(own_chain.task("model", options=replace(CLASSIFY, scheme=scheme)), force=True)
+    make(own_chain.task("predictions"), force=True)
+    with ExitStack() as stack:
+        kinds = ("predictions", "model", "features")
+        p, m, f = (stack.enter_context(open_stored(own_chain.kinds[kind])) for kind in kinds)
+        for s in STAGE_RANGES:
+            columns, features = read_features([f], s)
+            groups, predicted = read_predicted(p, s)
+            loaded = load_model(own_chain.model, m.digest, s)
+            model = loaded.model
+            assert predicted.terms == loaded.terms and predicted.in_training.all()
+            for g, name in enumerate(groups.name):
+                rows = features[[n == name for n in columns["group"]]].astype(float)
+                row = rows.max(axis=0) if scheme == "group" else rows.mean(axis=0)
+                row /= np.linalg.norm(row)
+                for j, weights in enumerate(model.scorer.weights):
+                    value = row @ weights + model.scorer.intercept[j]
+                    assert predicted.decision_value[g, j] == pytest.approx(value, abs=1e-5)
+                    assert predicted.yes[g, j] == (
+                        predicted.decision_value[g, j] > model.decision_threshold[j]
+                    )
+
+
+def test_a_table_of_other_predictions_is_replaced_whatever_its_date(own_chain):
+    """A clock that was ahead, or a table put back from elsewhere."""
+    table = own_chain.predictions.with_suffix(".csv")
+    good = table.read_text()
+    table.write_text("\n".join(good.splitlines()[:3]) + "\n")
+    future = time.time() + 10 * 365 * 86400
+    os.utime(table, (future, future))
+    assert not make(own_chain.task("predictions")).made and table.read_text() == good
+
+
+def test_a_model_needs_nothing_else(own_chain, chain):
+    """Everything but the model and the pictures is gone, and the answers are the same."""
+    for kind, path in own_chain.kinds.items():
+        if kind != "model":
+            path.unlink()
+    own_chain.annotations.unlink()
+    make(own_chain.task("predictions"))
+    assert own_chain.predictions.read_bytes() == chain.predictions.read_bytes()
+
+
+def test_plain_folders_and_single_images_are_annotated_one_by_one(chain, tmp_path):
+    pictures = [i.path for i in read_images(chain.embryos) if i.stage_range == "4-6"][:3]
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    for path in pictures:
+        shutil.copy(path, folder)
+    found = []
+    for number, named in enumerate([[folder], [folder / path.name for path in pictures]]):
+        out = tmp_path / f"{number}.h5"
+        make(chain.task("predictions", out, images=images_named(named, "stage 4–6")))
+        rows = rows_of_csv(out.with_suffix(".csv"))
+        assert {row["stage_range"] for row in rows} == {"4-6"} and {row["gene"] for row in rows} == {""}
+        names = {row["image"].split("/")[-1] for row in rows}
+        assert names == {path.name for path in pictures}
+        found.append({(r["image"].split("/")[-1], r["term"]): r["decision_value"] for r in rows})
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("damaged", "name", "made", "said"),
+    [
+        ("descriptors", "11-12/descriptors", "features", "holds of the image .* not what was written"),
+        ("dictionary", "11-12/D", "features", "its contents have digest"),
+        ("model", "4-6/model/scorer/weights", "predictions", "its contents have digest"),
+    ],
+)
+def test_a_damaged_input_is_named_and_nothing_is_written(
+    own_chain, tmp_path, damaged, name, made, said, jobs
+):
+    """Not as a fault of the output that was being written, nor of the other input, nor of an image."""
+    path = own_chain.kinds[damaged]
+    with h5py.File(path) as file:
+        at = file[name].id.get_offset()
+    path.write_bytes(flipped(path.read_bytes(), at + 3))
+    with pytest.raises(DataError, match=f"{path}.*{said}") as caught:
+        make(own_chain.task(made, tmp_path / "out.h5"), jobs=jobs)
+    assert caught.value.exit_code == 65 and not (tmp_path / "out.h5").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "module", "name"), [("dictionary", fit, "run_epoch"), ("model", linear_svm, "fit_liblinear")]
+)
+def test_learning_and_training_hold_blas_to_one_thread(chain, tmp_path, monkeypatch, kind, module, name):
+    """Else its spinning threads slow those of the learner, and bits depend on how many there are."""
+    with suppress(ImportError):
+        import spams  # noqa: F401  (its BLAS is one by OpenMP, which counts threads for each calling thread)
+
+    function, n_threads = getattr(module, name), set()
+
+    def watched(*arguments):
+        n_threads.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return function(*arguments)
+
+    monkeypatch.setattr(module, name, watched)
+    make(chain.task(kind, tmp_path / "out.h5"), jobs=2)
+    assert n_threads == {1}
+
+
+@pytest.mark.parametrize(("kind", "table"), [("dictionary", "trace.csv"), ("predictions", "csv")])
+def test_what_a_killed_run_left_of_the_table_beside_an_output_is_removed(chain, tmp_path, kind, table):
+    """Also where the output was whole before it, and is up to date."""
+    left = tmp_path / f".out.{table}.123-0badf00d.tmp"
+    for is_made in (True, False):
+        left.touch()
+        assert make(chain.task(kind, tmp_path / "out.h5")).made == is_made
+        assert not left.exists() and (tmp_path / f"out.{table}").stat().st_size
+
+
+READERS = [
+    ("features", "descriptors"),
+    ("features", "dictionary"),
+    ("model", "features"),
+    ("dictionary", "descriptors"),
+    ("predictions", "model"),
+]
+
+
+@pytest.mark.parametrize(("made", "kind"), READERS)
+def test_an_input_that_is_replaced_while_a_step_runs_is_refused(own_chain, tmp_path, made, kind):
+    """The header has the digest that was read first: what is read later must be the same file."""
+    task = own_chain.task(made, tmp_path / "out.h5")
+    path = own_chain.kinds[kind]
+    with h5py.File(path, "r+") as file:
+        file.attrs["seed"] = 99
+        file.attrs["digest"] = content_digest(file, kind)
+    assert verify_stored(path) == kind, "another file, and a whole one"
+    with pytest.raises(DataError, match=f"{path} was replaced while this ran") as caught:
+        make(task)
+    assert caught.value.exit_code == 65 and caught.value.fix == "run the same command again"
+    assert not (tmp_path / "out.h5").exists()
+
+
+@pytest.mark.parametrize(("made", "kind"), [*READERS, ("scores", "predictions")])
+def test_a_value_that_was_edited_is_refused_by_whoever_reads_it(own_chain, tmp_path, made, kind):
+    """With checksums that fit, as h5py writes them, and the digest as it was."""
+    c, out = own_chain, tmp_path / "out.h5"
+    edited = {"dictionary": "D", "model": "model/threshold", "predictions": "probability"}.get(kind, kind)
+    with h5py.File(c.kinds[kind], "r+") as file:
+        values = file[f"4-6/{edited}"][()]
+        file[f"4-6/{edited}"][()] = values.max() - values
+    with pytest.raises(DataError, match="digest|not what was written") as caught:
+        if made == "scores":
+            evaluation_of_files((c.predictions,), c.annotations).result()
+        else:
+            make(c.task(made, out))
+    assert caught.value.exit_code == 65 and not out.exists()

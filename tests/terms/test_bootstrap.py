@@ -1,0 +1,190 @@
+"""Laws of intervals over genes, of comparisons, and of calibration; `evaluate --nested`; groups in JSON."""
+
+import json
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from flyannot.pipeline.evaluate import ScoresTask, evaluation_of_files
+from flyannot.pipeline.options import EvaluateOptions
+from flyannot.terms import bootstrap
+from flyannot.terms.calibration import sigmoid
+from flyannot.terms.group_outcomes import group_outcomes, json_of_scores, outcomes_of_groups
+from flyannot.terms.metrics import TermOutcomes, auc, score_terms
+from tests.small_embryos import CLASSIFY, make
+
+
+@pytest.fixture
+def outcome(rng):
+    """Forty groups of twenty genes, two folds, two terms, with ties among the values."""
+    truth = rng.random((40, 2)) < 0.4
+    values = np.round(truth + rng.normal(size=(40, 2)), 1)
+    folds = np.repeat(np.arange(2), 20)
+    return TermOutcomes(("a", "b"), truth, values, values > 0.5, folds, sigmoid(values - 0.5))
+
+
+ARRAYS = ("truth", "values", "yes", "probabilities", "observed")
+GENES = [f"g{i // 2}" for i in range(40)]
+
+
+def taken(outcome, rows=slice(None), columns=slice(None)):
+    """An outcome of some groups and terms."""
+    arrays = {name: getattr(outcome, name)[rows][:, columns] for name in ARRAYS}
+    terms = tuple(np.array(outcome.terms)[columns])
+    return replace(outcome, terms=terms, folds=outcome.folds[rows], reasons=(), **arrays)
+
+
+def result_of(outcome, genes=GENES, names=None):
+    names = names or [f"group {i}" for i in range(len(outcome.truth))]
+    return score_terms({"4-6": outcome}) | {"evaluated": {"4-6": group_outcomes(outcome, names, genes)}}
+
+
+def test_a_resampled_auc_is_the_auc_of_the_groups_repeated_as_drawn(outcome):
+    (weights,) = bootstrap.bootstrap_gene_weights(GENES, n_samples=20)
+    assert (weights.sum(axis=1) == 40).all()  # each gene has two groups
+    found = bootstrap.resample_aucs(outcome, weights)
+    for sample, weight in zip(found[1:], weights[1:].astype(int)):
+        rows = np.repeat(np.arange(40), weight)
+        for j in range(2):
+            expected = auc(outcome.values[rows, j], outcome.truth[rows, j], outcome.folds[rows])
+            assert sample[j] == pytest.approx(expected, abs=1e-12)
+    for j in range(2):
+        measured = auc(outcome.values[:, j], outcome.truth[:, j], outcome.folds)
+        assert found[0, j] == pytest.approx(measured, abs=1e-12)
+
+
+def test_intervals_hold_the_score_and_narrow_with_more_genes(rng):
+    widths = []
+    for n in (60, 600):
+        truth = rng.random((n, 1)) < 0.5
+        values = truth + rng.normal(size=(n, 1))
+        outcome = TermOutcomes(("a",), truth, values, values > 0.5)
+        result = bootstrap.add_confidence(result_of(outcome, [f"g{i}" for i in range(n)]))
+        low, high = result["terms"][0]["auc_interval"]
+        assert low < result["terms"][0]["auc"] < high
+        assert result["summary"]["4-6"]["auc_interval"] == [low, high]
+        assert result["summary"]["4-6"]["ece"] is None
+        widths.append(high - low)
+    assert widths[1] < widths[0] / 2
+
+
+def test_what_is_the_same_gives_the_same_interval_ready_for_json_and_no_difference(outcome):
+    one, other = (json.dumps(bootstrap.add_confidence(result_of(outcome))) for _ in range(2))
+    assert one == other
+    found = bootstrap.compare_outcomes(result_of(outcome), result_of(outcome))["mean"]
+    assert found["difference"] == 0 and found["interval"] == [0, 0] and found["p"] == 1
+
+
+def test_a_comparison_knows_the_better_one_in_whatever_order_its_groups_stand(outcome, rng):
+    worse, second = replace(outcome, values=-outcome.values), result_of(outcome)
+    order = rng.permutation(40)
+    first = result_of(taken(worse, order), [GENES[i] for i in order], [f"group {i}" for i in order])
+    found = bootstrap.compare_outcomes(first, second)
+    assert found["mean"]["difference"] > 0 and found["mean"]["interval"][0] > 0 and found["mean"]["p"] < 0.05
+    in_order = bootstrap.compare_outcomes(result_of(worse), second)["mean"]
+    assert found["mean"]["interval"] == pytest.approx(in_order["interval"], abs=1e-12)
+    back = bootstrap.compare_outcomes(second, first)["mean"]
+    assert back["difference"] == pytest.approx(-found["mean"]["difference"], abs=1e-12)
+    assert back["first"] == pytest.approx(found["mean"]["second"], abs=1e-12)
+
+
+def test_groups_that_one_of_two_did_not_evaluate_are_left_out_of_the_comparison(outcome):
+    """Whichever has more of them, and in whatever order."""
+    better, rows = replace(outcome, values=outcome.values + outcome.truth), np.arange(40)[::-1][:30]
+    few, fewer = taken(outcome, rows), taken(better, rows)
+    shared = [GENES[i] for i in rows], [f"group {i}" for i in rows]
+    expected = bootstrap.compare_outcomes(result_of(few, *shared), result_of(fewer, *shared))["mean"]
+    assert expected["difference"] > 0.05
+    assert bootstrap.compare_outcomes(result_of(few, *shared), result_of(better))["mean"] == expected
+    assert bootstrap.compare_outcomes(result_of(outcome), result_of(fewer, *shared))["mean"] == expected
+
+    others = result_of(outcome, names=[f"other {i}" for i in range(40)])
+    for second in (others, others | {"evaluated": {"7-8": others["evaluated"]["4-6"]}}):
+        assert bootstrap.compare_outcomes(result_of(outcome), second) == {"terms": [], "mean": None}
+
+
+def test_calibration_error_by_hand():
+    probability, truth = np.array([0.05, 0.05, 1.0, 0.9]), np.array([False, True, True, True])
+    assert bootstrap.calibration_error(probability, truth) == pytest.approx((0.9 + 0.1) / 4)
+    assert bootstrap.brier_score(probability, truth) == pytest.approx((0.05**2 + 0.95**2 + 0.1**2) / 4)
+    in_last_bin = bootstrap.calibration_error(np.array([0.91, 1.0]), np.array([True, False]))
+    assert in_last_bin == pytest.approx((0.91 + 1.0 - 1) / 2)
+
+
+def test_the_nested_score_never_sees_the_genes_of_the_fold_that_tests(chain):
+    """Every group is evaluated once in each fold but its own, among the training genes."""
+
+    def evaluated(nested):
+        options = EvaluateOptions(folds=3, nested=nested)
+        evaluation = evaluation_of_files([chain.features], chain.annotations, train=CLASSIFY, options=options)
+        return evaluation.result()["evaluated"]
+
+    outer = evaluated(nested=False)
+    for stage_range, inner in evaluated(nested=True).items():
+        fold_of = dict(zip(outer[stage_range]["group"], outer[stage_range]["fold"]))
+        assert max(inner["fold"]) // 3 + 1 == 3
+        assert all(fold_of[group] != fold // 3 for group, fold in zip(inner["group"], inner["fold"]))
+        assert sorted(inner["group"]) == sorted(outer[stage_range]["group"] * 2)
+
+
+def test_an_interval_holds_the_middle_95_percent_of_the_samples(rng):
+    samples = rng.permutation(np.append(np.arange(1001.0), [np.nan, np.inf]))
+    assert bootstrap.bootstrap_interval(samples) == pytest.approx([25, 975])
+    assert bootstrap.bootstrap_interval(np.array([np.nan])) is None
+
+
+def test_p_is_twice_the_part_of_the_samples_on_the_rarer_side_the_measured_one_counted():
+    for n_below, n_equal in ((0, 0), (4, 0), (3, 2), (40, 0), (99, 0), (50, 0)):
+        of_second = np.concatenate([np.full(n_below, 0.4), np.full(n_equal, 0.5), np.full(99 - n_below, 0.7)])
+        samples = np.stack([np.full(len(of_second), 0.5), of_second])
+        n = len(of_second)
+        rarer = min(n_below + n_equal, n - n_below)
+        expected = min(1, 2 * (rarer + 1) / (n + 1))
+        assert bootstrap._difference(np.array([0.5, 0.6]), samples)["p"] == pytest.approx(expected)
+
+
+def test_a_term_that_could_not_be_evaluated_has_no_interval_and_moves_no_mean(outcome):
+    truth = np.column_stack([outcome.truth, np.zeros(40, bool)])
+    more = replace(taken(outcome, columns=[0, 1, 0]), terms=("a", "b", "never"), truth=truth)
+    two, three = (bootstrap.add_confidence(result_of(one)) for one in (outcome, more))
+    assert three["summary"] == two["summary"]
+    assert [three["terms"][2][name] for name in ("auc_interval", "brier", "ece")] == [None] * 3
+    low, high = two["summary"]["all"]["auc_interval"]
+    assert low < np.mean([row["auc"] for row in two["terms"]]) < high
+    nothing = replace(taken(outcome, columns=[0]), truth=np.zeros((40, 1), bool))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no mean of nothing is taken
+        assert bootstrap.add_confidence(result_of(nothing))["summary"]["all"]["auc_interval"] is None
+
+
+@pytest.mark.parametrize("without", [{}, {"folds": None, "probabilities": None}])
+def test_an_outcome_comes_back_from_json_and_scores_the_same(outcome, without):
+    """Also that of no term."""
+    with_rare = replace(taken(outcome, columns=[0, 1, 0]), terms=("a", "b", "rare"))
+    with_rare = replace(with_rare, reasons=("", "", "not evaluable: too rare"), **without)
+    names = [f"g{i}" for i in range(40)]
+    found = group_outcomes(with_rare, names, names)
+    back = outcomes_of_groups(json.loads(json.dumps(found)))
+    assert back.terms == ("a", "b") and found["group"] == names
+    assert (back.truth == outcome.truth).all() and (back.yes == outcome.yes).all()
+    np.testing.assert_allclose(back.values, outcome.values, rtol=1e-8)
+    before, after = (score_terms({"4-6": o})["summary"]["4-6"] for o in (with_rare, back))
+    assert before["macro"] == after["macro"] and before["n_terms"] == after["n_terms"]
+    empty = replace(taken(outcome, slice(3), slice(0)), **without)
+    assert outcomes_of_groups(group_outcomes(empty, names[:3], names[:3])).values.shape == (3, 0)
+
+
+def test_scores_on_disk_hold_what_was_predicted_for_every_group(chain, tmp_path):
+    options = {"train": CLASSIFY, "options": EvaluateOptions(folds=3), "seed": 1}
+    evaluation = evaluation_of_files((chain.features,), chain.annotations, **options)
+    path = make(ScoresTask(evaluation, tmp_path / "s.json")).path
+    result = json.loads(path.read_text())
+    assert json.loads(json_of_scores(result)) == result
+    for stage_range, found in result["evaluated"].items():
+        evaluated = [r for r in result["terms"] if r["stage_range"] == stage_range and not r["reason"]]
+        assert found["term"] == [r["term"] for r in evaluated]
+        again = score_terms({stage_range: outcomes_of_groups(found)})
+        for row, other in zip(evaluated, again["terms"]):
+            assert row["auc"] == pytest.approx(other["auc"], abs=1e-12) and row["f1"] == other["f1"]

@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+
+from flyannot.terms.calibration import calibrate, threshold_at
+from flyannot.terms.metrics import confusion_counts
+from tests.small_embryos import rows_of_csv
+
+
+def test_calibration_is_monotone_and_right_on_average(rng):
+    values = 3 * rng.normal(size=4000) + 8
+    truth = rng.random(4000) < 1 / (1 + np.exp(-(1.5 * (values - 8) - 2)))
+    slope, offset = calibrate(values, truth)
+    assert slope == pytest.approx(1.5, rel=0.1)
+    assert offset == pytest.approx(-14, rel=0.1)
+    assert (1 / (1 + np.exp(-(slope * values + offset)))).mean() == pytest.approx(truth.mean(), abs=1e-3)
+
+
+def test_calibration_of_misleading_separable_or_constant_values_stays_finite():
+    truth = np.array([True] * 2 + [False] * 8)
+    assert calibrate(np.where(truth, -1.0, 1.0), truth)[0] == 0
+    slope, offset = calibrate(np.where(truth, 1.0, -1.0), truth)
+    # the two targets of Platt, 3/4 and 1/10, are met exactly
+    assert 1 / (1 + np.exp(-(slope + offset))) == pytest.approx(3 / 4, abs=1e-4)
+    assert 1 / (1 + np.exp(slope - offset)) == pytest.approx(1 / 10, abs=1e-4)
+    slope, offset = calibrate(np.full(10, 3.0), truth)
+    assert 1 / (1 + np.exp(-(3 * slope + offset))) == pytest.approx((2 * 3 / 4 + 8 / 10) / 10, abs=1e-6)
+
+
+def youden(values, truth, threshold):
+    tp, fp, fn, tn = confusion_counts(values > threshold, truth)
+    return tp / (tp + fn) + tn / (tn + fp) - 1
+
+
+def test_no_threshold_has_a_larger_youden_index(rng):
+    for _ in range(30):
+        values, truth = rng.integers(0, 12, 25) / 3, rng.random(25) < 0.4
+        if truth.all() or not truth.any():
+            continue
+        best = threshold_at(values, truth)
+        others = np.unique(values)
+        indices = [youden(values, truth, other) for other in others]
+        assert youden(values, truth, best) == pytest.approx(max(indices))
+        assert best >= others[np.flatnonzero(np.isclose(indices, max(indices)))[-1]]  # ties: the highest
+
+
+@pytest.mark.parametrize(
+    ("values", "truth", "at", "threshold"),
+    [
+        ((0, 1, 3), "001", None, 2),  # half way between neighbours
+        ((3, 2, 1), "001", None, 3),  # nothing is better than no to all
+        ((0, 1, 2, 3), "1010", None, 3),
+        ((0, 1, 2, 3), "0101", None, 2.5),  # 0.5 has the same sum: the highest is taken
+        ((0, 1, 4), "011", ("sensitivity", 0.5), 2.5),
+        ((0, 1, 4), "011", ("sensitivity", 1.0), 0.5),
+        ((0, 1, 4), "011", ("precision", 1.0), 0.5),
+        ((3, 2, 1), "010", ("sensitivity", 1.0), 1.5),
+        ((3, 2, 1), "010", ("precision", 0.9), 3),  # out of reach: no to all
+        ((0, 1, 2, 3, 4), "10001", ("sensitivity", 1.0), -0.5),  # below all
+        ((0, 1, 2, 3, 4), "10001", ("sensitivity", 0.5), 3.5),
+        ((0, 1, 2, 3, 4), "01111", ("precision", 0.8), -0.5),  # 4 of 5, exactly
+        ((0, 1, 2, 3, 4), "00001", ("precision", 1.0), 3.5),
+    ],
+)
+def test_thresholds_found_by_hand(values, truth, at, threshold):
+    truth = np.array([letter == "1" for letter in truth])
+    assert threshold_at(np.array(values, float), truth, at) == threshold
+
+
+@pytest.mark.parametrize("at", [None, ("sensitivity", 1.0)])
+def test_a_threshold_divides_neighbours_that_nothing_lies_between(at):
+    truth, close = np.array([False, False, True]), np.array([0.0, 1.0, np.nextafter(1.0, 2)])
+    assert (close > threshold_at(close, truth, at)).tolist() == truth.tolist()
+    for lowest in (0.0, 1e300, -1e300):
+        values = np.array([lowest, 1.1e300])
+        assert (values > threshold_at(values, np.array([True, False]), ("sensitivity", 1.0))).all()
+
+
+def evaluated(yes, truth):
+    tp, fp, fn, _ = confusion_counts(yes, truth)
+    return {"precision": tp / max(1, tp + fp), "sensitivity": tp / (tp + fn), "tp": tp, "fp": fp}
+
+
+@pytest.mark.parametrize("what", ["precision", "sensitivity"])
+def test_a_threshold_gives_what_is_wanted_and_as_much_of_the_other_as_any_that_does(rng, what):
+    for wanted in (0.3, 0.7, 0.95, 1.0):
+        truth = rng.random(40) < 0.4
+        values = np.round(truth + rng.normal(size=40), 1)
+        every = [evaluated(values > cut, truth) for cut in (*np.unique(values), values.min() - 1)]
+        fitting = [one for one in every if one[what] >= wanted and one["tp"]]
+        found = evaluated(values > threshold_at(values, truth, (what, wanted)), truth)
+        if not fitting:
+            assert found["tp"] == found["fp"] == 0
+        elif what == "precision":
+            assert found[what] >= wanted and found["tp"] == max(one["tp"] for one in fitting)
+        else:
+            assert found[what] >= wanted and found["fp"] == min(one["fp"] for one in fitting)
+
+
+def answer_of(row):
+    """What a row of predictions.csv says, by its own numbers."""
+    probability, threshold = float(row["probability"]), float(row["threshold"])
+    return "undetermined" if probability == threshold else "yes" if probability > threshold else "no"
+
+
+def test_what_is_near_the_threshold_of_its_term_is_left_open(flyannot, chain, tmp_path):
+    """The wider the margin the more is open; far from it the answers are as without one."""
+    tables = []
+    for width in ("0", "0.05", "1"):
+        named = {"M": chain.model, "E": chain.embryos, "O": tmp_path / f"{width}.h5"}
+        flyannot(f"annotate M E -o O --abstain-margin {width}", **named, code=0)
+        rows = rows_of_csv(tmp_path / f"{width}.csv")
+        tables.append([row["answer"] for row in rows])
+        if width == "0":  # then only where nothing was learned
+            assert all(answer_of(row) == row["answer"] for row in rows)
+    plain, some, every = tables
+    assert {"yes", "no"} <= set(plain) and set(every) == {"undetermined"}
+    assert 0 < some.count("undetermined") < len(some)
+    assert all(one in (two, "undetermined") for one, two in zip(some, plain))

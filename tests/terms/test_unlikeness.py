@@ -1,0 +1,135 @@
+"""How unlike an image is to those that a model learned from: against a slow twin, and what is said of it."""
+
+import numpy as np
+
+from flyannot.encode.groups import HeldFeatures
+from flyannot.files.hdf5.layout import open_hdf5
+from flyannot.files.hdf5.model import read_known_images
+from flyannot.files.hdf5.reading import open_stored, verify_stored
+from flyannot.files.hdf5.writing import create_stored
+from flyannot.terms.unlikeness import (
+    LEAST_IMAGES,
+    UNLIKE,
+    UNLIKE_WORDS,
+    KnownImages,
+    sketches,
+    warnings_of_images,
+)
+from tests.small_embryos import rows_of_csv
+
+
+def images_of(rng, n, width=900):
+    """Features of images that are mixtures of four kinds."""
+    kinds = np.random.default_rng(1).gamma(0.3, size=(4, width))
+    return rng.dirichlet(np.ones(4), n) @ kinds + 0.02 * rng.random((n, width))
+
+
+def known_of(X, genes, views=None):
+    views = views or ["lateral"] * len(X)
+    return KnownImages.of_images(HeldFeatures(X), np.arange(len(X)), genes, views, np.random.default_rng(0))
+
+
+def genes_of(n):
+    return [f"g{i // 2}" for i in range(n)]
+
+
+def slow_distance(a, gene, sketch, genes):
+    """One minus the largest cosine to an image of another gene, in float64."""
+    cosines = [
+        float(a @ b) / np.sqrt(float(a @ a) * float(b @ b))
+        for b, other in zip(sketch.astype(float), genes)
+        if other != gene
+    ]
+    return 1 - max(cosines, default=0)
+
+
+def test_the_rank_is_that_of_a_slow_twin_which_leaves_out_the_images_own_gene(rng):
+    X, genes = images_of(rng, 60), genes_of(60)
+    known = known_of(X, genes)
+    far = [slow_distance(a, gene, known.sketch, genes) for a, gene in zip(known.sketch.astype(float), genes)]
+    np.testing.assert_allclose(known.distance, np.sort(far), atol=1e-12)
+    others, of_genes = images_of(rng, 30), ["g3", "unheard", "g7"] * 10
+    ranks = known.unlikeness(others, of_genes)
+    for a, gene, rank in zip(sketches(others).astype(float), of_genes, ranks):
+        away = slow_distance(a, gene, known.sketch, genes)
+        assert (known.distance < away - 1e-12).mean() <= rank <= (known.distance < away + 1e-12).mean()
+
+
+def test_angles_of_sketches_are_nearly_those_of_the_roots_of_features(rng):
+    X = images_of(rng, 20)
+    signed = X * rng.choice([-1, 1], X.shape[1])
+    of_roots, of_sketches = (
+        a @ a.T / np.outer(*2 * [np.linalg.norm(a, axis=1)]) for a in (np.sqrt(X), sketches(X).astype(float))
+    )
+    assert np.abs(of_roots - of_sketches).max() < 0.1 and np.ptp(of_roots) > 0.1
+    assert (sketches(3 * X) == sketches(X)).all(), "how bright an image is does not count"
+    assert (sketches(-signed) == -sketches(signed)).all()
+    assert not sketches(np.zeros((2, 900))).any() and sketches(X[:0]).shape == (0, 512)
+
+
+def test_copies_of_known_images_are_near_and_noise_is_far(rng):
+    X, genes = images_of(rng, 80), genes_of(80)
+    known = known_of(X, genes)
+    assert known.unlikeness(X, ["another"] * 80).max() == 0, "a copy of an image of another gene"
+    assert (known.unlikeness(X, genes) > known.unlikeness(X, ["another"] * 80)).mean() > 0.9
+    assert known.unlikeness(rng.gamma(0.3, size=(20, 900)), ["another"] * 20).min() > UNLIKE
+    assert 0.2 < known.unlikeness(images_of(rng, 80), ["another"] * 80).mean() < 0.8
+    few = known_of(X[: LEAST_IMAGES - 1], genes[: LEAST_IMAGES - 1])
+    assert np.isnan(few.unlikeness(X, genes)).all(), "too few to rank among"
+    assert np.isfinite(known_of(X[:LEAST_IMAGES], genes[:LEAST_IMAGES]).unlikeness(X, genes)).all()
+
+
+def test_what_is_said_names_strangers_and_views_that_were_not_learned_from(rng):
+    X, genes = images_of(rng, 40), genes_of(40)
+    X[7] = rng.gamma(0.3, size=900)  # it is one that was learned from
+    asked = np.vstack([X[:3], rng.gamma(0.3, size=(1, 900)), X[7:8]])
+    views = ["lateral", "dorsal", "", "lateral", ""]
+    ranks, said = warnings_of_images(known_of(X, genes), asked, [*["another"] * 4, genes[7]], views)
+    assert (said[0], said[2]) == ("", "") and ranks.tolist()[:3] == [0, 0, 0]
+    assert said[1] == "of a view that the model did not learn from: dorsal"
+    assert said[3].startswith(UNLIKE_WORDS) and "97.5 %" in said[3]
+    assert ranks[4] > UNLIKE and said[4] == ""
+    unclear = known_of(X, genes, ["lateral", *[""] * 39])
+    assert unclear.view == [] and warnings_of_images(unclear, X[:1], ["a"], ["dorsal"])[1] == [""]
+
+
+class InBlocks(HeldFeatures):
+    def blocks(self, columns):
+        for first in range(0, len(self._features), 1000):
+            yield first, self._features[first : first + 1000, columns]
+
+
+def test_of_many_images_some_are_kept_whatever_the_blocks_they_come_in(rng):
+    X = rng.random((5000, 40))
+    asked = np.arange(5000)[::-1], [str(i) for i in range(5000)], ["lateral"] * 5000
+    kept, again = (
+        KnownImages.of_images(kind(X), *asked, np.random.default_rng(3)) for kind in (HeldFeatures, InBlocks)
+    )
+    assert len(kept.gene) == 4096 and (kept.sketch == sketches(X[np.array(kept.gene, int)])).all()
+    assert all(np.array_equal(a, b) for a, b in zip(kept.arrays().values(), again.arrays().values()))
+
+
+def as_older(path, out, name):
+    """A file without some dataset or group, as versions before it wrote: through the store's writer."""
+    with open_stored(path) as stored, open_hdf5(path) as older, create_stored(out, stored) as file:
+        for s in stored.stage_ranges:
+            file.copy(older[s], file, s)
+            del file[f"{s}/{name}"]
+    assert verify_stored(out)
+    return out
+
+
+def test_files_of_older_versions_are_read_and_their_cells_are_empty(chain, flyannot, tmp_path):
+    cells = {row["unlikeness"] for row in rows_of_csv(chain.predictions.with_suffix(".csv"))}
+    assert len(cells) > 5 and all(0 <= float(cell) <= 1 for cell in cells)
+    named = {"M": as_older(chain.model, tmp_path / "m.h5", "known"), "E": chain.embryos}
+    with open_stored(named["M"]) as stored:
+        assert read_known_images(stored, "4-6", {}) is None
+    flyannot("annotate M E -o P --jobs 1", code=0, P=tmp_path / "made.h5", **named)
+    older = as_older(chain.predictions, tmp_path / "p.h5", "unlikeness")
+    for path in (tmp_path / "made.h5", older):
+        flyannot("export P --to csv -o OUT", code=0, P=path, OUT=tmp_path / "out.csv")
+        rows = rows_of_csv(tmp_path / "out.csv")
+        assert {row["unlikeness"] for row in rows} == {""}
+        assert not any(UNLIKE_WORDS in row["quality_warnings"] for row in rows) or path == older
+        (tmp_path / "out.csv").unlink()
