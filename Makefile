@@ -143,7 +143,7 @@ $(FOR_TESTS): $(INSTALLED)
 $(SNAKEMAKE): $(INSTALLED)
 	@echo "Installing Snakemake, for the tests of workflows, into $(VENV)/snakemake."
 	-$(PYTHON) -m venv $(VENV)/snakemake && $(VENV)/snakemake/$(BIN)/python -m pip install --quiet \
-		--disable-pip-version-check 'snakemake>=9,<10' 'snakemake-executor-plugin-slurm>=1' && touch $@
+		--disable-pip-version-check 'snakemake>=9,<10' 'snakemake-executor-plugin-slurm>=2' && touch $@
 
 $(REPORT): $(INSTALLED)
 	$(VENV)/$(BIN)/flyannot --quiet run --demo

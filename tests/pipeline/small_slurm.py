@@ -5,7 +5,6 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from contextlib import ExitStack, contextmanager, suppress
 
 from tests.processes import wait_for
@@ -97,19 +96,6 @@ def small_slurm(folder):
                 one.wait(10)
             except subprocess.TimeoutExpired:
                 one.kill()
-
-
-def wait_for_jobs(environment, seconds):
-    """Wait until no job waits or runs; returns the states of all, by name and number of the task."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        asked = ("squeue", "--noheader", "--states=all", "--array", "-o", "%j|%K|%T")
-        rows = (line.split("|") for line in _said(*asked, env=environment).split())
-        states = {(name, task): state for name, task, state in rows}
-        if not set(states.values()) & {"PENDING", "RUNNING", "COMPLETING", "CONFIGURING"}:
-            return states
-        time.sleep(0.5)
-    raise AssertionError(f"jobs still there after {seconds} s: {states}")
 
 
 def _wait_for_start(is_there, folder):

@@ -91,7 +91,7 @@ def test_slurm_makes_the_files_of_a_run(place, tmp_path):
     folder, words = workflow(place, "slurm")
     with small_slurm(tmp_path / "slurm") as environment:
         environment["PYTHONPATH"] = str(ROOT)
-        quick = [*words, "--seconds-between-status-checks", "2"]
+        quick = [*words, "--slurm-init-seconds-before-status-checks", "2"]  # 40 by default
         first = start_process(quick, cwd=folder, env=environment)
         kill_a_part(folder / "results")
         said = first.communicate()[1]
