@@ -96,7 +96,9 @@ def test_slurm_makes_the_files_of_a_run(place, tmp_path):
         kill_a_part(folder / "results")
         said = first.communicate()[1]
         assert first.returncode == 1 and "extract_part" in said, said
-        second = start_process(quick, cwd=folder, env=environment)
+        second = start_process([*quick, "--until", "learn_dict"], cwd=folder, env=environment)
         said = second.communicate()[1]
         assert second.returncode == 0 and "rule learn_dict" in said, said
+    assert (folder / "results" / "dictionary.h5").exists()
+    assert ours(folder, "run", "c.toml").returncode == 0  # does the rest: each job waits for seconds
     assert_same_files(folder, place)
