@@ -7,14 +7,18 @@ Numba's index knows the processor, the types of the arguments and the file of th
 the folder adds what that index does not know: the sources of all kernels, and numba's settings.
 """
 
+import atexit
+import gc
 import getpass
 import hashlib
 import json
 import os
+import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property, lru_cache, partial, update_wrapper
 from pathlib import Path
 from threading import RLock
@@ -33,6 +37,7 @@ SOURCES = (
     "images/**/*.py",
     "encode/**/*.py",
 )  # of all kernels
+_UNUSED_DAYS = 30  # after which the kernels of other sources, versions or settings are removed
 _one_at_a_time = RLock()  # creates a dispatcher, or records checksums
 
 
@@ -98,7 +103,22 @@ def _folder_of_this_code():
     settings = sorted((name, value) for name, value in vars(config).items() if name.isupper())
     # Neither threads nor numba's own folder change machine code.
     sha.update(repr([(k, v) for k, v in settings if "THREAD" not in k and k != "CACHE_DIR"]).encode())
-    return folder / f"kernels-{__version__}-{sha.hexdigest()[:16]}"
+    chosen = folder / f"kernels-{__version__}-{sha.hexdigest()[:16]}"
+    with suppress(OSError):
+        if not chosen.exists():
+            _remove_unused(folder)
+        chosen.mkdir(exist_ok=True)
+        os.utime(chosen)  # the time of the last use
+    return chosen
+
+
+def _remove_unused(folder):
+    """Remove the folders of kernels in a private folder that no process has used for long."""
+    latest = time.time() - _UNUSED_DAYS * 24 * 3600
+    for other in folder.glob("kernels-*-*"):
+        state = os.lstat(other)
+        if stat.S_ISDIR(state.st_mode) and state.st_mtime < latest:
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def processor():
@@ -132,7 +152,7 @@ class Kernel(LazyFunction):
     """A function that runs as machine code, which numba compiles once for each combination of types."""
 
     def __init__(self, function, options):
-        super().__init__(function, partial(_njit, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options))
+        super().__init__(function, partial(_callable_by_kernels, **options))
         self._options = options
         self._dispatcher: Any = None
         self._folder: Path | None = None
@@ -142,7 +162,14 @@ class Kernel(LazyFunction):
         return self.py_func.__qualname__  # pickled by its name, as functions are
 
     def __call__(self, *args):
-        dispatcher = self._dispatcher or self._start()
+        if self._dispatcher is not None:
+            return self._call(args)
+        with _collection_paused():
+            self._start()
+            return self._call(args)
+
+    def _call(self, args):
+        dispatcher = self._dispatcher
         try:
             result = dispatcher(*args)
         except OSError as error:  # of numba's cache: kernels themselves touch no files
@@ -165,27 +192,28 @@ class Kernel(LazyFunction):
                 if self._folder is None or not _remove_damage(self._folder):
                     kernel_compiles()
                 self._dispatcher = _njit(self.py_func, self._folder, **self._options)
-            return self._dispatcher
 
     def _record(self, n_overloads):
         """Record the checksums of the kept files, after numba has compiled or loaded for new types."""
         with _one_at_a_time:
             self._n_recorded = n_overloads
             if self._folder is not None and self._dispatcher.stats.cache_misses:
-                with suppress(OSError):
-                    _write_checksums(self._folder)
+                with suppress(OSError):  # what is half written counts as damage
+                    (self._folder / "checksums.json").write_text(json.dumps(_checksums(self._folder)))
 
 
 def compiled(function=None, **options):
     """Make a `Kernel`, by `numba.njit`; the lock of the interpreter is released while it runs.
 
-    It takes arrays and numbers, and named or plain tuples of them.  It makes no arrays: that would need
-    counts of references, which cost more than the arithmetic.
+    It takes arrays and numbers, and named or plain tuples of them.  It makes no arrays.
     """
+    # `_nrt` is numba's own name for counts of references to arrays.  With them `cd` takes 13 % longer.
     return Kernel(function, {"_nrt": False} | options) if function else partial(compiled, **options)
 
 
+@lru_cache(maxsize=1)
 def _require_compiler():
+    """Import numba, and raise InputError if it is told not to compile."""
     from numba import config
 
     if config.DISABLE_JIT:
@@ -193,15 +221,18 @@ def _require_compiler():
             "numba is told not to compile (NUMBA_DISABLE_JIT), and kernels cannot run without",
             fix="unset NUMBA_DISABLE_JIT, or remove disable_jit from .numba_config.yaml",
         )
+    atexit.register(gc.freeze)  # Python's last search for garbage would take 0.2 s with numba's objects
 
 
-def _njit(function, folder=None, **options):
-    """Return numba's dispatcher of a function, which keeps machine code in the folder, if one is given.
+def _callable_by_kernels(function, **options):
+    """Return a function that numba compiles as a part of the kernels that call it."""
+    from numba import extending
 
-    Every lazy function that it calls is replaced by numba's object for it.
-    """
-    import numba
+    return extending.register_jitable(nogil=True, **options)(_resolved(function))
 
+
+def _resolved(function):
+    """Return a copy of a function in which numba's objects replace the lazy functions that it calls."""
     names = dict(function.__globals__)
     for name in names.keys() & {*function.__code__.co_names}:
         if isinstance(names[name], LazyFunction):
@@ -211,7 +242,14 @@ def _njit(function, folder=None, **options):
         for cell in function.__closure__ or ()
     )
     resolved = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
-    update_wrapper(resolved, function)
+    return update_wrapper(resolved, function)
+
+
+def _njit(function, folder=None, **options):
+    """Return numba's dispatcher of a function, which keeps machine code in the folder, if one is given."""
+    import numba
+
+    resolved = _resolved(function)
     if folder is None:
         return numba.njit(nogil=True, **options)(resolved)
     before = numba.config.CACHE_DIR  # where the user's own kernels stay
@@ -225,6 +263,18 @@ def _njit(function, folder=None, **options):
         numba.config.CACHE_DIR = before
 
 
+@contextmanager
+def _collection_paused():
+    """Pause the search for garbage: numba makes many objects when it is imported, and nearly all stay."""
+    is_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_enabled:
+            gc.enable()
+
+
 # --- checksums: numba would load a damaged file ---
 
 
@@ -234,18 +284,6 @@ def _checksums(folder):
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
     }
-
-
-def _write_checksums(folder):
-    """Write the checksums of a folder into it."""
-    handle, beside = tempfile.mkstemp(suffix=".tmp", dir=folder)
-    try:
-        with os.fdopen(handle, "w") as file:
-            json.dump(_checksums(folder), file)
-        os.replace(beside, folder / "checksums.json")
-    except OSError:
-        os.unlink(beside)
-        raise
 
 
 def _remove_damage(folder):

@@ -75,6 +75,29 @@ def test_code_for_another_processor_or_with_other_settings_is_kept_beside(tmp_pa
     assert kept_code(cache) == before, "each compiled once"
 
 
+def test_kernels_that_no_process_has_used_for_long_are_removed(tmp_path):
+    """Only folders of that name, and only when kernels of new sources or settings are kept."""
+    cache, other = tmp_path / "flyannot", tmp_path / "other"
+    names = ("kernels-0.9.0-old", "kernels-0.9.0-recent", "results-0.9.0-old")
+    for folder in (*(cache / name for name in names), other):
+        folder.mkdir(parents=True, mode=0o700)
+        (folder / "file").touch()
+        os.utime(folder, (10**9, 10**9))
+    cache.chmod(0o700)
+    os.utime(cache / "kernels-0.9.0-recent")
+    links = os.name == "posix"
+    if links:
+        (cache / "kernels-0.9.0-link").symlink_to(other, target_is_directory=True)
+    said_by(KERNEL, FLYANNOT_CACHE=str(tmp_path))
+    left = {path.name for path in cache.iterdir()}
+    assert left >= {*names[1:]} and names[0] not in left and len(left) == 3 + links
+    assert (other / "file").exists()
+    chosen = next(path for path in cache.iterdir() if path.name not in (*names, "kernels-0.9.0-link"))
+    os.utime(chosen, (10**9, 10**9))
+    said_by(KERNEL, FLYANNOT_CACHE=str(tmp_path))
+    assert chosen.stat().st_mtime > 10**9, "each process notes that it uses its folder"
+
+
 def test_without_compiling_kernels_are_refused_in_one_line():
     done = run_program(KERNEL, NUMBA_DISABLE_JIT="1")
     assert "flyannot.base.errors.InputError: numba is told not to compile (NUMBA_DISABLE_JIT)" in done.stderr
