@@ -31,6 +31,8 @@ from flyannot import __version__
 from flyannot.base.errors import InputError
 from flyannot.jobs.progress_events import kernel_compiles, log
 
+# Set before numba is imported: otherwise colorama, if installed, writes to the terminal at exit.
+os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 SOURCES = (
     "jobs/compiled.py",
     "sparse/**/*.py",
