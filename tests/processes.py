@@ -16,7 +16,7 @@ CLI = [sys.executable, "-m", "flyannot"]
 _BY_PROCESSES = """
 from flyannot.__main__ import main
 from flyannot.jobs import executor
-executor.processes_pay = lambda seconds_left: True
+executor._Pace.n_processes = lambda pace, most: most
 main()
 """
 BY_PROCESSES = [sys.executable, "-c", _BY_PROCESSES]  # flyannot, whose workers pay from the first task

@@ -16,7 +16,7 @@ import warnings
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import itemgetter
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -27,12 +27,11 @@ from flyannot import __version__
 from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.packages import optional_package
 from flyannot.files.atomic_file import explained_write_error
-from flyannot.jobs.progress_events import items_reported_to
+from flyannot.jobs.progress_events import LISTENS_EVERY_S, kernel_compiles, progress_told_together
 from flyannot.jobs.resources import one_thread_for_good
 
 log = logging.getLogger("flyannot")
 _CONNECTS_S = 10
-_WAIT_S = 0.5
 _WITHOUT_WORKERS_S = 60
 _COUNTS_WORKERS_EVERY_S = 2.0
 _CLOSES_S = 1.0
@@ -62,16 +61,18 @@ class DaskCluster:
                 fix="start one with: dask scheduler; or name its address with --scheduler",
             ) from error
         self._executor = self._client.get_executor(pure=False)
-        self._n_threads, self._counted, self._had_workers = 0, 0.0, time.monotonic()
+        self._events, self._topic = deque(), f"flyannot-{secrets.token_hex(8)}"
+        self._client.subscribe_topic(self._topic, lambda event: self._events.append(event[1]))
+        self._n_threads, self._counted, self._had_workers, self._call = 0, 0.0, time.monotonic(), 0
 
-    def results(self, work, tasks, name, folder=None, reads=None):
-        """Yield (index, result) of every task when the task ends.
+    def results(self, work, tasks, name, tell, folder=None, reads=None):
+        """As of `LocalProcesses`; workers must see `folder` and what tasks read.
 
-        Workers must see `folder` and the paths that tasks read.  Raises FlyannotError if the scheduler goes
-        away or has no workers, if a worker has another flyannot or does not see the files, or if a task kills
-        its workers.
+        FlyannotError if the scheduler goes away or has no workers, if a worker has another flyannot or does
+        not see the files, or if a task kills its workers.
         """
-        send = _sent_by_value(__version__)
+        self._call += 1
+        send = _sent_by_value(__version__, self._topic, self._call)
         waiting, running = deque(range(len(tasks))), {}
         with _mark_in(folder) as mark:
             while waiting or running:
@@ -81,7 +82,8 @@ class DaskCluster:
                         i = waiting.popleft()
                         seen = [path for path in (mark, *(reads(tasks[i]) if reads else ())) if path]
                         running[self._executor.submit(send, _packed((work, tasks[i], seen, mark)))] = i
-                done, _ = wait(running, timeout=_WAIT_S, return_when=FIRST_COMPLETED)
+                done, _ = wait(running, timeout=LISTENS_EVERY_S, return_when=FIRST_COMPLETED)
+                self._listen(tell)
                 for future in done:
                     i = running.pop(future)
                     with self._explained(name(tasks[i])):
@@ -109,6 +111,14 @@ class DaskCluster:
                 f"the scheduler at {self.address} has had no workers for {_WITHOUT_WORKERS_S} s",
                 fix=f"start some with: dask worker {self.address}; then run the same command again",
             )
+
+    def _listen(self, tell):
+        while self._events:
+            call, n, compiles = self._events.popleft()
+            if call == self._call:
+                tell(n)
+            if compiles:
+                kernel_compiles()
 
     @contextmanager
     def _explained(self, task="tasks"):
@@ -171,8 +181,8 @@ def _mark_in(folder):
         mark.unlink(missing_ok=True)
 
 
-def _sent_by_value(version):
-    """Return the function that workers run: a closure, so that Dask sends its code and not its name."""
+def _sent_by_value(version, topic, call):
+    """The function that workers run: made here, so that it is sent itself and not its name."""
 
     def run_there(packed_task):
         from distributed import get_worker
@@ -186,7 +196,10 @@ def _sent_by_value(version):
             return "unfit", f"has flyannot {flyannot.__version__}, and here is {version}", worker.address
         from flyannot.jobs.dask_cluster import run_packed
 
-        return *run_packed(packed_task), worker.address
+        def tell(n, compiles):
+            worker.log_event(topic, [call, n, compiles])
+
+        return *run_packed(packed_task, tell), worker.address
 
     return run_there
 
@@ -214,28 +227,30 @@ def _packed(task):
     return written.getvalue()
 
 
-def run_packed(packed_task):
-    """Run a packed task in a worker.
+def run_packed(packed_task, tell):
+    """In a worker: ("result", what the task returns) or ("unfit", why this worker cannot do it).
 
-    Returns ("result", what the task returns), or ("unfit", why this worker cannot run the task).
+    tell : function of the number of items that ended, and of kernels that began to be compiled
     """
     try:
         work, task, seen, mark = pickle.loads(packed_task)
-    except (AttributeError, ImportError) as error:  # the same version number, and yet other code
+    except (AttributeError, ImportError) as error:  # of one version, and yet not the same
         return "unfit", f"has another flyannot: {error}"
     for path in seen:
         if not _sees(path):
             return "unfit", f"does not see {path}"
     one_thread_for_good()
 
-    def require_mark():
-        if mark is not None and not mark.exists():  # the run has ended, so nobody needs the task any more
+    def tell_items(n):
+        if mark is not None and not mark.exists():  # nobody wants the task any more
             raise FlyannotError(
                 f"a worker does not see {mark} any more", fix="check the file system that machines share"
             )
+        tell(n, 0)
 
-    with items_reported_to(require_mark):
-        return "result", work(task)
+    with progress_told_together(tell_items, partial(tell, 0, 1)):
+        result = work(task)
+    return "result", result
 
 
 def _sees(path):

@@ -1,42 +1,71 @@
-"""Messages from within a task: an item has ended, kernels are compiled."""
+"""Progress inside a task: items that end, kernels that compile.
+
+The process that waits for a task hears of it at once; a worker sends what it has to tell.
+"""
 
 import logging
 import sys
+import time
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 log = logging.getLogger("flyannot")
-_on_item: ContextVar = ContextVar("on_item", default=None)
+# Who waits for workers, and so often they tell; on Windows a wait without end cannot be interrupted.
+LISTENS_EVERY_S = 0.5
+_on_items: ContextVar = ContextVar("on_items", default=None)
+_on_compile: ContextVar = ContextVar("on_compile", default=None)
 _COMPILES = "compiling kernels, once per machine: about 20 s"
 _said = {"compiles": False}
 
 
 @contextmanager
-def items_reported_to(on_item):
-    """Have `item_done` call on_item() within this context; None for nothing."""
-    token = _on_item.set(on_item)
+def progress_sent_to(on_items, on_compile=None):
+    """Within it, `item_done` calls on_items(1), and `kernel_compiles` on_compile() if there is one."""
+    before = _on_items.set(on_items), _on_compile.set(on_compile)
     try:
         yield
     finally:
-        _on_item.reset(token)
+        _on_items.reset(before[0])
+        _on_compile.reset(before[1])
+
+
+@contextmanager
+def progress_told_together(tell, on_compile):
+    """As `progress_sent_to`, in a worker: tell(n) of the items that ended in half a second, and of the rest
+    at the end of the task."""
+    n_items, told = 0, time.monotonic()
+
+    def add(n):
+        nonlocal n_items, told
+        n_items += n
+        if time.monotonic() - told > LISTENS_EVERY_S:
+            tell(n_items)
+            n_items, told = 0, time.monotonic()
+
+    with progress_sent_to(add, on_compile):
+        yield
+    tell(n_items)
 
 
 def item_done():
-    """Report that one item of the current task has ended."""
-    on_item = _on_item.get()
-    if on_item is not None:
-        on_item()
+    """An item of a task has ended."""
+    on_items = _on_items.get()
+    if on_items is not None:
+        on_items(1)
 
 
 def kernel_compiles():
-    """Tell the user, once per process, that a kernel is about to be compiled."""
-    if not _said["compiles"]:
+    """A kernel is about to be compiled, here or in a worker; said once."""
+    on_compile = _on_compile.get()
+    if on_compile is not None:
+        on_compile()
+    elif not _said["compiles"]:
         _said["compiles"] = True
         say(_COMPILES)
 
 
 def say(line):
-    """Log a line.  Write the line to stderr where nobody set up logging, as in plain Python."""
+    """Log a line; in Python, where nobody set up logging, write it to stderr."""
     if log.hasHandlers():
         log.info(line)
     else:

@@ -6,10 +6,9 @@ import signal
 import threading
 import time
 from contextlib import suppress
+from multiprocessing.connection import wait
 
 import psutil
-
-_LOOKS_EVERY_S = 0.2
 
 
 class SubprocessDied(Exception):
@@ -26,7 +25,7 @@ def call_in_subprocess(function, *arguments, limit_s, most_bytes=float("inf")):
     """
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_answer, args=(theirs, os.getpid(), function, arguments), daemon=True)
+    process = context.Process(target=_answer, args=(theirs, function, arguments), daemon=True)
     process.start()
     theirs.close()  # else the end of the process would not be the end of the pipe
     try:
@@ -57,9 +56,9 @@ def call_in_subprocess(function, *arguments, limit_s, most_bytes=float("inf")):
     return answer
 
 
-def _answer(pipe, parent, function, arguments):
-    """Send the result or the exception of a call from the child, without what a crash prints."""
-    exit_with_parent(parent)
+def _answer(pipe, function, arguments):
+    """In the child; what a crash prints is of no use to anyone."""
+    exit_with_parent()
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 2)
     pipe.send("ready")
@@ -70,13 +69,19 @@ def _answer(pipe, parent, function, arguments):
     pipe.send(answer)
 
 
-def exit_with_parent(parent):
-    """Make this child ignore Ctrl-C, which its parent answers, and end when the process `parent` ends."""
+def exit_with_parent(life=None):
+    """In a child: Ctrl-C is the parent's to answer, and a child does not outlive its parent.
+
+    life : what becomes ready with the parent's end, where `multiprocessing` does not know the parent: the
+        reading end of a pipe of which the parent alone has the other
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_exit_after, args=(parent,), daemon=True).start()
+    parent = multiprocessing.parent_process()
+    life = life or getattr(parent, "sentinel", None)
+    if life is not None:
+        threading.Thread(target=_end_with, args=(life,), daemon=True).start()
 
 
-def _exit_after(parent):
-    while os.getppid() == parent and psutil.pid_exists(parent):  # Windows keeps the number of a dead parent
-        time.sleep(_LOOKS_EVERY_S)
+def _end_with(life):
+    wait([life])
     os._exit(1)

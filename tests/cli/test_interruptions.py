@@ -112,7 +112,7 @@ def one_signal(own_chain, step, jobs, name, code):
 
 
 def test_workers_do_not_outlive_a_killed_parent(own_chain):
-    run = start(own_chain, "extract", jobs=2)
+    run = start(own_chain, "extract", jobs=3)
     wait_for(lambda: sum(map(is_worker, members(run.pid))) == 2, run)
     run.kill()
     _, err = run.communicate()

@@ -4,9 +4,9 @@ import os
 import signal
 import threading
 import time
+from collections import Counter
+from concurrent import futures
 from contextlib import suppress
-from functools import partial
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,8 @@ N_TASKS = 9
 
 
 def square(i):
+    item_done()
+    item_done()
     return i * i
 
 
@@ -63,9 +65,12 @@ def run_all(work, tasks, *, jobs, **more):
 def test_results_come_in_the_order_of_tasks_and_every_end_is_told(workers):
     tasks = list(range(N_TASKS))
     for _ in range(2):
-        told = []
-        assert workers.run_all(square, tasks, on_done=told.append) == [i * i for i in tasks]
+        told, items = [], []
+        assert workers.run_all(square, tasks, on_done=told.append, on_items=items.append) == [
+            i * i for i in tasks
+        ]
         assert sorted(told) == [i * i for i in tasks]
+        assert items[-1] == 2 * N_TASKS and items == sorted(items), "they are counted anew in every round"
     assert workers.run_all(square, []) == []
 
 
@@ -97,6 +102,22 @@ def test_more_tasks_than_before_get_more_workers_and_these_serve_one_step_after_
     assert second <= first and len(first) == 3 and os.getpid() not in first
 
 
+def tell_until(mark):
+    """Tell of items until somebody has heard of one."""
+    ends, n = time.monotonic() + LIMIT_S, 0
+    while not mark.exists() and time.monotonic() < ends:
+        item_done()
+        n += 1
+        time.sleep(0.02)
+    return n
+
+
+def test_items_are_told_of_while_a_task_goes_on(workers, tmp_path):
+    told, mark = [], tmp_path / "heard"
+    (n,) = workers.run_all(tell_until, [mark], on_items=lambda n: told.append(n) or mark.touch())
+    assert mark.exists() and 0 < max(told) <= n
+
+
 def test_a_killed_worker_costs_one_more_try(tmp_path):
     folders = [tmp_path / name for name in "abc"]
     for folder in folders[1:]:
@@ -118,10 +139,13 @@ def die_unless_told(task):
     return number if lives else die(number)
 
 
-def test_what_kills_its_worker_twice_is_named_whatever_ran_beside_it():
+@pytest.mark.parametrize("n_items", [None, lambda task: 1])
+def test_what_kills_its_worker_twice_is_named_whatever_ran_beside_it(monkeypatch, n_items):
+    """And is not tried in this process then, which with `n_items` takes others."""
+    monkeypatch.setattr(executor._Pace, "n_processes", lambda pace, most: most)
     tasks, done, more = [(i, i != 3) for i in range(6)], [], {"name": lambda task: f"task {task[0]}"}
     with pytest.raises(FlyannotError, match="of task 3 were killed twice"):
-        run_all(die_unless_told, tasks, jobs=3, on_done=done.append, **more)
+        run_all(die_unless_told, tasks, jobs=3, on_done=done.append, n_items=n_items, **more)
     assert 3 not in done and len(done) == len(set(done))
 
 
@@ -142,21 +166,30 @@ def test_leaving_ends_the_workers(work):
     assert not psutil.wait_procs(found, timeout=LIMIT_S)[1]
 
 
-def time_of(_):
-    began = time.monotonic()
-    time.sleep(0.05)
-    return began
+def test_no_more_tasks_are_handed_out_than_memory_is_for_however_long_they_take(monkeypatch):
+    class Slow(futures.Executor):
+        """Ends one task after the other, each after several looks."""
 
+        def __init__(self):
+            self.open, self.most, self.n_looks = [], 0, 0
 
-def test_no_more_tasks_are_handed_out_than_memory_is_for_however_slowly_results_are_taken():
-    taken = []
-    with Executor(2) as workers:
-        workers.run_all(own_process, [0, 1])
-        began = workers.run_all(
-            time_of, list(range(8)), on_done=lambda _: time.sleep(0.2) or taken.append(time.monotonic())
-        )
-    for n, taken_at in enumerate(taken[:-3], 1):
-        assert sum(time < taken_at for time in began) <= n + 3
+        def submit(self, run, i, work, task):
+            future = futures.Future()
+            self.open.append((future, task))
+            self.most = max(self.most, len(self.open))
+            return future
+
+        def listen(self, tell):
+            self.n_looks += 1
+            if self.n_looks % 4 == 0 and self.open:
+                future, task = self.open.pop(0)
+                future.set_result(task)
+
+    monkeypatch.setattr(executor, "LISTENS_EVERY_S", 0.001)
+    slow, processes = Slow(), executor.LocalProcesses()
+    processes._n_workers, processes._pool, processes._listen = 2, slow, slow.listen
+    found = dict(processes._run(None, list("abcdefgh"), list(range(8)), Counter(), None, None))
+    assert found == dict(enumerate("abcdefgh")) and slow.most == 4
 
 
 def square_in_order(numbers):
@@ -169,14 +202,14 @@ def square_in_order(numbers):
     return os.getpid(), *zip(*found)
 
 
-def test_this_process_begins_on_its_threads_and_others_take_over_once_they_pay(monkeypatch):
+def test_this_process_begins_on_its_threads_and_others_join_it_once_they_pay(monkeypatch):
     tasks = [list(range(i, i + 12)) for i in range(4)]
-    for jobs, pays_from_s, here in ((1, 0, "1111"), (3, 1e6, "1111"), (3, 1e-9, "1000")):
-        monkeypatch.setattr(executor, "_PAYS_FROM_S", pays_from_s)
-        items = count()
-        done = run_all(square_in_order, tasks, jobs=jobs, is_threaded=True, on_item=partial(next, items))
+    for jobs, start_s, here in ((1, 0, "1111"), (3, 1e6, "1111"), (3, 1e-9, "1001")):
+        monkeypatch.setattr(executor, "_START_S", start_s)
+        told = []
+        done = run_all(square_in_order, tasks, jobs=jobs, n_items=len, on_items=told.append)
         assert [list(squares) for _, squares, _ in done] == [[i * i for i in task] for task in tasks]
-        assert next(items) == 12 * here.count("1"), "this process reports each of its items"
+        assert told[-1] == sum(map(len, tasks))
         assert [process == os.getpid() for process, _, _ in done] == [one == "1" for one in here]
         assert (len(set(done[0][2])) > 1) == (jobs > 1)
 
@@ -189,5 +222,5 @@ def test_what_fails_on_a_thread_arrives_and_nothing_is_begun_after_it():
             raise AssertionError("nothing came of it")
 
     with pytest.raises(DataError, match="task 0 is damaged"):
-        run_all(fail, [range(100)], jobs=2, is_threaded=True)
+        run_all(fail, [range(100)], jobs=2, n_items=len)
     assert len(begun) <= 4

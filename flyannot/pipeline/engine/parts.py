@@ -94,38 +94,35 @@ def make_missing_parts(make_part, parts, execution):
     """Make every part that is not there yet, in parallel.  Returns the
     `ClosedFile` of each.
 
-    `make_part(part)` writes part.path, takes its images by `in_order` where threads
-    help, and calls `item_done` after every image.
+    `make_part(part)` writes part.path, takes its images by `flyannot.jobs.executor.in_order` where threads
+    help, and tells `flyannot.jobs.progress_events` of every one.
     """
     if not parts:  # of a few parts, some shares have none
         return []
     total, closed = sum(part.n_items for part in parts), {}
     missing = [part for part in parts if not _is_kept(part)]
-    done = total - sum(part.n_items for part in missing)
-    n_of_part = 0  # images of the part that this process makes
+    before = done = total - sum(part.n_items for part in missing)
     execution.progress(done, total, "image")
 
     def on_done(made):
-        nonlocal done, n_of_part
-        n_of_part = 0
+        nonlocal done
         n_items, closed[made[1].path] = made
         done += n_items
         execution.progress(done, total, "image")
 
-    def on_item():
-        nonlocal n_of_part
-        n_of_part += 1
-        execution.progress(min(done + n_of_part, total - 1), total, "image")
+    def on_items(n_ended):  # a part that is tried again counts twice: never more than all but one
+        if done < total:
+            execution.progress(max(done, min(before + n_ended, total - 1)), total, "image")
 
     execution.workers.run_all(
         partial(_made_and_closed, make_part),
         missing,
         on_done=on_done,
-        on_item=on_item,
+        on_items=on_items,
         name=attrgetter("name"),
         folder=parts[0].path.parent,
         reads=attrgetter("reads"),
-        is_threaded=True,
+        n_items=attrgetter("n_items"),
     )
     return [closed.get(part.path) or closed_file(part.path) for part in parts]
 
