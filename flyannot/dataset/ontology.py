@@ -230,13 +230,6 @@ def ids_of_stage_ranges(ontology):
     return ids
 
 
-def ontology_matches(ontology, annotations):
-    """The (OntologyMatch, stage range) of every term of some annotations, in the order of the terms."""
-    terms = {(term, s) for (_, s), of_gene in annotations.terms_by_gene.items() for term in of_gene}
-    in_order = sorted(terms, key=lambda key: (key[0], STAGE_RANGES.index(key[1])))
-    return [(ontology.match(term, s), s) for term, s in in_order]
-
-
 def parent_terms(ontology, terms, stage_range=""):
     """Term -> those of the other terms that are its ancestors, in a stage range: a frozenset."""
     ids = {term: ontology.match(term, stage_range).id for term in terms}

@@ -63,7 +63,7 @@ class Run:
 
     def shown_groups(self, stage_range):
         """The groups of the page: those of the predictions, of whatever model, and of the features those
-        that these lack.  A list of (image columns, `Groups`, Predicted or None).
+        that these lack.  A list of (image columns, `Groups`, GroupPredictions or None).
 
         A picture that was annotated by itself has the gene and the group of the features: so has its verdict.
         """
