@@ -147,3 +147,8 @@ assert not set({HEAVY}) & set(sys.modules), sorted(set({HEAVY}) & set(sys.module
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Usage: ") == len(group.list_commands(None)) + 2
+
+
+def test_every_folder_of_the_package_is_a_room_of_the_list():
+    folders = {name.split("/")[0] for name in modules() if "/" in name}
+    assert folders == set(ROOMS) - {"root"}

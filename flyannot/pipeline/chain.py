@@ -85,7 +85,6 @@ EXTRACT = Step(
     task="flyannot.pipeline.extract:task_of_step",
     selects=("stage_range", "view"),
     in_parts=True,
-    progress_unit="image",
     has_workers=True,
     help="""Describe the informative patches of every image by dense SIFT.
 
@@ -109,7 +108,6 @@ LEARN_DICT = Step(
     task="flyannot.pipeline.learn_dict:task_of_step",
     selects=("stage_range",),
     is_seeded=True,
-    progress_unit="epoch",
     help="""Learn one dictionary per stage range, or one that they share.
 
     DESCRIPTORS comes from `flyannot extract` (several files count as one); the output goes to
@@ -133,7 +131,6 @@ POOL = Step(
     task="flyannot.pipeline.pool:task_of_step",
     selects=("stage_range", "view"),
     in_parts=True,
-    progress_unit="image",
     has_workers=True,
     help="""Code every patch, and keep the strongest use of every atom in every cell of an image.
 
@@ -209,7 +206,6 @@ ANNOTATE = Step(
     task="flyannot.pipeline.annotate:task_of_step",
     selects=("stage_range", "view"),
     in_parts=True,
-    progress_unit="image",
     has_workers=True,
     page="flyannot.report.build:page_of_predictions",
     help="""Predict the terms of new images.

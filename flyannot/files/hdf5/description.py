@@ -75,15 +75,16 @@ _COMPLAINTS = (OSError, RuntimeError, KeyError, ValueError, TypeError, Attribute
 
 @dataclass(frozen=True)
 class Peek:
-    """stage_ranges, n_images : that the file holds; of all stage ranges
-    n_epochs, seconds : of a checkpoint, the epochs that are done and the learner's time for them
+    """What the header of a file says, and how much the file holds.
+
+    n_images : of all stage ranges
+    n_epochs : of a checkpoint, the epochs that are done
     """
 
     header: Header
     stage_ranges: tuple
     n_images: int
     n_epochs: int
-    seconds: float
 
 
 def peek(path):
@@ -97,7 +98,6 @@ def peek(path):
                 tuple(s for s in STAGE_RANGES if s in file),
                 sum(len(group["image"]) for group in groups if "image" in group),
                 sum(len(trace["epoch"]) for trace in traces),
-                sum(float(trace["seconds"][-1]) for trace in traces if len(trace["seconds"])),
             )
     except _COMPLAINTS:
         return None

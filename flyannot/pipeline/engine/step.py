@@ -48,7 +48,6 @@ class Step:
     in_parts : whether its output is made in parts of images, which a workflow divides among jobs
     made_from : "module:function" from the path of an output that is no HDF5 file to {kind: digest} of what
         it was made from; "" where its task alone can tell whether it is up to date
-    progress_unit : "image" or "epoch", by which it is told how far it is; "" of a step that counts neither
     has_workers : whether a job of it can use several processors
     page : "module:function" from an `Asked` that was done to the Task of a page on it: its command then takes
         --page
@@ -68,7 +67,6 @@ class Step:
     is_seeded: bool = False
     in_parts: bool = False
     made_from: str = ""
-    progress_unit: str = ""
     has_workers: bool = False
     page: str = ""
     command: str = ""
