@@ -15,19 +15,18 @@ from flyannot.dataset.paths import TABLE_SUFFIXES
 from flyannot.encode.encoder import INEXACT, add_warning
 from flyannot.encode.options import PoolOptions
 from flyannot.files.digest import digest_of_json
-from flyannot.files.hdf5.descriptors import read_patches_of_images
 from flyannot.files.hdf5.features import write_features
 from flyannot.files.hdf5.file_cache import cached_file
 from flyannot.files.hdf5.header import Header, add_step
 from flyannot.files.hdf5.reading import open_stored, read_image_columns
 from flyannot.files.hdf5.writing import changes_in_header
-from flyannot.images.extract import DescribedPatches
 from flyannot.jobs.executor import in_order
 from flyannot.jobs.progress_events import item_done
 from flyannot.pipeline.encoding import encode_images, load_encoder
 from flyannot.pipeline.engine.images import ImagesInParts, selected_images, write_part
 from flyannot.pipeline.engine.inputs import (
     chosen_stage_ranges,
+    described_images,
     digests_of,
     encoding_options,
     open_all,
@@ -176,7 +175,7 @@ def _pool_descriptors(part):
                 stored = cached_file(path, "descriptors", digests[path])
                 rows = stored, stage_range, numbers[0], numbers[-1] + 1
                 columns.append(read_image_columns(*rows))
-                both = zip(read_patches_of_images(*rows), columns[-1]["view"])
+                both = zip(described_images(*rows), columns[-1]["view"])
                 for features in in_order(partial(_encode_patches, encoder), both):
                     pooled.append(features)
                     item_done()
@@ -186,9 +185,8 @@ def _pool_descriptors(part):
     return len(part.images)
 
 
-def _encode_patches(encoder, patches_and_view):
-    patches, view = patches_and_view
-    return encoder.encode_patches(DescribedPatches(*patches), view)
+def _encode_patches(encoder, described_and_view):
+    return encoder.encode_patches(*described_and_view)
 
 
 def _pool_images(part):

@@ -4,13 +4,12 @@ from functools import partial
 
 from flyannot.base.registry import thing_at
 from flyannot.base.text import pluralise
-from flyannot.files.hdf5.descriptors import read_patches_of_images, write_descriptors
+from flyannot.files.hdf5.descriptors import write_descriptors
 from flyannot.files.hdf5.header import Header, add_step
 from flyannot.files.hdf5.reading import open_stored, read_image_columns
 from flyannot.files.hdf5.writing import create_stored
-from flyannot.images.extract import DescribedPatches
 from flyannot.pipeline.chain import STEPS
-from flyannot.pipeline.engine.inputs import open_all
+from flyannot.pipeline.engine.inputs import described_images, open_all
 from flyannot.pipeline.engine.task import FileTask, Outcome
 
 
@@ -29,17 +28,9 @@ def task_of_step(asked):
         with open_stored(path, digest=digest) as stored, create_stored(asked.out, header) as file:
             for s in stored.stage_ranges:
                 columns = read_image_columns(stored, s)
-                described = [transform(patches) for patches in _stored_patches(stored, s)]
+                described = [transform(patches) for patches in described_images(stored, s)]
                 write_descriptors(file, s, columns, described)
                 lines.append(f"{s:>5}: {pluralise(len(columns['image']), 'image')}")
         return Outcome(asked.out, True, "\n".join(lines))
 
     return FileTask(asked.out, header, make, [path])
-
-
-def _stored_patches(stored, stage_range):
-    """Yield the `DescribedPatches` of every image of one stage range of an open file."""
-    n_candidates = stored.array(stage_range, "n_candidates").tolist()
-    images = read_patches_of_images(stored, stage_range, 0, len(n_candidates))
-    for (descriptors, centres_px, patch_px), n in zip(images, n_candidates):
-        yield DescribedPatches(descriptors, centres_px, patch_px, n)

@@ -11,7 +11,7 @@ from flyannot.images.geometry import scaled_image
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import read_embryo
 from flyannot.images.sift import N_FEATURES
-from flyannot.pipeline.engine.inputs import described_image, is_imported, options_from
+from flyannot.pipeline.engine.inputs import described_images, is_imported, options_from
 from flyannot.report.drawing import atom_glyph, jpeg, picture_as_data_url, trace_chart
 from flyannot.report.templates import render
 
@@ -83,7 +83,7 @@ def _patch(path, described, stage_range, number, patch):
         grey = _read_grey(path, options_from(described, ExtractOptions))
     except DataError:
         return None
-    patches = described_image(described, stage_range, number)
+    patches = next(described_images(described, stage_range, number, number + 1))
     side = int(patches.patch_px[patch])
     top, left = np.rint(patches.centres_px[patch] - side / 2).astype(int)
     return np.rint(scaled_image(grey[top : top + side, left : left + side], (PATCH_PX, PATCH_PX)))

@@ -19,7 +19,7 @@ from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.header import content_digest
 from flyannot.files.hdf5.reading import open_stored, verify_stored
 from flyannot.images.sift import normalise_descriptors
-from flyannot.pipeline.engine.inputs import described_image
+from flyannot.pipeline.engine.inputs import described_images
 from flyannot.pipeline.evaluate import ScoresTask, evaluation_of_files
 from flyannot.pipeline.learn_dict import learn_task
 from flyannot.pipeline.loaded_model import load_model
@@ -145,7 +145,7 @@ def test_the_winner_of_every_feature_explains_it_exactly(chain):
         D, lam = features.array("4-6", "D"), features.options["learn-dict"]["lam"]
         for i in range(3):
             values, winner = (features.array("4-6", name, i, i + 1)[0] for name in ("features", "winner"))
-            patches = described_image(descriptors, "4-6", i).descriptors
+            patches = next(described_images(descriptors, "4-6", i, i + 1)).descriptors
             Z = abs(CODERS["cd"](normalise_descriptors(patches), D, lam, tol=POOL.tol).toarray())
             atoms = np.tile(np.arange(len(D)), 2)
             won = winner >= 0

@@ -12,6 +12,7 @@ from flyannot.dataset.folder import Annotations, read_annotations
 from flyannot.dataset.ontology import read_ontology, with_parent_terms
 from flyannot.dataset.paths import ANNOTATIONS, annotations_table
 from flyannot.files.digest import digest_of_file, digest_of_rows
+from flyannot.files.hdf5.descriptors import read_patches_of_images
 from flyannot.files.hdf5.file_cache import open_by_turns
 from flyannot.files.hdf5.header import chain_of
 from flyannot.files.hdf5.reading import damaged_file
@@ -90,9 +91,18 @@ def chosen_stage_ranges(files, wanted):
     return chosen
 
 
-def described_image(file, stage_range, index):
-    """The `DescribedPatches` of one image of an open descriptors file."""
-    return DescribedPatches(*file.images(stage_range, index, index + 1))
+def described_images(stored, stage_range, start=0, stop=None):
+    """Yield the `DescribedPatches` of the images `start` to `stop` of an open descriptors file.
+
+    Raises
+    ------
+    DataError
+        If they are not what was written.
+    """
+    n_candidates = stored.array(stage_range, "n_candidates", start, stop).tolist()
+    images = read_patches_of_images(stored, stage_range, start, start + len(n_candidates))
+    for (descriptors, centres_px, patch_px), n in zip(images, n_candidates):
+        yield DescribedPatches(descriptors, centres_px, patch_px, n)
 
 
 def refuse_unknown_excluded_terms(terms, annotations, table):

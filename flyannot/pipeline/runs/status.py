@@ -7,6 +7,7 @@ from flyannot.base.registry import thing_at
 from flyannot.files.digest import digest_of_file
 from flyannot.files.hdf5.description import peek
 from flyannot.files.hdf5.writing import changes_in_header
+from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.images import selected_images
 from flyannot.pipeline.engine.parts import folder_of_parts
 from flyannot.pipeline.engine.step import IMAGES
@@ -118,7 +119,7 @@ class _Run:
             if read.is_argument and known and not set(header.inputs.get(read.holds, ())) <= {known}:
                 changes.append(f"it was made from other {read.holds}")
         reads_scores = len(options) > 1 and any(read.holds == "scores" for read in step.reads)
-        scores = self.configuration.output / "scores.json"
+        scores = self.configuration.output / STEPS["evaluate"].makes
         if reads_scores and scores.is_file() and header.inputs.get("scores") != [digest_of_file(scores)]:
             changes.append("it was made from other scores")
         return ", ".join(changes or self._changes_of_images(step, made))

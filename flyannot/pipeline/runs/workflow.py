@@ -12,7 +12,7 @@ from functools import partial
 from importlib.resources import files
 
 from flyannot.base.errors import InputError
-from flyannot.dataset.paths import table_of_data_set
+from flyannot.dataset import paths
 from flyannot.files.atomic_file import holds_text, locked_output, write_text
 from flyannot.files.digest import digest_of_json
 from flyannot.pipeline.engine.images import selected_images
@@ -24,7 +24,7 @@ from flyannot.pipeline.runs.run import steps_of
 THREADS = 4  # of a job whose step has workers, unless the configuration says how many
 IMAGES_PER_JOB = 1000  # about so many, where the number of jobs is left open
 _MOST_JOBS = 1000
-_TABLES = {IMAGES: "images.csv", ANNOTATIONS: "annotations.csv"}
+_TABLES = {IMAGES: paths.IMAGES, ANNOTATIONS: paths.ANNOTATIONS}
 _PROFILES = ("laptop", "slurm")
 
 
@@ -95,7 +95,7 @@ def _describe_steps(configuration, n_jobs):
     for step in steps_of(configuration)[:-1]:
         options = [configuration.options[name] for name in ("select", step.name)]
         table = next((_TABLES[read.holds] for read in step.reads if read.holds in _TABLES), None)
-        table = table and table_of_data_set(configuration.data_set, table)
+        table = table and paths.table_of_data_set(configuration.data_set, table)
         described[step.name] = {
             "jobs": n_jobs if step.in_parts else 1,
             "has_threads": bool(step.has_workers or getattr(options[1], "data_parallel", None)),
