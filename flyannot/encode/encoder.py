@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from flyannot.base.errors import DataError
+from flyannot.base.errors import DataError, FlyannotError
 from flyannot.base.text import short_repr
 from flyannot.encode.options import n_cells
 from flyannot.encode.pooling import Pooled, pool_image
-from flyannot.images.extract import describe_patches
+from flyannot.images.extract import DescribedPatches, describe_patches
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions, patch_sides
 from flyannot.images.picture import read_embryo
@@ -70,7 +70,7 @@ class Encoder:
         """Return the `DescribedPatches` of an image, as the dictionary takes them."""
         described = describe_patches(grey, self.extract)
         for transform in self.transforms:
-            described = transform(described)
+            described = transform_patches(transform, described)
         return described
 
     def encode_patches(self, described, view=""):
@@ -132,6 +132,36 @@ class Encoder:
         described = [self.describe(grey) for grey in greys]
         pooled = [self.encode_patches(one, view) for one, view in zip(described, views)]
         return greys, described, *(np.stack([getattr(p, n) for p in pooled]) for n in ("features", "winner"))
+
+
+def transform_patches(transform, described):
+    """Apply the `transform` of a step to the `DescribedPatches` of one image, and check the result.
+
+    Raises
+    ------
+    FlyannotError
+        If the result is no `DescribedPatches`, its descriptors have another type or width, or its arrays have
+        different lengths.
+    """
+    changed = transform(described)
+    name = getattr(transform, "func", transform).__qualname__
+    fix = "correct this function: CONTRIBUTING.md shows one"
+    if not isinstance(changed, DescribedPatches):
+        raise FlyannotError(f"{name} returned {type(changed).__name__}, not DescribedPatches", fix=fix)
+    before, after = described.descriptors, changed.descriptors
+    if after.dtype != before.dtype or after.shape[1:] != before.shape[1:]:
+        raise FlyannotError(
+            f"{name} returned descriptors of {after.dtype} and shape {after.shape}; "
+            f"{before.dtype} of width {before.shape[1]} were needed",
+            fix=fix,
+        )
+    if not len(after) == len(changed.centres_px) == len(changed.patch_px):
+        raise FlyannotError(
+            f"{name} returned {len(after)} descriptors with {len(changed.centres_px)} centres and "
+            f"{len(changed.patch_px)} sides",
+            fix=fix,
+        )
+    return changed
 
 
 def add_warning(warnings, pooled):
