@@ -14,9 +14,8 @@ from pathlib import Path
 
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES, bdgp_name
-from flyannot.dataset.importers.source_tables import lines_of_text
 from flyannot.files.tables import read_table
-from flyannot.files.text_files import first_bytes
+from flyannot.files.text_files import first_bytes, read_lines
 
 ANATOMY, DEVELOPMENT = "FBbt", "FBdv"
 HOW = ("name", "exact synonym", "synonym", "table", "respelt", "nearest", "replaced", "obsolete", "")
@@ -260,7 +259,7 @@ def with_parent_terms(annotations, ontology):
 
 def _read_entries(path):
     entries, entry = {}, None
-    for line, raw in enumerate(lines_of_text(path, fix=_FIX), start=1):
+    for line, raw in enumerate(read_lines(path, fix=_FIX), start=1):
         text = raw.strip()
         if text.startswith("["):
             entry = OntologyEntry("") if text == "[Term]" else None

@@ -13,6 +13,7 @@ from flyannot.dataset.importers.bdgp import PART_OF_EMBRYO
 from flyannot.dataset.importers.import_log import text_of_summary
 from flyannot.dataset.importers.resolve import Genes, UnclearGene
 from flyannot.dataset.importers.tables import TableOptions
+from flyannot.files import text_files
 from tests.small_embryos import rows_of_csv
 
 IMAGES = "gene,stage,direction,image_url\n"
@@ -101,9 +102,9 @@ DIRT = {
         *map(row_of, ("2_s.bmp", "(2, 3)", "__import__('os').abort()", "(" * 5000, "('2_s\\x00.bmp',)")),
         row_of("('" + "x" * 100_000 + "',)"),
     ],
-    source_tables.BAD_ROW: ["Dl,2,lateral", GOOD + ",more", row_of("('x" + "y" * 140_000 + "',)")],
+    source_tables.BAD_ROW: ["Dl,2,lateral", GOOD + ",more"],
+    "field larger than field limit (131072)": [row_of("('x" + "y" * 140_000 + "',)")],
     source_tables.CONTROL: [GOOD.replace("late", "late\x07")],
-    source_tables.NOT_TEXT: [GOOD.replace("Dl", "D\udce9l")],  # a byte that is none
     tables.NOT_THERE: [row_of(f"('{name}',)") for name in ("9_s.bmp", "../bmp/../secret.bmp")],
     resolve.REPEATED: [row_of("('1_s.bmp',)")],
     resolve.OTHER_GENE: [row_of("('1_s.bmp',)", gene="dl")],
@@ -139,13 +140,6 @@ def test_dirty_annotations_are_accounted_for(flyexpress):
     assert log["terms"] == {"total": 4, "taken": 2, "rejected": rejected}
 
 
-def test_images_of_unannotated_groups_are_left_out_on_demand(flyexpress):
-    tables = FIRST + row_of("('2_s.bmp',)", stage=3), "CG3619,2,\"('gap',)\"\n"
-    assert flyexpress(*tables)["log"]["images"]["taken"] == 2
-    summary = flyexpress(*tables, only_annotated=True)
-    assert summary["log"]["images"]["rejected"] == {resolve.NOT_ANNOTATED: 1}
-
-
 def test_what_cannot_be_read_at_all_is_named(flyexpress, tmp_path):
     with pytest.raises(InputError, match="no image can be taken.*not in the folder"):
         flyexpress(row_of("('77_s.bmp',)"))
@@ -162,7 +156,7 @@ def test_what_cannot_be_read_at_all_is_named(flyexpress, tmp_path):
 
 
 def test_a_table_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(source_tables, "MOST_BYTES", 1000)
+    monkeypatch.setattr(text_files, "MOST_BYTES_OF_LINES", 1000)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"x" * 1001))
     with pytest.raises(InputError, match="unpacks to more"):
         list(source_tables.read_source_rows(tmp_path / "t.csv.gz"))

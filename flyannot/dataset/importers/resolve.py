@@ -8,10 +8,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 
-from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES, bdgp_name
 from flyannot.dataset.importers.import_log import Rejected
-from flyannot.dataset.importers.source_tables import header_of, named_columns, rows_by_column
+from flyannot.files.tables import read_table
 
 UNKNOWN_STAGE = "unknown stage"
 NO_GENE = "no gene"
@@ -21,16 +20,9 @@ NO_TERM = "no annotation"
 REPEATED = "duplicate"
 OTHER_GENE = "already the image of another gene"
 OTHER_STAGE = "already the image of another stage range"
-NOT_ANNOTATED = "its gene is not annotated in this stage range"
 _NUMBERED = {str(number): name for number, name in enumerate(STAGE_RANGES, start=1)}
 
 _FBGN = re.compile(r"FBgn\d{7}")
-_GENE_COLUMNS = {
-    "fbgn": ("fbgn", "flybase_id", "fbgn_id"),
-    "gene": ("gene", "symbol", "gene_symbol"),
-    "cg": ("cg", "annotation_id", "cg_number"),
-    "synonyms": ("synonyms", "synonym"),
-}
 
 
 class UnclearGene(Exception):
@@ -91,21 +83,15 @@ class Genes:
 
 
 def read_genes(path):
-    """The genes of a table with the columns fbgn and gene, and perhaps cg and synonyms (separated by |).
+    """Return the Genes of a table with the columns fbgn and gene, and perhaps cg and synonyms (separated by
+    |).
 
-    BDGP's annotations with a header are such a table.  InputError if there is no such table, or it lacks one
-    of the two columns.
+    BDGP's annotations with a header are such a table.  Rows without a number or a symbol are passed over.
+    InputError if there is no such table, or it lacks one of the two columns.
     """
-    places = named_columns(header_of(path), _GENE_COLUMNS)
-    for name in ("fbgn", "gene"):
-        if places[name] is None:
-            raise InputError(
-                f'{path} has no column "{name}"',
-                fix="name a table with the columns fbgn, gene and perhaps cg",
-            )
     genes = Genes()
-    for row in rows_by_column(path, places):
-        genes.add(row["fbgn"], row["gene"], row["cg"], row["synonyms"].split("|"))
+    for _, (fbgn, symbol, cg, synonyms) in read_table(path, ("fbgn", "gene"), ("cg", "synonyms"), faults=[]):
+        genes.add(fbgn, symbol, cg, synonyms.split("|"))
     return genes
 
 
@@ -123,7 +109,7 @@ class SourceRow:
     turned: str = ""  # one of `flyannot.images.address.TURNS`
 
 
-def resolve_tables(image_rows, term_rows, genes, pictures, log, *, only_annotated):
+def resolve_tables(image_rows, term_rows, genes, pictures, log):
     """Decide what is taken; whatever is not is entered in the log.
 
     Parameters
@@ -132,7 +118,6 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log, *, only_annotate
     genes : Genes
     pictures : PictureFolder
     log : ImportLog
-    only_annotated : whether to take no image of a gene without terms in its stage range
 
     Returns
     -------
@@ -152,7 +137,7 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log, *, only_annotate
         return "", ""
 
     _take_all(placed_terms, same, take_term, log, "terms")
-    images = _TakenImages(pictures, {key[:2] for key in terms} if only_annotated else None)
+    images = _TakenImages(pictures)
     _take_all(placed_images, same, images.take, log, "images")
     return images.rows, list(terms.values()), same.pairs
 
@@ -218,9 +203,8 @@ def _take_all(placed, same, take, log, sort):
 class _TakenImages:
     """Every picture file once."""
 
-    def __init__(self, pictures, annotated):
+    def __init__(self, pictures):
         self._pictures = pictures
-        self._annotated = annotated  # (gene_id, stage range); None: whether it is annotated does not matter
         self._taken = {}  # path -> its row of images.csv, its gene_id and line
 
     @property
@@ -231,8 +215,6 @@ class _TakenImages:
         path, reason = self._pictures.find(name)
         if reason:
             return reason, ""
-        if self._annotated is not None and (gene.gene_id, stage_range) not in self._annotated:
-            return NOT_ANNOTATED, ""
         if path not in self._taken:
             entry = {"image": f"images/{path}", "gene": gene.symbol, "fbgn": gene.fbgn}
             entry |= {"stage_range": stage_range, "view": row.view, "turned": row.turned}
