@@ -45,7 +45,7 @@ def _respellings():
 
 @dataclass
 class OntologyEntry:
-    """One [Term] of an ontology; `ids` has ids of other entries by tag, under is_a also what it is part of."""
+    """One [Term] of an ontology; `ids` has ids of others by tag, under is_a also what it is part of."""
 
     id: str
     name: str = ""

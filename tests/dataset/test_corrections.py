@@ -62,7 +62,10 @@ def decides(verdict, day, *curators):
     return replace(said(verdict, day, "eva"), decides="; ".join(curators))
 
 
-ANNA, BEN, EVA = said("accept", 1), said("reject", 2, "ben"), decides("accept", 2, "anna", "ben")
+ANNA = said("accept", 1)
+BEN = said("reject", 2, "ben")
+CARL = said("accept", 1, "carl")
+EVA = decides("accept", 2, "anna", "ben")
 
 
 @pytest.mark.parametrize(
@@ -77,21 +80,9 @@ ANNA, BEN, EVA = said("accept", 1), said("reject", 2, "ben"), decides("accept", 
         ([ANNA, BEN, EVA], "accept", "anna; ben; eva"),  # of the same day
         ([ANNA, BEN, decides("unsure", 2, "anna", "ben")], "unsure", "anna; ben; eva"),
         ([ANNA, BEN, decides("accept", 1, "anna", "ben")], "contested", "anna; ben; eva"),
-        (
-            [ANNA, BEN, decides("accept", 2, "anna", "ben"), said("reject", 3, "ben")],
-            "contested",
-            "anna; ben; eva",
-        ),
-        (
-            [ANNA, BEN, decides("reject", 3, "anna"), said("accept", 1, "carl")],
-            "contested",
-            "anna; ben; carl; eva",
-        ),
-        (
-            [ANNA, BEN, decides("accept", 2, "anna", "ben"), decides("reject", 3, "anna", "ben")],
-            "reject",
-            "anna; ben; eva",
-        ),
+        ([ANNA, BEN, EVA, said("reject", 3, "ben")], "contested", "anna; ben; eva"),
+        ([ANNA, BEN, decides("reject", 3, "anna"), CARL], "contested", "anna; ben; carl; eva"),
+        ([ANNA, BEN, EVA, decides("reject", 3, "anna", "ben")], "reject", "anna; ben; eva"),
     ],
 )
 def test_what_curators_disagree_on_is_unsure_until_it_is_decided(rows, verdict, curators):
