@@ -8,7 +8,6 @@ term has, in which a letter or two differ, but no number.  A known term never is
 import logging
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cache
 from importlib.resources import files
@@ -47,27 +46,15 @@ def bdgp_terms():
     return frozenset(bdgp_vocabulary())
 
 
-@dataclass
-class Findings:
-    """What was found in tables as they were read.
-
-    faults : InputErrors of rows that cannot be taken
-    cells : (table, line, column) -> what the cell should say: what it was taken as, or likely means
-    files : (table, line) -> path of the picture, and its name in the table
-    """
-
-    faults: list = field(default_factory=list)
-    cells: dict = field(default_factory=dict)
-    files: dict = field(default_factory=dict)
-
-    def raise_faults(self, where):
-        """One error that has all faults of a table or folder, if there are any."""
-        if len(self.faults) == 1:
-            raise self.faults[0]
-        if self.faults:
-            lines = "\n".join(error.message for error in self.faults)
-            fixes = "; ".join(dict.fromkeys(error.fix for error in self.faults))
-            raise InputError(f"{where}: {len(self.faults)} faults:\n{lines}", fix=fixes)
+def raise_faults(where, faults):
+    """Raise one InputError that has all `faults`, a list of InputErrors, of a table or folder, if there are
+    any."""
+    if len(faults) == 1:
+        raise faults[0]
+    if faults:
+        lines = "\n".join(error.message for error in faults)
+        fixes = "; ".join(dict.fromkeys(error.fix for error in faults))
+        raise InputError(f"{where}: {len(faults)} faults:\n{lines}", fix=fixes)
 
 
 def warn_of(table, named, one, many, more=""):
@@ -113,13 +100,11 @@ def terms_of_cell(cell):
 
 
 def warn_of_terms(table, terms_of_genes, known=()):
-    """Name the terms that are nearly one of BDGP's, of an ontology (`known`), or of the table itself: a dict,
-    term -> the one that is likely meant."""
+    """Name the terms that are nearly one of BDGP's, of an ontology (`known`), or of the table itself."""
     counts = Counter(term for terms in terms_of_genes for term in terms)
     near = near_terms(counts, bdgp_terms().union(known))
     shown = [f'"{term}" ({pluralise(counts[term], "gene")}; "{meant}"?)' for term, meant in near.items()]
     warn_of(table, shown, "term looks misspelt", "terms look misspelt")
-    return near
 
 
 def warn_of_genes(table, line_of_gene):

@@ -131,20 +131,6 @@ def _fault_of_row(where, n_cells, n_columns, cells, required, optional):
     return InputError(f'{where}, column "{empty}": empty', fix="fill it in or delete the row")
 
 
-def table_with_cells(path, required, cells):
-    """A table as text, all its columns, with other cells: (line, column in `required`) -> text."""
-    rows = _read_cells(path, required)
-    _, header = next(rows)
-    plain = [_folded(name) for name in header]
-    changed = []
-    for line, row in rows:
-        row += [""] * (len(header) - len(row))
-        for place, name in enumerate(plain):
-            row[place] = cells.get((line, name), row[place].strip())
-        changed.append(row)
-    return table_as_text([name.strip() for name in header], changed)
-
-
 def _listed(header):
     """The columns of what may be no table at all: not too many, not too long, nothing unprintable."""
     shown = [printable_text(name[:_COLUMNS_SHOWN], keep="") for name in header[:_COLUMNS_SHOWN]]
