@@ -5,7 +5,7 @@ The tables of the data set folder are written here, and the summary, as JSON and
 
 import json
 from collections import Counter
-from dataclasses import astuple, dataclass, fields
+from typing import NamedTuple
 
 from flyannot.dataset.folder import (
     count_coverage,
@@ -30,15 +30,14 @@ _COLUMNS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(NamedTuple):
     """One thing that was rejected: where it stands, what it is, and why."""
 
     table: str
     line: int
     item: str
     reason: str
-    detail: str = ""
+    detail: str
 
 
 class ImportLog:
@@ -52,10 +51,10 @@ class ImportLog:
         """Count one thing that was taken."""
         self.taken[sort] += 1
 
-    def reject(self, sort, rejected):
+    def reject(self, sort, table, line, item, reason, detail=""):
         """Count and list one thing that was rejected."""
-        self.reasons[sort][rejected.reason] += 1
-        self.rejected.append(rejected)
+        self.reasons[sort][reason] += 1
+        self.rejected.append(Rejected(table, line, item, reason, detail))
 
     def as_json(self):
         """Plain numbers for every sort, the most frequent reason first."""
@@ -79,8 +78,7 @@ def write_imported_tables(staged, images, terms, log, sources, *, one_gene=()):
     write_images_csv(staged / "images.csv", images)
     if terms:
         write_annotations_csv(staged / "annotations.csv", terms)
-    columns = [field.name for field in fields(Rejected)]
-    write_table(staged / "rejected.csv", columns, map(astuple, log.rejected))
+    write_table(staged / "rejected.csv", Rejected._fields, log.rejected)
     taken, annotations = read_images(staged), read_annotations(staged) if terms else None
     counts = Counter(row["term"] for row in terms)
     summary = {

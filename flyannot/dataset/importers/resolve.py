@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 
 from flyannot.base.stage_ranges import STAGE_RANGES, bdgp_name
-from flyannot.dataset.importers.import_log import Rejected
 from flyannot.files.tables import read_table
 
 UNKNOWN_STAGE = "unknown stage"
@@ -126,20 +125,47 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log):
     """
     placed_images = list(_placed(image_rows, genes, log, "image rows", NO_IMAGE))
     placed_terms = list(_placed(term_rows, genes, log, "annotation rows", NO_TERM))
-    same, terms = _SameGenes(placed_images), {}
-
-    def take_term(term, row, gene, stage_range):
-        """Every term of a gene in a stage range once."""
+    same, terms, images = _SameGenes(placed_images), {}, {}
+    for term, row, gene, stage_range in _items(placed_terms, same):
         key = gene.gene_id, stage_range, term
-        if not term or key in terms:
-            return REPEATED if term else NO_TERM, gene.symbol
-        terms[key] = {"gene": gene.symbol, "fbgn": gene.fbgn, "stage_range": stage_range, "term": term}
-        return "", ""
+        if term and key not in terms:
+            terms[key] = {"gene": gene.symbol, "fbgn": gene.fbgn, "stage_range": stage_range, "term": term}
+            log.take("terms")
+        else:
+            log.reject("terms", row.table, row.line, term, REPEATED if term else NO_TERM, gene.symbol)
+    for name, row, gene, stage_range in _items(placed_images, same):
+        path, reason = pictures.find(name)
+        detail = ""
+        if path in images:
+            reason, detail = _reason_against(images[path], row, gene, stage_range)
+        if reason:
+            log.reject("images", row.table, row.line, name, reason, detail)
+            continue
+        entry = {"image": f"images/{path}", "gene": gene.symbol, "fbgn": gene.fbgn}
+        entry |= {"stage_range": stage_range, "view": row.view, "turned": row.turned}
+        images[path] = entry, gene.gene_id, row.line
+        log.take("images")
+    return [entry for entry, *_ in images.values()], list(terms.values()), same.pairs
 
-    _take_all(placed_terms, same, take_term, log, "terms")
-    images = _TakenImages(pictures)
-    _take_all(placed_images, same, images.take, log, "images")
-    return images.rows, list(terms.values()), same.pairs
+
+def _items(placed, same):
+    """Yield every item of the placed rows with its row, gene and stage range."""
+    for row, gene, stage_range in placed:
+        for item in row.items:
+            yield item, row, same.as_one(gene), stage_range
+
+
+def _reason_against(taken, row, gene, stage_range):
+    """Return why a picture that is `taken` (its entry, gene_id and line) is not taken again, and a detail."""
+    entry, gene_id, line = taken
+    detail = f"as on line {line}: {entry['gene']}, {entry['stage_range']}"
+    if gene_id != gene.gene_id:
+        return OTHER_GENE, detail
+    if entry["stage_range"] != stage_range:
+        return OTHER_STAGE, detail
+    if entry["view"] != row.view:
+        entry["view"] = ""  # two views are claimed: which is right is unknown
+    return REPEATED, detail
 
 
 def _placed(rows, genes, log, sort, nothing):
@@ -155,7 +181,7 @@ def _placed(rows, genes, log, sort, nothing):
             reason, detail = UNKNOWN_STAGE, row.stage
         if reason:
             item = next(filter(None, row.names), row.fbgn)
-            log.reject(sort, Rejected(row.table, row.line, item, reason, detail))
+            log.reject(sort, row.table, row.line, item, reason, detail)
         else:
             log.take(sort)
             yield row, gene, stage_range
@@ -187,45 +213,3 @@ class _SameGenes:
         while gene in self._one:
             gene = self._one[gene]
         return gene
-
-
-def _take_all(placed, same, take, log, sort):
-    """Take what is in the rows; `take` returns why it does not, and a detail."""
-    for row, gene, stage_range in placed:
-        for item in row.items:
-            reason, detail = take(item, row, same.as_one(gene), stage_range)
-            if reason:
-                log.reject(sort, Rejected(row.table, row.line, item, reason, detail))
-            else:
-                log.take(sort)
-
-
-class _TakenImages:
-    """Every picture file once."""
-
-    def __init__(self, pictures):
-        self._pictures = pictures
-        self._taken = {}  # path -> its row of images.csv, its gene_id and line
-
-    @property
-    def rows(self):
-        return [entry for entry, *_ in self._taken.values()]
-
-    def take(self, name, row, gene, stage_range):
-        path, reason = self._pictures.find(name)
-        if reason:
-            return reason, ""
-        if path not in self._taken:
-            entry = {"image": f"images/{path}", "gene": gene.symbol, "fbgn": gene.fbgn}
-            entry |= {"stage_range": stage_range, "view": row.view, "turned": row.turned}
-            self._taken[path] = entry, gene.gene_id, row.line
-            return "", ""
-        entry, gene_id, line = self._taken[path]
-        detail = f"as on line {line}: {entry['gene']}, {entry['stage_range']}"
-        if gene_id != gene.gene_id:
-            return OTHER_GENE, detail
-        if entry["stage_range"] != stage_range:
-            return OTHER_STAGE, detail
-        if entry["view"] != row.view:
-            entry["view"] = ""  # two views are claimed: which is right is unknown
-        return REPEATED, detail

@@ -13,7 +13,7 @@ from typing import ClassVar
 from flyannot.base.errors import InputError
 from flyannot.base.options import FilePath, Flag, Options, option
 from flyannot.base.text import pluralise
-from flyannot.dataset.importers.import_log import ImportLog, Rejected, write_imported_tables
+from flyannot.dataset.importers.import_log import ImportLog, write_imported_tables
 from flyannot.dataset.importers.resolve import Genes, SourceRow, read_genes, resolve_tables
 from flyannot.dataset.importers.source_tables import read_source_rows
 from flyannot.dataset.paths import path_from
@@ -92,7 +92,7 @@ class TableFormat:
                     raise ValueError(fault)
                 rows.append(SourceRow(table, line, **self.parse(first_row, cells)))
             except ValueError as error:
-                log.reject(sort, Rejected(table, line, cells[0] if cells else "", str(error)))
+                log.reject(sort, table, line, cells[0] if cells else "", str(error))
         return rows
 
 
