@@ -99,7 +99,6 @@ class Downloader:
             timeout=policy.silence_s,
             follow_redirects=True,
             max_redirects=_MOST_REDIRECTS,
-            limits=httpx.Limits(max_connections=policy.connections),
             headers={"User-Agent": f"flyannot/{__version__}", "Accept-Encoding": "identity"},
         )
 
