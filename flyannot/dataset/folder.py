@@ -35,7 +35,7 @@ from flyannot.dataset.table_warnings import (
     bdgp_terms,
     first_names,
     plain_letters,
-    raise_faults,
+    raise_errors,
     respelt_terms,
     terms_of_cell,
     warn_of,
@@ -159,7 +159,7 @@ def read_images(folder_or_csv: str | os.PathLike[str], faults: list | None = Non
     fbgns = _complete_fbgns(table, lines, [(image[2], image[5]) for image in images], found)
     images = _grouped(table, lines, images, fbgns, found)
     if faults is None:
-        raise_faults(table, found)
+        raise_errors(table, found)
     return images
 
 
@@ -265,7 +265,7 @@ def read_annotations(
     warn_of(table, taken, "term was taken with other capitals", "terms were taken with other capitals")
     warn_of_terms(table, terms_by_gene.values(), known)
     if faults is None:
-        raise_faults(table, found)
+        raise_errors(table, found)
     return Annotations({key: frozenset(terms) for key, terms in terms_by_gene.items()}, dict(genes), dates)
 
 

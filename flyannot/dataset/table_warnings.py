@@ -46,7 +46,7 @@ def bdgp_terms():
     return frozenset(bdgp_vocabulary())
 
 
-def raise_faults(where, faults):
+def raise_errors(where, faults):
     """Raise one InputError that has all `faults`, a list of InputErrors, of a table or folder, if there are
     any."""
     if len(faults) == 1:
