@@ -41,7 +41,6 @@ LINES = {
 FOLDERS = {
     "run": "run mine/run.toml --data-set embryos -o mine",
     "explain": "explain model.h5 embryos --gene syn001 --stage-range 4-6 -o embryos --force",
-    "check": "check mine -o mine --force",
     "import wu2016": "import wu2016 mine/patterns.npz -o mine --force",
     "import flyexpress": "import flyexpress bmp mine/images.csv --copy -o mine --force",
     "import bdgp": "import bdgp bmp mine/images.csv --copy -o mine --force",
@@ -91,12 +90,12 @@ def test_no_output_is_one_of_the_inputs(flyannot, workplace, run, command):
 
 
 @pytest.mark.parametrize("command", FOLDERS)
-def test_no_output_folder_takes_an_input_away(flyannot, workplace, rng, command):
+def test_no_output_folder_takes_an_input_away(flyannot, workplace, command):
     for folder in ("mine", "bmp"):
         (workplace / folder).mkdir()
     shutil.copy("configs/demo.toml", "mine/run.toml")
     np.savez("mine/patterns.npz", **made_up())
-    images, _ = tables_of(command.removeprefix("import "), rng)
+    images, _ = tables_of(command.removeprefix("import "))
     Path("mine/images.csv").write_bytes(images)
     shutil.copy("embryos/annotations.csv", "mine")  # wu2016 takes it from beside its file
     for i in range(N_IMAGES):

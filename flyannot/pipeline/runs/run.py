@@ -17,6 +17,7 @@ from flyannot.dataset.folder import check_tables
 from flyannot.dataset.ontology import read_ontology
 from flyannot.dataset.paths import ANNOTATIONS as TABLE_OF_TERMS
 from flyannot.dataset.paths import IMAGES, annotations_table, has_table, table_of_data_set
+from flyannot.dataset.table_warnings import raise_errors
 from flyannot.files.digest import remembered_digests
 from flyannot.files.hdf5.supplied import supplied_models
 from flyannot.images.extract import n_candidate_patches, options_for_images
@@ -221,7 +222,7 @@ def check_run(configuration):
 
 def _check_data_set(configuration):
     folder, options = configuration.data_set, configuration.options
-    check_tables(folder)[0].raise_errors(folder)
+    raise_errors(folder, check_tables(folder)[0])
     images, train = selected_images(folder, options["select"]), options["train"]
     n_images = Counter(sorted((image.stage_range for image in images), key=STAGE_RANGES.index))
     faults = []  # (what is wrong, table of the configuration, what to write there)
