@@ -53,31 +53,6 @@ def test_a_cluster_makes_the_same_bytes(flyannot, cluster, own_chain, monkeypatc
     assert not re.search("^warning", said.err, re.MULTILINE) and not list(Path().glob(".out*"))
 
 
-@pytest.mark.parametrize("method", ["svm", "coupled-ridge", "ridge"])
-def test_terms_and_folds_go_there_too_to_the_same_bytes(flyannot, cluster, own_chain, monkeypatch, method):
-    monkeypatch.chdir(own_chain.folder)
-    lines = [
-        f"train features.h5 embryos -o m.h5 --min-groups 4 --method {method}",
-        f"evaluate features.h5 embryos --json s.json --folds 3 --min-groups 4 --method {method}",
-        f"evaluate features.h5 embryos --json n.json --folds 2 --nested --min-groups 4 --method {method}",
-    ]
-    for line in lines:
-        assert flyannot(f"{line} --jobs 1").code == 0
-    made = {name: Path(name).read_bytes() for name in ("m.h5", "s.json", "n.json")}
-    for name in made:
-        Path(name).unlink()
-    for line in lines:
-        assert flyannot(f"{line} --scheduler {cluster.address}").code == 0
-    assert {name: Path(name).read_bytes() for name in made} == made
-    assert not [path.name for path in Path().iterdir() if path.name.startswith(".")]
-
-
-def test_folds_stay_here_where_a_cluster_would_have_nothing_to_read(flyannot, chain):
-    line = "evaluate F A --folds 2 --min-groups 4 --scheduler"
-    said = flyannot(f"{line} {NOBODY}", F=chain.features, A=chain.embryos)
-    assert said.code == 0 and "note: the folds are evaluated on this machine" in said.err
-
-
 def square(i):
     return i * i
 

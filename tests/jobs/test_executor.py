@@ -112,9 +112,10 @@ def tell_until(mark):
     return n
 
 
-def test_items_are_told_of_while_a_task_goes_on(workers, tmp_path):
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_items_are_told_of_while_a_task_goes_on(jobs, tmp_path):
     told, mark = [], tmp_path / "heard"
-    (n,) = workers.run_all(tell_until, [mark], on_items=lambda n: told.append(n) or mark.touch())
+    (n,) = run_all(tell_until, [mark], jobs=jobs, on_items=lambda n: told.append(n) or mark.touch())
     assert mark.exists() and 0 < max(told) <= n
 
 
