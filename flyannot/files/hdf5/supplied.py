@@ -63,10 +63,9 @@ def models_in_words(facts):
     """What `model_facts` returns as lines of text."""
     lines = []
     for name, model in facts.items():
-        lines += [name, *(f"  {what:<8} {model[what]}" for what in ("what", "source", "licence", "cite"))]
-        lines += [f"  {what:<8} {model[what]}" for what in ("file", "digest")]
-        lines += [
-            f"  {s:<8} {len(known['terms'])} terms from {known['n_genes']} genes: {', '.join(known['terms'])}"
-            for s, known in model["stage_ranges"].items()
-        ]
+        told = ("what", "source", "licence", "cite", "file", "digest")
+        lines += [name, *(f"  {what:<8} {model[what]}" for what in told)]
+        for s, known in model["stage_ranges"].items():
+            terms = ", ".join(known["terms"])
+            lines.append(f"  {s:<8} {len(known['terms'])} terms from {known['n_genes']} genes: {terms}")
     return "\n".join(lines)
