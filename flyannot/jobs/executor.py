@@ -8,12 +8,11 @@ BLAS is held to one thread everywhere, so that the bits do not depend on who wor
 
 import multiprocessing
 import os
-import struct
 import time
 import warnings
 from collections import Counter, deque
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -35,8 +34,7 @@ from flyannot.jobs.resources import (
 )
 from flyannot.jobs.subprocess_call import exit_with_parent
 
-_EVENT = struct.Struct("=cq")  # so short that a pipe which workers share keeps it in one piece
-_BEGINS, _ENDS, _ITEMS, _COMPILES = b"b", b"e", b"i", b"c"
+_BEGINS, _ENDS, _ITEMS, _COMPILES = "begins", "ends", "items", "compiles"  # events of a worker
 _MOST_KILLS = 2
 _START_S = 1.2  # measured: until a new process is at work, with what it imports and loads
 _MOST_THREADS = 8  # more would wait for the interpreter, and hold as many pictures
@@ -45,7 +43,7 @@ _n_threads: ContextVar = ContextVar("n_threads", default=1)  # of this process, 
 _of_worker: dict = {"events": None}
 
 
-class Executor:
+class Executor(AbstractContextManager):
     """Runs tasks; to be closed when the command ends, or used as a context.
 
     jobs : how many threads or processes of this machine work at a time, at most
@@ -54,9 +52,6 @@ class Executor:
 
     def __init__(self, jobs=1, scheduler=None):
         self.jobs, self.scheduler, self._engine = jobs, scheduler, None
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *error):
         self.close()
@@ -304,7 +299,7 @@ class LocalProcesses:
     def _listen(self, tell):
         """Hear what workers told; afterwards `_begun` has the tasks that were begun and have not ended."""
         while self._events.poll():
-            what, i = _EVENT.unpack(self._events.recv_bytes())
+            what, i = self._events.recv()
             if what == _ITEMS:
                 tell(i)
             elif what == _COMPILES:
@@ -347,4 +342,5 @@ def _run_in_worker(i, work, task):
 
 
 def _tell(what, n):
-    _of_worker["events"].send_bytes(_EVENT.pack(what, n))
+    """Send an event, so short that a pipe which workers share keeps it in one piece."""
+    _of_worker["events"].send((what, n))

@@ -34,8 +34,7 @@ class FileCache:
     def opened(self, file):
         """The `OpenFile` of a `CachedFile`."""
         if file not in self._open:
-            while len(self._open) >= self._most_open:
-                self._close_oldest()
+            self._close_oldest(self._most_open - 1)
             self._open[file] = OpenFile.of(file.open_again())
         self._open.move_to_end(file)
         return self._open[file]
@@ -43,11 +42,11 @@ class FileCache:
     def close(self):
         """Close and forget all of them."""
         self._validated.clear()
-        while self._open:
-            self._close_oldest()
+        self._close_oldest(0)
 
-    def _close_oldest(self):
-        self._open.popitem(last=False)[1].h5.close()
+    def _close_oldest(self, n_left):
+        while len(self._open) > n_left:
+            self._open.popitem(last=False)[1].h5.close()
 
 
 class CachedFile(Stored):
@@ -80,16 +79,8 @@ def _identity(path):
 
 
 _of_tasks = FileCache(_MOST_OPEN_BY_TASKS)
-
-
-def cached_file(path, kind, digest):
-    """The `CachedFile` of a path that stays validated from one task of a process to the next."""
-    return _of_tasks.file(path, kind, digest)
-
-
-def close_cached_files():
-    """Close and forget the files that tasks of this process have read."""
-    _of_tasks.close()
+cached_file = _of_tasks.file  # stays validated from one task of this process to the next
+close_cached_files = _of_tasks.close
 
 
 @contextmanager
