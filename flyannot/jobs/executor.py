@@ -20,12 +20,7 @@ from typing import Any
 from flyannot.base.errors import FlyannotError
 from flyannot.base.system import interrupts_deferred
 from flyannot.base.text import pluralise
-from flyannot.jobs.progress_events import (
-    LISTENS_EVERY_S,
-    kernel_compiles,
-    progress_sent_to,
-    progress_told_together,
-)
+from flyannot.jobs.progress_events import kernel_compiles, progress_sent_to
 from flyannot.jobs.resources import (
     THREAD_VARIABLES,
     one_blas_thread,
@@ -35,6 +30,7 @@ from flyannot.jobs.resources import (
 from flyannot.jobs.subprocess_call import exit_with_parent
 
 _BEGINS, _ENDS, _ITEMS, _COMPILES = "begins", "ends", "items", "compiles"  # events of a worker
+_LISTENS_EVERY_S = 0.5  # on Windows a wait without end cannot be interrupted
 _MOST_KILLS = 2
 _START_S = 1.2  # measured: until a new process is at work, with what it imports and loads
 _MOST_THREADS = 8  # more would wait for the interpreter, and hold as many pictures
@@ -291,7 +287,7 @@ class LocalProcesses:
             hand_out(2 * self._n_workers)
             if own is not None:
                 yield own, here(tasks[own])
-            done, _ = wait(running, LISTENS_EVERY_S if own is None else 0, return_when=FIRST_COMPLETED)
+            done, _ = wait(running, _LISTENS_EVERY_S if own is None else 0, return_when=FIRST_COMPLETED)
             self._listen(tell)
             for future in sorted(done, key=lambda future: future.exception() is not None):  # keeps what ended
                 yield running.pop(future), future.result()
@@ -332,11 +328,22 @@ def _start_worker(events, life):
 
 
 def _run_in_worker(i, work, task):
-    """Runs in a worker: one task."""
+    """Runs in a worker: one task.  Items that end are told of twice a second, and the rest at the end."""
+    n_items, told = 0, time.monotonic()
+
+    def count(n):
+        nonlocal n_items, told
+        n_items += n
+        if time.monotonic() - told > _LISTENS_EVERY_S:
+            _tell(_ITEMS, n_items)
+            n_items, told = 0, time.monotonic()
+
     _tell(_BEGINS, i)
     try:
-        with progress_told_together(partial(_tell, _ITEMS), partial(_tell, _COMPILES, 0)):
-            return work(task)
+        with progress_sent_to(count, partial(_tell, _COMPILES, 0)):
+            result = work(task)
+        _tell(_ITEMS, n_items)
+        return result
     finally:
         _tell(_ENDS, i)
 

@@ -186,7 +186,7 @@ def test_no_more_tasks_are_handed_out_than_memory_is_for_however_long_they_take(
                 future, task = self.open.pop(0)
                 future.set_result(task)
 
-    monkeypatch.setattr(executor, "LISTENS_EVERY_S", 0.001)
+    monkeypatch.setattr(executor, "_LISTENS_EVERY_S", 0.001)
     slow, processes = Slow(), executor.LocalProcesses()
     processes._n_workers, processes._pool, processes._listen = 2, slow, slow.listen
     found = dict(processes._run(None, list("abcdefgh"), list(range(8)), Counter(), None, None))
