@@ -69,7 +69,7 @@ class Executor(AbstractContextManager):
         folder, reads : where tasks write, and a function of a task to the paths that it reads: a cluster must
             see these
         n_items : function of a task to the number of its items, if `work` tells of each: then this process
-            begins, with threads where `work` takes them by `in_order`, and goes on; else processes do all
+            begins, with threads where `work` takes them by `map_ordered`, and goes on; else processes do all
         """
         results, n_told = {}, 0
 
@@ -133,7 +133,7 @@ class Executor(AbstractContextManager):
 
     @contextmanager
     def threads(self, most=_MOST_THREADS):
-        """Within it `in_order` has as many threads of this process as jobs are allowed, `most` at most."""
+        """Within it `map_ordered` has as many threads of this process as jobs are allowed, `most` at most."""
         before = _n_threads.set(min(self.jobs, most))
         try:
             yield
@@ -141,7 +141,7 @@ class Executor(AbstractContextManager):
             _n_threads.reset(before)
 
 
-def in_order(work, items):
+def map_ordered(work, items):
     """Yield work(item) for every item, in their order: within a task, on the threads that this process has.
 
     `items` are taken by the calling thread, a few in advance; `work` is to spend its time where the

@@ -9,14 +9,14 @@ from collections import OrderedDict
 from contextlib import contextmanager
 
 from flyannot.files.hdf5.layout import OpenFile, open_hdf5
-from flyannot.files.hdf5.reading import Stored, damaged_file, open_stored
+from flyannot.files.hdf5.reading import StoredFile, damaged_file, open_stored
 
 _MOST_OPEN = 16
 _validated: dict = {}  # (path, kind, digest) -> CachedFile
 _open: OrderedDict = OrderedDict()  # CachedFile -> its OpenFile, the one that was read last at the end
 
 
-class CachedFile(Stored):
+class CachedFile(StoredFile):
     """A validated file, which is opened again whenever it is read.
 
     identity : what the system said of the file before it was validated
@@ -78,7 +78,7 @@ def _identity(path):
 
 
 @contextmanager
-def open_by_turns(paths, kind, digests):
+def open_many(paths, kind, digests):
     """Validate very many files, and yield each as a `CachedFile`; all are closed on leaving.
 
     `digests` maps a path to the digest that the file must still have; those of others are what is found.

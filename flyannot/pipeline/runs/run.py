@@ -26,7 +26,7 @@ from flyannot.pipeline.engine.inputs import (
     curated_annotations_of,
     refuse_unknown_excluded_terms,
 )
-from flyannot.pipeline.engine.step import ANNOTATIONS, Asked
+from flyannot.pipeline.engine.step import ANNOTATIONS, StepRequest
 from flyannot.pipeline.engine.task import run_task
 from flyannot.pipeline.options import PATCHES_PER_ATOM
 from flyannot.pipeline.runs.configuration import RECORD
@@ -146,7 +146,7 @@ def task_in_run(step, configuration):
     inputs = step.paths_read(configuration.data_set, path_of_kind)
     if supplied:  # it learned from none of these genes
         inputs = {name: paths for name, paths in inputs.items() if name not in ("scores", "annotations")}
-    asked = Asked(
+    request = StepRequest(
         inputs=inputs,
         out=path_in_run(step, configuration),
         options=configuration.options[step.name],
@@ -154,7 +154,7 @@ def task_in_run(step, configuration):
         seed=configuration.seed,
         run=configuration,
     )
-    return step.task_of(asked)
+    return step.task_of(request)
 
 
 def run_all_steps(steps, configuration, execution):
@@ -220,7 +220,7 @@ def check_run(configuration):
 
 def _check_data_set(configuration):
     folder, options = configuration.data_set, configuration.options
-    check_tables(folder)[0].raise_faults(folder)
+    check_tables(folder)[0].raise_errors(folder)
     images, train = selected_images(folder, options["select"]), options["train"]
     n_images = Counter(sorted((image.stage_range for image in images), key=STAGE_RANGES.index))
     faults = []  # (what is wrong, table of the configuration, what to write there)
