@@ -6,7 +6,7 @@ gets a Y that is false there, and must give the same for any other Y there.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 import numpy as np
@@ -28,19 +28,12 @@ class FitOptions:
     n_folds: inner folds at most, split by gene, that choose settings, thresholds and calibration.
     operating_point: what a threshold is for, as in `flyannot.terms.calibration.choose_threshold`.
     on_terms: called with a number of terms whenever so many more are fitted.
-    elsewhere: function (work, shared, tasks, on_done) to the results of work(shared, task) of every task, in
-        their order, on other machines; None where there are none.
     """
 
     n_folds: int = 3
     n_threads: int = 1
     operating_point: tuple | None = None
     on_terms: Callable = field(default=_nobody_counts, compare=False)
-    elsewhere: Callable | None = field(default=None, compare=False)
-
-    def sent(self):
-        """The same for a task on another machine, which has one thread and nobody to tell."""
-        return replace(self, n_threads=1, on_terms=_nobody_counts, elsewhere=None)
 
 
 @dataclass(frozen=True)
@@ -125,12 +118,6 @@ class Scorer:
             scorer = cls.fit_setting(X[~out], Y[~out], setting, **more)
             values[out] = scorer.decision_values(X[out], n_threads=n_threads)
         return values
-
-    @classmethod
-    def pass_draws(cls, genes, *, rng, options):
-        """Draw from `rng` what `fit` draws from it: the fit is made elsewhere, with a copy."""
-        folds = inner_folds(genes, options.n_folds, rng)
-        rng.spawn(int(folds.max()) + 2)
 
     def decision_values(self, X, n_threads=1):
         """The decision value of every row for every term, float64 (n_rows, n_terms).
