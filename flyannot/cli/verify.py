@@ -37,8 +37,7 @@ def command(files, as_json):
             say(f"    {path} ({report['kind']})", head=coloured("whole", "green"))
         else:
             say(f" {report['error']}", head=coloured("NOT whole:", "red"))
-            fields = {"message": report["error"], "fix": report["fix"]}
-            log.error("Fix: %s", report["fix"], extra={"fields": fields})
+            log.error("Fix: %s", report["fix"])
     if as_json:
         say_json(reports)
     return worst

@@ -13,7 +13,7 @@ from flyannot.base.errors import InputError
 from flyannot.base.options import FilePath, Flag, Several, environment_name, kebab, shown_default
 from flyannot.base.text import pluralise, printable_text
 from flyannot.cli.shared.help_page import HelpPage
-from flyannot.cli.shared.messages import Progress, log, set_command_of_messages
+from flyannot.cli.shared.messages import Progress, log
 
 
 class OutPath(click.Path):
@@ -35,7 +35,6 @@ class Command(HelpPage):
         from flyannot.files.atomic_file import keeping_inputs
         from flyannot.jobs.resources import require_address_space
 
-        set_command_of_messages(ctx.command_path.removeprefix("flyannot "))
         require_address_space()
         with keeping_inputs(self._inputs(ctx.params)):
             return super().invoke(ctx)

@@ -167,7 +167,7 @@ def run_all_steps(steps, configuration, execution):
     """
     with remembered_digests():
         for step in steps:
-            log.info("[%s]", step.name, extra={"step": step.name})
+            log.info("[%s]", step.name)
             task = task_in_run(step, configuration)
             yield step, task, run_task(task, replace(execution, force=True))
 
