@@ -58,6 +58,7 @@ class Text(Kind):
         return value
 
 
+@dataclass(frozen=True)
 class FilePath(Kind):
     """A path; of a configuration, relative to the file."""
 

@@ -88,7 +88,6 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
     from flyannot.pipeline.engine.task import make_part_of_task
     from flyannot.pipeline.runs.configuration import (
         RECORD,
-        configuration_with_corrections,
         read_configuration,
         write_record,
     )
@@ -108,8 +107,9 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
         config = configurations_folder() / "demo.toml"
         folder = folder or Path("demo-output")
         data_set = data_set or folder / "embryos"
-    configuration = read_configuration(config, data_set=data_set, output=folder, settings=settings)
-    configuration = configuration_with_corrections(configuration, corrections)
+    configuration = read_configuration(
+        config, data_set=data_set, output=folder, settings=settings, corrections=corrections
+    )
     check_run(configuration)
     steps = [step_named(configuration, step)] if step else steps_of(configuration)
     execution = execution_of(run=_given(run, configuration.options["run"]))
