@@ -10,12 +10,10 @@ from flyannot.cli.shared.options import (
     ModelFile,
     ParsedBy,
     json_option,
-    log,
     out_folder_option,
     overwrite_option,
-    say,
-    say_json,
 )
+from flyannot.cli.shared.output import log, say, say_json
 
 _MOST_SHOWN = 3  # patches of an image that are printed
 

@@ -12,15 +12,12 @@ from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
     MoreOption,
-    execution_of,
-    finish,
-    log,
     made_data_set_option,
     out_folder_option,
-    say,
     settings_option,
     takes,
 )
+from flyannot.cli.shared.output import execution_of, finish, log, say
 from flyannot.pipeline.options import RunOptions
 
 _PATIENCE_S = 60  # jobs that begin at the same time record the same run one after the other

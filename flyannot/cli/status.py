@@ -5,7 +5,8 @@ from dataclasses import asdict
 
 import click
 
-from flyannot.cli.shared.options import IN_FOLDER, Command, json_option, say
+from flyannot.cli.shared.options import IN_FOLDER, Command, json_option
+from flyannot.cli.shared.output import say
 
 _N_NAMED = 5  # images that were skipped; --json has them all
 

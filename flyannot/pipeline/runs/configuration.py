@@ -15,7 +15,7 @@ from typing import Any
 import tomli_w
 
 from flyannot.base.errors import DataError, InputError, did_you_mean
-from flyannot.base.options import Count, FilePath, Several, environment_name, kebab, option, parsed
+from flyannot.base.options import Count, FilePath, environment_name, kebab, option, parsed
 from flyannot.dataset.paths import path_from, relative_path
 from flyannot.files.atomic_file import write_text
 from flyannot.files.digest import digest_of_json
