@@ -1,7 +1,6 @@
 """The whole chain: from a data set to terms, scores and a page, one step after the other."""
 
 import logging
-from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -221,11 +220,7 @@ def _check_data_set(configuration):
     folder, options = configuration.data_set, configuration.options
     check_tables(folder)[0].raise_faults(folder)
     images, train = selected_images(folder, options["select"]), options["train"]
-    n_images = Counter(sorted((image.stage_range for image in images), key=STAGE_RANGES.index))
-    faults = {}  # option of a table -> what is wrong with its value
-    n_per_image = n_candidate_patches(options_for_images(options["extract"], max(n_images.values())))
-    if not options["extract"].multiple_embryos:  # how many embryos there are is not known
-        faults |= _too_few_patches(n_images, n_per_image, options["learn-dict"])
+    n_candidate_patches(options_for_images(options["extract"], len(images)))  # refused if none fits
     table = annotations_table(folder)  # refused if it has nearly that name
     if has_table(folder, TABLE_OF_TERMS) or train.corrections:
         annotations, _ = curated_annotations_of(folder, corrections=train.corrections)
@@ -237,28 +232,7 @@ def _check_data_set(configuration):
                 f"no gene of {folder} is annotated in {given}",
                 fix="check that genes and stage ranges are spelled alike in both",
             )
-        faults |= _faults_of_curated(curated, train, options["evaluate"].folds, given)
-    if faults:
-        text = "\n".join(faults.values())
-        raise InputError(text, fix=f"leave out {' and '.join(faults)}, to be fitted to the data")
-
-
-def _too_few_patches(n_images, n_per_image, learn):
-    """The fault of atoms that no stage range has enough patches for; which others have not is said."""
-    counts = Counter({", ".join(n_images): n_images.total()}) if learn.shared else n_images
-    few = []
-    for stage_ranges, n in counts.items():
-        n_patches = learn.n_most(n * n_per_image)
-        if learn.n_atoms and n_patches < learn.n_atoms:
-            few.append(
-                f"stage range {stage_ranges} has at most {pluralise(n_patches, 'patch', 'patches')} "
-                f"({pluralise(n, 'image')}), too few for {pluralise(learn.n_atoms, 'atom')}"
-            )
-    if few and len(few) == len(counts):
-        return {"[learn-dict] n-atoms": "\n".join(few)}
-    for sentence in few:
-        log.warning("warning: %s: it is left out", sentence)
-    return {}
+        _check_numbers(curated, train, options["evaluate"].folds, given)
 
 
 def _curated_groups(images, annotations, train):
@@ -286,9 +260,9 @@ def _can_learn(curated):
     return False
 
 
-def _faults_of_curated(curated, train, folds, given):
-    """Return what is wrong with numbers that were given, by the option."""
-    faults, n_genes = {}, _count_genes(curated)
+def _check_numbers(curated, train, folds, given):
+    """Refuse numbers of [train] and [evaluate] with which nothing can be learned from what is curated."""
+    n_genes, fix = _count_genes(curated), "leave it out, and it is fitted to the data"
     n_groups = [
         int(n)
         for groups in curated.values()
@@ -298,16 +272,19 @@ def _faults_of_curated(curated, train, folds, given):
     most = max(n_groups, default=0)
     if train.min_groups and most < train.min_groups:
         count = pluralise(most, "group with images has", "groups with images have")
-        faults["[train] min-groups"] = (
-            f"no term of {given} can be learned: at most {count} the same term, and min-groups is "
-            f"{train.min_groups}"
+        raise InputError(
+            f"no term of {given} can be learned: at most {count} the same term, and min-groups of [train] is "
+            f"{train.min_groups}",
+            fix=fix,
         )
-    elif train.min_groups and not _can_learn(curated):
+    if train.min_groups and not _can_learn(curated):
         raise InputError(
             f"no term of {given} can be learned: of those with enough genes "
             f"none is known to be absent from {_LEAST_GENES} genes",
             fix="reject it for genes that do not show it: without a verdict it does not count as absent",
         )
     if folds and n_genes < folds:
-        faults["[evaluate] folds"] = f"{pluralise(n_genes, 'gene')} cannot be split into {folds} folds"
-    return faults
+        raise InputError(
+            f"{pluralise(n_genes, 'gene')} cannot be split into {folds} folds, as [evaluate] asks for",
+            fix=fix,
+        )
