@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from contextlib import nullcontext
+from typing import Any
 
 import click
 
@@ -100,7 +101,8 @@ class Progress:
     """
 
     def __init__(self):
-        self._bar = self._started = None
+        self._bar: Any = None
+        self._started: Any = None  # seconds; None until an item has ended
 
     def __call__(self, done, total, unit):
         if done == 0:
