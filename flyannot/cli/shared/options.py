@@ -29,11 +29,11 @@ class Command(HelpPage):
 
     def invoke(self, ctx):
         """Run the command."""
-        from flyannot.files.atomic_file import keeping_inputs
+        from flyannot.files.atomic_file import protect_inputs
         from flyannot.jobs.resources import require_address_space
 
         require_address_space()
-        with keeping_inputs(self._inputs(ctx.params)):
+        with protect_inputs(self._inputs(ctx.params)):
             return super().invoke(ctx)
 
     def _inputs(self, values):

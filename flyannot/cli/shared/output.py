@@ -21,12 +21,12 @@ def say_json(value):
 def execution_of(force=False, run=None):
     """Return the `Execution` of a step, by a `RunOptions`; its workers end with the command."""
     from flyannot.jobs.executor import Executor
-    from flyannot.jobs.resources import usable_processors
+    from flyannot.jobs.resources import available_cpus
     from flyannot.pipeline.engine.task import Execution
     from flyannot.pipeline.options import RunOptions
 
     run = run or RunOptions(jobs=1)
-    workers = Executor(run.jobs or usable_processors(), run.scheduler)
+    workers = Executor(run.jobs or available_cpus(), run.scheduler)
     click.get_current_context().call_on_close(workers.close)
     return Execution(workers, force, Progress())
 
