@@ -1,15 +1,14 @@
-"""Options, written down once: default, kind and help in the field of a dataclass.
+"""Options, each declared once as a field of a dataclass, with its default, kind and help.
 
-From an options class come the options of a command, the keys of a configuration's table, the options in a
-file's header and their check when it is read, the check of values given from Python, and the page of all
-options.  To add an option is to add a field:
+An options class defines the options of a command, the keys of a table in configurations, and the options in
+the header of a file. To add an option, add a field:
 
     @dataclass(frozen=True, kw_only=True)
     class ExtractOptions(Options):
         stride_px: int = option(16, Count(), "From one patch to the next.")
 
-A value is parsed by its kind, from the text of a command line as from the value of a TOML file or of a call:
-whoever holds an options object holds valid values, in one form.
+The kind of an option parses its value, whether it comes from a command line, a TOML file, a header or Python.
+The values of an options object are therefore valid and have one form.
 """
 
 import math
@@ -26,23 +25,37 @@ _FIX = "see what values there are: flyannot COMMAND --help"
 
 
 class Kind:
-    """Values that an option takes: `name` in help, `words` in full, `parse` from any spelling, `as_json`."""
+    """Base of the kinds of values that an option can take.
 
-    is_repeatable = False  # given several times, the values make one
+    Attributes
+    ----------
+    name : what help shows for the value
+    words : which values are valid, in words that follow "must be"
+    choices : tuple of the valid values, if they can be listed
+    is_repeatable : whether the option may be given several times
+    """
+
+    is_repeatable = False
     name: Any = "TEXT"
     words: Any = "text"
-    choices: Any = ()  # the values, if they can be listed
+    choices: Any = ()
 
     def parse(self, value):
-        """Return the value in its one form; raise ValueError, in words that follow "must be", otherwise."""
+        """Return the value in its one form.
+
+        Raises
+        ------
+        ValueError
+            If the value is not valid. Its message follows "must be".
+        """
         raise NotImplementedError
 
     def as_json(self, value):
-        """Return JSON of which `parse` makes the value again."""
+        """Return the value as JSON, from which `parse` restores it."""
         return value
 
     def as_text(self, value):
-        """Return the value as a command line has it."""
+        """Return the value as it is typed on a command line."""
         return str(value)
 
 
@@ -60,7 +73,7 @@ class Text(Kind):
 
 @dataclass(frozen=True)
 class FilePath(Kind):
-    """A path; of a configuration, relative to the file."""
+    """A path; in a configuration it is relative to the file."""
 
     name = "FILE"
     words = "a path"
@@ -90,10 +103,10 @@ class Flag(Kind):
 
 @dataclass(frozen=True)
 class Count(Kind):
-    """A whole number from `least`, up to `most`, a multiple of `of`."""
+    """A whole number from `least` to `most` that is a multiple of `of`."""
 
     least: int = 1
-    most: int = 2**63 - 1  # that arrays can count
+    most: int = 2**63 - 1  # the largest size of an array
     of: int = 1
     name = "INTEGER"
 
@@ -112,7 +125,7 @@ class Count(Kind):
 
 @dataclass(frozen=True)
 class Real(Kind):
-    """A finite number in a range whose ends belong to it, except those named `above` and `below`."""
+    """A finite number from `least` to `most` that is greater than `above` and less than `below`."""
 
     least: float = -math.inf
     most: float = math.inf
@@ -155,7 +168,7 @@ class Memory(Kind):
 
 @dataclass(frozen=True)
 class OrAuto(Kind):
-    """The word "auto", or what another kind takes."""
+    """The word "auto", or a value of another kind."""
 
     kind: Kind
 
@@ -177,7 +190,7 @@ class OrAuto(Kind):
 
 
 class Choice(Kind):
-    """One of some names; `choices` may be a registry, which is asked anew each time."""
+    """One of several names; `choices` may be a registry that grows later."""
 
     def __init__(self, choices):
         self._choices = choices
@@ -202,7 +215,7 @@ class Choice(Kind):
 
 @dataclass(frozen=True)
 class Several(Kind):
-    """A tuple of values of one kind, in their order; a single value is one of one."""
+    """A tuple of values of one kind; a single value becomes a tuple of length 1."""
 
     kind: Kind
     is_repeatable = True
@@ -231,7 +244,7 @@ class Several(Kind):
 
 
 def _number(kind, value):
-    """Return the number that a value or its text stands for, or None."""
+    """Convert a value or its text to a number; return None if that is not possible."""
     if isinstance(value, bool):
         return None
     try:
@@ -248,17 +261,17 @@ def option(
 
     Parameters
     ----------
-    default : its value; None for an option that may be left open
+    default : its value, or None for an option that may be left open
     kind : Kind
-    help : one sentence or two
-    stands_for : what an open option means, in help
-    more : whether help shows it under "More options"
-    in_header : whether a file's header has it; a path has no place there, the digest of its file does.
-        UNLESS_DEFAULT for one that older files do not know: theirs were made by its default; and for one that
-        a step fits to the data where it is open
-    in_files : whether a configuration may give it; what lets others run code has no place there
-    variable : the variable of the environment that gives it, where it is not named by table and option
-    kept_as : its name in files' headers, where that is another
+    help : one or two sentences
+    stands_for : what help shows as the default, if the option may be left open
+    more : whether help lists it under "More options"
+    in_header : whether the headers of files contain it. Paths are left out; headers have the digests of the
+        files instead. UNLESS_DEFAULT leaves out the default value, so that older files, which lack the
+        option, remain valid
+    in_files : whether a configuration may set it. An option that lets others run code may not
+    variable : the environment variable that sets it, unless the name follows from table and option
+    kept_as : its name in the headers of files, if that is another one
     """
     about = {
         "kind": kind,
@@ -277,10 +290,12 @@ def option(
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Base of all options classes; its values are parsed when an object is made.
+    """Base of all options classes; the values are parsed when an object is made.
 
-    table : what holds them in a configuration, and after FLYANNOT_ in the environment
-    gone : options of earlier versions, with the one value that a record of such a version may give them
+    Attributes
+    ----------
+    table : the name of the table in configurations and, after FLYANNOT_, of environment variables
+    gone : dict, removed option -> its value without effect, which old configurations may still contain
     """
 
     table: ClassVar[str] = ""
@@ -292,18 +307,18 @@ class Options:
 
     @classmethod
     def of_table(cls, table, where, *, spelled=None):
-        """Make options of a table of a configuration; other values have their defaults.
+        """Make an options object from a table of a configuration; options not in it keep their defaults.
 
         Parameters
         ----------
-        table : dict, names in kebab or snake case
-        where : how messages name it, such as "[extract]"
-        spelled : function of a name in snake case, to how messages spell it; by default `kebab`
+        table : dict, with names in kebab or snake case
+        where : how messages name the table, such as "[extract]"
+        spelled : function that spells a name for messages; by default `kebab`
 
         Raises
         ------
         InputError
-            If it names an option that there is not, or a value that an option does not take.
+            If an option does not exist or its value is not valid.
         """
         known, spelled = {entry.name: entry for entry in fields(cls)}, spelled or kebab
         values = {}
@@ -318,19 +333,19 @@ class Options:
 
     @classmethod
     def without_gone(cls, table):
-        """Return a table without the options that are gone, where they had no effect."""
+        """Return a table without the removed options that had no effect."""
         return {
             name: value for name, value in table.items() if name not in cls.gone or value != cls.gone[name]
         }
 
     @classmethod
     def of_header(cls, header):
-        """Make options of a file's header, which may hold others.
+        """Make an options object from the header of a file, which may contain other entries.
 
         Raises
         ------
         KeyError, ValueError
-            If it lacks an option, or has a value that an option does not take.
+            If an option is missing or its value is not valid.
         """
         return cls(
             **{
@@ -341,7 +356,7 @@ class Options:
         )
 
     def to_header(self):
-        """Return the options by name, as JSON."""
+        """Return the options as a dict of JSON values, for the header of a file."""
         return {
             _name_in_header(entry): _as_json(entry, value)
             for entry in _in_header(self)
@@ -351,19 +366,25 @@ class Options:
 
 
 def parsed(entry, value, where):
-    """Parse a value for a field of an options class, and return its one form.
+    """Parse a value for a field of an options class.
+
+    Parameters
+    ----------
+    entry : dataclasses.Field, as `option` makes it
+    value : the value in any spelling
+    where : how messages name the option
 
     Raises
     ------
     InputError
-        If the option does not take it.
+        If the value is not valid.
     """
     if value is None and _default_of(entry) is None:
         return None
     try:
         return entry.metadata["kind"].parse(value)
     except InputError:
-        raise  # it says all that there is to say
+        raise  # its message is complete
     except ValueError as error:
         raise InputError(f"{where} is {value!r}, and must be {error}", fix=_FIX) from None
 
@@ -374,19 +395,19 @@ def _default_of(entry):
 
 
 def shown_default(entry):
-    """Return the default of a field as help shows it; "" if there is none to show."""
+    """Return the default of a field as help shows it, or "" if there is none to show."""
     kind, default = entry.metadata["kind"], _default_of(entry)
     is_shown = not isinstance(kind, Flag) and default not in (None, (), {})
     return entry.metadata["stands_for"] or (kind.as_text(default) if is_shown else "")
 
 
 def environment_name(options, entry):
-    """Return the name of the environment variable that gives a field of an options class."""
+    """Return the name of the environment variable that sets a field of an options class."""
     return entry.metadata["variable"] or f"FLYANNOT_{options.table}_{entry.name}".replace("-", "_").upper()
 
 
 def kebab(name):
-    """Spell a name as the command line and configurations do."""
+    """Convert a name to kebab case, as in command lines and configurations."""
     return name.replace("_", "-")
 
 
