@@ -1,7 +1,7 @@
 """DictionaryLearning: atoms of which samples are sums of few, by any learner of the table."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ from flyannot.base.errors import InputError
 from flyannot.estimators.image_patches import matrix_of_samples
 from flyannot.estimators.sparse_coder import SparseCoding, threads_of_estimator
 from flyannot.jobs.progress_events import say
-from flyannot.jobs.resources import available_bytes, threads_of_one_blas
+from flyannot.jobs.resources import threads_of_one_blas
 from flyannot.sparse.coders.verified import comfortable_unit
 from flyannot.sparse.data_parallel import (
     LearningPlan,
@@ -36,7 +36,6 @@ from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.stored_codes import Positive
 
 _UNIT = 256  # rows that are read at a time
-_CODE_BYTES = 400  # of a sample, at ten non-zeros: those of this epoch and of the one before, as buffers grow
 _OFF = 0.01  # of norm 1, as scikit-learn's; six other ways ended within 2 % of the same objective
 _FLOATS = (np.float64, np.float32)
 
@@ -60,9 +59,8 @@ class DictionaryLearning(SparseCoding):
     max_iter : int, optional
         Epochs: visits to every sample.  By default 3 for scc, 10 for its other variants and other learners.
     n_shares : int, optional
-        Learn data-parallel in so many parts, which `n_jobs` threads visit at the same time, and read X as its
-        rows are visited: no code is kept.  scc only.  By default in memory; 16 for what is no array, as a
-        dataset of h5py.
+        Learn data-parallel in this many parts, such as 16, which `n_jobs` threads visit at the same time.
+        X is read as its rows are visited, and no code is kept.  scc only.  By default learning is in memory.
     objective_tol : float, optional
         End when the objective falls by less than this part of it in an epoch, or with n_shares over twice as
         many samples.
@@ -137,15 +135,12 @@ class DictionaryLearning(SparseCoding):
 
         Parameters
         ----------
-        X : array-like (n_samples, n_features) or ImagePatches; a dataset of h5py, or an array of dask, which
-            is read in blocks of rows; or an iterator of arrays, each with some of the samples, of which every
-            one goes to `partial_fit`
+        X : array-like (n_samples, n_features) or ImagePatches
+            With `n_shares` also a dataset of h5py, which is read in blocks of rows.
         """
-        if isinstance(X, Iterator):
-            return self._fit_stream(X)
         if self.max_iter is not None and self.max_iter < 1:
             raise InputError(f"max_iter = {self.max_iter} learns nothing", fix="choose max_iter of 1 or more")
-        if self.n_shares is not None or is_read_in_blocks(X) or self._outgrows_memory(X):
+        if self.n_shares is not None:
             return self._fit_data_parallel(X)
         X, _ = matrix_of_samples(self, X, reset=True, **self._finite())
         rng = _generator(self.random_state)
@@ -156,15 +151,6 @@ class DictionaryLearning(SparseCoding):
             if self._record(record) or gains_too_little(self.trace_, self.objective_tol):
                 break
         return self._keep(learner.D.astype(X.dtype), learner.state(), rng, n_iter=len(self.trace_))
-
-    def _fit_stream(self, blocks):
-        for name in ("components_", "n_iter_", "trace_", "gap_"):
-            self.__dict__.pop(name, None)
-        for block in blocks:
-            self.partial_fit(block)
-        if not hasattr(self, "components_"):
-            raise InputError("X is an iterator that yields nothing", fix="yield arrays of samples")
-        return self
 
     def _fit_data_parallel(self, X):
         if not LEARNERS[self.learner].is_data_parallel:
@@ -179,7 +165,7 @@ class DictionaryLearning(SparseCoding):
         self._unit = unit_of_samples(next(source.read()))
         source = replace(source, unit=self._unit)
         plan = LearningPlan(
-            n_parts=16 if self.n_shares is None else self.n_shares,
+            n_parts=self.n_shares,
             n_epochs=self._n_epochs(),
             lam=self._alpha(X.shape[1]) / self._unit,
             options=self._options(),
@@ -229,11 +215,6 @@ class DictionaryLearning(SparseCoding):
         if is_first:
             self._unit = unit_of_samples(X)
         return X if self._unit == 1 else X / X.dtype.type(self._unit)
-
-    def _outgrows_memory(self, X):
-        """Whether X is a memory map of samples whose codes would take a quarter of the free memory."""
-        can_be_read_in_blocks = isinstance(X, np.memmap) and LEARNERS[self.learner].is_data_parallel
-        return can_be_read_in_blocks and len(X) * _CODE_BYTES > available_bytes() / 4
 
     def partial_fit(self, X: Any, y: object = None) -> Self:
         """Go on learning from more samples, which need not be seen again.
@@ -349,8 +330,7 @@ def _generator(random_state):
 class RowUnits:
     """Rows of a matrix in blocks, checked as they are read.
 
-    X : whatever has a shape, a dtype, and rows by slices: an array, a memory map, a dataset of h5py or zarr,
-        an array of dask
+    X : an object with a shape, a dtype, and rows by slices: an array, a memory map, a dataset of h5py
     dtype : of the samples
     start, stop : int arrays (n_units,)
     unit : float, by which rows are divided
@@ -385,16 +365,8 @@ class RowUnits:
 
 
 def row_units(X):
-    """The `RowUnits` of a matrix; those of an array of dask are its chunks of rows."""
-    chunks = getattr(X, "chunks", None)
-    if chunks and isinstance(chunks[0], tuple):  # dask; what h5py calls so are two numbers
-        ends = np.cumsum(chunks[0])
-        if np.isnan(ends).any():
-            raise InputError(
-                "X is an array of dask whose rows are not counted", fix="X.compute_chunk_sizes()"
-            )
-    else:
-        ends = np.append(np.arange(_UNIT, X.shape[0], _UNIT), X.shape[0])
+    """Return the `RowUnits` of a matrix."""
+    ends = np.append(np.arange(_UNIT, X.shape[0], _UNIT), X.shape[0])
     dtype = np.dtype(X.dtype if X.dtype in _FLOATS else np.float64)
     return RowUnits(X, dtype, np.concatenate([[0], ends[:-1]]), ends)
 
@@ -406,6 +378,6 @@ def unit_of_samples(X):
 
 
 def is_read_in_blocks(X):
-    """Whether X is a matrix that is no array and knows its shape: a dataset of a file, an array of dask."""
+    """Return whether X is a matrix with a shape but not an array, such as a dataset of a file."""
     is_matrix = all(hasattr(X, name) for name in ("shape", "dtype", "__getitem__")) and len(X.shape) == 2
     return is_matrix and not isinstance(X, np.ndarray) and not sp.issparse(X) and not hasattr(X, "iloc")

@@ -7,26 +7,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from flyannot.sparse.learners.dssc import DSSC, SURROGATES, DSSCOptions, gamma_at, rho_at
 from flyannot.sparse.objective import objective
 from tests.planted_samples import planted, run, unit_rows
-from tests.sparse.optimality import kkt_violation
-from tests.sparse.twin_dssc import TwinDSSC, into_ball
-from tests.sparse.twins import soft
+from tests.sparse.twin_dssc import TwinDSSC
 
 LAM = 0.15
 CONSTANT = {"rho": 1.0, "gamma": 1.0, "delay": 1e30}
 FROZEN = {"rho": 1.0, "gamma": 1e-15, "delay": 1e30}  # the dictionary as good as stands still
 
 each_surrogate = pytest.mark.parametrize("surrogate", SURROGATES)
-
-
-def mean_gradient(X, Z, D):
-    """Gradient in D of the mean objective for codes Z, by central differences."""
-    gradient = np.empty_like(D)
-    for place in np.ndindex(*D.shape):
-        up, down = D.copy(), D.copy()
-        up[place] += 1e-5
-        down[place] -= 1e-5
-        gradient[place] = (objective(X, up, Z, LAM).mean() - objective(X, down, Z, LAM).mean()) / 2e-5
-    return gradient
 
 
 class Watched(DSSC):
@@ -81,23 +68,6 @@ def test_float64_equals_the_slow_twin(surrogate, options, rng):
     assert_allclose(fast.state()["d"], twin.d, atol=1e-6)
 
 
-def test_one_block_and_no_averaging_is_proximal_gradient(rng):
-    """All samples, B = 1, rho = gamma = 1: one step on [D; Z] from one iterate, again and again."""
-    X, _ = planted(40, 20, 12, 3, rng)
-    D, Z = unit_rows(rng.normal(size=(15, 12))), np.zeros((40, 15))
-    tau = 0.3
-    rules = {"n_blocks": 1, "batch_size": len(X), "tau": tau} | CONSTANT
-    learner = Watched(D, len(X), lam=LAM, surrogate="proximal", **rules)
-    for step in range(30):
-        run(learner, X, step + 1, first_epoch=step)
-        c = learner.seen[-1][1].curvature
-        R = X - Z @ D
-        D, Z = into_ball(D + Z.T @ R / len(X) / (2 * tau)), soft(Z + R @ D.T / c, LAM / c)
-        assert_allclose(learner.D, D, atol=1e-12)
-        assert_allclose(learner.codes().toarray(), Z, atol=1e-12)
-    assert abs(D - learner.seen[0][0]).max() > 0.05
-
-
 @pytest.mark.parametrize("epsilon", [0.01, 0.05, 0.16])
 @pytest.mark.parametrize("delay", [1.0, 100.0])
 def test_schedules_meet_the_conditions_of_the_theorems(epsilon, delay):
@@ -117,28 +87,6 @@ def test_schedules_meet_the_conditions_of_the_theorems(epsilon, delay):
     first = np.arange(1000)
     for schedule in (rho_at(first, options), gamma_at(first, options)):
         assert schedule[0] == 1 and (np.diff(schedule) < 0).all()
-
-
-@each_surrogate
-def test_gradients_of_mini_batches_average_to_the_whole_gradient(surrogate, rng):
-    X, _ = planted(60, 20, 12, 3, rng)
-    D = unit_rows(X[:9])
-    learner = DSSC(D, len(X), lam=LAM, surrogate=surrogate, n_blocks=1, **FROZEN)
-    run(learner, X, 2)
-    Z, gradients, rng = learner.codes(), [], np.random.default_rng(5)
-    learner.begin_epoch(rng)
-    for rows in rng.permutation(60).reshape(10, 6):
-        learner.step(X[rows], rows)
-        gradients.append(learner.state()["d"])
-    assert_allclose(np.mean(gradients, axis=0), mean_gradient(X, Z, D), atol=1e-8)
-    assert np.std(gradients, axis=0).max() > 1e-3
-
-
-def test_exact_codes_are_the_minima_for_the_dictionary_they_were_read_with(rng):
-    for dtype, tolerance in ((np.float32, 0.05), (np.float64, 1e-8)):
-        X, _ = planted(100, 60, 32, 4, rng, dtype)
-        learner = run(DSSC(X[:50], len(X), lam=LAM, surrogate="exact", **FROZEN), X, 1)
-        assert kkt_violation(X, learner.D, learner.codes(), LAM).max() <= tolerance * LAM
 
 
 def test_no_proximal_step_of_a_code_raises_its_objective(rng):
@@ -182,33 +130,3 @@ def test_what_is_counted_is_what_was_worked_on(rng):
         run(learner, X, 1)
         assert learner.n_iterations == 6
         assert learner.n_features_processed == 6 * 2 * (5 * 16 + 4 * entries)
-
-
-@each_surrogate
-def test_tau_is_in_units_of_the_mean_squared_norm_of_the_first_samples(surrogate, rng):
-    """Samples of any length and number: the strong convexity is that of their mean."""
-    X, _ = planted(60, 12, 20, 3, rng)
-    X *= rng.uniform(0.5, 3, (60, 1))
-    options = {"surrogate": surrogate, "n_processors": 1, "n_blocks": 1, "batch_size": 60}
-    learner = Watched(X[:12], 60, lam=LAM, **options)
-    learner.begin_epoch(rng)
-    learner.step(X, np.arange(60))
-    expected = np.mean([x @ x for x in X])
-    assert learner.mean_square == pytest.approx(expected, rel=1e-12)
-    learner.step(5 * X, np.arange(60))  # later samples do not move what was agreed on
-    for _, rates in learner.seen:
-        assert rates.tau == pytest.approx(learner.options.tau * expected, rel=1e-12)
-
-
-def test_codes_of_exactly_one_and_minus_one_count_as_any_others(rng):
-    """Of orthogonal atoms: z = soft_threshold(x, lam), without any rounding."""
-    X = 1.25 * np.array([[1, -1, 0, 0], [0, 1, -1, 0], [-1, 0, 0, -1], [1, 0, 1, 0.0]])
-    learner = DSSC(np.eye(4), 4, lam=0.25, surrogate="exact", n_blocks=1, batch_size=4, **CONSTANT)
-    tau = learner.options.tau * np.mean((X**2).sum(axis=1))
-    twin = TwinDSSC(np.eye(4), 4, 0.25, surrogate="exact", tau=tau)
-    run(learner, X, 1)
-    assert_array_equal(learner.codes().toarray(), np.sign(X))
-    twin.iterate(X, [np.arange(4)], [(0, 4)], 1.0, 1.0, None)
-    assert_allclose(learner.D, twin.D, atol=1e-8)
-    assert_allclose(learner.state()["d"], twin.d, atol=1e-12)
-    assert abs(learner.D - np.eye(4)).max() > 0.01

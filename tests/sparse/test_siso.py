@@ -124,19 +124,6 @@ def test_the_best_atoms_above_lam_join(r, lam, n_best, expected):
     assert largest[0] == np.abs(r).max()
 
 
-def test_a_code_is_the_same_only_if_atoms_and_values_are(rng):
-    """SISO ends where a round changed nothing: a value that still moves, or an atom, must not end it."""
-    code = np.array([1, 4]), np.array([0.5, -2.0])
-    assert siso.is_same_code(code, (code[0].copy(), code[1].copy()))
-    others = [
-        (np.array([1, 5]), code[1]),
-        (code[0], np.array([0.5, np.nextafter(-2.0, 0)])),
-        (code[0][:1], code[1][:1]),
-        (code[0], -code[1]),
-    ]
-    assert not any(siso.is_same_code(code, other) for other in others)
-
-
 @pytest.mark.parametrize("tol", [0.1, 0.01])
 def test_with_no_atom_to_join_a_small_problem_is_solved_to_what_is_asked_for(tol, rng):
     """However far the code was from it: a gap that is left could not be closed by any further round."""
