@@ -4,7 +4,6 @@ import pickle
 import subprocess
 import sys
 
-import h5py
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -136,7 +135,6 @@ def test_patches_are_picked_by_image(images):
         (DictionaryLearning(max_iter=0), "learns nothing"),
         (DictionaryLearning(dict_init=np.eye(5)), "does not fit"),
         (DictionaryLearning(alpha=-1.0), "not above 0"),
-        (DictionaryLearning(learner="ol", n_shares=4), "cannot learn data-parallel"),
         (DictionaryLearning(learner="ol", positive_code=True), 'learner="scc"'),
         (DictionaryLearning(positive_dict=True, dict_init=-np.eye(12)), "dict_init has negative numbers"),
         (SparseCoder(coder="siso", positive_code=True), 'coder="cd"'),
@@ -183,9 +181,8 @@ def test_a_zero_atom_begins_as_a_sample(X):
 
 
 @pytest.mark.parametrize("stop", [lambda _: True, lambda _: next(iter(()))], ids=["True", "StopIteration"])
-@pytest.mark.parametrize("n_shares", [None, 2])
-def test_a_callback_ends_learning(stop, n_shares, many):
-    model = in_parts(n_shares=n_shares, max_iter=30, callback=stop).fit(many)
+def test_a_callback_ends_learning(stop, many):
+    model = in_parts(max_iter=30, callback=stop).fit(many)
     assert len(model.trace_) == 1 and model.transform(many[:3]).any()
     seen = []
     model.set_params(callback=seen.append).partial_fit(many[:500])
@@ -208,31 +205,6 @@ def in_parts(**more):
     return DictionaryLearning(20, **options | more)
 
 
-def test_any_matrix_that_gives_rows_is_learned_from_without_holding_it(many, tmp_path):
-    """An array, a memory map and a dataset of a file: the same atoms, and no codes."""
-    np.save(tmp_path / "x.npy", many)
-    expected = in_parts(n_shares=16).fit(many)
-    assert not [name for name in expected._state if name.startswith("code_")]
-    threads = in_parts(n_shares=16, n_jobs=3).fit(many)
-    assert np.array_equal(threads.components_, expected.components_)
-    assert in_parts(n_shares=3).fit(many).score(many) == pytest.approx(expected.score(many), rel=0.06)
-    assert in_parts().fit(many).score(many) == pytest.approx(expected.score(many), rel=0.06)
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        file["x"] = many
-        for X in (np.load(tmp_path / "x.npy", mmap_mode="r"), file["x"]):
-            model = in_parts(n_shares=16).fit(X)
-            assert np.array_equal(model.components_, expected.components_)
-            assert model.n_features_in_ == 16 and model.transform(many[:3]).shape == (3, 20)
-
-
-def test_a_matrix_in_blocks_is_checked_as_it_is_read(many, tmp_path):
-    many[3000, 2] = np.nan
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        file["x"] = many
-        with pytest.raises(ValueError, match="NaN"):
-            in_parts(n_shares=16).fit(file["x"])
-
-
 @pytest.mark.parametrize("variant", ["quick", "released", "paper"])
 def test_scc_learns_from_parts_as_from_the_whole_in_its_first_epoch(variant, rng):
     many = planted(20_000, 24, 16, 3, rng)[0].astype(np.float32)
@@ -248,12 +220,11 @@ def test_scc_learns_from_parts_as_from_the_whole_in_its_first_epoch(variant, rng
     assert parts._state["h"].sum() == pytest.approx(h.sum(), rel=0.1)
 
 
-@pytest.mark.parametrize("n_shares", [None, 4])
-def test_a_callback_sees_the_trace_and_learning_ends_where_it_gains_nothing(n_shares, many):
+def test_a_callback_sees_the_trace_and_learning_ends_where_it_gains_nothing(many):
     seen = []
-    long = in_parts(n_shares=n_shares, max_iter=30, callback=seen.append).fit(many)
+    long = in_parts(max_iter=30, callback=seen.append).fit(many)
     assert seen == long.trace_ and seen[-1].epoch == long.n_iter_ == 30
-    short = in_parts(n_shares=n_shares, max_iter=30, objective_tol=0.004).fit(many)
+    short = in_parts(max_iter=30, objective_tol=0.004).fit(many)
     assert short.n_iter_ < 10 and short.trace_[-1].objective < 1.03 * long.trace_[-1].objective
 
 
@@ -335,12 +306,11 @@ def six_hundred(rng):
     return planted(600, 24, 16, 3, rng)[0]
 
 
-@pytest.mark.parametrize("n_shares", [None, 4])
 @pytest.mark.parametrize("signs", [(True, False), (False, True), (True, True)])
-def test_what_is_learned_is_not_negative_and_explains_more_than_samples_do(n_shares, signs, six_hundred):
+def test_what_is_learned_is_not_negative_and_explains_more_than_samples_do(signs, six_hundred):
     code, atoms = signs
     X = np.abs(six_hundred) if atoms else six_hundred
-    model = in_parts(max_iter=3, n_shares=n_shares, positive_code=code, positive_dict=atoms).fit(X)
+    model = in_parts(max_iter=3, positive_code=code, positive_dict=atoms).fit(X)
     Z = model.transform(X)
     assert (Z.min() >= 0, model.components_.min() >= 0) == signs
     start = SparseCoder(unit_rows(X[:20]), alpha=0.1, positive_code=code)
