@@ -52,10 +52,10 @@ def test_modl_equals_its_slow_twin(reduction, options, project, missing, rng):
     rules |= {"history": options["history"], "project": project, "ridge": options.get("code_penalty") == "l2"}
     slow_D, slow_A, slow_H, slow_Z = twin_online.slow_online(D, X, known, np.random.default_rng(0), **rules)
     np.testing.assert_allclose(learner.codes().toarray(), slow_Z, atol=1e-5)
-    np.testing.assert_allclose(learner.A, slow_A, atol=1e-5)
+    np.testing.assert_allclose(learner._A, slow_A, atol=1e-5)
     np.testing.assert_allclose(learner.D, slow_D, atol=1e-4)
     if options["history"] == "products":
-        np.testing.assert_allclose(learner.B, slow_H, atol=1e-5)
+        np.testing.assert_allclose(learner._history.T, slow_H, atol=1e-5)
 
 
 def test_with_reduction_1_and_nothing_missing_modl_is_ol_bit_for_bit(rng):

@@ -30,7 +30,7 @@ def test_ol_equals_its_slow_twin(batch_size, recency, rng):
     weights = {"lam": LAM, "batch_size": batch_size, "beta": 0.8, "recency": recency}
     learner = visit(OL(D, 40, tol=1e-14, **weights), X, order)
     slow = slow_online(D, X, np.ones(X.shape, bool), np.random.default_rng(0), order=order, **weights)
-    fast = learner.D, learner.A, learner.B, learner.codes().toarray()
+    fast = learner.D, learner._A, learner._history.T, learner.codes().toarray()
     for values, slow_values, atol in zip(fast, slow, (1e-5, 1e-6, 1e-6, 1e-6)):
         np.testing.assert_allclose(values, slow_values, atol=atol)
 

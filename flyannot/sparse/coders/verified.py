@@ -320,23 +320,18 @@ def descend(X, D, lam, start, allowed, *, positive=False, n_threads=1):
 
 @kernel
 def _descend_rows(X, D, norms2, lam, allowed, positive, Z, r):
+    """Make passes over all atoms, and over the support until it is at rest, until the gap is allowed."""
     for i in range(len(X)):
-        _descend_row(X[i], D, norms2, lam, allowed[i], positive, Z[i], r)
-
-
-@kernel
-def _descend_row(x, D, norms2, lam, allowed, positive, z, r):
-    """Passes over all atoms, and over the support until it is at rest, until the gap is allowed."""
-    for _ in range(_PASSES):
-        gap = _refresh_residual(x, D, lam, positive, z, r)
-        if gap <= allowed:
-            break
-        moved = _pass_over(D, norms2, lam, positive, np.bool_(False), z, r)
-        if moved == 0:
-            break
-        for _ in range(_SUPPORT_PASSES):
-            if _pass_over(D, norms2, lam, positive, np.bool_(True), z, r) <= _AT_REST * moved:
+        z = Z[i]
+        for _ in range(_PASSES):
+            if _refresh_residual(X[i], D, lam, positive, z, r) <= allowed[i]:
                 break
+            moved = _pass_over(D, norms2, lam, positive, np.bool_(False), z, r)
+            if moved == 0:
+                break
+            for _ in range(_SUPPORT_PASSES):
+                if _pass_over(D, norms2, lam, positive, np.bool_(True), z, r) <= _AT_REST * moved:
+                    break
 
 
 @inlined(fastmath=SUMS)

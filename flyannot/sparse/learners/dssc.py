@@ -135,11 +135,6 @@ def slices_of_iterations(n_rows, n_at_once):
     return [slice(*pair) for pair in zip(edges, edges[1:])]
 
 
-def mini_batches(n_rows, n_processors):
-    """The first row of every processor's mini-batch, and `n_rows`: (n_processors + 1,)."""
-    return np.arange(n_processors + 1) * n_rows // n_processors
-
-
 class DSSC(Learner):
     """DSSC, as the table of learners describes a learner.
 
@@ -195,7 +190,9 @@ class DSSC(Learner):
         with threads_of_one_blas(max(1, len(scratches) - 1)) as threads:
             for part in slices_of_iterations(len(rows), self._n_at_once):
                 blocks = self._rng.permutation(n_blocks)[:n_processors]
-                batch = DSSCBatch(X[part], rows[part], mini_batches(len(X[part]), n_processors), blocks)
+                batch = DSSCBatch(
+                    X[part], rows[part], np.arange(n_processors + 1) * len(X[part]) // n_processors, blocks
+                )
                 self._iterate(batch, scratches, codes, threads)
 
     def _iterate(self, batch, scratches, codes, threads):
