@@ -28,7 +28,6 @@ from typing import Any
 
 import numpy as np
 
-from flyannot.jobs.compiled import compiled
 from flyannot.sparse.coders import siso
 from flyannot.sparse.coders.blocks import checked_samples
 from flyannot.sparse.coders.cd import FewAtoms
@@ -90,34 +89,24 @@ def cell_length(n_atoms):
     return min(n_atoms, int(3 * np.sqrt(n_atoms)) + 1)
 
 
-class SeenAtoms:
-    """One thread's memory: the number of the last query that met each atom."""
-
-    def __init__(self, index):
-        self.stamps, self.now = np.zeros(index.n_atoms, np.int64), 0
-
-
-def candidates_of_query(index, r, seen, *, n_probes=10):
+def candidates_of_query(index, r, *, n_probes=10):
     """The atoms of the cells that a query is likeliest to share with atoms of large |d r|.
 
     Parameters
     ----------
     index : HashIndex
     r : float array (n_features,), of any length other than zero
-    seen : SeenAtoms
     n_probes : int >= 1, cells; with more the answer grows, and holds what fewer gave
 
     Returns
     -------
-    atoms : int32 array, each once
+    atoms : int32 array, sorted, each once
     """
     along = np.abs(index.directions @ np.asarray(r, np.float32))
     n_probes = min(n_probes, len(along))
     best = np.argpartition(-along, n_probes - 1)[:n_probes]
-    best = best[np.lexsort((best, -along[best]))]
-    atoms = np.empty(n_probes * index.cells.shape[1], np.int32)
-    seen.now += 1
-    return atoms[: _gather_cells(index.cells, best, seen.stamps, seen.now, atoms)]
+    atoms = np.unique(index.cells[best])
+    return atoms[atoms >= 0]  # -1 fills up a cell
 
 
 def _whitening(D, rng):
@@ -128,21 +117,6 @@ def _whitening(D, rng):
     ridge = _RIDGE * np.trace(moments) / len(moments) or 1.0
     values, vectors = np.linalg.eigh(moments + ridge * np.eye(len(moments)))
     return (vectors / np.sqrt(values)).astype(np.float32), (vectors * np.sqrt(values)).astype(np.float32)
-
-
-@compiled
-def _gather_cells(cells, chosen, stamps, now, atoms):
-    """The atoms of the chosen cells, each once: those met are stamped with `now`.  Returns how many."""
-    n = 0
-    for c in chosen:
-        for atom in cells[c]:
-            if atom < 0:
-                break
-            if stamps[atom] != now:
-                stamps[atom] = now
-                atoms[n] = atom
-                n += 1
-    return n
 
 
 @dataclass(frozen=True)
@@ -168,19 +142,19 @@ def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000):
     """
     X, D, _, _ = checked_samples(X, D, lam, norms=np.zeros(0))  # norms would take longer than the codes
     problem = siso.SISOProblem(D, float(lam), float(tol), int(max_sweeps), siso.exact_gram(D))
-    seen, small = SeenAtoms(search.index), FewAtoms(X.shape[1])
-    codes = [_search_cells(x, problem, search, seen, small) for x in X]
+    small = FewAtoms(X.shape[1])
+    codes = [_search_cells(x, problem, search, small) for x in X]
     return siso.join_codes(codes, len(D), X.dtype)
 
 
-def _search_cells(x, problem, search, seen, small):
+def _search_cells(x, problem, search, small):
     """Return the code (atoms, values) of one sample when the cells give no more atoms."""
     code, best, n_stale = (np.zeros(0, np.int64), np.zeros(0)), np.inf, 0
     for _ in range(problem.max_sweeps):
         r = siso.residual_of_code(x, code, problem.D)
         if not r.any() or not len(problem.D):
             break
-        chosen = search.candidates(search.index, r, seen, n_probes=search.n_probes)
+        chosen = search.candidates(search.index, r, n_probes=search.n_probes)
         largest, joining = largest_correlations_among(problem, r, code[0], chosen)
         gap = siso.gap_of_residual(x, r, code[1], largest, problem.lam)  # as far as the cells show it
         best, n_stale = track_gap(gap, best, n_stale)

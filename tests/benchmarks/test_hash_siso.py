@@ -16,9 +16,9 @@ def atoms(rng):
 
 def recall(D, index, queries, n_probes=5, k=50):
     """The part of the k atoms with the largest |d r| that is found, and the part of all that is looked at."""
-    seen, found, looked = hash_siso.SeenAtoms(index), [], []
+    found, looked = [], []
     for r in queries:
-        got = hash_siso.candidates_of_query(index, r, seen, n_probes=n_probes)
+        got = hash_siso.candidates_of_query(index, r, n_probes=n_probes)
         assert len(np.unique(got)) == len(got)
         found.append(np.isin(np.argsort(-np.abs(D @ r))[:k], got).mean())
         looked.append(len(got) / len(D))
@@ -49,10 +49,10 @@ def test_recall_grows_with_functions_and_with_probes(atoms, rng):
 
 def test_a_query_and_its_opposite_share_all_cells_at_any_length_and_with_more_probes(atoms, rng):
     index = hash_siso.build_index(atoms, rng, n_functions=64)
-    seen, queries = hash_siso.SeenAtoms(index), [f * atoms[9] for f in (1.0, -1.0, 1e-3)]
-    answers = [hash_siso.candidates_of_query(index, r, seen, n_probes=3).tolist() for r in queries]
+    queries = [f * atoms[9] for f in (1.0, -1.0, 1e-3)]
+    answers = [hash_siso.candidates_of_query(index, r, n_probes=3).tolist() for r in queries]
     assert answers[0] == answers[1] == answers[2]
-    assert set(answers[0]) < set(hash_siso.candidates_of_query(index, atoms[9], seen, n_probes=9).tolist())
+    assert set(answers[0]) < set(hash_siso.candidates_of_query(index, atoms[9], n_probes=9).tolist())
 
 
 def test_queries_look_at_about_the_square_root_of_all_atoms():
@@ -65,7 +65,7 @@ def test_what_fills_up_a_cell_is_no_candidate(atoms, rng):
     cells[:, 10:] = -1
     short = hash_siso.HashIndex(index.directions, cells, len(atoms))
     for r in atoms[:20]:
-        found = hash_siso.candidates_of_query(short, r, hash_siso.SeenAtoms(short), n_probes=4)
+        found = hash_siso.candidates_of_query(short, r, n_probes=4)
         assert len(found) and found.min() >= 0 and np.isin(found, cells).all()
 
 

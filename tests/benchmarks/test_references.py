@@ -175,7 +175,7 @@ def test_p_stable_tables_hold_what_falls_into_the_same_cells(rng):
     unit = (r / np.linalg.norm(r)).astype(np.float32)
     beside = {k for t in range(3) for k, d in enumerate(D) if cell(d, t) in (cell(unit, t), cell(-unit, t))}
     assert 0 < len(beside) < 200
-    assert atoms_beside(tables, 5 * r, None).tolist() == sorted(beside)
+    assert atoms_beside(tables, 5 * r).tolist() == sorted(beside)
 
 
 def test_an_rbf_svm_decides_as_scikit_learn_does(rng):
