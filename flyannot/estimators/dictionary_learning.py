@@ -14,7 +14,7 @@ from flyannot.base.errors import InputError
 from flyannot.estimators.image_patches import matrix_of_samples
 from flyannot.estimators.sparse_coder import SparseCoding
 from flyannot.jobs.progress_events import say
-from flyannot.sparse.coders.verified import comfortable_unit
+from flyannot.sparse.coders.verified import power_of_two_scale
 from flyannot.sparse.fit import (
     EVALUATED_SAMPLES,
     gains_too_little,
@@ -275,4 +275,4 @@ def _generator(random_state):
 def unit_of_samples(X):
     """The power of two by which samples (n, n_features) are divided before they are learned from."""
     largest = max(np.fmax.reduce(X, axis=None), -np.fmin.reduce(X, axis=None)) if X.size else 0.0  # no copy
-    return comfortable_unit(float(largest) * np.sqrt(X.shape[1]))
+    return power_of_two_scale(float(largest) * np.sqrt(X.shape[1]))

@@ -107,7 +107,7 @@ def begin_rounds(source, n_atoms, plan):
     ----------
     source : the samples, an object with
         sizes         int array (n_units,), the samples of each unit
-        narrowed(units)   a source of these units alone, in that order, that can be sent to a worker
+        subset(units)   a source of these units alone, in that order, that can be sent to a worker
         read()        an iterator of arrays, the samples of each unit as they are stored
         samples(rows) stored rows as an array-like of samples, which takes an integer array as index
     n_atoms : int
@@ -121,7 +121,7 @@ def begin_rounds(source, n_atoms, plan):
     rng = np.random.default_rng(np.random.SeedSequence(plan.key))
     n_held = min(EVALUATED_SAMPLES, int(source.sizes.sum()) // 10)
     units, rows = _drawn(source.sizes, n_held + 4 * n_atoms, rng)
-    picked = [unit[chosen] for unit, chosen in zip(source.narrowed(units).read(), rows)]
+    picked = [unit[chosen] for unit, chosen in zip(source.subset(units).read(), rows)]
     X = source.samples(np.concatenate(picked))
     order = rng.permutation(len(X))
     is_held = np.zeros(len(X), bool)
@@ -231,7 +231,7 @@ def _tasks_of_round(source, held, atoms, visits, plan, number):
     total, nothing = sum(visit.n_samples for visit in visits), np.zeros(0, int)
     return [
         VisitTask(
-            source=source.narrowed(visit.units),
+            source=source.subset(visit.units),
             left_out=[held.rows_of.get(int(unit), nothing) for unit in visit.units],
             start=atoms,
             plan=plan,

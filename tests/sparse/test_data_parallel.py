@@ -38,7 +38,7 @@ class Blocks:
     def sizes(self):
         return np.array([len(block) for block in self.blocks])
 
-    def narrowed(self, units):
+    def subset(self, units):
         return Blocks([self.blocks[unit] for unit in units])
 
     def read(self):
@@ -218,7 +218,7 @@ class MadeAsRead:
 
     sizes: np.ndarray
 
-    def narrowed(self, units):
+    def subset(self, units):
         return MadeAsRead(self.sizes[units])
 
     def read(self):
