@@ -6,7 +6,6 @@ what microscopes write, go on to `microscope_file`.  OpenCV never opens a file: 
 a word.  The content of a file decides its format, never its suffix.  Nothing but these formats is tried.
 """
 
-import logging
 import os
 import re
 import warnings
@@ -16,7 +15,7 @@ import numpy as np
 
 from flyannot.base.errors import FlyannotError
 from flyannot.files.text_files import open_regular
-from flyannot.images.grey_levels import luma_of_colours, to_eight_bit_range, white_of
+from flyannot.images.grey_levels import to_eight_bit_range, white_of
 from flyannot.images.microscope_file import microscope_format, read_plane
 from flyannot.images.unreadable import (
     MAX_DEEP_PIXELS,
@@ -103,14 +102,17 @@ def _decode(path, file, mode, planes):
 
     ImageFile.LOAD_TRUNCATED_IMAGES = False  # another library may have turned it on
     _refuse(path, fault_of_png(file) or fault_of_tiff(file))
-    if microscope_format(file) in ("czi", "lif"):
+    kind = microscope_format(file)
+    if kind in ("czi", "lif"):
         return read_plane(path, file, planes, mode)
     try:
         picture = Image.open(file, formats=_FORMATS)
     except Image.DecompressionBombError:
         raise too_large_image(path) from None
     except UnidentifiedImageError:
-        return _decode_rare_tiff(path, file, mode, planes)
+        if kind != "tiff":
+            raise unreadable_image(path, f"not a picture of the formats {', '.join(_FORMATS)}") from None
+        return read_plane(path, file, planes, mode)
     with picture:
         is_animated = getattr(picture, "is_animated", False)
         tags = picture.tag_v2 if picture.format == "TIFF" else {}
@@ -142,36 +144,6 @@ def _check_tags(path, picture, tags):
         raise too_large_image(path, f" (tiles of {tile[0]} x {tile[1]} pixels)")
     if _SIGNED in np.atleast_1d(tags.get(_SAMPLE_FORMAT, 1)) and picture.mode in _EIGHT_BIT:
         raise unknown_kind_of_pixel(path, "signed numbers of 8 bits")
-
-
-def _decode_rare_tiff(path, file, mode, planes):
-    """`_decode` for what Pillow does not know: a TIFF of unusual numbers, or no picture at all."""
-    import tifffile
-
-    logging.getLogger("tifffile").setLevel(logging.CRITICAL)  # one line for a bad file: ours
-    if microscope_format(file) != "tiff":
-        raise unreadable_image(path, f"not a picture of the formats {', '.join(_FORMATS)}")
-    with tifffile.TiffFile(file) as tiff:
-        if not tiff.pages:
-            raise unreadable_image(path, "damaged or cut short (a TIFF without a page)")
-        if len(tiff.pages) > 1 or tiff.is_ome:
-            return read_plane(path, file, planes, mode)
-        page = tiff.pages[0]
-        is_number = page.dtype is not None and page.dtype.kind in "uf"
-        is_colour = page.shape[2:] == (3,) and page.photometric == tifffile.PHOTOMETRIC.RGB
-        is_upright = page.tags.valueof("Orientation", 1) == 1
-        # What a compressed strip swells to is not known before it is decoded.
-        is_stored_plainly = page.compression == tifffile.COMPRESSION.NONE
-        if not (is_number and is_upright and is_stored_plainly and (is_colour or page.axes == "YX")):
-            raise unknown_kind_of_pixel(path, f"{page.dtype} in a TIFF with axes {page.axes}")
-        require_image_size(
-            path, page.imagewidth, page.imagelength, MAX_DEEP_PIXELS * 4 // page.dtype.itemsize
-        )
-        pixels = page.asarray()
-        if is_colour and mode == "L":
-            pixels = luma_of_colours(pixels)
-        inverted = page.photometric == tifffile.PHOTOMETRIC.MINISWHITE
-    return to_eight_bit_range(path, pixels, page.dtype, inverted=inverted)
 
 
 def _largest(tags):

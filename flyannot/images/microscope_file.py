@@ -96,7 +96,8 @@ def read_plane(path, file, planes, mode):
         axes = [scene_axis, *(scenes[0].axes if is_alike else ())]
         scene = scenes[choose_plane(path, axes, planes)["scene"]]
         chosen = choose_plane(path, scene.axes, planes)
-        require_image_size(path, *scene.size, MAX_PIXELS if scene.dtype.itemsize == 1 else MAX_DEEP_PIXELS)
+        most = MAX_PIXELS if scene.dtype.itemsize == 1 else MAX_DEEP_PIXELS * 4 // max(4, scene.dtype.itemsize)
+        require_image_size(path, *scene.size, most)
         return _picture(path, scene, chosen, mode)
 
 
@@ -150,40 +151,40 @@ def _tiff(path, file):
 
     logging.getLogger("tifffile").setLevel(logging.CRITICAL)  # one line for a bad file: ours
     with tifffile.TiffFile(file) as tiff:
-        bits = re.findall(r'<Pixels[^>]*?\bSignificantBits="(\d+)"', tiff.ome_metadata or "")
-        elements = list(_root_of_xml(tiff.ome_metadata).iter())
-        images = [e for e in elements if e.tag.endswith("}Image")]
-        _refuse_many_planes(path, elements, tiff.pages.first)
-        n_series = len(tiff.series)
-        scenes = []
-        for k, series in enumerate(tiff.series):
-            n_bits = int(bits[k]) if len(bits) == n_series else 0
-            channels = images[k].iter() if len(images) == n_series else ()
-            names = tuple(e.get("Name", "") for e in channels if e.tag.endswith("}Channel"))
-            scenes.append(_tiff_series(path, series, n_bits, names))
-        yield scenes
+        first, root = tiff.pages.first, _root_of_xml(tiff.ome_metadata)
+        if len(tiff.pages) == 1 and not tiff.is_ome and first.compression != tifffile.COMPRESSION.NONE:
+            # What a compressed strip swells to is not known before it is decoded.
+            raise unknown_kind_of_pixel(path, f"{first.dtype} in a compressed TIFF with axes {first.axes}")
+        _refuse_many_planes(path, root, first)
+        images = root.findall("{*}Image")
+        if len(images) != len(tiff.series):
+            images = [ElementTree.Element("x")] * len(tiff.series)
+        yield [_tiff_series(path, series, about) for series, about in zip(tiff.series, images)]
 
 
-def _refuse_many_planes(path, elements, page):
+def _refuse_many_planes(path, root, page):
     """For every plane that the metadata name, tifffile takes memory before it looks whether there is one."""
 
     def claimed(tag, *names):
-        of_tag = (e for e in elements if e.tag.endswith(tag))
+        of_tag = root.iterfind(f".//{{*}}{tag}")
         return sum(math.prod(_whole_number(e.get(name, "1")) for name in names) for e in of_tag)
 
-    n_pixels = claimed("}Pixels", "SizeX", "SizeY", "SizeZ", "SizeC", "SizeT")
+    n_pixels = claimed("Pixels", "SizeX", "SizeY", "SizeZ", "SizeC", "SizeT")
     n_planes = n_pixels // (page.imagewidth * page.imagelength or 1)
-    n_planes = max(n_planes, claimed("}TiffData", "PlaneCount", "NumPlanes"))
+    n_planes = max(n_planes, claimed("TiffData", "PlaneCount", "NumPlanes"))
     if n_planes > MAX_PAGES:
         raise unreadable_image(path, f"it claims {n_planes:,} planes, more than {MAX_PAGES:,}")
 
 
-def _tiff_series(path, series, n_bits, channel_names):
+def _tiff_series(path, series, about):
+    """The Scene of a series, which an element of the OME metadata is about."""
     page = series.keyframe
     n_outer = series.ndim - page.ndim
     outer, shape = series.axes[:n_outer], series.shape[:n_outer]
     if series.axes[n_outer:] != page.axes or page.axes not in ("YX", "YXS", "SYX"):
         raise unknown_kind_of_pixel(path, f"{series.dtype} in a TIFF with axes {series.axes}")
+    if page.tags.valueof("Orientation", 1) != 1:
+        raise unknown_kind_of_pixel(path, f"{series.dtype} in a TIFF that is to be turned")
     if page.is_tiled and page.tilewidth * page.tilelength > MAX_PIXELS:
         raise too_large_image(path, f" (tiles of {page.tilewidth} x {page.tilelength} pixels)")
 
@@ -205,7 +206,9 @@ def _tiff_series(path, series, n_bits, channel_names):
             raise
         return np.moveaxis(pixels, 0, -1) if page.axes == "SYX" else pixels
 
-    axes = _axes(zip(outer, shape), channel_names)
+    axes = _axes(zip(outer, shape), tuple(e.get("Name", "") for e in about.iterfind(".//{*}Channel")))
+    pixels = about.find("{*}Pixels")
+    n_bits = 0 if pixels is None else _whole_number(pixels.get("SignificantBits", "0"))
     used_bits = (n_bits,) * dict(zip(outer, shape)).get("C", 1)
     size, inverted = (page.imagewidth, page.imagelength), page.photometric == 0
     name = "" if re.fullmatch(r"(Image|Series):?\d*|", series.name) else series.name
