@@ -36,7 +36,7 @@ class Groups:
 
     def subset(self, chosen):
         """The groups with the given numbers, in that order; image numbers stay."""
-        columns = self.name, self.gene, self.fbgn, self.rows
+        columns = vars(self).values()
         return Groups(*([column[g] for g in chosen] for column in columns))
 
 
@@ -85,21 +85,20 @@ def pooled_columns(features, groups, columns, scheme):
     for g, images in enumerate(groups.rows):
         of_image[images] = g
     pooled = np.zeros((len(groups), len(range(features.shape[1])[columns])), features.dtype)
-    waiting, sums = (
-        [len(images) for images in groups.rows],
-        {},
-    )  # in float64, of the groups that wait for more
+    n_waiting = [len(images) for images in groups.rows]
+    sums = {}  # in float64, of groups with images that are still to come
     for first, block in features.blocks(columns):
         for i, row in enumerate(block, first):
             g = of_image[i]
             if g < 0:
                 continue
+            is_first = n_waiting[g] == len(groups.rows[g])
+            n_waiting[g] -= 1
             if scheme == "group":
-                pooled[g] = row if waiting[g] == len(groups.rows[g]) else np.maximum(pooled[g], row)
-            else:
-                sums[g] = sums[g] + row if g in sums else row.astype(np.float64)
-            waiting[g] -= 1
-            if not waiting[g] and g in sums:
+                pooled[g] = row if is_first else np.maximum(pooled[g], row)
+                continue
+            sums[g] = row.astype(np.float64) if is_first else sums[g] + row
+            if not n_waiting[g]:
                 pooled[g] = sums.pop(g) / len(groups.rows[g])
     return pooled
 

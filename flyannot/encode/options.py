@@ -23,12 +23,18 @@ class Grid(Kind):
 
     def parse(self, value):
         """A tuple of (rows, columns)."""
-        levels = _levels(value)
-        if not levels or not all(
-            len(level) == 2 and all(type(n) is int and n > 0 for n in level) for level in levels
-        ):
+        if isinstance(value, str):
+            levels = [
+                [int(n) if n.isdecimal() else n for n in level.split("x")]
+                for level in value.lower().split("+")
+            ]
+        else:
+            levels = value if isinstance(value, list | tuple) else []
+            if not all(isinstance(level, list | tuple) for level in levels):
+                levels = [levels]  # one grid
+        if not levels or any(len(level) != 2 or not all(map(_is_count, level)) for level in levels):
             raise ValueError(self.words)
-        return levels
+        return tuple(map(tuple, levels))
 
     def as_json(self, value):
         """A list of lists."""
@@ -39,18 +45,8 @@ class Grid(Kind):
         return "+".join(f"{rows}x{columns}" for rows, columns in value)
 
 
-def _levels(value):
-    """Tuples of what may be rows and columns, from a text, a grid or several grids."""
-    if isinstance(value, str):
-        return tuple(
-            tuple(int(n) if n.isdecimal() else n for n in level.split("x"))
-            for level in value.lower().split("+")
-        )
-    if not isinstance(value, list | tuple):
-        return ()
-    if all(isinstance(level, list | tuple) for level in value):
-        return tuple(tuple(level) for level in value)
-    return (tuple(value),)
+def _is_count(n):
+    return type(n) is int and n > 0
 
 
 def n_cells(grid, patch_px):

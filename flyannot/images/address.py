@@ -13,7 +13,7 @@ from typing import NamedTuple
 from flyannot.base.errors import did_you_mean
 from flyannot.base.options import Kind
 from flyannot.base.text import pluralise
-from flyannot.images.unreadable import printable_file_name, unreadable_image
+from flyannot.images.unreadable import printable_path, unreadable_image
 
 AXES = ("scene", "channel", "z", "time", "page")
 # What of a picture is turned, to lie with anterior left and dorsal up: its rows and columns.
@@ -149,7 +149,7 @@ def choose_plane(path, axes, planes):
 def _ambiguous(path, axes, open_axes):
     several = ", ".join(axis.in_words() for axis in axes if axis.size > 1)
     examples = [f"{axis.name}={(axis.size + 1) // 2 if axis.name == 'z' else 1}" for axis in open_axes]
-    address = "#".join([printable_file_name(path), *examples])
+    address = "#".join([printable_path(os.path.basename(path)), *examples])
     options = " ".join(f"--plane {example}" for example in examples)
     return unreadable_image(
         path,

@@ -45,20 +45,27 @@ def describe_patches(grey, options):
     Lin et al., KDD 2014, section 5.1: patches of 16 x 16 pixels, SIFT, and "the patches with small standard
     deviations were discarded".  The paper gives neither stride nor threshold; ours are defaults.
     """
-    sides, n_candidates, descriptors, centres_px = patch_sides(options.patch_px), 0, [], []
-    for side in sides:
-        corners = patch_corners(grey.shape, side, options.stride_px)
-        n_candidates += len(corners)
-        std = patch_std(grey, corners, side)
-        kept = std >= options.min_std
-        descriptors.append(_descriptors(grey, corners[kept], side, options.intensity, std[kept]))
-        centres_px.append(patch_centres(corners[kept], side))
+    of_sides = [_patches_of_side(grey, side, options) for side in patch_sides(options.patch_px)]
     return DescribedPatches(
-        np.concatenate(descriptors),
-        np.concatenate(centres_px),
-        np.repeat(np.array(sides, np.uint16), [len(rows) for rows in descriptors]),
-        n_candidates,
+        np.concatenate([one.descriptors for one in of_sides]),
+        np.concatenate([one.centres_px for one in of_sides]),
+        np.concatenate([one.patch_px for one in of_sides]),
+        sum(one.n_candidates for one in of_sides),
     )
+
+
+def _patches_of_side(grey, side, options):
+    """Return the `DescribedPatches` of one size."""
+    candidates = patch_corners(grey.shape, side, options.stride_px)
+    std = patch_std(grey, candidates, side)
+    kept = std >= options.min_std
+    corners = candidates[kept]
+    descriptors = dense_sift(grey, corners, side)
+    if options.intensity:
+        intensity = intensity_features(grey, corners, side, options.intensity, std=std[kept])
+        descriptors = np.hstack([descriptors, intensity])
+    sides_px = np.full(len(corners), side, np.uint16)
+    return DescribedPatches(descriptors, patch_centres(corners, side), sides_px, len(candidates))
 
 
 def n_candidate_patches(options):
@@ -78,14 +85,6 @@ def options_for_images(options, n_images):
     usual = replace(options, stride_px=STRIDE_PX)
     is_few = n_images * n_candidate_patches(usual) < _ENOUGH_PATCHES
     return replace(options, stride_px=STRIDE_PX // 2) if is_few else usual
-
-
-def _descriptors(grey, corners, side, weight, std):
-    """The descriptors of the patches of one size, with their intensity features if these have a weight."""
-    sift = dense_sift(grey, corners, side)
-    if not weight:
-        return sift
-    return np.hstack([sift, intensity_features(grey, corners, side, weight, std=std)])
 
 
 def intensity_features(grey, corners, patch_px, weight, *, std):

@@ -96,7 +96,9 @@ def read_plane(path, file, planes, mode):
         axes = [scene_axis, *(scenes[0].axes if is_alike else ())]
         scene = scenes[choose_plane(path, axes, planes)["scene"]]
         chosen = choose_plane(path, scene.axes, planes)
-        most = MAX_PIXELS if scene.dtype.itemsize == 1 else MAX_DEEP_PIXELS * 4 // max(4, scene.dtype.itemsize)
+        most = (
+            MAX_PIXELS if scene.dtype.itemsize == 1 else MAX_DEEP_PIXELS * 4 // max(4, scene.dtype.itemsize)
+        )
         require_image_size(path, *scene.size, most)
         return _picture(path, scene, chosen, mode)
 

@@ -65,19 +65,14 @@ def check_patch(size_px, patch_px, corners=None):
             f"a patch of {patch_px} px does not fit into an image of {height} x {width} px",
             fix="choose a smaller --patch-px, or larger images",
         )
-    limit = np.subtract(size_px, patch_px)
-    if corners is None or len(corners) == 0 or _lie_between(corners, limit):
-        return
-    outside = corners[((corners < 0) | (corners > limit)).any(axis=1)]
-    raise InputError(
-        f"the patch at {tuple(outside[0].tolist())} leaves the image of {tuple(size_px)} px",
-        fix="take the corners from patch_corners for this image and side",
-    )
-
-
-def _lie_between(corners, limit):
-    """Whether all corners are in [0, limit]; an axis at a time, as `corners.min(axis=0)` is slow."""
-    return all(x.min() >= 0 and x.max() <= highest for x, highest in zip(corners.T, limit))
+    if corners is not None:
+        is_outside = (corners < 0) | (corners > np.subtract(size_px, patch_px))
+        if is_outside.any():  # `any(axis=1)` of all corners is slow
+            first = corners[is_outside.any(axis=1)][0]
+            raise InputError(
+                f"the patch at {tuple(first.tolist())} leaves the image of {tuple(size_px)} px",
+                fix="take the corners from patch_corners for this image and side",
+            )
 
 
 def patch_centres(corners, patch_px):

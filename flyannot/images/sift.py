@@ -17,7 +17,6 @@ the thread or the vector length of the machine.
 """
 
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -240,23 +239,21 @@ def _map_orientations(image, before, share, direction, maps):
             maps[i + before, pixel + direction[1, j]] = share[1, j]
 
 
-class _Scratch(NamedTuple):
-    """The memory of `_contract_patches`; `flat` is `histogram` and `words` `quantised`, in other shapes."""
-
-    bands: np.ndarray  # row bin; pixel column, orientation
-    cells: np.ndarray  # pixel column; row bin, orientation
-    histogram: np.ndarray  # column bin; row bin, orientation
-    flat: np.ndarray
-    partial: np.ndarray
-    quantised: np.ndarray
-    words: np.ndarray
-
-
 def _scratch(width):
+    """Return the memory of `_contract_patches`: float32 arrays, except the last two.
+
+    bands : (row bin; pixel column, orientation)
+    cells : (pixel column; row bin, orientation)
+    histogram : (column bin; row bin, orientation), and the same memory as one row
+    partial : sums of squares
+    quantised : uint8, and the same memory as words of 8 bytes
+    """
+    bands = np.empty((_N_BINS, width), np.float32)
     cells = np.empty((width // _N_ORIENTATIONS, N_FEATURES // _N_BINS), np.float32)
-    histogram, quantised = np.empty((_N_BINS, cells.shape[1]), np.float32), np.empty(N_FEATURES, np.uint8)
-    bands, partial = np.empty((_N_BINS, width), np.float32), np.empty(cells.shape[1], np.float32)
-    return _Scratch(bands, cells, histogram, histogram.ravel(), partial, quantised, quantised.view(np.uint64))
+    histogram = np.empty((_N_BINS, cells.shape[1]), np.float32)
+    partial = np.empty(cells.shape[1], np.float32)
+    quantised = np.empty(N_FEATURES, np.uint8)
+    return bands, cells, histogram, histogram.ravel(), partial, quantised, quantised.view(np.uint64)
 
 
 @compiled(error_model="numpy")

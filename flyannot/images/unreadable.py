@@ -41,9 +41,7 @@ class UnreadableImage(DataError):
 
 def unreadable_image(path, reason, *, fix=None):
     """The error, made here and not in a constructor, so that it survives pickling between workers."""
-    error = UnreadableImage(
-        f"cannot read the picture {printable_text(os.fsdecode(path), keep='')}: {reason}", fix=fix
-    )
+    error = UnreadableImage(f"cannot read the picture {printable_path(path)}: {reason}", fix=fix)
     error.reason = reason
     return error
 
@@ -62,12 +60,8 @@ def unknown_kind_of_pixel(path, kind):
     )
 
 
-def printable_file_name(path):
-    """The last part of a path, in a message."""
-    return _printable(os.path.basename(path))
-
-
-def _printable(path):
+def printable_path(path):
+    """Return a path as it stands in a message."""
     return printable_text(os.fsdecode(path), keep="")
 
 
@@ -77,8 +71,8 @@ def require_image_size(path, width, height, most):
         raise unreadable_image(path, "it has no pixels")
     if width * height > most:
         raise too_large_image(path, f" ({width} x {height} pixels)", most)
-    if max(width, height) > MAX_SIDE:
-        longest = max(width, height)
+    longest = max(width, height)
+    if longest > MAX_SIDE:
         raise unreadable_image(path, f"it has a side of {longest:,} pixels, more than {MAX_SIDE:,}")
 
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 
 from flyannot.terms.group_outcomes import outcomes_of_groups
-from flyannot.terms.metrics import TermOutcomes
 
 N_SAMPLES = 1000
 LEVEL = 0.95
@@ -63,8 +62,7 @@ def add_confidence(result):
     """The result of `flyannot.terms.metrics.score_terms`, with "evaluated", with confidence added.
 
     Every row of "terms" gets `auc_interval`, `brier` and `ece`, every summary `auc_interval` (of the mean
-    AUC), `brier` and `ece` over all its groups and terms; None where nothing was evaluated, or where
-    probabilities are missing.
+    AUC), `brier` and `ece` over all its groups and terms; None where nothing was evaluated.
     """
     of_ranges = result["evaluated"]
     for row in result["terms"]:
@@ -139,15 +137,12 @@ def _paired(first, second):
         row_in_second = {name: i for i, name in enumerate(second["group"])}
         rows = [i for i, name in enumerate(first["group"]) if name in row_in_second]
         rows_in_second = [row_in_second[first["group"][i]] for i in rows]
-    pair, known = [], []
-    for evaluated, kept in ((first, rows), (second, rows_in_second)):
-        outcome, columns = outcomes_of_groups(evaluated), [evaluated["term"].index(term) for term in terms]
-        where = np.ix_(np.array(kept, int), columns)
-        folds = None if outcome.folds is None else outcome.folds[where[0].ravel()]
-        values = outcome.truth[where], outcome.values[where], outcome.yes[where]
-        known.append(outcome.observed[where])
-        pair.append(TermOutcomes(tuple(terms), *values, folds))
-    pair = [replace(outcome, truth=pair[1].truth, observed=known[0] & known[1]) for outcome in pair]
+    pair = [
+        outcomes_of_groups(evaluated).subset(kept, [evaluated["term"].index(term) for term in terms])
+        for evaluated, kept in ((first, rows), (second, rows_in_second))
+    ]
+    observed = pair[0].observed & pair[1].observed
+    pair = [replace(outcome, truth=pair[1].truth, observed=observed) for outcome in pair]
     return pair, [first["gene"][i] for i in rows], terms
 
 
@@ -174,11 +169,11 @@ def mean_of_defined(values, axis):
 
 def _calibration(pairs):
     """Brier score and calibration error over all groups and terms of (outcome, columns) pairs."""
-    if not any(columns for _, columns in pairs) or any(o.probabilities is None for o, _ in pairs):
+    if not any(columns for _, columns in pairs):
         return {"brier": None, "ece": None}
-    known = [o.observed[:, columns] for o, columns in pairs]
-    probability = np.concatenate([o.probabilities[:, columns][k] for (o, columns), k in zip(pairs, known)])
-    truth = np.concatenate([o.truth[:, columns][k] for (o, columns), k in zip(pairs, known)])
+    some = [outcome.subset(slice(None), columns) for outcome, columns in pairs]
+    probability = np.concatenate([outcome.probabilities[outcome.observed] for outcome in some])
+    truth = np.concatenate([outcome.truth[outcome.observed] for outcome in some])
     return {"brier": brier_score(probability, truth), "ece": calibration_error(probability, truth)}
 
 

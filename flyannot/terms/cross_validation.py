@@ -56,7 +56,7 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
         where = np.ix_(rows_of_fold, kept)
         values[where], yes[where], probability[where], threshold[where] = of_fold
     return TermOutcomes(
-        tuple(rows.terms), Y, values, yes, row_folds, probability, tuple(reasons), threshold, observed
+        tuple(rows.terms), Y, values, yes, probability, row_folds, tuple(reasons), threshold, observed
     )
 
 

@@ -28,9 +28,7 @@ def group_outcomes(outcome, names, genes):
     `names` and `genes` are those of its groups; a resampling of genes goes by the latter.
     """
     kept = [j for j, reason in enumerate(outcome.reasons) if not reason]
-    probability = threshold = None
-    if outcome.probabilities is not None:
-        probability = outcome.probabilities[:, kept].T.round(6).tolist()
+    threshold = None
     if outcome.thresholds is not None:
         _, first = np.unique(outcome.group_folds, return_index=True)
         threshold = outcome.thresholds[first][:, kept].T.round(6).tolist()
@@ -42,20 +40,20 @@ def group_outcomes(outcome, names, genes):
         "truth": [_as_bits(outcome.truth[:, j], outcome.observed[:, j]) for j in kept],
         "yes": [_as_bits(outcome.yes[:, j], True) for j in kept],
         "value": [[float(f"{v:.{_DIGITS}g}") for v in outcome.values[:, j].tolist()] for j in kept],
-        "probability": probability,
+        "probability": outcome.probabilities[:, kept].T.round(6).tolist(),
         "threshold": threshold,
     }
 
 
 def is_cross_validated(groups):
     """Return whether what `group_outcomes` made are answers by models of the other folds."""
-    return bool(groups["probability"]) and groups["fold"] is not None
+    return groups["fold"] is not None
 
 
 def outcomes_of_groups(groups):
     """The `TermOutcomes` of one stage range from what `group_outcomes` made of it."""
     n = len(groups["group"])
-    folds, probabilities, thresholds = groups["fold"], groups["probability"], groups.get("threshold")
+    folds, thresholds = groups["fold"], groups.get("threshold")
     if thresholds is not None:
         number = 0 if folds is None else np.unique(folds, return_inverse=True)[1]
         thresholds = _by_group([np.broadcast_to(np.array(t)[number], n) for t in thresholds], n, float)
@@ -64,8 +62,8 @@ def outcomes_of_groups(groups):
         _by_group([_from_bits(text) for text in groups["truth"]], n, bool),
         _by_group(groups["value"], n, float),
         _by_group([_from_bits(text) for text in groups["yes"]], n, bool),
+        _by_group(groups["probability"], n, float),
         None if folds is None else np.array(folds, int),
-        None if probabilities is None else _by_group(probabilities, n, float),
         thresholds=thresholds,
         observed=_by_group([[letter != "?" for letter in text] for text in groups["truth"]], n, bool),
     )

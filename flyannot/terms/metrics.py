@@ -16,7 +16,7 @@ A term that cannot be evaluated carries a reason, its scores are None, and no av
 Summaries of the evaluated terms: `macro` is the plain mean; `weighted_top10` the mean over the ten
 terms with most positive groups (ties by name), weighted by those numbers; `micro` is computed from the
 summed counts, and its AUC and average precision from all (group, term) pairs by their calibrated
-probabilities, within folds (None without probabilities); it rewards knowing which terms are frequent
+probabilities, within folds; it rewards knowing which terms are frequent
 too.  `macro` of the average precision is known as mean average precision.  For `ranked_terms` the terms of
 each group are ranked by their probabilities, and the average precisions of the groups that carry any are
 averaged.  In the summary over all stage ranges, the same term in two
@@ -39,19 +39,24 @@ _NO_SCORES = dict.fromkeys((*METRICS, "precision"))  # which is None without an 
 class TermOutcomes:
     """What was predicted, and what is true, of the groups of one stage range.
 
-    terms : n_terms names; truth, yes : bool arrays (n_groups, n_terms); values : decision values
-    (n_groups, n_terms); folds : int array (n_groups,), or None where one model predicts all;
-    probabilities : (n_groups, n_terms) or None; reasons : n_terms texts, "" for an evaluated term;
-    thresholds : (n_groups, n_terms), the probabilities above which the answer is yes, or None;
-    observed : bool array (n_groups, n_terms), where the truth is known; None stands for everywhere.
+    All matrices are (n_groups, n_terms).
+
+    terms : n_terms names
+    truth, yes : bool
+    values : decision values
+    probabilities : calibrated probabilities of the terms
+    folds : int array (n_groups,), or None if one model predicts all groups
+    reasons : n_terms texts, "" for an evaluated term
+    thresholds : the probabilities above which the answer is yes, or None
+    observed : bool, where the truth is known; None stands for everywhere
     """
 
     terms: tuple
     truth: np.ndarray
     values: np.ndarray
     yes: np.ndarray
+    probabilities: np.ndarray
     folds: np.ndarray | None = None
-    probabilities: np.ndarray | None = None
     reasons: tuple = ()
     thresholds: np.ndarray | None = None
     observed: np.ndarray = None  # type: ignore[assignment]  # after `__post_init__` it is an array
@@ -67,6 +72,15 @@ class TermOutcomes:
         for name, value in (normalised | {"folds": folds, "reasons": reasons}).items():
             object.__setattr__(self, name, value)
 
+    def subset(self, rows, columns):
+        """Return the outcomes of some groups and terms, by their numbers, without reasons and thresholds."""
+        names = ("truth", "values", "yes", "probabilities", "observed")
+        return TermOutcomes(
+            terms=tuple(self.terms[j] for j in columns),
+            folds=None if self.folds is None else self.folds[rows],
+            **{name: getattr(self, name)[rows][:, columns] for name in names},
+        )
+
     def rows_of(self, j):
         """Return an index of the groups whose truth is known for term number j."""
         known = self.observed[:, j]
@@ -78,17 +92,20 @@ class TermOutcomes:
         return np.zeros(len(self.truth), int) if self.folds is None else self.folds
 
 
-def pair_counts(values, truth, folds=None):
-    """How many pairs of a positive and a negative of one fold are ordered, a tie counting one half, and how
-    many there are, of arrays (n,); DataError if a value is nan."""
-    ordered, n_pairs = pair_counts_by_fold(values, truth, folds)
-    return float(ordered.sum()), int(n_pairs.sum())
-
-
 def pair_counts_by_fold(values, truth, folds=None, observed=None):
-    """As `pair_counts`, float64 (n_folds,) and int64 (n_folds,): of every fold that there is, in order.
+    """Count the pairs of a positive and a negative group in each fold.
 
-    Only the rows that are `observed`, bool array (n,), count; None for all.
+    Parameters
+    ----------
+    values : float array (n,); DataError if one is nan
+    truth : bool array (n,)
+    folds : int array (n,), or None where one model predicts all
+    observed : bool array (n,), which rows count; None for all
+
+    Returns
+    -------
+    ordered : float64 array (n_folds,), pairs in which the positive has the larger value; a tie is half a pair
+    n_pairs : int64 array (n_folds,), all pairs
     """
     values, truth = checked_decision_values(values, truth)
     folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
@@ -106,8 +123,8 @@ def pair_counts_by_fold(values, truth, folds=None, observed=None):
 
 def auc(values, truth, folds=None):
     """The area under the receiver operating characteristic, over the pairs within folds; None if no fold has
-    both classes.  Shapes as `pair_counts`."""
-    ordered, n_pairs = pair_counts(values, truth, folds)
+    both classes.  Shapes as `pair_counts_by_fold`."""
+    ordered, n_pairs = (float(counts.sum()) for counts in pair_counts_by_fold(values, truth, folds))
     return ordered / n_pairs if n_pairs else None
 
 
@@ -189,11 +206,9 @@ def scores_of_term(values, yes, truth, folds=None):
 
 
 def _ranked(values, truth, folds):
-    """The metrics that see the order of the values only."""
-    return {
-        "auc": auc(values, truth, folds),
-        "average_precision": average_precision(values, truth, folds),
-    }
+    """Return the metrics that depend only on the order of the values."""
+    precision = average_precision(values, truth, folds)
+    return {"auc": auc(values, truth, folds), "average_precision": precision}
 
 
 def score_terms(outcomes, *, excluded=()):
@@ -257,28 +272,21 @@ def _mean(rows, weights):
 
 def _micro(evaluated):
     """Metrics of all evaluated (group, term) pairs of all stage ranges taken together."""
-    counts, pools, has_values = np.zeros(4, int), [], True
+    pools = [np.zeros((4, 0))]  # of no term
     for rows, outcome in evaluated:
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
-        known, truth = outcome.observed[:, kept], outcome.truth[:, kept]
-        counts += confusion_counts(outcome.yes[:, kept][known], truth[known])
-        if kept and outcome.probabilities is not None:
-            folds = np.repeat(outcome.group_folds, len(kept)).reshape(known.shape)
-            pools.append((outcome.probabilities[:, kept][known], truth[known], folds[known]))
-        elif kept:
-            has_values = False
-    metrics = rates_of_counts(*counts.tolist())
-    if not pools or not has_values:  # decision values of different terms have no common scale
-        return {"auc": None, "average_precision": None} | metrics
-    return _ranked(*map(np.concatenate, zip(*pools))) | metrics
+        known = outcome.observed[:, kept]
+        folds = np.repeat(outcome.group_folds, len(kept)).reshape(known.shape)
+        # Decision values of different terms have no common scale; probabilities have.
+        matrices = outcome.probabilities[:, kept], outcome.yes[:, kept], outcome.truth[:, kept], folds
+        pools.append([matrix[known] for matrix in matrices])
+    return scores_of_term(*map(np.concatenate, zip(*pools)))
 
 
 def _ranked_terms(evaluated):
     """The mean over groups of the average precision of their terms, ranked by probability, or None."""
     scores = []
     for rows, outcome in evaluated:
-        if outcome.probabilities is None:
-            return None
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
         known = outcome.observed[:, kept]
         rows = zip(outcome.probabilities[:, kept], outcome.truth[:, kept] & known, known)

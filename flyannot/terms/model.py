@@ -14,18 +14,11 @@ from flyannot.terms.scorer import FitOptions, HeldOut, Scorer, observed_mask, ob
 LEAST_GENES = 5  # with the term, and without it: of fewer there is no AUC, here and in `flyannot evaluate`
 FEW_GENES = 20  # with the term: below, an AUC is mostly chance
 
-PER_TERM = {  # as the arrays of a scorer: their types and dimensions
-    "threshold": ("f", ("n_terms",)),
-    "slope": ("f", ("n_terms",)),
-    "offset": ("f", ("n_terms",)),
-    "n_groups": ("i", ("n_terms",)),
-    "n_positive": ("i", ("n_terms",)),
-    "n_genes": ("i", ("n_terms",)),
-    "auc": ("f", ("n_terms",)),
-    "auc_low": ("f", ("n_terms",)),
-    "auc_high": ("f", ("n_terms",)),
-    "precision": ("f", ("n_terms",)),
-}
+_COUNTS = ("n_groups", "n_positive", "n_genes")
+_TESTED = ("auc", "auc_low", "auc_high", "precision")
+# As the arrays of a scorer: the kind of number and the dimensions of each.
+PER_TERM = dict.fromkeys(("threshold", "slope", "offset"), ("f", ("n_terms",)))
+PER_TERM |= dict.fromkeys(_COUNTS, ("i", ("n_terms",))) | dict.fromkeys(_TESTED, ("f", ("n_terms",)))
 _FIELDS = {"threshold": "decision_threshold"}  # of a Model, where a file has another name
 
 
