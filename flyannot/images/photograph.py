@@ -9,15 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flyannot.images import registration
 from flyannot.images.geometry import opencv, scaled_image
 from flyannot.images.grey_levels import LUMA
 from flyannot.images.quality import SEVERAL_EMBRYOS, UNCLEAR, picture_warnings
-from flyannot.images.registration import (
-    foreground_mask,
-    grow_mask,
-    no_embryo,
-    pose_and_shape_of_mask,
-)
+from flyannot.images.registration import connected_parts, grow_mask
 
 _WORK_PX = 1000  # longest side of the copy in which embryos are looked for
 _CLOSED_PX, _OPENED_PX = 4, 8  # gaps and bumps in it that are mended
@@ -93,7 +89,7 @@ def find_embryos(picture):
     usual = np.median(of_shape if of_shape else areas) if masks else 0
     kept = [k for k in range(len(masks)) if areas[k] >= _DUST * usual]
     if not kept:
-        raise no_embryo("nothing stands out from the background")
+        raise registration.no_embryo("nothing stands out from the background")
     candidates = []
     for k in (kept[i] for i in _as_one_reads([shapes[k][0] for k in kept])):
         pose, has_shape = shapes[k]
@@ -125,15 +121,15 @@ def _foreground_masks(picture):
     height, width = picture.shape[:2]
     scale = min(1.0, _WORK_PX / max(height, width))
     small = scaled_image(picture, (max(1, round(width * scale)), max(1, round(height * scale))))
-    opened = foreground_mask(small if small.ndim == 2 else small @ LUMA, _CLOSED_PX, _OPENED_PX)
-    n, parts, facts, _ = opencv().connectedComponentsWithStats(opened.astype(np.uint8), connectivity=4)
-    return [parts == k for k in range(1, n) if facts[k, opencv().CC_STAT_AREA] >= _LEAST_PIXELS]
+    opened = registration.foreground_mask(small if small.ndim == 2 else small @ LUMA, _CLOSED_PX, _OPENED_PX)
+    parts, areas = connected_parts(opened)
+    return [parts == k for k, area in enumerate(areas, 1) if area >= _LEAST_PIXELS]
 
 
 def _pose_and_shape(mask):
     """Two embryos that touch each other leave a gap, which no convex thing has."""
     cv2 = opencv()
-    pose, has_shape = pose_and_shape_of_mask(mask)
+    pose, has_shape = registration.pose_and_shape_of_mask(mask)
     hull = cv2.convexHull(np.argwhere(mask)[:, ::-1].astype(np.int32))
     filled = cv2.fillConvexPoly(np.zeros(mask.shape, np.uint8), hull, 1)
     return pose, has_shape and mask.sum() >= _CONVEX * filled.sum()
@@ -171,11 +167,9 @@ def _why_not(pose, has_shape, mask, part):
         return "several embryos that touch each other, or something else that is too large for one"
     if part < _SMALL:
         return "too small beside the other embryos of the photograph"
-    return (
-        ""
-        if has_shape
-        else "not the shape of one embryo: outline not clear, or several that touch each other?"
-    )
+    if not has_shape:
+        return "not the shape of one embryo: outline not clear, or several that touch each other?"
+    return ""
 
 
 def _without_touching(picture, candidate, candidates):

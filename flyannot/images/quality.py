@@ -8,7 +8,7 @@ import numpy as np
 
 from flyannot.images.geometry import STANDARD_PX, border_of_image, opencv
 from flyannot.images.grey_levels import CAMERA_BITS, WHITE
-from flyannot.images.registration import pose_and_shape_of_mask
+from flyannot.images.registration import pose_and_shape_of_mask, without_holes
 
 _STEP_ROUNDING = 0.01  # of a step of grey of 14 bits, in float32
 _ROUNDING = 0.01  # of scaling, in grey levels
@@ -140,8 +140,7 @@ def _bodies(grey):
     margin = (2, 2, 2, 2)
     stands_out = cv2.copyMakeBorder((off > least).astype(np.uint8), *margin, cv2.BORDER_CONSTANT, value=0)
     closed = cv2.morphologyEx(stands_out, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
-    outlines, _ = cv2.findContours(closed, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    bodies = cv2.drawContours(np.zeros_like(closed), outlines, -1, 1, cv2.FILLED)
+    bodies = without_holes(closed)
     inside = off[bodies[2:-2, 2:-2] > 0]
     return bodies, _middle(inside) if inside.size else 0.0
 

@@ -8,13 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.images.geometry import (
-    border_of_image,
-    depths_of_mask,
-    opencv,
-    scaled_image,
-    warped_image,
-)
+from flyannot.images.geometry import border_of_image, depths_of_mask, opencv, scaled_image, warped_image
 from flyannot.images.grey_levels import LUMA, WHITE
 from flyannot.images.unreadable import UnreadableImage
 
@@ -83,8 +77,7 @@ def embryo_mask(grey):
         If there is none of at least 2 % of the picture, or another that is half as large.
     """
     opened = foreground_mask(grey, max(grey.shape) * _CLOSED, max(grey.shape) * _OPENED)
-    _, parts, facts, _ = opencv().connectedComponentsWithStats(opened.astype(np.uint8), connectivity=4)
-    areas = facts[1:, opencv().CC_STAT_AREA]
+    parts, areas = connected_parts(opened)
     if areas.max(initial=0) < max(_LEAST_AREA * grey.size, _LEAST_PIXELS):
         raise no_embryo("nothing stands out from the background")
     if len(areas) > 1 and np.sort(areas)[-2] > areas.max() / 2:
@@ -98,7 +91,8 @@ def foreground_mask(grey, close_px, open_px):
     noise = 1.4826 * np.median(border_of_image(off))
     margin = int(close_px + open_px) + 2  # an embryo may touch the border
     stands_out = np.pad(off > max(_LEAST_STEP, _NOISE_STEP * noise), margin)
-    filled = _without_holes(_shrink_mask(grow_mask(stands_out, close_px), close_px))
+    closed = _shrink_mask(grow_mask(stands_out, close_px), close_px)
+    filled = without_holes(closed.astype(np.uint8)) > 0
     return grow_mask(_shrink_mask(filled, open_px), open_px)[margin:-margin, margin:-margin]
 
 
@@ -126,10 +120,18 @@ def _shrink_mask(mask, px):
     return mask if mask.all() else depths_of_mask(mask) > px
 
 
-def _without_holes(mask):
-    cv2, filled = opencv(), np.zeros(mask.shape, np.uint8)
-    outlines, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    return cv2.drawContours(filled, outlines, -1, 1, cv2.FILLED) > 0
+def without_holes(mask):
+    """Return a uint8 mask whose holes are filled."""
+    cv2 = opencv()
+    outlines, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    return cv2.drawContours(np.zeros_like(mask), outlines, -1, 1, cv2.FILLED)
+
+
+def connected_parts(mask):
+    """Return the number of its part for each pixel of a bool mask, 0 outside, and the areas of the parts."""
+    cv2 = opencv()
+    _, parts, facts, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=4)
+    return parts, facts[1:, cv2.CC_STAT_AREA]
 
 
 def pose_of_mask(mask):

@@ -158,7 +158,7 @@ class GroupPredictions:
 
     def known_unlikeness(self, g):
         """Return the unlikeness of one group, or None."""
-        return None if np.isnan(self.unlikeness[g]) else float(self.unlikeness[g])
+        return _known_number(self.unlikeness[g])
 
     def change(self, g, j):
         """Return how the answer changed with the curated terms, such as "no to yes", or ""."""
@@ -204,8 +204,7 @@ def _quality_warnings(columns, groups):
 
 
 def answers_of_group(stage_range, groups, predicted, g):
-    """Return the `Answer`s about one group, by its number, the most probable first."""
-    answers = []
+    """Yield the `Answer`s about one group, by its number, the most probable first."""
     of_group = {
         "gene": groups.gene[g],
         "fbgn": groups.fbgn[g],
@@ -217,7 +216,7 @@ def answers_of_group(stage_range, groups, predicted, g):
     }
     for j in np.argsort(-predicted.probability[g], kind="stable").tolist():
         learned = predicted.learned[j]
-        answer = Answer(
+        yield Answer(
             term=learned.term,
             probability=float(predicted.probability[g, j]),
             threshold=float(predicted.answer_threshold[g, j]),
@@ -231,8 +230,6 @@ def answers_of_group(stage_range, groups, predicted, g):
             **learned.evidence,
             **of_group,
         )
-        answers.append(answer)
-    return answers
 
 
 def predictions_table(stored, stage_ranges, ids=None, *, as_text=True):
@@ -269,18 +266,15 @@ def _learned_terms(terms, thresholds, is_learned, evidence, n_yes=None):
     """Return a LearnedTerm for each term; `evidence` has the arrays of EVIDENCE as attributes."""
     learned = []
     for j, term in enumerate(terms):
-        tested = {name: float(getattr(evidence, name)[j]) for name in _TESTED}
-        numbers = {name: None if np.isnan(number) else number for name, number in tested.items()}
-        about = LearnedTerm(
-            term,
-            float(thresholds[j]),
-            bool(is_learned[j]),
-            int(evidence.n_genes[j]),
-            n_yes=None if n_yes is None else n_yes[j],
-            **numbers,
-        )
-        learned.append(about)
+        tested = {name: _known_number(getattr(evidence, name)[j]) for name in _TESTED}
+        tested["n_yes"] = None if n_yes is None else n_yes[j]
+        n_genes = int(evidence.n_genes[j])
+        learned.append(LearnedTerm(term, float(thresholds[j]), bool(is_learned[j]), n_genes, **tested))
     return learned
+
+
+def _known_number(number):
+    return None if np.isnan(number) else float(number)
 
 
 def terms_of_model(terms, model):

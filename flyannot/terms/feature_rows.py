@@ -40,11 +40,6 @@ def unit_rows(X):
     return units
 
 
-def checked_unit_rows(X, n_features):
-    """`unit_rows` of X; DataError unless it has `n_features` columns."""
-    return unit_rows(checked_columns(X, n_features))
-
-
 def add_inner_products(K, X, *, mean=0.0, n_threads=1):
     """Add the inner products of the rows of X - mean, float64, to the lower triangle of K, tile by tile."""
     mean = np.broadcast_to(mean, X.shape[1])

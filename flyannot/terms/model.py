@@ -171,12 +171,11 @@ def genes_of_terms(Y, genes, observed):
     observed : as in `flyannot.terms.scorer`; a gene that is nowhere known counts for neither
     """
     names, number = np.unique(genes, return_inverse=True)
-    carries = np.zeros((len(names), Y.shape[1]), bool)
-    np.logical_or.at(carries, number, Y)
-    n_genes = carries.sum(axis=0).astype(np.int32)
-    known = np.zeros(carries.shape, bool)
-    np.logical_or.at(known, number, observed)
-    return n_genes, known.sum(axis=0).astype(np.int32) - n_genes
+    of_genes = np.zeros((2, len(names), Y.shape[1]), bool)
+    for of_gene, of_row in zip(of_genes, (Y, observed)):
+        np.logical_or.at(of_gene, number, of_row)
+    n_genes, n_known = of_genes.sum(axis=1).astype(np.int32)
+    return n_genes, n_known - n_genes
 
 
 def held_out_aucs(held_out: HeldOut, Y, genes, observed):

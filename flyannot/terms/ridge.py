@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.terms.feature_rows import checked_unit_rows, unit_rows
+from flyannot.terms.feature_rows import checked_columns, unit_rows
 from flyannot.terms.scorer import LinearScorer, observed_blocks, observed_mask
 
 
@@ -35,7 +35,8 @@ class Ridge(LinearScorer):
 
     def decision_values(self, X, n_threads=1):
         """X W + b, the rows of X scaled to length 1."""
-        return super().decision_values(checked_unit_rows(X, self.weights.shape[1]).astype(np.float64))
+        units = unit_rows(checked_columns(X, self.weights.shape[1]))
+        return super().decision_values(units.astype(np.float64))
 
     def linear_form(self, X, term):
         """As `LinearScorer.linear_form`; its rows are those of X scaled to length 1."""

@@ -12,13 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from flyannot.sparse.coders import siso
-from flyannot.terms.feature_rows import (
-    CholeskyBasis,
-    checked_unit_rows,
-    cross_products,
-    inner_products,
-    unit_rows,
-)
+from flyannot.terms import feature_rows
+from flyannot.terms.feature_rows import CholeskyBasis, unit_rows
 from flyannot.terms.scorer import Scorer
 
 FRACTION = 0.002  # of |A y|_inf: the lam of a query y (Huang et al. 2013)
@@ -47,7 +42,7 @@ class Siso(Scorer):
 
     def decision_values(self, X, n_threads=1):
         """sum_i Y_i z_i with z the lasso code of the row at lam = FRACTION |A y|_inf."""
-        X = checked_unit_rows(X, self.A.shape[1])
+        X = unit_rows(feature_rows.checked_columns(X, self.A.shape[1]))
         largest = largest_products(X, self.A)
         # y / |A y|_inf has the code z / |A y|_inf, and the same lam for every query
         scaled = X / np.where(largest > 0, largest, 1).astype(np.float32)[:, None]
@@ -57,12 +52,12 @@ class Siso(Scorer):
 
     @cached_property
     def _basis(self):  # once a model: annotation asks for the values of some images after the other
-        return CholeskyBasis.of_products(inner_products(self.A))
+        return CholeskyBasis.of_products(feature_rows.inner_products(self.A))
 
     def _codes(self, X, n_threads):
         A = self.A
         if len(A) < A.shape[1]:
-            products = cross_products(X, A[self._basis.pivots])
+            products = feature_rows.cross_products(X, A[self._basis.pivots])
             A = self._basis.coordinates.astype(np.float32)
             X = self._basis.coordinates_of(products).astype(np.float32)
         return siso.encode(X, A, FRACTION, tol=_TOL, n_threads=n_threads).astype(np.float64)

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flyannot.pipeline.evaluate import ScoresTask, evaluation_of_files
+from flyannot.pipeline.evaluate import evaluation_of_files
 from flyannot.pipeline.options import EvaluateOptions
 from flyannot.terms import bootstrap
 from flyannot.terms.calibration import sigmoid
-from flyannot.terms.group_outcomes import group_outcomes, json_of_scores, outcomes_of_groups
+from flyannot.terms.group_outcomes import group_outcomes, outcomes_of_groups
 from flyannot.terms.metrics import TermOutcomes, auc, score_terms
-from tests.small_embryos import CLASSIFY, make
+from tests.small_embryos import CLASSIFY
 
 
 @pytest.fixture
@@ -165,17 +165,3 @@ def test_an_outcome_comes_back_from_json_and_scores_the_same(outcome, without):
     assert before["macro"] == after["macro"] and before["n_terms"] == after["n_terms"]
     empty = replace(outcome.subset(slice(3), []), **without)
     assert outcomes_of_groups(group_outcomes(empty, names[:3], names[:3])).values.shape == (3, 0)
-
-
-def test_scores_on_disk_hold_what_was_predicted_for_every_group(chain, tmp_path):
-    options = {"train": CLASSIFY, "options": EvaluateOptions(folds=3), "seed": 1}
-    evaluation = evaluation_of_files((chain.features,), chain.annotations, **options)
-    path = make(ScoresTask(evaluation, tmp_path / "s.json")).path
-    result = json.loads(path.read_text())
-    assert json.loads(json_of_scores(result)) == result
-    for stage_range, found in result["evaluated"].items():
-        evaluated = [r for r in result["terms"] if r["stage_range"] == stage_range and not r["reason"]]
-        assert found["term"] == [r["term"] for r in evaluated]
-        again = score_terms({stage_range: outcomes_of_groups(found)})
-        for row, other in zip(evaluated, again["terms"]):
-            assert row["auc"] == pytest.approx(other["auc"], abs=1e-12) and row["f1"] == other["f1"]
