@@ -92,7 +92,7 @@ class TermOutcomes:
         return np.zeros(len(self.truth), int) if self.folds is None else self.folds
 
 
-def pair_counts_by_fold(values, truth, folds=None, observed=None):
+def concordant_pairs(values, truth, folds=None, observed=None):
     """Count the pairs of a positive and a negative group in each fold.
 
     Parameters
@@ -123,8 +123,8 @@ def pair_counts_by_fold(values, truth, folds=None, observed=None):
 
 def auc(values, truth, folds=None):
     """The area under the receiver operating characteristic, over the pairs within folds; None if no fold has
-    both classes.  Shapes as `pair_counts_by_fold`."""
-    ordered, n_pairs = (float(counts.sum()) for counts in pair_counts_by_fold(values, truth, folds))
+    both classes.  Shapes as `concordant_pairs`."""
+    ordered, n_pairs = (float(counts.sum()) for counts in concordant_pairs(values, truth, folds))
     return ordered / n_pairs if n_pairs else None
 
 
