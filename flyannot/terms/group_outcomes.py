@@ -1,10 +1,13 @@
-"""What was predicted for every group, as part of the scores' JSON: for curves, intervals and comparisons.
+"""The predictions for every group, as part of the JSON of scores: for curves, intervals and comparisons.
 
-For every stage range: `group` and `gene` (n_groups names), `fold` (n_groups numbers, or None where one
-model evaluated all), `term` (n_terms names, those that can be evaluated), and by term, in the order of the
-groups, `truth` and `yes` as texts of 0 and 1 (in `truth`, ? is unknown), `value` and `probability`
-as lists of numbers.  `threshold` has by term a number for every fold, in their order: the probability above
-which its model answers yes.  Decision values of different folds have no common scale; probabilities have.
+Every stage range has `group` and `gene` (n_groups names), `fold` (n_groups numbers, or None if one model
+evaluated
+all groups), and `term` (n_terms names, of the terms that can be evaluated).  For each term, in the order of
+the
+groups, `truth` and `yes` are texts of 0 and 1 (in `truth`, ? is unknown), and `value` and `probability` are
+lists
+of numbers.  `threshold` has for each term one number per fold: the probability above which the model of the
+fold answers yes.  Decision values of different folds have no common scale; probabilities have.
 """
 
 import json
@@ -18,14 +21,17 @@ from flyannot.files.hdf5.header import renamed_options
 from flyannot.files.text_files import first_bytes, read_json
 from flyannot.terms.metrics import TermOutcomes
 
-_BEGINS = b'{\n "terms": ['  # what a file of scores begins with, by which a damaged one is known
+_BEGINS = b'{\n "terms": ['  # the first bytes of a file of scores, also of a damaged one
 _DIGITS = 9  # of a decision value; a probability has 6 decimals
 
 
 def group_outcomes(outcome, names, genes):
-    """The part of one stage range, ready for JSON, of TermOutcomes.
+    """Convert TermOutcomes of one stage range to JSON.
 
-    `names` and `genes` are those of its groups; a resampling of genes goes by the latter.
+    Parameters
+    ----------
+    outcome : TermOutcomes
+    names, genes : sequences, the names and the genes of its groups; the bootstrap draws genes
     """
     kept = [j for j, reason in enumerate(outcome.reasons) if not reason]
     threshold = None
@@ -46,12 +52,12 @@ def group_outcomes(outcome, names, genes):
 
 
 def is_cross_validated(groups):
-    """Return whether what `group_outcomes` made are answers by models of the other folds."""
+    """Return whether a result of `group_outcomes` has answers by models of the other folds."""
     return groups["fold"] is not None
 
 
 def outcomes_of_groups(groups):
-    """The `TermOutcomes` of one stage range from what `group_outcomes` made of it."""
+    """Read the `TermOutcomes` of one stage range from a result of `group_outcomes`."""
     n = len(groups["group"])
     folds, thresholds = groups["fold"], groups.get("threshold")
     if thresholds is not None:
@@ -70,9 +76,11 @@ def outcomes_of_groups(groups):
 
 
 def json_of_scores(result):
-    """Scores as JSON text: indented to be read, but for the values of the groups, a line a stage range.
+    """Format scores as JSON text.
 
-    Its `digest` is that of all the rest (`flyannot.files.digest.sealed_with_digest`).
+    It is indented, except for the values of the groups, which take one line per stage range.
+
+    Its `digest` covers everything else (`flyannot.files.digest.sealed_with_digest`).
     """
     result = sealed_with_digest(json.loads(json.dumps({k: v for k, v in result.items() if k != "digest"})))
     text = json.dumps({k: v for k, v in result.items() if k != "evaluated"}, indent=1, ensure_ascii=False)
@@ -84,8 +92,15 @@ def json_of_scores(result):
 
 
 def read_scores(path):
-    """The result that a file of `json_of_scores` holds.  InputError if it cannot be read, or does not hold
-    scores.  DataError if it is not what was written."""
+    """Read a file that `json_of_scores` made.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or does not contain scores.
+    DataError
+        If it is damaged.
+    """
     fix = "name a file made by: flyannot evaluate --json"
     try:
         scores = read_json(path, what="scores", fix=fix)
@@ -96,20 +111,22 @@ def read_scores(path):
         if not Path(path).is_file() or first_bytes(path, len(_BEGINS)) != _BEGINS:
             raise
         raise DataError(
-            f"{path} is damaged: its contents do not have the digest that it names",
+            f"{path} is damaged: its contents do not match its digest",
             fix="delete it, and make it again with: flyannot evaluate --json",
         ) from None
 
 
 def _as_bits(column, observed):
+    """Write a column of answers as a text of 0, 1 and ?."""
     letters = np.where(observed, np.where(column, "1", "0"), "?")
     return "".join(letters.tolist())
 
 
 def _from_bits(text):
+    """Read a text of 0, 1 and ?; ? is False."""
     return [letter == "1" for letter in text]
 
 
 def _by_group(rows, n, dtype):
-    """Lists by term as a matrix (n_groups, n_terms)."""
+    """Return lists for each term as a matrix (n_groups, n_terms)."""
     return np.array(rows, dtype).reshape(len(rows), n).T
