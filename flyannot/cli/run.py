@@ -75,8 +75,8 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
     --output; all else is the default.
 
     Without annotations.csv, train and evaluate are left out: give terms on the page, then add --corrections.
-    For stage range 4-6 the supplied model suggests terms (flyannot info --models); for the others annotate
-    is left out. Without images.csv every picture is a gene of its own; give the stage range of all with
+    For stage range 4-6 the supplied model blastoderm suggests terms; for the others annotate is left out.
+    Without images.csv every picture is a gene of its own; give the stage range of all with
     --set select.stage-range=4-6.
 
     \b

@@ -18,7 +18,6 @@ from flyannot.files.digest import digest_of_file
 from flyannot.files.hdf5.features import StoredFeatures
 from flyannot.files.hdf5.reading import kind_of_file, open_stored
 from flyannot.files.hdf5.writing import changes_in_header
-from flyannot.jobs.dask_cluster import cluster_runner
 from flyannot.jobs.resources import one_blas_thread
 from flyannot.pipeline.answers_of_run import snapshot_previous_run
 from flyannot.pipeline.engine.inputs import (
@@ -132,18 +131,16 @@ class Evaluation:
         """The same, with numbers of the groups where options were left open."""
         return self
 
-    def score(self, annotations, execution, out):
+    def score(self, annotations, execution):
         """The result but for what all evaluations add; None if no gene is annotated."""
         raise NotImplementedError
 
-    def result(self, execution=None, out=None):
+    def result(self, execution=None):
         """Score against curated terms.
 
         Parameters
         ----------
         execution : Execution
-        out : Path of the file that gets the scores, beside which a cluster finds what it needs; without one,
-            folds are evaluated on this machine
 
         Returns
         -------
@@ -160,7 +157,7 @@ class Evaluation:
         annotations, changes = self.curated()
         refuse_unknown_excluded_terms(self.train.exclude_terms, annotations, self.annotations_csv)
         fitted = self.fitted(annotations)
-        result = fitted.score(annotations, execution or Execution(), out)
+        result = fitted.score(annotations, execution or Execution())
         if result is None:
             raise InputError(
                 f"no gene of {self.paths[0]} is annotated in {self.annotations_csv}",
@@ -228,12 +225,12 @@ class CrossValidation(Evaluation):
             options = replace(options, folds=options.folds or enough)
         return replace(self, train=train, options=options)
 
-    def score(self, annotations, execution, out):
+    def score(self, annotations, execution):
         with ExitStack() as stack:
             stack.enter_context(one_blas_thread())
-            return self._cross_validated(self.loaded(stack), annotations, execution, out)
+            return self._cross_validated(self.loaded(stack), annotations, execution)
 
-    def _cross_validated(self, loaded, annotations, execution, out):
+    def _cross_validated(self, loaded, annotations, execution):
         """The result, split by gene over all stage ranges at once; None if no gene is annotated."""
         train, options = self.train, self.options
         n_folds = options.folds or ENOUGH_GROUPS
@@ -256,8 +253,7 @@ class CrossValidation(Evaluation):
         n_terms = sum(len(groups.terms) for groups in curated.values())
         n_fits = n_folds ** (2 if options.nested else 1)
         count = ProgressCount(execution.progress, n_terms * n_fits, "term")
-        remote = cluster_runner(execution.workers, out)
-        fit_options = train.fit_options(execution.jobs, on_terms=count.add, elsewhere=remote)
+        fit_options = train.fit_options(execution.jobs, on_terms=count.add)
         outcomes, evaluated = {}, {}
         for s, groups in curated.items():
             rows = groups.with_features(loaded[s][1], train, execution.jobs)
@@ -280,7 +276,7 @@ class HeldOutTest(Evaluation):
     they are not.
     """
 
-    def score(self, annotations, execution, out):
+    def score(self, annotations, execution):
         outcomes, evaluated, n_seen, n_groups, columns = {}, {}, 0, 0, []
         with open_stored(self.paths[0], "predictions") as stored:
             for stage_range in chosen_stage_ranges([stored], self.stage_ranges):
@@ -374,7 +370,7 @@ class ScoresTask(Task):
 
     def make(self, execution):
         before = self._scores_before(self._evaluation.made_from())
-        result = self._evaluation.result(execution, self.path)
+        result = self._evaluation.result(execution)
         if before is not None:
             result["notes"] += effect_of_curation(before, result)
         write_text(self.path, json_of_scores(result))

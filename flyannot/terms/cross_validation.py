@@ -6,11 +6,9 @@ thresholds and calibration are chosen inside each outer training set.
 """
 
 import logging
-from copy import deepcopy
 
 import numpy as np
 
-from flyannot.terms import CLASSIFIERS
 from flyannot.terms.folds import look_up_folds
 from flyannot.terms.metrics import TermOutcomes
 from flyannot.terms.model import fit_model, untrainable
@@ -52,8 +50,9 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     yes = np.zeros(Y.shape, bool)
     options.on_terms(len(reasons) * (max(folds.values()) + 1) - len(kept) * len(np.unique(row_folds)))
     held_out = [row_folds == fold for fold in np.unique(row_folds)] if kept else []
-    fitted = _fitted(X, Y[:, kept], genes, observed[:, kept], held_out, method, rng, options)
-    for rows_of_fold, of_fold in zip(held_out, fitted):
+    for rows_of_fold in held_out:
+        known = genes, observed[:, kept]
+        of_fold = _fit_fold(X, Y[:, kept], *known, rows_of_fold, method, rng, options)
         where = np.ix_(rows_of_fold, kept)
         values[where], yes[where], probability[where], threshold[where] = of_fold
     return TermOutcomes(
@@ -61,22 +60,11 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     )
 
 
-def _fitted(X, Y, genes, observed, held_out, method, rng, options):
-    """Yield the result of `_fit_fold` for each fold of `held_out`, which are bool arrays (n_rows,)."""
-    if options.elsewhere is None:
-        for rows in held_out:
-            yield _fit_fold(X, (method, Y, genes, observed, rows, rng, options))
-        return
-    tasks = []
-    for rows in held_out:  # each task gets a copy of the generator in the state of a sequential run
-        tasks.append((method, Y, genes, observed, rows, deepcopy(rng), options.sent()))
-        CLASSIFIERS[method].pass_draws(genes[~rows], rng=rng, options=options)
-    yield from options.elsewhere(_fit_fold, X, tasks, lambda _: options.on_terms(Y.shape[1]))
+def _fit_fold(X, Y, genes, observed, rows, method, rng, options):
+    """Return values, answers, probabilities and thresholds of a fold, by a model of the other rows.
 
-
-def _fit_fold(X, task):
-    """Return values, answers, probabilities and thresholds of a fold, by a model of the other rows."""
-    method, Y, genes, observed, rows, rng, options = task
+    `rows`, bool (n_rows,), are the rows of the fold.
+    """
     known = {"genes": genes[~rows], "observed": observed[~rows]}
     model = fit_model(method, X[~rows], Y[~rows], **known, rng=rng, options=options)
     values = model.decision_values(X[rows], options.n_threads)

@@ -58,33 +58,27 @@ class LinearSvm(LinearScorer):
         _check_memory(X.shape[0], X.shape[1], Y.shape[1], n_threads)
         seed = int(rng.integers(2**63))
         coordinates, back = _coordinates(X, options.n_threads)
-        train = partial(_train_term, genes=genes, seed=seed, n_folds=options.n_folds)
-        run_all = options.elsewhere or partial(_in_threads, n_threads)
-        tasks = list(zip(Y.T, observed_rows(observed_mask(observed, Y.shape))))
-        trained = run_all(train, coordinates, tasks, lambda _: options.on_terms(1))
+        train = partial(_train_term, coordinates, genes=genes, seed=seed, n_folds=options.n_folds)
+        tasks = zip(Y.T, observed_rows(observed_mask(observed, Y.shape)))
+        trained = _in_threads(n_threads, train, tasks, options.on_terms)
         *fitted, held_out = zip(*trained)
         weights, intercept, C = map(np.array, fitted)
         weights, intercept = back(weights, intercept)
         arrays = (np.hstack(columns) for columns in zip(*(vars(of_term).values() for of_term in held_out)))
         return cls(weights, intercept, C), OutOfFoldValues(*arrays)
 
-    @classmethod
-    def pass_draws(cls, genes, *, rng, options):
-        """Draw from `rng` the same numbers as `fit`, as `Scorer.pass_draws`."""
-        rng.integers(2**63)
 
-
-def _in_threads(n_threads, work, shared, tasks, on_done):
-    """Run all tasks in threads, as `elsewhere` of FitOptions.
+def _in_threads(n_threads, work, tasks, on_terms):
+    """Return the results of work(task) for every task, in order.
 
     liblinear releases the lock of the interpreter.
     """
     pool = threads_of_one_blas(n_threads)
     results = []
     try:
-        for result in pool.map(partial(work, shared), tasks):
+        for result in pool.map(work, tasks):
             results.append(result)
-            on_done(result)
+            on_terms(1)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)  # a signal must not wait for liblinear
     return results

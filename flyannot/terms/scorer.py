@@ -6,7 +6,7 @@ there, and must return the same for any other Y there.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 import numpy as np
@@ -29,20 +29,12 @@ class FitOptions:
     n_threads : int
     operating_point : the goal of a threshold, as in `choose_threshold`
     on_terms : function that is called with the number of terms that were fitted since the last call
-    elsewhere : function (work, shared, tasks, on_done) that runs work(shared, task) for every task on other
-        machines
-        and returns the results in order; None without other machines
     """
 
     n_folds: int = 3
     n_threads: int = 1
     operating_point: tuple | None = None
     on_terms: Callable = field(default=_ignore_terms, compare=False)
-    elsewhere: Callable | None = field(default=None, compare=False)
-
-    def sent(self):
-        """Return a copy for a task on another machine, with one thread and without callbacks."""
-        return replace(self, n_threads=1, on_terms=_ignore_terms, elsewhere=None)
 
 
 @dataclass(frozen=True)
@@ -129,15 +121,6 @@ class Scorer:
             scorer = cls.fit_setting(X[~out], Y[~out], setting, **more)
             values[out] = scorer.decision_values(X[out], n_threads=n_threads)
         return values
-
-    @classmethod
-    def pass_draws(cls, genes, *, rng, options):
-        """Draw from `rng` the same numbers as `fit`.
-
-        This keeps the generator in step if a fit is made on another machine with a copy.
-        """
-        folds = inner_folds(genes, options.n_folds, rng)
-        rng.spawn(int(folds.max()) + 2)
 
     def decision_values(self, X, n_threads=1):
         """Return the decision value of every row for every term, float64 (n_rows, n_terms).

@@ -9,7 +9,7 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.images import images_named, named_as_genes, select_images
 from flyannot.dataset.paths import IMAGES, table_of_data_set
-from flyannot.files.digest import digest_of_file, digest_of_json, digest_of_list
+from flyannot.files.digest import digest_of_file, digest_of_json
 from flyannot.files.hdf5.schema import IMAGE_COLUMNS
 from flyannot.images.address import photograph_of_embryo
 from flyannot.jobs.executor import map_ordered
@@ -119,7 +119,7 @@ def digest_of_images(images, contents=()):
     """The digest of what images are, in this order: what is said of them, and the digests of their files.
     These are `contents`; without them they are read."""
     contents = contents or _contents_of(images)
-    return digest_of_list([*_description_of_image(i), c] for i, c in zip(images, contents, strict=True))
+    return digest_of_json([[*_description_of_image(i), c] for i, c in zip(images, contents, strict=True)])
 
 
 def _description_of_image(image):

@@ -18,7 +18,7 @@ from flyannot.dataset.ontology import read_ontology
 from flyannot.dataset.paths import ANNOTATIONS as TABLE_OF_TERMS
 from flyannot.dataset.paths import IMAGES, annotations_table, has_table, table_of_data_set
 from flyannot.files.digest import remembered_digests
-from flyannot.files.hdf5.supplied import supplied_models
+from flyannot.files.hdf5.supplied import supplied_model_for
 from flyannot.images.extract import n_candidate_patches, options_for_images
 from flyannot.pipeline.chain import STEPS, maker_of
 from flyannot.pipeline.engine.images import image_columns, selected_images
@@ -92,8 +92,7 @@ def supplied_model(configuration):
     if has_terms(configuration):
         return None
     images = selected_images(configuration.data_set, configuration.options["select"])
-    wanted = {image.stage_range for image in images}
-    return next((m.path for m in supplied_models().values() if wanted.intersection(m.stage_ranges)), None)
+    return supplied_model_for({image.stage_range for image in images})
 
 
 def model_is_supplied(step, configuration):
