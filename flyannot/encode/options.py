@@ -6,7 +6,7 @@ patches (small ones first), then row by row.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from flyannot.base.options import Choice, Kind, Options, Real, Several, option
 from flyannot.images.options import patch_sides
@@ -23,6 +23,7 @@ class Grid(Kind):
 
     def parse(self, value):
         """Return a tuple of (rows, columns)."""
+        levels: Any
         if isinstance(value, str):
             levels = [
                 [int(n) if n.isdecimal() else n for n in level.split("x")]

@@ -32,6 +32,7 @@ In the summary over all stage ranges, the same term in two stage ranges counts a
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -294,7 +295,7 @@ def _mean(rows, weights):
 
 def _micro(evaluated):
     """Return the metrics of all evaluated (group, term) pairs of all stage ranges together."""
-    pools = [np.zeros((4, 0))]  # of no term
+    pools: list[Any] = [np.zeros((4, 0))]  # of no term
     for rows, outcome in evaluated:
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
         known = outcome.observed[:, kept]
