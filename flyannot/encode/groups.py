@@ -68,7 +68,9 @@ class InMemoryFeatures:
     """Features of images in memory, with the interface of features in files."""
 
     def __init__(self, features):
-        self._features, self.shape, self.dtype = features, features.shape, features.dtype
+        self._features = features
+        self.shape = features.shape
+        self.dtype = features.dtype
 
     def blocks(self, columns):
         """Yield the number of the first image, and some columns of the images, for each block."""

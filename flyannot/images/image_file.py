@@ -29,9 +29,14 @@ from flyannot.images.unreadable import (
 )
 
 _FORMATS = ("PNG", "BMP", "JPEG", "GIF", "TIFF")
-_PHOTOMETRIC, _WHITE_IS_ZERO, _DESCRIPTION = 262, 0, 270  # TIFF tags, and a value of the first
-_TILE, _SAMPLE_FORMAT, _SIGNED = (322, 323), 339, 2  # TIFF tags TileWidth, TileLength, SampleFormat; a value
-_MAX_SAMPLE = (281, 341)  # TIFF tags MaxSampleValue, SMaxSampleValue
+# TIFF tags, and two of their values.
+_DESCRIPTION = 270
+_PHOTOMETRIC = 262
+_WHITE_IS_ZERO = 0
+_TILE = (322, 323)  # TileWidth, TileLength
+_MAX_SAMPLE = (281, 341)  # MaxSampleValue, SMaxSampleValue
+_SAMPLE_FORMAT = 339
+_SIGNED = 2
 _EIGHT_BIT = {"1", "L", "P", "PA", "LA", "RGB", "RGBA"}
 _SIXTEEN_BIT = {"I;16", "I;16L", "I;16B", "I;16N", "I"}
 
@@ -170,8 +175,9 @@ def _pixels(path, picture, mode, *, inverted, largest):
             picture = picture.convert("RGBA")
         flat = picture.convert(mode)
         if picture.mode == "RGBA":
-            colours, flat = flat, Image.new(mode, picture.size, "white")
-            flat.paste(colours, mask=picture.getchannel("A"))
+            paper = Image.new(mode, picture.size, "white")
+            paper.paste(flat, mask=picture.getchannel("A"))
+            return np.asarray(paper)
         return np.asarray(flat)
     if picture.mode not in _SIXTEEN_BIT and picture.mode != "F":
         raise unknown_kind_of_pixel(path, f"Pillow's mode {picture.mode}")

@@ -77,7 +77,8 @@ def add_confidence(result):
     of_ranges = result["evaluated"]
     for row in result["terms"]:
         row |= dict.fromkeys(CONFIDENCE)
-    samples, pairs = [], []
+    samples = []
+    pairs = []
     weights = bootstrap_gene_weights(*(groups["gene"] for groups in of_ranges.values()))
     for (s, groups), weights_of_range in zip(of_ranges.items(), weights):
         outcome = outcomes_of_groups(groups)
@@ -116,7 +117,9 @@ def compare_outcomes(first, second):
     common = [s for s in first["evaluated"] if s in second["evaluated"]]
     paired = {s: _paired(first["evaluated"][s], second["evaluated"][s]) for s in common}
     paired = {s: one for s, one in paired.items() if one[1]}
-    rows, aucs, samples = [], [], []
+    rows = []
+    aucs = []
+    samples = []
     weights_of_ranges = bootstrap_gene_weights(*(genes for _, genes, _ in paired.values())) if paired else []
     for (s, (pair, _, terms)), weights in zip(paired.items(), weights_of_ranges):
         resampled = [resample_aucs(outcome, weights) for outcome in pair]

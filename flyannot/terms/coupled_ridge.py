@@ -131,7 +131,8 @@ def _filled(Y, observed, smoother):
 
     The fit is linear in Y: fitted = (1/n + smoother) Y.
     """
-    filled, fit = Y.copy(), smoother + 1 / len(Y)
+    filled = Y.copy()
+    fit = smoother + 1 / len(Y)
     for rows, terms in observed_blocks(observed):
         lacking = np.setdiff1d(np.arange(len(Y)), rows)
         from_observed = fit[np.ix_(lacking, rows)] @ Y[np.ix_(rows, terms)]

@@ -115,7 +115,8 @@ class CholeskyBasis:
         from scipy.linalg.lapack import dpstrf
 
         factor, order, rank, _ = dpstrf(K.T, lower=0, overwrite_a=1)  # Fortran's order
-        order, rank = order - 1, max(1, rank)
+        order = order - 1
+        rank = max(1, rank)
         lower = factor.T
         for start in range(0, len(lower), _TILE):
             lower[start : start + _TILE] = np.tril(lower[start : start + _TILE], start)

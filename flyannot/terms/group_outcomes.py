@@ -59,7 +59,8 @@ def is_cross_validated(groups):
 def outcomes_of_groups(groups):
     """Read the `TermOutcomes` of one stage range from a result of `group_outcomes`."""
     n = len(groups["group"])
-    folds, thresholds = groups["fold"], groups.get("threshold")
+    folds = groups["fold"]
+    thresholds = groups["threshold"]
     if thresholds is not None:
         number = 0 if folds is None else np.unique(folds, return_inverse=True)[1]
         thresholds = _by_group([np.broadcast_to(np.array(t)[number], n) for t in thresholds], n, float)

@@ -140,7 +140,8 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     FlyannotError
         If there is too little memory, or a solver does not converge.
     """
-    scorer_class, options = CLASSIFIERS[method], options or FitOptions()
+    scorer_class = CLASSIFIERS[method]
+    options = options or FitOptions()
     X, Y, genes = np.asarray(X), np.asarray(Y, bool), np.asarray(genes)
     observed = observed_mask(observed, Y.shape)
     Y = Y & observed

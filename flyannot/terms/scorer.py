@@ -190,7 +190,8 @@ def choose_held_out(candidates, Y, folds, *, margin=0.0, observed=None):
         np.array([concordant_pairs(v, t, folds, k) for v, t, k in zip(values.T, Y.T, observed.T)])
         for values in candidates
     ]
-    chosen, scored = _best_setting(counts, margin), np.empty(Y.shape)
+    chosen = _best_setting(counts, margin)
+    scored = np.empty(Y.shape)
     for number, fold in enumerate(np.unique(folds)):
         others = _best_setting([np.delete(of_setting, number, axis=2) for of_setting in counts], margin)
         scored[folds == fold] = candidates[others][folds == fold]

@@ -66,7 +66,8 @@ class TrainingSet(LabelledRows):
     def of_genes(self, genes):
         """Return the groups of the given genes."""
         rows = [g for g, gene in enumerate(self.genes) if gene in genes]
-        groups, part = self.groups.subset(rows), {n: getattr(self, n)[rows] for n in ("X", "Y", "observed")}
+        groups = self.groups.subset(rows)
+        part = {name: getattr(self, name)[rows] for name in ("X", "Y", "observed")}
         return replace(self, genes=groups.gene_ids, groups=groups, **part)
 
     def with_features(self, features, options, n_threads=1):
@@ -92,7 +93,9 @@ class GroupRows:
     """
 
     def __init__(self, features, groups, options):
-        self._features, self._groups, self._options = features, groups, options
+        self._features = features
+        self._groups = groups
+        self._options = options
         self.shape = len(groups), features.shape[1]
 
     def whole(self):
@@ -193,11 +196,13 @@ def enough_groups(carried_of, excluded=()):
     carried_of : for every stage range, the set of terms of each annotated group
     excluded : terms that do not count
     """
-    n_groups, most = 0, 0
+    n_groups = 0
+    most = 0
     for carried in carried_of:
         counts = Counter(chain.from_iterable(carried))
         learnable = (n for t, n in counts.items() if t not in excluded and n <= len(carried) - 2)
-        n_groups, most = max(n_groups, len(carried)), max(most, *learnable, 0)
+        n_groups = max(n_groups, len(carried))
+        most = max(most, *learnable, 0)
     return max(2, min(ENOUGH_GROUPS, n_groups // 4, most))
 
 

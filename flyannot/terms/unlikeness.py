@@ -65,9 +65,10 @@ class NoveltyReference:
         for first, block in features.blocks(slice(None)):
             here = np.flatnonzero((chosen >= first) & (chosen < first + len(block)))
             sketch[here] = sketches(block[chosen[here] - first])
-        genes, of_all = [genes[i] for i in chosen], {views[i] for i in images}
+        genes = [genes[i] for i in chosen]
         far = _distances(sketch, genes, sketch, genes)
-        return cls(sketch, genes, np.sort(far), [] if "" in of_all else sorted(of_all))
+        known_views = {views[i] for i in images}
+        return cls(sketch, genes, np.sort(far), [] if "" in known_views else sorted(known_views))
 
     def novelty(self, X, genes):
         """Return the rank of every image, float64 (n_images,) from 0 to 1; nan if too few images are known.
@@ -93,7 +94,8 @@ def sketches(X):
 
     n_features = X.shape[1]
     rng = np.random.default_rng(_SEED)
-    place, sign = rng.integers(0, _N_NUMBERS, n_features), rng.choice([-1.0, 1.0], n_features)
+    place = rng.integers(0, _N_NUMBERS, n_features)
+    sign = rng.choice([-1.0, 1.0], n_features)
     sums = csr_array((sign, place, np.arange(n_features + 1)), shape=(n_features, _N_NUMBERS))
     roots = np.sign(X) * np.sqrt(np.abs(X, dtype=np.float64))
     values = roots @ sums
@@ -126,7 +128,8 @@ def warnings_of_images(known, X, genes, views):
 
     An image from which the model learned gets no warning, even if it is unlike most others.
     """
-    ranks, learned = known.novelty(X, genes), {sketch.tobytes() for sketch in known.sketch}
+    ranks = known.novelty(X, genes)
+    learned = {sketch.tobytes() for sketch in known.sketch}
     texts = []
     for rank, view, sketch in zip(ranks, views, sketches(X)):
         said = []
