@@ -119,7 +119,7 @@ def nasty_scores(rng):
     n = 30
     truth, values = rng.random((n, 2)) < 0.5, rng.normal(size=(n, 2))
     folds, reasons = rng.integers(0, 2, n), ("", f"not evaluable: {NASTY}")
-    outcome = TermOutcomes((NASTY, "rare"), truth, values, values > 0, folds, values**2 / 20, reasons)
+    outcome = TermOutcomes((NASTY, "rare"), truth, values, values > 0, values**2 / 20, folds, reasons)
     names = [NASTY + str(i) for i in range(n)]
     more = {"notes": [NASTY], "synthetic": False, "evaluated": {"4-6": group_outcomes(outcome, names, names)}}
     return add_confidence(score_terms({"4-6": outcome}) | more)
