@@ -51,23 +51,25 @@ _OF_TERMS = ("probability_threshold", "n_genes", "auc", "auc_low", "auc_high", "
 _NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")  # in a table of predictions
 
 
-def task_of_step(asked):
-    """The `Task` of what a `Asked` asks for."""
-    (model,), sources, chosen = asked.inputs["model"], asked.inputs["images"], asked.selection
-    if asked.is_in_run:
-        made, of_run = (asked.inputs["features"][0], asked.inputs["descriptors"][0]), None
-        if "scores" in asked.inputs:
-            (scores,), (annotations,) = asked.inputs["scores"], asked.inputs["annotations"]
-            of_run = AnswersOfRun(scores, made[0], annotations, asked.run.options["train"].corrections)
+def build_task(request):
+    """The `Task` of what a `StepRequest` asks for."""
+    (model,), sources, chosen = request.inputs["model"], request.inputs["images"], request.selection
+    if request.is_in_run:
+        made, of_run = (request.inputs["features"][0], request.inputs["descriptors"][0]), None
+        if "scores" in request.inputs:
+            (scores,), (annotations,) = request.inputs["scores"], request.inputs["annotations"]
+            of_run = AnswersOfRun(scores, made[0], annotations, request.run.options["train"].corrections)
         images = selected_images(sources[0], chosen)
-        return annotate_task(model, images, asked.out, asked.options, made=made, of_run=of_run)
+        return annotate_task(model, images, request.out, request.options, made=made, of_run=of_run)
     if len(sources) == 1 and kind_claimed(sources[0]) == "features":
         stage_ranges = chosen.stage_range
-        return _annotate_features_task(model, sources[0], asked.out, asked.options, stage_ranges=stage_ranges)
+        return _annotate_features_task(
+            model, sources[0], request.out, request.options, stage_ranges=stage_ranges
+        )
     only = chosen.stage_range[0] if len(chosen.stage_range) == 1 else None  # of pictures that do not say it
     images = images_named(sources, only or _only_stage_range(model))
     images = select_images(images, views=chosen.view, stage_ranges=chosen.stage_range)
-    return annotate_task(model, images, asked.out, asked.options)
+    return annotate_task(model, images, request.out, request.options)
 
 
 def _only_stage_range(model):
@@ -110,7 +112,7 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
             log.warning("note: %s: %s left out, the model knows no term of this stage range", s, left_out)
         cached = cached_features(model, images, *made) if made and share is None else None  # reads all images
         files = [model, *([cached.features] if cached else [])]
-        found = in_parts.parts(share, lambda some: (model, cached and cached.narrowed(some)), files)
+        found = in_parts.parts(share, lambda some: (model, cached and cached.subset(some)), files)
         return [part.identified() for part in found] if cached else found  # a run remembers their digests
 
     def write_beside():
@@ -163,7 +165,7 @@ def _checked_ids(out, options):
 
 
 def _header(model_options, inputs, model_seed, options):
-    annotated = options.as_header() | {"model_seed": model_seed}
+    annotated = options.to_header() | {"model_seed": model_seed}
     return Header("predictions", model_options | {"annotate": annotated}, inputs)
 
 
@@ -265,7 +267,7 @@ class CachedFeatures:
     digest: str
     rows: dict
 
-    def narrowed(self, images):
+    def subset(self, images):
         """What a task with these images alone takes."""
         wanted = (_key(image) for image in images)
         return replace(self, rows={key: self.rows[key] for key in wanted if key in self.rows})
