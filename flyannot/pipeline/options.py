@@ -303,6 +303,3 @@ class SimilarOptions(Options):
     table: ClassVar[str] = "similar"
 
     top: int = option(20, Count(), "How many genes, and how many images, are listed for each query.")
-    lacks: bool = option(
-        False, Flag(), "Only genes that lack a curated term of the query; the table has the terms of both."
-    )
