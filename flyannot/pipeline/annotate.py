@@ -2,9 +2,9 @@
 
 import logging
 from collections import Counter
-from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
+from functools import lru_cache, partial
+from itertools import groupby
+from operator import attrgetter
 
 import numpy as np
 
@@ -108,10 +108,11 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
         for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
             left_out = pluralise(n, "image was", "images were")
             log.warning("note: %s: %s left out, the model knows no term of this stage range", s, left_out)
-        cached = cached_features(model, images, *made) if made and share is None else None  # reads all images
-        files = [model, *([cached.features] if cached else [])]
-        found = in_parts.parts(share, lambda some: (model, cached and cached.narrowed(some)), files)
-        return [part.identified() for part in found] if cached else found  # a run remembers their digests
+        reused = None
+        if made and share is None and (digest := features_digest_if_reusable(model, images, *made)):
+            reused = made[0], digest
+        found = in_parts.parts(share, (model, reused), [model, *([made[0]] if reused else [])])
+        return [part.identified() for part in found] if reused else found  # a run remembers their digests
 
     def write_beside():
         write_predictions_table(out, ids)
@@ -183,8 +184,8 @@ def _check_fit(model, features):
 
 def _make_part(part):
     """Runs in a worker: predict the groups of the images, in a file of their own."""
-    (path, cached), digest = part.made_with, part.header.inputs["model"][0]
-    known = {row[0]: row for row in (cached.of(part.images) if cached else ())}
+    (path, reused), digest = part.made_with, part.header.inputs["model"][0]
+    known = _read_encoded(*reused, part.images) if reused else {}
     models = {s: load_model(path, digest, s) for s in {image.stage_range for image in part.images}}
     encoders = {s: model.encoder for s, model in models.items()}
 
@@ -254,43 +255,8 @@ def write_predictions_table(out, ids=None):
         write_table(out.with_suffix(".csv"), *predictions_table(stored, stored.stage_ranges, ids))
 
 
-@dataclass(frozen=True)
-class CachedFeatures:
-    """A features file that holds what `annotate` would make of the same images, to the bit.
-
-    rows : dict, (stage range, name, view) of an image -> its number within the stage range
-    """
-
-    features: Path
-    digest: str
-    rows: dict
-
-    def narrowed(self, images):
-        """What a task with these images alone takes."""
-        wanted = (_key(image) for image in images)
-        return replace(self, rows={key: self.rows[key] for key in wanted if key in self.rows})
-
-    def of(self, images):
-        """Yield (image, Pooled, quality warnings) of those of the images that the file has."""
-        if not self.rows:
-            return
-        stored = cached_file(self.features, "features", self.digest)
-        for s in {stage_range for stage_range, _, _ in self.rows}:
-            known = [image for image in images if image.stage_range == s and _key(image) in self.rows]
-            numbers = [self.rows[_key(image)] for image in known]
-            first, end = min(numbers), max(numbers) + 1  # side by side, as images are cut
-            features, winner = stored.images(s, first, end)
-            warnings = stored.array(s, "quality_warnings", first, end)
-            for image, i in zip(known, numbers):
-                yield image, Pooled(features[i - first], winner[i - first]), warnings[i - first]
-
-
-def _key(image):
-    return image.stage_range, image.name, image.view
-
-
-def cached_features(model, images, features, descriptors):
-    """The CachedFeatures of just these images, if the model learned from these features; else None.
+def features_digest_if_reusable(model, images, features, descriptors):
+    """Return the digest of a features file of just these images that the model learned from; otherwise None.
 
     Parameters
     ----------
@@ -299,14 +265,40 @@ def cached_features(model, images, features, descriptors):
     """
     if not (features.is_file() and descriptors.is_file()):
         return None
-    with open_stored(model, "model") as m, open_stored(features, "features") as f:
-        learned, pooled, digest = m.inputs.get("features"), f.inputs.get("descriptors"), f.digest
-        names = {s: zip(f.array(s, "image"), f.array(s, "view")) for s in f.stage_ranges}
-    with open_stored(descriptors, "descriptors") as d:
-        described, made_of = d.digest, d.inputs.get("images")
-    if learned != [digest] or pooled != [described]:
-        return None
-    if made_of != [digest_of_images(images_in_order(images))]:
-        return None
-    rows = {(s, *what): i for s, its in names.items() for i, what in enumerate(its)}
-    return CachedFeatures(features, digest, rows)
+    with (
+        open_stored(model, "model") as learned,
+        open_stored(features, "features") as pooled,
+        open_stored(descriptors, "descriptors") as described,
+    ):
+        is_of_run = (
+            learned.inputs.get("features") == [pooled.digest]
+            and pooled.inputs.get("descriptors") == [described.digest]
+            and described.inputs.get("images") == [digest_of_images(images_in_order(images))]
+        )
+        return pooled.digest if is_of_run else None
+
+
+@lru_cache(maxsize=len(STAGE_RANGES))
+def _rows_by_image(features, digest, stage_range):
+    """Return the row of each (name, view) of an image in a stage range of a features file."""
+    stored = cached_file(features, "features", digest)
+    if stage_range not in stored.stage_ranges:
+        return {}
+    names = zip(stored.array(stage_range, "image"), stored.array(stage_range, "view"))
+    return {name: row for row, name in enumerate(names)}
+
+
+def _read_encoded(features, digest, images):
+    """Read from a features file what `encode_images` makes of those of the images that the file has."""
+    stored, made = cached_file(features, "features", digest), {}
+    for s, some in groupby(images, attrgetter("stage_range")):
+        rows = _rows_by_image(features, digest, s)
+        known = {image: rows[image.name, image.view] for image in some if (image.name, image.view) in rows}
+        if known:
+            first, stop = min(known.values()), max(known.values()) + 1  # side by side, as images are cut
+            values, winner = stored.images(s, first, stop)
+            warnings = stored.array(s, "quality_warnings", first, stop)
+        for image, row in known.items():
+            i = row - first
+            made[image] = image, Pooled(values[i], winner[i]), warnings[i]
+    return made

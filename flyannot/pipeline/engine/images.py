@@ -65,7 +65,7 @@ class ImagesInParts:
 
         Parameters
         ----------
-        made_with : function of the images of a part to what its worker needs besides them
+        made_with : what a worker needs besides the images of its part
         files : paths of what the parts are made from besides the images
         """
         return [self._part(images, made_with, files) for images in share_of_parts(self._cut, share)]
@@ -78,10 +78,10 @@ class ImagesInParts:
         make_part : as of `PartsTask`
         made_with : what a worker needs besides the images of its part
         files : paths of what the output is made from besides the images
-        parts : function of a share to its parts, where `made_with` is not the same for all
+        parts : function of a share to its parts, if `made_with` is known only when they are made
         more : as those of `PartsTask`
         """
-        parts = parts or (lambda share: self.parts(share, lambda images: made_with, files))
+        parts = parts or (lambda share: self.parts(share, made_with, files))
         return PartsTask(
             self._out,
             self.header,
@@ -99,7 +99,7 @@ class ImagesInParts:
             images=images,
             header=header,
             path=part_path(self._out, digest_of_json([header.options, header.inputs, described])),
-            made_with=made_with(images),
+            made_with=made_with,
             name=f"the images {images[0].name} to {images[-1].name}",
             files=files,
         )
