@@ -10,7 +10,7 @@ from flyannot.pipeline.options import FetchOptions
 @click.argument("source", type=click.Choice(["bdgp"]))
 @out_folder_option("The folder to fill.")
 @takes(options=FetchOptions)
-@click.option("--dry-run", is_flag=True, help="Fetch only the tables, and say how many images there are to fetch.")
+@click.option("--dry-run", is_flag=True, help="Fetch only the tables, and count the images.")
 def command(source, folder, options, dry_run):
     """Fetch BDGP's tables and images into a folder for `flyannot import bdgp`.
 

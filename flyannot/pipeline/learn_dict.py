@@ -21,7 +21,7 @@ from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.files.hdf5.writing import create_stored, difference_of_headers
 from flyannot.jobs.executor import Executor
-from flyannot.jobs.resources import allowed_bytes, one_blas_thread, require_bytes
+from flyannot.jobs.resources import available_bytes, one_blas_thread, require_bytes
 from flyannot.pipeline.engine.inputs import chosen_stage_ranges, digests_of, open_all
 from flyannot.pipeline.engine.parts import drop_parts, part_path
 from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
@@ -140,12 +140,10 @@ def _learn(files, stage_ranges, out, header, options, execution):
     if options.data_parallel:
         return _learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng)
     count = options.n_most(sum(_counts(files, stage_ranges)))
-    more = "" if options.memory is None else ", or allow more --memory"
     require_bytes(
         _BYTES_OF_PATCH * count,
         f"learning from {count:,} patches in memory",
-        memory=options.memory,
-        fix=f"add --data-parallel 16, which reads them as they are visited, or --max-patches auto{more}",
+        fix="add --data-parallel 16, which reads them as they are visited, or --max-patches auto",
     )
     X = NormalisedPatches(_chosen_patches(files, stage_ranges, count, rng))
     _remark_on_counts(name, len(X), options.n_atoms)
@@ -263,7 +261,7 @@ def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, executi
     count = ProgressCount(execution.progress, options.n_epochs * n_patches, "patch")
     count.add(progress.atoms.n_visits)
     n_records = len(restored.records)
-    with _workers_that_fit(execution.workers, options.memory) as workers:
+    with _workers_that_fit(execution.workers) as workers:
         for progress in learn_in_rounds(source, held, restored, plan, _runner(workers, count)):
             for record in progress.records[n_records:]:
                 _log_record(name, record, options.n_epochs)
@@ -282,9 +280,9 @@ def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, executi
 
 
 @contextmanager
-def _workers_that_fit(workers, memory):
+def _workers_that_fit(workers):
     """Those workers; of this machine no more than there is memory for."""
-    n = max(1, allowed_bytes(memory) // BYTES_OF_WORKER)
+    n = max(1, available_bytes() // BYTES_OF_WORKER)
     if workers.scheduler is not None or n >= workers.jobs:
         yield workers
         return

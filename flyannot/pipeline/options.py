@@ -11,7 +11,6 @@ from flyannot.base.options import (
     FilePath,
     Flag,
     Kind,
-    Memory,
     Options,
     OrAuto,
     Real,
@@ -161,15 +160,6 @@ class LearnOptions(Options):
         "--data-parallel, once doubling the patches does. 0.002 leaves little to gain.",
         stands_for="never before --n-epochs; with --max-patches auto 0.005",
         more=True,
-    )
-    memory: int | None = option(
-        None,
-        Memory(),
-        "Use no more than this, such as 4GB. Learning that would need more is refused; with "
-        "--data-parallel, fewer workers run at a time, 300 MB each. The result is the same.",
-        stands_for="what is free",
-        more=True,
-        in_header=False,
     )
     learner: str = option(
         "scc",

@@ -128,20 +128,11 @@ def test_more_patches_than_memory_holds_are_refused_with_the_option_for_them(fly
     flyannot(LINE, code=0)
 
 
-def test_memory_not_allowed_is_not_taken_and_what_is_changes_no_bit(flyannot, in_parts, desk, monkeypatch):
-    line = "learn-dict descriptors.h5 --n-atoms 12 --n-epochs 1 --memory"
-    error, fix = faulty(flyannot(f"{line} 1MB -o d.h5"), 1)
-    assert "1 MiB are allowed" in error and "--data-parallel 16" in fix and "--memory" in fix
-    made = set()
-    for i, amount in enumerate(("500MB", "'0.5 GiB'", "1g")):
-        flyannot(f"{line} {amount} -o {i}.h5", code=0)
-        made.add((desk / f"{i}.h5").read_bytes())
-    assert len(made) == 1
-    faulty(flyannot(f"{line} much -o d.h5"), 2, "500MB or 4GB")
-
+def test_workers_that_memory_does_not_hold_are_not_started(flyannot, in_parts, desk, monkeypatch):
+    monkeypatch.setattr("flyannot.pipeline.learn_dict.available_bytes", lambda: 400 * 2**20)
     monkeypatch.setattr("flyannot.pipeline.learn_dict._WORTH_SENDING", 0)
     monkeypatch.setattr("flyannot.jobs.executor.LocalProcesses._start", None)  # who starts workers fails
-    flyannot(f"{LINE} --jobs 2 --memory 400MB", code=0)
+    flyannot(f"{LINE} --jobs 2", code=0)
     assert_same_atoms("d.h5", in_parts)
 
 

@@ -1,7 +1,6 @@
 """The kinds of values that options take: what is parsed from any spelling, and shown in help."""
 
 import math
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,25 +114,6 @@ class Real(Kind):
         ends = {"of at least": self.least, "above": self.above, "of at most": self.most, "below": self.below}
         named = [f"{words} {end:g}" for words, end in ends.items() if math.isfinite(end)]
         return " ".join(["a number", " and ".join(named)]).strip()
-
-
-class Memory(Kind):
-    """An amount of memory, in bytes."""
-
-    name = "AMOUNT"
-    words = "an amount of memory, such as 500MB or 4GB"
-
-    def parse(self, value):
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            return value
-        spelled = re.fullmatch(r"(\d+(?:\.\d+)?) ?([MG])(?:i?B)?", str(value), re.IGNORECASE)
-        n_bytes = spelled and int(float(spelled[1]) * 2 ** (20 if spelled[2] in "mM" else 30))
-        if not n_bytes:
-            raise ValueError(self.words)
-        return n_bytes
-
-    def as_text(self, value):
-        return f"{value / 2**20:.0f}MB"
 
 
 @dataclass(frozen=True)
