@@ -1,7 +1,7 @@
 """How good are the terms?  Cross-validation, split by gene over all stage ranges; or a held-out test."""
 
 import logging
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -203,21 +203,20 @@ def digests_of_files(paths):
 class CrossValidation(Evaluation):
     """Of features files, read as if they were one."""
 
-    def loaded(self, stack):
-        """Stage range -> (image columns, features as `flyannot.encode.groups.pooled_columns` takes them).
+    @contextmanager
+    def loaded(self):
+        """Yield stage range -> (image columns, features as `flyannot.encode.groups.pooled_columns` takes them).
 
-        The features of one stage range at a time are in memory.  The stack closes the files.
+        The features of one stage range at a time are in memory.
         """
-        files = stack.enter_context(open_all(self.paths, "features"))
-        chosen = chosen_stage_ranges(files, self.stage_ranges)
-        features = {s: StoredFeatures(files, s) for s in chosen}
-        return {s: (stored.columns, stored) for s, stored in features.items()}
+        with open_all(self.paths, "features") as files:
+            features = {s: StoredFeatures(files, s) for s in chosen_stage_ranges(files, self.stage_ranges)}
+            yield {s: (stored.columns, stored) for s, stored in features.items()}
 
     def columns(self):
         """Stage range -> image columns."""
-        with open_all(self.paths, "features") as files:
-            chosen = chosen_stage_ranges(files, self.stage_ranges)
-            return {s: StoredFeatures(files, s).columns for s in chosen}
+        with self.loaded() as loaded:
+            return {s: columns for s, (columns, _) in loaded.items()}
 
     def fitted(self, annotations=None):
         train, options = self.train, self.options
@@ -229,9 +228,8 @@ class CrossValidation(Evaluation):
         return replace(self, train=train, options=options)
 
     def score(self, annotations, execution, out):
-        with ExitStack() as stack:
-            stack.enter_context(one_blas_thread())
-            return self._cross_validated(self.loaded(stack), annotations, execution, out)
+        with self.loaded() as loaded, one_blas_thread():
+            return self._cross_validated(loaded, annotations, execution, out)
 
     def _cross_validated(self, loaded, annotations, execution, out):
         """The result, split by gene over all stage ranges at once; None if no gene is annotated."""

@@ -270,14 +270,13 @@ def make_part_of_task(task, share, execution):
 
 
 @contextmanager
-def output_file(out, inputs=(), *, force=False, is_own=None):
+def output_file(out, inputs=(), *, force=False):
     """Hold an output that is no task's, such as a table or an export, while it is written within this.
 
     Parameters
     ----------
     inputs : paths of what it is made from
     force : whether a file that exists is replaced
-    is_own : function of a path: whether it holds what the same command wrote, which needs no force
 
     Raises
     ------
@@ -288,21 +287,20 @@ def output_file(out, inputs=(), *, force=False, is_own=None):
     """
     refuse_as_output(out, inputs)
     with locked_output(out):
-        if out.exists() and not force and not (is_own and is_own(out)):
+        if out.exists() and not force:
             raise InputError(f"{out} exists", fix="add --force to replace it, or name another file with -o")
         yield
 
 
-def write_output(out, text, inputs=(), **how):
+def write_output(out, text, inputs=(), *, force=False):
     """Write a text that is no task's output, as `output_file` has it; a file that holds it needs no force."""
-    write_outputs({out: text}, inputs, **how)
+    write_outputs({out: text}, inputs, force=force)
 
 
-def write_outputs(texts, inputs=(), *, is_own=None, **force):
+def write_outputs(texts, inputs=(), *, force=False):
     """Write several, path -> text, or none where one may not be replaced."""
     with ExitStack() as held:
         for out, text in texts.items():
-            is_there = holds_text(out, text) or is_own and is_own(out)
-            held.enter_context(output_file(out, inputs, is_own=lambda _, own=is_there: own, **force))
+            held.enter_context(output_file(out, inputs, force=force or holds_text(out, text)))
         for out, text in texts.items():
             write_text(out, text, keep_same=True)
