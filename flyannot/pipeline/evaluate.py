@@ -205,7 +205,7 @@ class CrossValidation(Evaluation):
 
     @contextmanager
     def loaded(self):
-        """Yield stage range -> (image columns, features as `flyannot.encode.groups.pooled_columns` takes them).
+        """Yield stage range -> (image columns, features as `pooled_columns` takes them).
 
         The features of one stage range at a time are in memory.
         """
