@@ -18,7 +18,7 @@ import numpy as np
 
 from flyannot.base.options import kebab
 from flyannot.dataset.folder import read_images
-from flyannot.encode.groups import HeldFeatures
+from flyannot.encode.groups import InMemoryFeatures
 from flyannot.encode.options import Grid
 from flyannot.files.digest import digest_of_json
 from flyannot.files.text_files import read_toml
@@ -26,7 +26,7 @@ from flyannot.images.geometry import scaled_image
 from flyannot.images.picture import read_grey
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.images import digest_of_images, image_columns, images_in_order
-from flyannot.pipeline.engine.step import Asked
+from flyannot.pipeline.engine.step import StepRequest
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.evaluate import CrossValidation, ScoresTask
 from flyannot.pipeline.options import Selection
@@ -57,7 +57,10 @@ class PixelBaseline(CrossValidation):
     @contextmanager
     def loaded(self):
         yield {
-            s: (image_columns(images), HeldFeatures(pixel_features([i.address for i in images], self.grid)))
+            s: (
+                image_columns(images),
+                InMemoryFeatures(pixel_features([i.address for i in images], self.grid)),
+            )
             for s, images in self.images().items()
         }
 
@@ -124,14 +127,14 @@ def _evaluate_row(configuration, grid):
     for step in () if grid else (STEPS[name] for name in _STEPS):
         done.append(step.name)
         scored = files[step.kind] = configuration.output / f"{step.kind}-{_key(configuration, done)}.h5"
-        asked = Asked(
+        request = StepRequest(
             inputs=step.paths_read(configuration.data_set, files.__getitem__),
             out=scored,
             options=options[step.name],
             selection=Selection(),
             seed=configuration.seed,
         )
-        run_task(step.task_of(asked), Execution())
+        run_task(step.task_of(request), Execution())
     out = configuration.output / f"scores-{_key(configuration, [*done, 'train', 'evaluate'], grid)}.json"
     evaluation, more = (PixelBaseline, {"grid": grid}) if grid else (CrossValidation, {})
     evaluation = evaluation(
@@ -147,7 +150,7 @@ def _evaluate_row(configuration, grid):
 
 
 def _key(configuration, steps, grid=None):
-    options = {name: configuration.options[name].as_header() for name in steps}
+    options = {name: configuration.options[name].to_header() for name in steps}
     return digest_of_json([configuration.seed, options, grid])[:10]
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from benchmarks.rows import Rows
-from flyannot.base.registry import thing_at
+from flyannot.base.registry import import_object
 
 PAPER, OURS = "the paper", "ours"  # who states it, and whose its bound is
 REGIMES = PAPERS_DATA, LIKE, OUTSIDE = "the paper's data", "like the paper's", "outside"
@@ -238,7 +238,7 @@ def statements_of(paper):
         entry = entries.get(entries[key].get("same-as"), {}) | entries[key]
         entry.pop("same-as", None)
         name, arguments = entry.pop("number"), entry.pop("arguments", {})
-        number = thing_at(name if ":" in name else f"benchmarks.{paper}.claims:{name}")
+        number = import_object(name if ":" in name else f"benchmarks.{paper}.claims:{name}")
         stated[key] = Statement(key, number=partial(number, **arguments), **entry)
     return stated
 

@@ -13,7 +13,7 @@ from benchmarks.claims import Regime, statements_of
 from benchmarks.findings import not_runnable
 from benchmarks.setup import SCALES, why_data_set_is_absent
 from flyannot.base.errors import InputError, did_you_mean
-from flyannot.base.registry import thing_at
+from flyannot.base.registry import import_object
 
 OURS = "ours"  # in the place of a paper: a measurement of our own
 
@@ -89,7 +89,7 @@ class Items(Mapping):
                 fix=f"use one of {', '.join(self.entries)}",
             )
         entry = dict(self.entries[name])
-        measure = thing_at(entry.pop("measure"))
+        measure = import_object(entry.pop("measure"))
         if "arguments" in entry:
             measure = partial(measure, **entry.pop("arguments"))
         stated = statements_of(entry["paper"]) if "claims" in entry else {}

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from flyannot.base.errors import FlyannotError
-from flyannot.base.registry import thing_at
+from flyannot.base.registry import import_object
 from flyannot.base.system import read_proc
 from flyannot.jobs.resources import THREAD_VARIABLES
 
@@ -59,4 +59,4 @@ def peak_mb():
 if __name__ == "__main__":
     spec, result = map(Path, sys.argv[1:])
     asked = json.loads(spec.read_text())
-    result.write_text(json.dumps(thing_at(asked["measure"])(**asked["arguments"])))
+    result.write_text(json.dumps(import_object(asked["measure"])(**asked["arguments"])))

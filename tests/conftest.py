@@ -177,7 +177,7 @@ def flyannot(capsys, monkeypatch):
 
     log = logging.getLogger("flyannot")
     handlers = {n: signal.getsignal(n) for n in ENDING_SIGNALS}
-    monkeypatch.setattr(faults, "end_at_once", lambda code: code)  # it would end the tests
+    monkeypatch.setattr(faults, "exit_immediately", lambda code: code)  # it would end the tests
 
     def run(line, *, code=None, **named):
         words = [str(named.get(word, word)) for word in shlex.split(line)]

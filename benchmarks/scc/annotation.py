@@ -21,7 +21,7 @@ from flyannot.images.extract import describe_patches
 from flyannot.images.options import ExtractOptions
 from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval, resample_aucs
 from flyannot.terms.cross_validation import cross_validate
-from flyannot.terms.folds import folds_of_genes
+from flyannot.terms.folds import assign_gene_folds
 from flyannot.terms.metrics import NOT_ANATOMY
 from flyannot.terms.scorer import FitOptions
 from flyannot.terms.training_set import LabelledRows, annotated_groups, truth_of
@@ -142,7 +142,7 @@ def evaluated(setup, pictures, protocol, X, group_of_row):
     genes = [pictures.groups.gene_ids[g] for g in group_of_row]
     X, Y = normalise_features(X, "l2"), pictures.truth[group_of_row]
     rows = LabelledRows(X=X, Y=Y, genes=genes, terms=pictures.terms)
-    folds = folds_of_genes(pictures.groups.gene_ids, N_FOLDS, setup.rng("folds"))
+    folds = assign_gene_folds(pictures.groups.gene_ids, N_FOLDS, setup.rng("folds"))
     if protocol.svm == "hinge":
         return evaluate_by_libsvm(rows, folds=folds)
     return cross_validate(rows, folds=folds, rng=setup.rng("svm"), options=FitOptions(n_folds=3))
@@ -171,7 +171,7 @@ def measure_baselines(setup):
     """What a kernel on pixels reaches, and what is gained by a dictionary that has seen the tested images."""
     pictures, rows = annotated_pictures(setup, least=_LEAST), Rows()
     genes, rng = pictures.groups.gene_ids, setup.rng("dictionaries")
-    folds = folds_of_genes(genes, N_FOLDS, setup.rng("folds"))
+    folds = assign_gene_folds(genes, N_FOLDS, setup.rng("folds"))
     fold_of = np.array([folds[gene] for gene in genes])
 
     def by_ridge(X):

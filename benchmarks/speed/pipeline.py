@@ -12,7 +12,7 @@ from benchmarks.speed.baseline import NEW, WHOLE, WHOLE_WAY, compare_with_baseli
 from benchmarks.workers import peak_mb
 from flyannot.jobs.environment import configurations_folder
 from flyannot.jobs.executor import Executor
-from flyannot.pipeline.engine.step import Asked
+from flyannot.pipeline.engine.step import StepRequest
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.runs.configuration import read_configuration
 from flyannot.pipeline.runs.run import step_named, steps_of, task_in_run
@@ -112,7 +112,7 @@ def _task(step, configuration):
         return task_in_run(step_named(configuration, step), configuration)
     inputs = {"model": (configuration.output / "model.h5",), "images": (configuration.data_set,)}
     given = {"options": configuration.options["annotate"], "selection": configuration.options["select"]}
-    command = Asked(inputs=inputs, out=configuration.output / "new.h5", **given)
+    command = StepRequest(inputs=inputs, out=configuration.output / "new.h5", **given)
     return step_named(configuration, "annotate").task_of(command)
 
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from flyannot.base.errors import InputError, did_you_mean
 
 
-def thing_at(place):
+def import_object(place):
     """Import the module of "module:attribute", and return the attribute."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
@@ -36,7 +36,7 @@ class Registry(Mapping):
                 f'there is no {self.what} "{name}".{did_you_mean(name, self.places)}',
                 fix=f"use one of {', '.join(self.places)}",
             )
-        return thing_at(self.places[name])
+        return import_object(self.places[name])
 
     def __contains__(self, name):
         return name in self.places

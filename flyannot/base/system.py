@@ -22,12 +22,12 @@ _at_end = []  # functions
 
 
 def call_at_end(call):
-    """Have `call()` run when the process ends, also by `end_at_once`."""
+    """Have `call()` run when the process ends, also by `exit_immediately`."""
     atexit.register(call)
     _at_end.append(call)
 
 
-def end_at_once(code):
+def exit_immediately(code):
     """End without taking Python apart: that waits for compiled code in a thread, and crashes where a signal
     came in the middle of an import of compiled code."""
     for call in _at_end:

@@ -29,7 +29,7 @@ def command(data_set, folder, force):
     for name, text in corrected_tables(data_set, found, folder).items() if folder else ():
         write_output(folder / name, text, [data_set / name], force=force)
         log.info("wrote %s", folder / name)
-    found.raise_faults(data_set)
+    found.raise_errors(data_set)
     for stage_range, n in count_coverage(images, annotations).items():
         annotated = f", {n['n_annotated_groups']:,} of {pluralise(n['n_groups'], 'group')} annotated"
         counts = f"{pluralise(n['n_images'], 'image')} of {pluralise(n['n_genes'], 'gene')}"

@@ -75,12 +75,12 @@ def command(model, images, terms, genes, stage_range, folder, force, as_json):
 
 
 def _in_words(explained, names):
-    from flyannot.pipeline.explain import sum_in_words
+    from flyannot.pipeline.explain import format_decomposition
 
     lines = [
         f"{explained.gene or explained.group}, {explained.stage_range}: {explained.term}: "
         f"{'yes' if explained.yes else 'no'}, probability {explained.probability:.3f}",
-        f"  {sum_in_words(explained)}",
+        f"  {format_decomposition(explained)}",
     ]
     for number, name in enumerate(names):
         centres_px, contribution = explained.patches(number)

@@ -41,15 +41,15 @@ def command_of_step(step):
     """Make the command of a `Step`: its inputs are arguments."""
 
     def carried_out(out, options, selection, run, force, seed=0, page=False, **inputs):
-        from flyannot.pipeline.engine.step import Asked
+        from flyannot.pipeline.engine.step import StepRequest
         from flyannot.pipeline.engine.task import run_task
 
         paths = {name: path if isinstance(path, tuple) else (path,) for name, path in inputs.items()}
-        asked = Asked(inputs=paths, out=out, options=options, selection=selection, seed=seed)
-        task, execution = step.task_of(asked), execution_of(force, run)
+        request = StepRequest(inputs=paths, out=out, options=options, selection=selection, seed=seed)
+        task, execution = step.task_of(request), execution_of(force, run)
         code = finish(run_task(task, execution), images=task.images)
         if page:
-            finish(run_task(step.page_of(asked), execution))
+            finish(run_task(step.page_of(request), execution))
         return code
 
     function = force_option(carried_out)

@@ -129,7 +129,7 @@ def _iso_date(text, where):
 
 
 @dataclass(frozen=True)
-class Settled:
+class Consensus:
     """What several verdicts on one thing come to.
 
     correction : the verdict, by all curators who stand for it; unsure where they disagree and nobody decided
@@ -155,7 +155,7 @@ class Settled:
 
 
 def settle_verdicts(corrections):
-    """A dict, key of `Correction` -> Settled, in the order of the first rows."""
+    """A dict, key of `Correction` -> Consensus, in the order of the first rows."""
     by_key = defaultdict(list)
     for correction in corrections:
         by_key[correction.key].append(correction)
@@ -176,7 +176,7 @@ def _settle_rows(rows):
         note = "; ".join(f"{curator}: {words}" for curator, words in said.items())
         correction = replace(correction, verdict=UNSURE, note=note)
     overruled = [row for row in rows if row not in standing and row.verdict != correction.verdict]
-    return Settled(correction, tuple(row for row in rows if row in kept), stands, tuple(overruled))
+    return Consensus(correction, tuple(row for row in rows if row in kept), stands, tuple(overruled))
 
 
 def _last_of_curators(rows):

@@ -102,7 +102,7 @@ def _id_of_name(known, name):
     return gene.gene_id
 
 
-def fault_of_fetched_image(path):
+def validate_downloaded_image(path):
     """Why this is no picture that can be read; "" if it is one.  Its bytes decide, and nothing else."""
     from flyannot.images.picture import read_grey
     from flyannot.images.unreadable import UnreadableImage
@@ -117,7 +117,7 @@ def fault_of_fetched_image(path):
     return ""
 
 
-def fault_of_fetched_table(path, kind):
+def validate_downloaded_table(path, kind):
     """Why this is not the dump of that kind; "" if it is."""
     if _is_page(first_bytes(path, 512)):
         return "a web page, not a table"

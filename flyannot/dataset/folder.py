@@ -165,7 +165,7 @@ def read_images(folder_or_csv: str | os.PathLike[str], found: Any = None) -> lis
     fbgns = _complete_fbgns(table, lines, genes, found.faults)
     images = _grouped(table, lines, images, fbgns, found.faults)
     if not is_asked:
-        found.raise_faults(table)
+        found.raise_errors(table)
     return images
 
 
@@ -271,7 +271,7 @@ def read_annotations(
     warn_of(table, taken, "term was taken with other capitals", "terms were taken with other capitals")
     near = warn_of_terms(table, terms_by_gene.values(), known)
     if not is_asked:
-        found.raise_faults(table)
+        found.raise_errors(table)
     for line, (_, _, term, *_) in zip(lines, rows):
         meant = respelt.get(term, term)
         if (meant := near.get(meant, meant)) != term and line not in dict(several):

@@ -61,7 +61,7 @@ class Findings:
     cells: dict = field(default_factory=dict)
     files: dict = field(default_factory=dict)
 
-    def raise_faults(self, where):
+    def raise_errors(self, where):
         """One error that has all faults of a table or folder, if there are any."""
         if len(self.faults) == 1:
             raise self.faults[0]

@@ -17,7 +17,7 @@ from flyannot.images.options import ExtractOptions, patch_sides
 from flyannot.images.picture import read_embryo
 from flyannot.images.sift import mirrored_descriptors, normalise_descriptors
 from flyannot.sparse.coders import CODERS, gram_for
-from flyannot.sparse.coders.verified import rows_to_mend
+from flyannot.sparse.coders.verified import unconverged_rows
 
 INEXACT = "inexact codes"  # a quality warning
 
@@ -104,7 +104,7 @@ class Encoder:
         Z, gaps = coder.codes(rows, self.D, self.lam, tol=tol, gram=self.gram)
         pooled = pool_image(Z, centres_px, STANDARD_PX, grid=self.pool.grid, part=part, n_parts=len(sides))
         winner = np.where(pooled.winner < n_patches, pooled.winner, pooled.winner - n_patches)
-        return Pooled(pooled.features, winner, is_exact=not len(rows_to_mend(gaps, tol)))
+        return Pooled(pooled.features, winner, is_exact=not len(unconverged_rows(gaps, tol)))
 
     def encode(self, grey, view=""):
         """Return the `Pooled` features of an image from its grey levels."""

@@ -54,10 +54,10 @@ def group_features(features, groups, scheme="group"):
 
     With the scheme "group" they are exactly those of all patches of a group together.
     """
-    return pooled_columns(HeldFeatures(features), groups, slice(None), scheme)
+    return pooled_columns(InMemoryFeatures(features), groups, slice(None), scheme)
 
 
-class HeldFeatures:
+class InMemoryFeatures:
     """Features of images that lie in memory, as `pooled_columns` reads those of files."""
 
     def __init__(self, features):
@@ -73,7 +73,8 @@ def pooled_columns(features, groups, columns, scheme):
 
     Parameters
     ----------
-    features : what has `shape` (n_images, n_features), `dtype` and `blocks(columns)`, as `HeldFeatures` has
+    features : `InMemoryFeatures`, or an object with the same `shape` (n_images, n_features), `dtype` and
+        `blocks(columns)`
     columns : slice, of the features
     scheme : "group", the largest of each feature over a group's images, or "mean"
 

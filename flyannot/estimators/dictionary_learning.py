@@ -16,7 +16,7 @@ from flyannot.estimators.image_patches import matrix_of_samples
 from flyannot.estimators.sparse_coder import SparseCoding, threads_of_estimator
 from flyannot.jobs.progress_events import say
 from flyannot.jobs.resources import available_bytes, threads_of_one_blas
-from flyannot.sparse.coders.verified import comfortable_unit
+from flyannot.sparse.coders.verified import power_of_two_scale
 from flyannot.sparse.data_parallel import (
     LearningPlan,
     begin_rounds,
@@ -366,7 +366,7 @@ class RowUnits:
     def sizes(self):
         return self.stop - self.start
 
-    def narrowed(self, units):
+    def subset(self, units):
         """These units alone, in that order."""
         return replace(self, start=self.start[units], stop=self.stop[units])
 
@@ -402,7 +402,7 @@ def row_units(X):
 def unit_of_samples(X):
     """The power of two by which samples (n, n_features) are divided before they are learned from."""
     largest = max(np.fmax.reduce(X, axis=None), -np.fmin.reduce(X, axis=None)) if X.size else 0.0  # no copy
-    return comfortable_unit(float(largest) * np.sqrt(X.shape[1]))
+    return power_of_two_scale(float(largest) * np.sqrt(X.shape[1]))
 
 
 def is_read_in_blocks(X):

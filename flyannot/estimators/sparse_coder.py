@@ -17,7 +17,7 @@ from flyannot.base.text import named_values
 from flyannot.estimators.image_patches import ImagePatches, matrix_of_samples
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored
-from flyannot.jobs.resources import usable_processors
+from flyannot.jobs.resources import available_cpus
 from flyannot.pipeline.engine.inputs import lam_of_dictionary
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.verified import warn_of_missed
@@ -218,4 +218,4 @@ def threads_of_estimator(n_jobs):
         return 1
     if n_jobs == 0:
         raise InputError("n_jobs = 0 does no work", fix="choose n_jobs of 1 or more, or -1 for all cores")
-    return n_jobs if n_jobs > 0 else max(1, usable_processors() + 1 + n_jobs)
+    return n_jobs if n_jobs > 0 else max(1, available_cpus() + 1 + n_jobs)

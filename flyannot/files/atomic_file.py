@@ -23,7 +23,7 @@ _kept: tuple[Path, ...] = ()  # what the command that runs was given to read
 
 
 @contextmanager
-def keeping_inputs(paths):
+def protect_inputs(paths):
     """Within this no output replaces one of these files, or a table or picture of one of these data sets."""
     global _kept
     _kept, before = tuple(map(Path, paths)), _kept

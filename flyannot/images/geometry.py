@@ -71,7 +71,7 @@ def blurred_image(picture, sigma_px, *, truncate=4.0):
     return cv2.GaussianBlur(picture, size, across, sigmaY=down, borderType=cv2.BORDER_REFLECT)
 
 
-def depths_of_mask(mask):
+def distance_transform(mask):
     """How far every place of a mask (not everywhere true) lies from the nearest outside it; 0 outside."""
     cv2 = opencv()
     was_used = cv2.ipp.useIPP()

@@ -131,7 +131,7 @@ def read_embryo(path, options):
     if options.orient:
         warnings = tuple(warning for warning in warnings if warning != POSTERIOR_LEFT)
     pose, why_not = _pose(picture, options)
-    if options.orient and pose and abs(pose.lean) < _LEAST_LEAN:
+    if options.orient and pose and abs(pose.axis_asymmetry) < _LEAST_LEAN:
         why_not = [EITHER_WAY]
     grey = _at_standard_size(picture, pose, options)
     grey = grey if grey.ndim == 2 else stain_as_grey(grey)
@@ -161,5 +161,5 @@ def _at_standard_size(picture, pose, options):
     if pose is None:
         return fitted_to_standard(picture, STANDARD_PX)
     framed = frame_embryo(picture, STANDARD_PX, pose)
-    is_mirrored = options.orient and pose.lean <= -_LEAST_LEAN
+    is_mirrored = options.orient and pose.axis_asymmetry <= -_LEAST_LEAN
     return np.ascontiguousarray(framed[:, ::-1]) if is_mirrored else framed

@@ -28,7 +28,9 @@ _PALE = 20.0  # grey levels: the outline of what stands out by less has gaps (16
 _CLUMP_CORE = 0.8  # where what stands out has not the shape of one embryo
 PORTRAIT, SEVERAL_EMBRYOS, UNCLEAR = "portrait", "several embryos", "outline not clear"  # warnings
 POSTERIOR_LEFT = "posterior left?"
-_LEANS_LEFT = -0.021  # as `EmbryoPose.lean`; of 165 embryos of FlyExpress -0.017 to 0.080, mean 0.025
+_LEANS_LEFT = (
+    -0.021
+)  # as `EmbryoPose.axis_asymmetry`; of 165 embryos of FlyExpress -0.017 to 0.080, mean 0.025
 
 
 def standard_warnings(grey):
@@ -161,4 +163,4 @@ def _warnings_of_shape(mask, contrast):
         if cv2.connectedComponents((depth > core * deepest).astype(np.uint8))[0] > 2:
             return [SEVERAL_EMBRYOS if contrast >= _PALE else UNCLEAR]
     is_level = abs(pose.direction[0]) > abs(pose.direction[1])
-    return [POSTERIOR_LEFT] if is_embryo and is_level and pose.lean < _LEANS_LEFT else []
+    return [POSTERIOR_LEFT] if is_embryo and is_level and pose.axis_asymmetry < _LEANS_LEFT else []

@@ -10,7 +10,7 @@ import numpy as np
 
 from flyannot.images.geometry import (
     border_of_image,
-    depths_of_mask,
+    distance_transform,
     opencv,
     scaled_image,
     warped_image,
@@ -37,14 +37,14 @@ class EmbryoPose(NamedTuple):
 
     centre : (x, y) of the box around it, along its axes; half_sides : (long, short) of that box
     direction : (x, y) of the long axis, of length 1, x >= 0
-    lean : how far the centroid lies to the right of the centre, as a part of half the length: the anterior
-        end of an embryo is the more pointed one, so it is positive where anterior is left
+    axis_asymmetry : how far the centroid lies to the right of the centre, as a part of half the length: the
+        anterior end of an embryo is the more pointed one, so it is positive where anterior is left
     """
 
     centre: np.ndarray
     half_sides: np.ndarray
     direction: np.ndarray
-    lean: float
+    axis_asymmetry: float
 
 
 def pose_in_picture(picture):
@@ -63,7 +63,7 @@ def pose_in_picture(picture):
     small = scaled_image(picture, tuple((-(-size // -(-size.max() // _WORK_PX))).tolist()))
     pose = pose_of_mask(embryo_mask(small if small.ndim == 2 else small @ LUMA))
     zoom = size / small.shape[1::-1]
-    return EmbryoPose(pose.centre * zoom, pose.half_sides * zoom.mean(), pose.direction, pose.lean)
+    return EmbryoPose(pose.centre * zoom, pose.half_sides * zoom.mean(), pose.direction, pose.axis_asymmetry)
 
 
 def embryo_mask(grey):
@@ -123,7 +123,7 @@ def grow_mask(mask, px):
 
 def _shrink_mask(mask, px):
     """Without what is within `px` of the outside."""
-    return mask if mask.all() else depths_of_mask(mask) > px
+    return mask if mask.all() else distance_transform(mask) > px
 
 
 def _without_holes(mask):

@@ -27,7 +27,7 @@ from flyannot import __version__
 from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.packages import optional_package
 from flyannot.files.atomic_file import explained_write_error
-from flyannot.jobs.progress_events import LISTENS_EVERY_S, kernel_compiles, progress_told_together
+from flyannot.jobs.progress_events import LISTENS_EVERY_S, batched_progress, kernel_compiles
 from flyannot.jobs.resources import one_thread_for_good
 
 log = logging.getLogger("flyannot")
@@ -248,7 +248,7 @@ def run_packed(packed_task, tell):
             )
         tell(n, 0)
 
-    with progress_told_together(tell_items, partial(tell, 0, 1)):
+    with batched_progress(tell_items, partial(tell, 0, 1)):
         result = work(task)
     return "result", result
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from flyannot import __version__
 from flyannot.base.system import read_proc
-from flyannot.jobs.resources import THREAD_VARIABLES, available_bytes, usable_processors
+from flyannot.jobs.resources import THREAD_VARIABLES, available_bytes, available_cpus
 
 _VECTORS = ("sse4_2", "avx2", "fma", "avx512f", "asimd", "sve")  # as Linux names them
 
@@ -101,6 +101,6 @@ def processor_facts():
     return {
         "model": model,
         "cores": os.cpu_count(),
-        "usable": usable_processors(),
+        "usable": available_cpus(),
         "vectors": [name for name in _VECTORS if name in flags.split()],
     }

@@ -23,9 +23,9 @@ from flyannot.base.system import interrupts_deferred
 from flyannot.base.text import pluralise
 from flyannot.jobs.progress_events import (
     LISTENS_EVERY_S,
+    batched_progress,
     kernel_compiles,
     progress_sent_to,
-    progress_told_together,
 )
 from flyannot.jobs.resources import (
     THREAD_VARIABLES,
@@ -78,7 +78,7 @@ class Executor:
         folder, reads : where tasks write, and a function of a task to the paths that it reads: a cluster must
             see these
         n_items : function of a task to the number of its items, if `work` tells of each: then this process
-            begins, with threads where `work` takes them by `in_order`, and goes on; else processes do all
+            begins, with threads where `work` takes them by `map_ordered`, and goes on; else processes do all
         """
         results, n_told = {}, 0
 
@@ -142,7 +142,7 @@ class Executor:
 
     @contextmanager
     def threads(self, most=_MOST_THREADS):
-        """Within it `in_order` has as many threads of this process as jobs are allowed, `most` at most."""
+        """Within it `map_ordered` has as many threads of this process as jobs are allowed, `most` at most."""
         before = _n_threads.set(min(self.jobs, most))
         try:
             yield
@@ -150,7 +150,7 @@ class Executor:
             _n_threads.reset(before)
 
 
-def in_order(work, items):
+def map_ordered(work, items):
     """Yield work(item) for every item, in their order: within a task, on the threads that this process has.
 
     `items` are taken by the calling thread, a few in advance; `work` is to spend its time where the
@@ -340,7 +340,7 @@ def _run_in_worker(i, work, task):
     """Runs in a worker: one task."""
     _tell(_BEGINS, i)
     try:
-        with progress_told_together(partial(_tell, _ITEMS), partial(_tell, _COMPILES, 0)):
+        with batched_progress(partial(_tell, _ITEMS), partial(_tell, _COMPILES, 0)):
             return work(task)
     finally:
         _tell(_ENDS, i)

@@ -30,7 +30,7 @@ def progress_sent_to(on_items, on_compile=None):
 
 
 @contextmanager
-def progress_told_together(tell, on_compile):
+def batched_progress(tell, on_compile):
     """As `progress_sent_to`, in a worker: tell(n) of the items that ended in half a second, and of the rest
     at the end of the task."""
     n_items, told = 0, time.monotonic()

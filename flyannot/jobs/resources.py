@@ -118,7 +118,7 @@ def _number(variable):
 THREAD_VARIABLES = (*BLAS_VARIABLES, "NUMBA_NUM_THREADS")
 
 
-def usable_processors():
+def available_cpus():
     """Those that the system lets this process run on, and its control group pays for."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(allowed, _cgroup_processors()))  # joblib knows too, but takes long to import

@@ -51,23 +51,25 @@ _OF_TERMS = ("probability_threshold", "n_genes", "auc", "auc_low", "auc_high", "
 _NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")  # in a table of predictions
 
 
-def task_of_step(asked):
-    """The `Task` of what a `Asked` asks for."""
-    (model,), sources, chosen = asked.inputs["model"], asked.inputs["images"], asked.selection
-    if asked.is_in_run:
-        made, of_run = (asked.inputs["features"][0], asked.inputs["descriptors"][0]), None
-        if "scores" in asked.inputs:
-            (scores,), (annotations,) = asked.inputs["scores"], asked.inputs["annotations"]
-            of_run = AnswersOfRun(scores, made[0], annotations, asked.run.options["train"].corrections)
+def build_task(request):
+    """The `Task` of what a `StepRequest` asks for."""
+    (model,), sources, chosen = request.inputs["model"], request.inputs["images"], request.selection
+    if request.is_in_run:
+        made, of_run = (request.inputs["features"][0], request.inputs["descriptors"][0]), None
+        if "scores" in request.inputs:
+            (scores,), (annotations,) = request.inputs["scores"], request.inputs["annotations"]
+            of_run = AnswersOfRun(scores, made[0], annotations, request.run.options["train"].corrections)
         images = selected_images(sources[0], chosen)
-        return annotate_task(model, images, asked.out, asked.options, made=made, of_run=of_run)
+        return annotate_task(model, images, request.out, request.options, made=made, of_run=of_run)
     if len(sources) == 1 and kind_claimed(sources[0]) == "features":
         stage_ranges = chosen.stage_range
-        return _annotate_features_task(model, sources[0], asked.out, asked.options, stage_ranges=stage_ranges)
+        return _annotate_features_task(
+            model, sources[0], request.out, request.options, stage_ranges=stage_ranges
+        )
     only = chosen.stage_range[0] if len(chosen.stage_range) == 1 else None  # of pictures that do not say it
     images = images_named(sources, only or _only_stage_range(model))
     images = select_images(images, views=chosen.view, stage_ranges=chosen.stage_range)
-    return annotate_task(model, images, asked.out, asked.options)
+    return annotate_task(model, images, request.out, request.options)
 
 
 def _only_stage_range(model):
@@ -164,7 +166,7 @@ def _checked_ids(out, options):
 
 
 def _header(model_options, inputs, model_seed, options):
-    annotated = options.as_header() | {"model_seed": model_seed}
+    annotated = options.to_header() | {"model_seed": model_seed}
     return Header("predictions", model_options | {"annotate": annotated}, inputs)
 
 
@@ -185,7 +187,7 @@ def _check_fit(model, features):
 def _make_part(part):
     """Runs in a worker: predict the groups of the images, in a file of their own."""
     (path, reused), digest = part.made_with, part.header.inputs["model"][0]
-    known = _read_encoded(*reused, part.images) if reused else {}
+    known = _read_encoded(reused, part.images) if reused else {}
     models = {s: load_model(path, digest, s) for s in {image.stage_range for image in part.images}}
     encoders = {s: model.encoder for s, model in models.items()}
 
@@ -288,8 +290,9 @@ def _rows_by_image(features, digest, stage_range):
     return {name: row for row, name in enumerate(names)}
 
 
-def _read_encoded(features, digest, images):
-    """Read from a features file what `encode_images` makes of those of the images that the file has."""
+def _read_encoded(source, images):
+    """Read from a features file, a (path, digest), what `encode_images` makes of the images that it has."""
+    features, digest = source
     stored, made = cached_file(features, "features", digest), {}
     for s, some in groupby(images, attrgetter("stage_range")):
         rows = _rows_by_image(features, digest, s)

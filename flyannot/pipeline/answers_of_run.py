@@ -13,7 +13,7 @@ from flyannot.dataset.paths import annotations_table
 from flyannot.files.atomic_file import copy_file
 from flyannot.files.digest import canonical_json, digest_of_file
 from flyannot.files.hdf5.predictions import write_answers_of_run
-from flyannot.files.hdf5.reading import Stored, open_stored
+from flyannot.files.hdf5.reading import StoredFile, open_stored
 from flyannot.pipeline.engine.inputs import curated_annotations_of, digests_of_curated
 from flyannot.terms.answers import read_predicted
 from flyannot.terms.group_outcomes import is_cross_validated, outcomes_of_groups, read_scores
@@ -59,7 +59,7 @@ class AnswersOfRun:
 
     def write(self, file, header):
         """Add it to every stage range of an open HDF5 file of predictions, which has this Header."""
-        scores, stored = read_scores(self.scores), Stored(file, self.before, header)
+        scores, stored = read_scores(self.scores), StoredFile(file, self.before, header)
         annotations, _ = curated_annotations_of(self.annotations, corrections=self.corrections)
         margin = header.options["annotate"]["abstain_margin"]
         evaluated = self._evaluated_images()
@@ -166,7 +166,7 @@ def _curated(groups, annotations, stage_range, terms):
     return curated
 
 
-def keep_what_was_before(scores, made_now):
+def snapshot_previous_run(scores, made_now):
     """Keep the scores and the predictions of a run in its folder BEFORE while it learns with other curated
     terms, all else being equal; otherwise remove that folder.
 

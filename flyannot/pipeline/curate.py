@@ -19,10 +19,10 @@ from flyannot.pipeline.engine.task import write_output, write_outputs
 
 
 @dataclass(frozen=True)
-class Curated:
+class MergedCorrections:
     """What several tables of corrections come to.
 
-    settled : dict, key -> Settled; said : dict, curator -> {key: their own last verdict}
+    settled : dict, key -> Consensus; said : dict, curator -> {key: their own last verdict}
     agreements : as `flyannot.curation.agreement.agreements_of_curators` returns
     """
 
@@ -55,7 +55,7 @@ def settle_corrections(paths):
         for row in of_key.rows:
             if not row.decides:  # else agreement would grow with what was decided
                 said[row.curator][key] = row.verdict
-    return Curated(settled, said, agreements_of_curators(said))
+    return MergedCorrections(settled, said, agreements_of_curators(said))
 
 
 def write_curated(path, curated, *, force=False):

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 
 from flyannot.base.errors import DataError
-from flyannot.base.registry import thing_at
+from flyannot.base.registry import import_object
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.encoder import Encoder, add_warning
 from flyannot.encode.options import PoolOptions
@@ -12,7 +12,7 @@ from flyannot.files.hdf5.file_cache import cached_file
 from flyannot.images.address import name_of_embryo, split_address
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import embryos_at
-from flyannot.jobs.executor import in_order
+from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.progress_events import item_done
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.failures import reason_of_failure
@@ -35,7 +35,7 @@ def encoder_of(stored, stage_range="", pool=None):
     """
     extract = options_from(stored, ExtractOptions)
     transforms = tuple(
-        partial(thing_at(step.transform), options=options_from(stored, step.options))
+        partial(import_object(step.transform), options=options_from(stored, step.options))
         for step in map(STEPS.__getitem__, require_known_chain(stored))
     )
     if not stage_range:
@@ -97,7 +97,7 @@ def _process_image(image, encoder, make):
     return made, failures
 
 
-def process_images(images, encoder, make, *, known=None, each=in_order):
+def process_images(images, encoder, make, *, known=None, each=map_ordered):
     """Read every embryo of some images, and make something of each.
 
     Threads share the images, unless `each` is map: what `make` needs is loaded before.  Reading and

@@ -20,7 +20,7 @@ from flyannot.files.hdf5.reading import kind_of_file, open_stored
 from flyannot.files.hdf5.writing import changes_in_header
 from flyannot.jobs.dask_cluster import cluster_runner
 from flyannot.jobs.resources import one_blas_thread
-from flyannot.pipeline.answers_of_run import keep_what_was_before
+from flyannot.pipeline.answers_of_run import snapshot_previous_run
 from flyannot.pipeline.engine.inputs import (
     chosen_stage_ranges,
     curated_annotations_of,
@@ -36,7 +36,7 @@ from flyannot.pipeline.options import EvaluateOptions
 from flyannot.terms.answers import read_predicted
 from flyannot.terms.bootstrap import add_confidence
 from flyannot.terms.cross_validation import cross_validate, joined_outcomes
-from flyannot.terms.folds import folds_of_genes
+from flyannot.terms.folds import assign_gene_folds
 from flyannot.terms.group_outcomes import group_outcomes, json_of_scores, read_scores
 from flyannot.terms.metrics import TermOutcomes, score_terms
 from flyannot.terms.options import TrainOptions
@@ -52,14 +52,14 @@ from flyannot.terms.training_set import (
 log = logging.getLogger("flyannot")
 
 
-def task_of_step(asked):
-    """Build the Task for a request, `Asked`: the scores of the model of a run."""
-    (model,), (annotations,) = asked.inputs["model"], asked.inputs["annotations"]
-    corrections = asked.run.options["train"].corrections
+def build_task(request):
+    """Build the Task for a request, `StepRequest`: the scores of the model of a run."""
+    (model,), (annotations,) = request.inputs["model"], request.inputs["annotations"]
+    corrections = request.run.options["train"].corrections
     evaluation = cross_validation_of_model(
-        model, asked.inputs["features"], annotations, asked.options, corrections
+        model, request.inputs["features"], annotations, request.options, corrections
     )
-    return ScoresTask(evaluation, asked.out, partial(keep_what_was_before, asked.out))
+    return ScoresTask(evaluation, request.out, partial(snapshot_previous_run, request.out))
 
 
 def evaluation_of_files(paths, annotations_csv, **more):
@@ -181,8 +181,8 @@ class Evaluation:
         return {
             "scored": self.scored(),
             **digests_of_curated(self.annotations_csv, self.train.corrections),
-            "train": self.train.as_header(),
-            "evaluate": self.options.as_header(),
+            "train": self.train.to_header(),
+            "evaluate": self.options.to_header(),
             "roll_up": [digest_of_file(path) for path in self.options.roll_up],
             "seed": self.seed,
             "stage_ranges": list(self.stage_ranges),
@@ -249,7 +249,7 @@ class CrossValidation(Evaluation):
                 curated[s] = replace(groups, reasons=[why or too_few for why in groups.reasons])
             folds, validate = dict.fromkeys(genes, 0), _plain
         else:
-            folds = folds_of_genes(genes, n_folds, np.random.default_rng(self.seed))
+            folds = assign_gene_folds(genes, n_folds, np.random.default_rng(self.seed))
             validate = _nested if options.nested else _plain
         n_terms = sum(len(groups.terms) for groups in curated.values())
         n_fits = n_folds ** (2 if options.nested else 1)
@@ -334,7 +334,7 @@ def _nested(rows, stage_range, folds, method, options, *, seed):
     number = {name: g for g, name in enumerate(rows.groups.name)}
     for fold in range(n_folds):
         training = [gene for gene, of_gene in folds.items() if of_gene != fold]
-        inner = folds_of_genes(training, n_folds, np.random.default_rng([seed, fold]))
+        inner = assign_gene_folds(training, n_folds, np.random.default_rng([seed, fold]))
         inside = rows.of_genes(inner)
         if len(inside):
             parts.append(_plain(inside, stage_range, inner, method, options, seed=seed)[0])

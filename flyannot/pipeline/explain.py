@@ -173,12 +173,12 @@ def _pictures(explanation):
     title = f"{explanation.gene or explanation.group}, stage range {explanation.stage_range}"
     answer = f"{'yes' if explanation.yes else 'no'}, probability {explanation.probability:.3f}"
     for number, spread in enumerate(spreads):
-        lines = f"{title}: {explanation.term} - {answer}", sum_in_words(explanation, number)
+        lines = f"{title}: {explanation.term} - {answer}", format_decomposition(explanation, number)
         grey, patch_px = explanation.greys[number], explanation.patch_px
         yield _drawn(grey, spread, full, patch_px=patch_px, lines=lines)
 
 
-def sum_in_words(explanation, number=None):
+def format_decomposition(explanation, number=None):
     """How the decision value adds up; with the number of an image, what that image has of it."""
     split = explanation.split
     plus, minus, rest = split.sums

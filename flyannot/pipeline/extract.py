@@ -23,10 +23,10 @@ _COLUMNS_OF_PLACES = ("image", "gene", "fbgn", "stage_range", *EmbryoPlace._fiel
 _N_NAMED = 5  # images with a quality warning that a summary names; the file has them all
 
 
-def task_of_step(asked):
-    """The `Task` of what a `Asked` asks for."""
-    images = selected_images(asked.inputs["data_set"][0], asked.selection)
-    return extract_task(images, asked.out, asked.options)
+def build_task(request):
+    """The `Task` of what a `StepRequest` asks for."""
+    images = selected_images(request.inputs["data_set"][0], request.selection)
+    return extract_task(images, request.out, request.options)
 
 
 def extract_task(images, out, options):
@@ -44,7 +44,7 @@ def extract_task(images, out, options):
     """
     of_stage_range = Counter(image.stage_range for image in images)
     options = options_for_images(options, max(of_stage_range.values(), default=0))
-    header = Header("descriptors", {"extract": options.as_header()}, {})
+    header = Header("descriptors", {"extract": options.to_header()}, {})
     in_parts = ImagesInParts(images, out, header)
     return in_parts.task(
         _make_part,

@@ -32,7 +32,7 @@ class FetchTask(Task):
     def __init__(self, folder, options):
         super().__init__(folder)
         self._options, self._record = options, folder / RECORD
-        self._wanted = json.dumps(options.as_header(), indent=2) + "\n"
+        self._wanted = json.dumps(options.to_header(), indent=2) + "\n"
 
     def stale_reason(self, *, is_verified=True):
         if not (self.path / "images.csv").exists():
@@ -49,9 +49,9 @@ class FetchTask(Task):
         return Outcome(self.path, True, f"{fetched.summary}\n{text_of_summary(summary)}", fetched.failures)
 
 
-def task_of_step(asked):
-    """Build the Task for a request: `Asked`."""
-    return FetchTask(asked.out, asked.options)
+def build_task(request):
+    """Build the Task for a `StepRequest`."""
+    return FetchTask(request.out, request.options)
 
 
 def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
@@ -125,7 +125,7 @@ class _Fetch:
         return [name for name in plan.images if not self.manifest.has(name)]
 
     def _get_table(self, kind):
-        check = partial(bdgp_site.fault_of_fetched_table, kind=kind)
+        check = partial(bdgp_site.validate_downloaded_table, kind=kind)
         try:
             self._get(FILES[kind], check, bdgp_site.MOST_BYTES_OF_TABLE)
         except (DownloadFailed, ServerBusy) as error:
@@ -135,7 +135,7 @@ class _Fetch:
             ) from None
 
     def _get_image(self, name):
-        self._get(name, bdgp_site.fault_of_fetched_image, bdgp_site.MOST_BYTES_OF_IMAGE)
+        self._get(name, bdgp_site.validate_downloaded_image, bdgp_site.MOST_BYTES_OF_IMAGE)
 
     def _get(self, name, check, most_bytes):
         path = self._folder / name
@@ -173,7 +173,11 @@ class _Fetch:
         them."""
         for name in images:
             path = self._folder / name
-            if not self.manifest.has(name) and path.is_file() and not bdgp_site.fault_of_fetched_image(path):
+            if (
+                not self.manifest.has(name)
+                and path.is_file()
+                and not bdgp_site.validate_downloaded_image(path)
+            ):
                 self.manifest.add(name, path, self._url(name))
 
     def _in_words(self, plan):

@@ -19,7 +19,7 @@ from flyannot.files.hdf5.dictionary import read_checkpoint, write_checkpoint, wr
 from flyannot.files.hdf5.file_cache import close_cached_files
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored
-from flyannot.files.hdf5.writing import create_stored, difference_of_headers
+from flyannot.files.hdf5.writing import create_stored, header_mismatch
 from flyannot.jobs.executor import Executor
 from flyannot.jobs.resources import available_bytes, one_blas_thread, require_bytes
 from flyannot.pipeline.engine.inputs import chosen_stage_ranges, digests_of, open_all
@@ -45,11 +45,11 @@ _BYTES_OF_PATCH = 330  # its descriptor, and its codes of this epoch and the las
 _WORTH_SENDING = 20_000  # patches of a round that are more work than sending them to workers
 
 
-def task_of_step(asked):
-    """The `Task` of what a `Asked` asks for."""
-    stage_ranges = asked.selection.stage_range
-    paths = asked.inputs["descriptors"]
-    return learn_task(paths, asked.out, asked.options, seed=asked.seed, stage_ranges=stage_ranges)
+def build_task(request):
+    """The `Task` of what a `StepRequest` asks for."""
+    stage_ranges = request.selection.stage_range
+    paths = request.inputs["descriptors"]
+    return learn_task(paths, request.out, request.options, seed=request.seed, stage_ranges=stage_ranges)
 
 
 def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
@@ -79,7 +79,7 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
         chosen = [s for some in together for s in some]
         n_atoms = {_name(some): each.n_atoms for some, each in together.items()}
         same = n_atoms if len(set(n_atoms.values())) > 1 else next(iter(n_atoms.values()))
-        learned = options.as_header() | {"n_atoms": same, "stage_ranges": chosen}
+        learned = options.to_header() | {"n_atoms": same, "stage_ranges": chosen}
         digests = digests_of(files)
         made_of = {"descriptors": list(digests.values())}
         header = Header("dictionary", files[0].options | {"learn-dict": learned}, made_of, seed)
@@ -203,7 +203,7 @@ class _Checkpoint:
 
     def read(self, name):
         """The state, a dict of arrays, and the records; nothing of either if there is no such file."""
-        if difference_of_headers(self.path, self.header):
+        if header_mismatch(self.path, self.header):
             return {}, []
         with open_stored(self.path, "checkpoint") as stored:
             state, records = read_checkpoint(stored, self.place)

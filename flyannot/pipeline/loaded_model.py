@@ -19,7 +19,7 @@ from flyannot.pipeline.encoding import encoder_of
 from flyannot.pipeline.engine.inputs import is_imported, options_from, width_of_imported
 from flyannot.terms.model import Model, model_from_arrays, schema_of
 from flyannot.terms.options import TrainOptions
-from flyannot.terms.unlikeness import ARRAYS, KnownImages
+from flyannot.terms.unlikeness import ARRAYS, NoveltyReference
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class LoadedModel:
     terms: list
     model: Model
     train_genes: frozenset
-    known: KnownImages | None
+    known: NoveltyReference | None
     classify: TrainOptions
 
 
@@ -55,7 +55,7 @@ def load_model(path, digest, stage_range):
         read_terms(stored, stage_range),
         _classifier(stored, stage_range, n_features),
         read_train_genes(stored, stage_range),
-        KnownImages(**known) if known else None,
+        NoveltyReference(**known) if known else None,
         options_from(stored, TrainOptions),
     )
 

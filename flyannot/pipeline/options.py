@@ -195,10 +195,10 @@ class LearnOptions(Options):
         n_epochs = self.n_epochs or LEARNERS[self.learner].usual_epochs(self.settings())
         return replace(self, lam=self.lam or float(default_lam(128)), n_epochs=n_epochs)
 
-    def as_header(self):
+    def to_header(self):
         """Return the options by name, as JSON: resolved, with all options of the learner."""
-        header = super(LearnOptions, self.resolved()).as_header()
-        return header | {"learner_option": self.settings().as_header()}
+        header = super(LearnOptions, self.resolved()).to_header()
+        return header | {"learner_option": self.settings().to_header()}
 
     def n_most(self, count):
         """Of `count` patches, how many are learned from at most."""

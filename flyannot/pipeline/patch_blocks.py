@@ -72,7 +72,7 @@ class PatchBlocks:
     stage_ranges : list of str
     pieces : int array (n_pieces, 5), of every `BlockRows`, unit by unit
     sizes : int array (n_units,), patches of each
-    images : `ImagesToCheck` of all files, which says what a narrowed source is to check; None in such a one
+    images : `ImagesToCheck` of all files, which says what a subset is to check; None in such a one
     to_check : list of (file, stage range, image), by number, which `read` checks first
     """
 
@@ -83,7 +83,7 @@ class PatchBlocks:
     images: ImagesToCheck | None = None
     to_check: list = field(default_factory=list)
 
-    def narrowed(self, units):
+    def subset(self, units):
         """These units alone, in that order.  What reads them checks the images that nobody was asked to."""
         pieces = self._pieces_of(units)
         to_check = self.images.taken_by(pieces) if self.images else []

@@ -20,7 +20,7 @@ from flyannot.files.hdf5.file_cache import cached_file
 from flyannot.files.hdf5.header import Header, add_step
 from flyannot.files.hdf5.reading import open_stored, read_image_columns
 from flyannot.files.hdf5.writing import changes_in_header
-from flyannot.jobs.executor import in_order
+from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.progress_events import item_done
 from flyannot.pipeline.encoding import encode_images, load_encoder
 from flyannot.pipeline.engine.images import ImagesInParts, selected_images, write_part
@@ -38,19 +38,19 @@ from flyannot.pipeline.engine.task import PartsTask
 from flyannot.pipeline.extract import lines_of_warnings, write_places
 
 
-def task_of_step(asked):
-    """The `Task` of what a `Asked` asks for."""
-    sources, (dictionary,) = asked.inputs["descriptors"], asked.inputs["dictionary"]
+def build_task(request):
+    """The `Task` of what a `StepRequest` asks for."""
+    sources, (dictionary,) = request.inputs["descriptors"], request.inputs["dictionary"]
     if len(sources) == 1 and (sources[0].is_dir() or sources[0].suffix.lower() in TABLE_SUFFIXES):
-        images = selected_images(sources[0], asked.selection)
-        return pool_images_task(images, dictionary, asked.out, asked.options)
-    if asked.selection.view and not asked.is_in_run:
+        images = selected_images(sources[0], request.selection)
+        return pool_images_task(images, dictionary, request.out, request.options)
+    if request.selection.view and not request.is_in_run:
         raise InputError(
             "the views of descriptors were chosen when they were extracted",
             fix="leave out --view, or name the folder of the images",
         )
-    stage_ranges = asked.selection.stage_range
-    return pool_task(sources, dictionary, asked.out, asked.options, stage_ranges=stage_ranges)
+    stage_ranges = request.selection.stage_range
+    return pool_task(sources, dictionary, request.out, request.options, stage_ranges=stage_ranges)
 
 
 def pool_task(paths, dictionary, out, options, *, stage_ranges=None):
@@ -122,7 +122,7 @@ def pool_images_task(images, dictionary, out, options):
 def _header(atoms, options, stage_ranges, inputs):
     """Return the header of features that are pooled with an open dictionary."""
     learned = {"learn-dict": atoms.options["learn-dict"] | {"seed": atoms.seed}}
-    pooled = options.as_header() | {"stage_ranges": stage_ranges}
+    pooled = options.to_header() | {"stage_ranges": stage_ranges}
     inputs = inputs | {"dictionary": [atoms.digest]}
     return Header("features", add_step(atoms.options | learned, "pool", pooled), inputs)
 
@@ -176,7 +176,7 @@ def _pool_descriptors(part):
                 rows = stored, stage_range, numbers[0], numbers[-1] + 1
                 columns.append(read_image_columns(*rows))
                 both = zip(described_images(*rows), columns[-1]["view"])
-                for features in in_order(partial(_encode_patches, encoder), both):
+                for features in map_ordered(partial(_encode_patches, encoder), both):
                     pooled.append(features)
                     item_done()
             joined = {name: [value for some in columns for value in some[name]] for name in columns[0]}

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from textwrap import wrap
 
 from flyannot.base.text import pluralise
-from flyannot.files.hdf5.description import contents_of_file, describe_file, first_line, skipped_lines
+from flyannot.files.hdf5.description import describe_file, file_summary, first_line, skipped_lines
 from flyannot.files.hdf5.model import read_train_genes
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.terms.answers import learned_terms
@@ -53,10 +53,10 @@ def file_in_words(path, *, header=False):
 
 
 def contents(path):
-    """The same for programs: all that `contents_of_file` has, and the terms."""
+    """The same for programs: all that `file_summary` has, and the terms."""
     with open_stored(path) as stored:
         terms = {s: [asdict(term) for term in learned] for s, learned in _parts(stored).items()}
-    return contents_of_file(path) | ({"terms": terms} if terms else {})
+    return file_summary(path) | ({"terms": terms} if terms else {})
 
 
 def _parts(stored):

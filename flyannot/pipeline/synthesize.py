@@ -28,6 +28,6 @@ class SynthesizeTask(Task):
         return Outcome(self.path, True, ", ".join(f"{n:,} {what}" for what, n in made.items()))
 
 
-def task_of_step(asked):
-    """Build the Task for a request: `Asked`."""
-    return SynthesizeTask(asked.out, asked.options, asked.seed)
+def build_task(request):
+    """Build the Task for a `StepRequest`."""
+    return SynthesizeTask(request.out, request.options, request.seed)

@@ -31,7 +31,7 @@ from flyannot.terms.answers import terms_of_model
 from flyannot.terms.model import Model, fit_model, model_of_no_terms, untrainable
 from flyannot.terms.scorer import observed_rows
 from flyannot.terms.training_set import curated_groups, enough_groups_of_columns
-from flyannot.terms.unlikeness import KnownImages
+from flyannot.terms.unlikeness import NoveltyReference
 
 log = logging.getLogger("flyannot")
 
@@ -43,18 +43,18 @@ class _Trained:
     terms: list
     model: Model
     genes: frozenset
-    known: KnownImages
+    known: NoveltyReference
 
 
-def task_of_step(asked):
-    """The `Task` of what a `Asked` asks for."""
-    (annotations,), stage_ranges = asked.inputs["annotations"], asked.selection.stage_range
+def build_task(request):
+    """The `Task` of what a `StepRequest` asks for."""
+    (annotations,), stage_ranges = request.inputs["annotations"], request.selection.stage_range
     return train_task(
-        asked.inputs["features"],
+        request.inputs["features"],
         annotations,
-        asked.out,
-        asked.options,
-        seed=asked.seed,
+        request.out,
+        request.options,
+        seed=request.seed,
         stage_ranges=stage_ranges,
     )
 
@@ -86,7 +86,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
             enough = enough_groups_of_columns(columns, annotations, options.exclude_terms)
             options = replace(options, min_groups=enough)
         digests = digests_of(files)
-        made_with = files[0].options | {"train": options.as_header() | {"stage_ranges": chosen}}
+        made_with = files[0].options | {"train": options.to_header() | {"stage_ranges": chosen}}
         made_of = {"features": list(digests.values())}
         made_of |= digests_of_curated(annotations_csv, options.corrections)
         header = Header("model", made_with, made_of, seed)
@@ -159,10 +159,10 @@ def _train_stage_range(curated, features, options, fit_options, rng):
 
 
 def _known_images(features, groups, rng):
-    """The `KnownImages` of those of the groups."""
+    """The `NoveltyReference` of those of the groups."""
     genes = [""] * len(features)
     for gene, images in zip(groups.gene_ids, groups.rows):
         for i in images:
             genes[i] = gene
     learned_from = np.flatnonzero(genes)
-    return KnownImages.of_images(features, learned_from, genes, features.columns["view"], rng)
+    return NoveltyReference.of_images(features, learned_from, genes, features.columns["view"], rng)

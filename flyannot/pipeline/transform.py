@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from flyannot.base.registry import thing_at
+from flyannot.base.registry import import_object
 from flyannot.base.text import pluralise
 from flyannot.files.hdf5.descriptors import write_descriptors
 from flyannot.files.hdf5.header import Header, add_step
@@ -13,24 +13,26 @@ from flyannot.pipeline.engine.inputs import described_images, open_all
 from flyannot.pipeline.engine.task import FileTask, Outcome
 
 
-def task_of_step(asked):
+def build_task(request):
     """Build the task of the step whose options are asked for: its `transform`, on every image of a file."""
-    step, (path,) = STEPS[asked.options.table], asked.inputs["descriptors"]
-    transform = partial(thing_at(step.transform), options=asked.options)
+    step, (path,) = STEPS[request.options.table], request.inputs["descriptors"]
+    transform = partial(import_object(step.transform), options=request.options)
     with open_all([path], "descriptors") as (stored,):
         images = {"images": stored.inputs["images"]} if "images" in stored.inputs else {}
         inputs = {"descriptors": [stored.digest]} | images
-        header = Header("descriptors", add_step(stored.options, step.name, asked.options.as_header()), inputs)
+        header = Header(
+            "descriptors", add_step(stored.options, step.name, request.options.to_header()), inputs
+        )
         digest = stored.digest
 
     def make(execution):
         lines = []
-        with open_stored(path, digest=digest) as stored, create_stored(asked.out, header) as file:
+        with open_stored(path, digest=digest) as stored, create_stored(request.out, header) as file:
             for s in stored.stage_ranges:
                 columns = read_image_columns(stored, s)
                 described = [transform(patches) for patches in described_images(stored, s)]
                 write_descriptors(file, s, columns, described)
                 lines.append(f"{s:>5}: {pluralise(len(columns['image']), 'image')}")
-        return Outcome(asked.out, True, "\n".join(lines))
+        return Outcome(request.out, True, "\n".join(lines))
 
-    return FileTask(asked.out, header, make, [path])
+    return FileTask(request.out, header, make, [path])

@@ -36,16 +36,18 @@ _SYNTHETIC = (
 )
 
 
-def task_of_step(asked):
-    """Build the Task for a request: `Asked`."""
-    return ReportTask(asked.out.parent, asked.out, asked.inputs["data_set"][0], asked.options)
+def build_task(request):
+    """Build the Task for a `StepRequest`."""
+    return ReportTask(request.out.parent, request.out, request.inputs["data_set"][0], request.options)
 
 
-def page_of_predictions(asked):
-    """The Task of the page NAME.html on the predictions NAME.h5 that an `Asked` has made."""
-    (first, *others), out = asked.inputs["images"], asked.out
+def page_of_predictions(request):
+    """The Task of the page NAME.html on the predictions NAME.h5 that an `StepRequest` has made."""
+    (first, *others), out = request.inputs["images"], request.out
     data_set = None if others or not first.is_dir() else first
-    return ReportTask(out, out.with_suffix(".html"), data_set, ReportOptions(ontology=asked.options.ontology))
+    return ReportTask(
+        out, out.with_suffix(".html"), data_set, ReportOptions(ontology=request.options.ontology)
+    )
 
 
 class ReportTask(Task):
@@ -99,8 +101,8 @@ def pictures_in_words(run):
     if found:
         line += f", in {Path(relative_path(run.pictures.place, run.folder)).as_posix()}"
     if found < wanted:
-        asked = run.files["predictions"].path if [*run.files] == ["predictions"] else run.folder.absolute()
-        line += f"; name the folder that has them: flyannot report {asked.name} --data-set FOLDER"
+        named = run.files["predictions"].path if [*run.files] == ["predictions"] else run.folder.absolute()
+        line += f"; name the folder that has them: flyannot report {named.name} --data-set FOLDER"
     return [line]
 
 

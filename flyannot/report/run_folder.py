@@ -13,7 +13,7 @@ from flyannot.dataset.images import PicturesOfFile, find_pictures, likely_places
 from flyannot.dataset.paths import ANNOTATIONS, IMAGES, has_table, path_from, relative_path, table_of_data_set
 from flyannot.encode.groups import groups_of
 from flyannot.files.digest import digest_of_file, digest_of_json, digest_of_rows
-from flyannot.files.hdf5.reading import Stored, open_stored, read_image_columns
+from flyannot.files.hdf5.reading import StoredFile, open_stored, read_image_columns
 from flyannot.files.hdf5.schema import MADE_BY
 from flyannot.images.address import photograph_of_embryo
 from flyannot.pipeline.chain import STEPS
@@ -34,7 +34,7 @@ _SHOWN = ("predictions", "features")  # what has the groups of the page
 class Run:
     """An open run.
 
-    files : dict from kind to `Stored`, those of the steps that are there; scores : dict or None
+    files : dict from kind to `StoredFile`, those of the steps that are there; scores : dict or None
     others : dict from the name of another output of a step to its digest
     annotations : Annotations or None
     pictures : PicturesOfFile of predictions and features
@@ -53,7 +53,7 @@ class Run:
 
     def stored(self, kind, stage_range):
         """The open file of a kind if it holds the stage range, else None."""
-        stored: Stored | None = self.files.get(kind)
+        stored: StoredFile | None = self.files.get(kind)
         return stored if stored is not None and stage_range in stored.stage_ranges else None
 
     @property

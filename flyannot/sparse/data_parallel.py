@@ -109,7 +109,7 @@ def begin_rounds(source, n_atoms, plan, initial_atoms=None):
     ----------
     source : the samples, an object with
         sizes         int array (n_units,), the samples of each unit
-        narrowed(units)   a source of these units alone, in that order, that can be sent to a worker
+        subset(units)   a source of these units alone, in that order, that can be sent to a worker
         read()        an iterator of arrays, the samples of each unit as they are stored
         samples(rows) stored rows as an array-like of samples, which takes an integer array as index
     n_atoms : int
@@ -124,7 +124,7 @@ def begin_rounds(source, n_atoms, plan, initial_atoms=None):
     rng = np.random.default_rng(np.random.SeedSequence(plan.key))
     n_held = min(EVALUATED_SAMPLES, int(source.sizes.sum()) // 10)
     units, rows = _drawn(source.sizes, n_held + 4 * n_atoms, rng)
-    picked = [unit[chosen] for unit, chosen in zip(source.narrowed(units).read(), rows)]
+    picked = [unit[chosen] for unit, chosen in zip(source.subset(units).read(), rows)]
     X = source.samples(np.concatenate(picked))
     order = rng.permutation(len(X))
     is_held = np.zeros(len(X), bool)
@@ -238,7 +238,7 @@ def _tasks_of_round(source, held, atoms, visits, plan, number):
     total, nothing = sum(visit.n_samples for visit in visits), np.zeros(0, int)
     return [
         VisitTask(
-            source=source.narrowed(visit.units),
+            source=source.subset(visit.units),
             left_out=[held.rows_of.get(int(unit), nothing) for unit in visit.units],
             start=atoms,
             plan=plan,
@@ -251,7 +251,7 @@ def _tasks_of_round(source, held, atoms, visits, plan, number):
 
 
 def visit_part(task):
-    """What the part of a `VisitTask` makes of the atoms, as `PartAtoms`: pure, and done anywhere."""
+    """What the part of a `VisitTask` makes of the atoms, as `PartUpdate`: pure, and done anywhere."""
     plan, start = task.plan, task.start
     rng = np.random.default_rng(np.random.SeedSequence(plan.key, spawn_key=task.spawn_key))
     learner = SCC(start.D, 0, lam=plan.lam, positive=plan.positive, **vars(plan.options))
@@ -278,7 +278,7 @@ def average_atoms(start, reached, n_visits, options):
     Parameters
     ----------
     start : SharedAtoms before it
-    reached : list of `PartAtoms`, in the order of the parts
+    reached : list of `PartUpdate`, in the order of the parts
     n_visits : list of the visits of each
     options : SCCOptions
     """

@@ -117,7 +117,7 @@ class GroupPredictions:
     n_genes : (n_terms,), with the term, in the training set
     auc, auc_low, auc_high, precision : (n_terms,), cross-validated; nan is untested
     in_training : (n_groups,), whether the model learned from the gene
-    unlikeness : (n_groups,), the largest of its images by `KnownImages`; nan
+    unlikeness : (n_groups,), the largest of its images by `NoveltyReference`; nan
         is unknown
     quality_warnings : (n_groups,) texts
     curated : whether curators gave the term; answer_before : the place in ANSWERS of the answer before the

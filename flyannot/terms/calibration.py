@@ -1,4 +1,4 @@
-"""From decision values to probabilities (`calibrate`), and to yes or no (`threshold_at`)."""
+"""From decision values to probabilities (`calibrate`), and to yes or no (`choose_threshold`)."""
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def calibrate(values, truth):
     return float(slope), float(offset - slope * centre)
 
 
-def threshold_at(values, truth, at=None):
+def choose_threshold(values, truth, at=None):
     """The threshold that is best on held-out values, or that gives a wanted precision or sensitivity there.
 
     Parameters

@@ -1,7 +1,7 @@
 """Cross-validation by gene: all that is learnt for a fold is learnt without the genes of that fold.
 
 The outer folds are a dict from gene to fold, made once from the genes of all stage ranges
-(`flyannot.terms.folds.folds_of_genes`), so that no gene trains in one stage range and is tested in
+(`flyannot.terms.folds.assign_gene_folds`), so that no gene trains in one stage range and is tested in
 another.  Hyperparameters, thresholds and calibration are chosen inside each outer training set.
 """
 

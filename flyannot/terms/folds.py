@@ -1,7 +1,7 @@
 """Folds that keep a gene together: its images resemble one another, so a gene is trained on or tested.
 
 Genes are sorted before they are dealt, so a split depends on the set of genes and on the generator,
-never on the order of the rows.  For a split over all stage ranges at once, `folds_of_genes` takes the
+never on the order of the rows.  For a split over all stage ranges at once, `assign_gene_folds` takes the
 genes of all of them and its answer is looked up in each.
 """
 
@@ -11,7 +11,7 @@ from flyannot.base.errors import InputError
 from flyannot.base.text import pluralise
 
 
-def folds_of_genes(genes, n_folds, rng, *, positive=None):
+def assign_gene_folds(genes, n_folds, rng, *, positive=None):
     """Deal genes into folds of equal numbers of genes, to within one.
 
     Parameters
@@ -54,4 +54,4 @@ def look_up_folds(genes, folds):
 
 def inner_folds(genes, n_folds, rng):
     """The fold of every row (n_rows,); fewer than `n_folds` where genes are fewer."""
-    return look_up_folds(genes, folds_of_genes(genes, min(n_folds, len(np.unique(genes))), rng))
+    return look_up_folds(genes, assign_gene_folds(genes, min(n_folds, len(np.unique(genes))), rng))

@@ -24,8 +24,8 @@ import numpy as np
 from flyannot.base.errors import FlyannotError
 from flyannot.jobs.resources import require_bytes, threads_of_one_blas
 from flyannot.terms.feature_rows import COLUMNS, CholeskyBasis, inner_products, weights_of_rows
-from flyannot.terms.folds import folds_of_genes, look_up_folds
-from flyannot.terms.scorer import HeldOut, LinearScorer, choose_held_out, observed_mask, observed_rows
+from flyannot.terms.folds import assign_gene_folds, look_up_folds
+from flyannot.terms.scorer import LinearScorer, OutOfFoldValues, choose_held_out, observed_mask, observed_rows
 
 CS = (0.01, 0.1, 1.0, 10.0)  # what C is chosen from; of equally good ones the smaller
 
@@ -60,7 +60,7 @@ class LinearSvm(LinearScorer):
         weights, intercept, C = map(np.array, fitted)
         weights, intercept = back(weights, intercept)
         arrays = (np.hstack(columns) for columns in zip(*(vars(of_term).values() for of_term in held_out)))
-        return cls(weights, intercept, C), HeldOut(*arrays)
+        return cls(weights, intercept, C), OutOfFoldValues(*arrays)
 
     @classmethod
     def pass_draws(cls, genes, *, rng, options):
@@ -143,7 +143,7 @@ def _train_term(A, term, *, genes, seed, n_folds):
         return *fitted, _among_all(known, rows, len(A))
     n_positive = len(np.unique(genes[positive]))
     n_folds = min(n_folds, n_positive, len(np.unique(genes)) - n_positive)
-    dealt = folds_of_genes(genes, n_folds, np.random.default_rng(seed), positive=positive)
+    dealt = assign_gene_folds(genes, n_folds, np.random.default_rng(seed), positive=positive)
     folds = look_up_folds(genes, dealt)
     candidates = [_held_out_values(A, positive, folds, C)[:, None] for C in CS]
     chosen, held_out = choose_held_out(candidates, positive[:, None], folds)
@@ -151,10 +151,10 @@ def _train_term(A, term, *, genes, seed, n_folds):
 
 
 def _among_all(held_out, rows, n_rows):
-    """A HeldOut of some rows as one of all; the others are in no fold."""
+    """An OutOfFoldValues of some rows as one of all; the others are in no fold."""
     values, scored, folds = np.zeros((n_rows, 1)), np.zeros((n_rows, 1)), np.full((n_rows, 1), -1)
     values[rows], scored[rows], folds[rows] = held_out.values, held_out.scored, held_out.folds
-    return HeldOut(values, scored, folds)
+    return OutOfFoldValues(values, scored, folds)
 
 
 def _held_out_values(A, positive, folds, C):

@@ -78,7 +78,7 @@ class TermOutcomes:
         return np.zeros(len(self.truth), int) if self.folds is None else self.folds
 
 
-def pair_counts(values, truth, folds=None):
+def concordant_pairs(values, truth, folds=None):
     """How many pairs of a positive and a negative of one fold are ordered, a tie counting one half, and how
     many there are, of arrays (n,); DataError if a value is nan."""
     ordered, n_pairs = pair_counts_by_fold(values, truth, folds)
@@ -86,7 +86,7 @@ def pair_counts(values, truth, folds=None):
 
 
 def pair_counts_by_fold(values, truth, folds=None, observed=None):
-    """As `pair_counts`, float64 (n_folds,) and int64 (n_folds,): of every fold that there is, in order.
+    """As `concordant_pairs`, float64 (n_folds,) and int64 (n_folds,): of every fold that there is, in order.
 
     Only the rows that are `observed`, bool array (n,), count; None for all.
     """
@@ -106,8 +106,8 @@ def pair_counts_by_fold(values, truth, folds=None, observed=None):
 
 def auc(values, truth, folds=None):
     """The area under the receiver operating characteristic, over the pairs within folds; None if no fold has
-    both classes.  Shapes as `pair_counts`."""
-    ordered, n_pairs = pair_counts(values, truth, folds)
+    both classes.  Shapes as `concordant_pairs`."""
+    ordered, n_pairs = concordant_pairs(values, truth, folds)
     return ordered / n_pairs if n_pairs else None
 
 

@@ -8,8 +8,8 @@ from flyannot.base.errors import DataError
 from flyannot.base.text import pluralise, short_repr
 from flyannot.terms import CLASSIFIERS
 from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval, weighted_aucs
-from flyannot.terms.calibration import calibrate, sigmoid, threshold_at
-from flyannot.terms.scorer import FitOptions, HeldOut, Scorer, observed_mask, observed_rows
+from flyannot.terms.calibration import calibrate, choose_threshold, sigmoid
+from flyannot.terms.scorer import FitOptions, OutOfFoldValues, Scorer, observed_mask, observed_rows
 
 LEAST_GENES = 5  # with the term, and without it: of fewer there is no AUC, here and in `flyannot evaluate`
 FEW_GENES = 20  # with the term: below, an AUC is mostly chance
@@ -156,7 +156,7 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     rows = observed_rows(observed)
     pairs = [(v[known], t[known]) for v, t, known in zip(held_out.values.T, Y.T, rows)]
     slope, offset = np.array([calibrate(v, t) for v, t in pairs]).reshape(-1, 2).T
-    decision_threshold = np.array([threshold_at(v, t, options.operating_point) for v, t in pairs], float)
+    decision_threshold = np.array([choose_threshold(v, t, options.operating_point) for v, t in pairs], float)
     n_groups = np.array([len(truth) for _, truth in pairs], np.int32)
     n_positive = Y.sum(axis=0).astype(np.int32)
     n_genes, _ = genes_of_terms(Y, genes, observed)
@@ -186,12 +186,12 @@ def genes_of_terms(Y, genes, observed):
     return n_genes, known.sum(axis=0).astype(np.int32) - n_genes
 
 
-def held_out_aucs(held_out: HeldOut, Y, genes, observed):
+def held_out_aucs(held_out: OutOfFoldValues, Y, genes, observed):
     """The cross-validated AUC of every term within folds, and its 95 % interval by a bootstrap over genes.
 
     Parameters
     ----------
-    held_out : HeldOut
+    held_out : OutOfFoldValues
     Y : bool array (n_rows, n_terms)
     genes : sequence (n_rows,)
     observed : as in `flyannot.terms.scorer`

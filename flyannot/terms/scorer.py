@@ -26,7 +26,7 @@ class FitOptions:
     """How a classifier is fitted, whatever it is.
 
     n_folds: inner folds at most, split by gene, that choose settings, thresholds and calibration.
-    operating_point: what a threshold is for, as in `flyannot.terms.calibration.threshold_at`.
+    operating_point: what a threshold is for, as in `flyannot.terms.calibration.choose_threshold`.
     on_terms: called with a number of terms whenever so many more are fitted.
     elsewhere: function (work, shared, tasks, on_done) to the results of work(shared, task) of every task, in
         their order, on other machines; None where there are none.
@@ -44,7 +44,7 @@ class FitOptions:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class OutOfFoldValues:
     """Decision values of the training rows by scorers that did not learn from their genes.
 
     All (n_rows, n_terms).
@@ -98,7 +98,7 @@ class Scorer:
         Returns
         -------
         scorer : an object of this class, fitted on all rows
-        held_out : HeldOut
+        held_out : OutOfFoldValues
         """
         observed = observed_mask(observed, Y.shape)
         folds = inner_folds(genes, options.n_folds, rng)
@@ -190,7 +190,7 @@ def choose_held_out(candidates, Y, folds, *, margin=0.0, observed=None):
     Returns
     -------
     chosen : int, the number of the setting; of equally good ones the first
-    held_out : HeldOut
+    held_out : OutOfFoldValues
     """
     observed = observed_mask(observed, Y.shape)
     counts = [  # of every setting ordered pairs and all pairs, (n_terms, 2, n_folds)
@@ -201,7 +201,7 @@ def choose_held_out(candidates, Y, folds, *, margin=0.0, observed=None):
     for number, fold in enumerate(np.unique(folds)):
         others = _best_setting([np.delete(of_setting, number, axis=2) for of_setting in counts], margin)
         scored[folds == fold] = candidates[others][folds == fold]
-    return chosen, HeldOut(candidates[chosen], scored, np.repeat(folds[:, None], Y.shape[1], axis=1))
+    return chosen, OutOfFoldValues(candidates[chosen], scored, np.repeat(folds[:, None], Y.shape[1], axis=1))
 
 
 def _best_setting(counts, margin):

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 
 from flyannot.base.text import pluralise, short_repr
-from flyannot.encode.groups import Groups, HeldFeatures, groups_of, normalise_features, pooled_columns
+from flyannot.encode.groups import Groups, InMemoryFeatures, groups_of, normalise_features, pooled_columns
 from flyannot.jobs.resources import require_bytes
 from flyannot.terms import CLASSIFIERS
 from flyannot.terms.feature_rows import CholeskyBasis, add_inner_products
@@ -148,7 +148,7 @@ class GroupRows:
 def training_rows(features, groups, options):
     """Groups as the model sees them, (n_groups, n_features), by `TrainOptions`' scheme and
     normalisation."""
-    return GroupRows(HeldFeatures(features), groups, options).whole()
+    return GroupRows(InMemoryFeatures(features), groups, options).whole()
 
 
 def curated_groups(columns, annotations, stage_range, options):

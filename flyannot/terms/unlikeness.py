@@ -29,7 +29,7 @@ ARRAYS = {  # as in `flyannot.files.hdf5.schema`
 
 
 @dataclass(frozen=True)
-class KnownImages:
+class NoveltyReference:
     """What a model keeps of the images that it learned from.
 
     sketch : int8 (n_known, 512); gene : list of gene ids, one an image
@@ -50,7 +50,7 @@ class KnownImages:
 
         Parameters
         ----------
-        features : what has `shape` and `blocks(columns)`, as `HeldFeatures`
+        features : what has `shape` and `blocks(columns)`, as `InMemoryFeatures`
         images : int array, the numbers of the images that were learned from
         genes, views : lists, of every image of the features
         rng : numpy Generator
@@ -66,7 +66,7 @@ class KnownImages:
         far = _distances(sketch, genes, sketch, genes)
         return cls(sketch, genes, np.sort(far), [] if "" in of_all else sorted(of_all))
 
-    def unlikeness(self, X, genes):
+    def novelty(self, X, genes):
         """The rank of every image, float64 (n_images,) from 0 to 1; nan where too few images are known.
 
         Parameters
@@ -123,7 +123,7 @@ def warnings_of_images(known, X, genes, views):
 
     That an image it learned from is among the strangest of these is no warning.
     """
-    ranks, learned = known.unlikeness(X, genes), {sketch.tobytes() for sketch in known.sketch}
+    ranks, learned = known.novelty(X, genes), {sketch.tobytes() for sketch in known.sketch}
     texts = []
     for rank, view, sketch in zip(ranks, views, sketches(X)):
         said = []

@@ -35,7 +35,7 @@ def test_a_value_has_one_form_whatever_its_spelling():
 
 def test_a_header_gives_back_the_options_that_it_took():
     some = Some(side_px=[8, 12], weight=0.25, kind="bcd", note="x")
-    header = json.loads(json.dumps(some.as_header() | {"other": {}}))
+    header = json.loads(json.dumps(some.to_header() | {"other": {}}))
     assert Some.of_header(header) == some
     assert header["fast"] is False and "is_quick" not in header  # files keep the name they had
     with pytest.raises(KeyError):

@@ -112,11 +112,11 @@ def test_what_ends_at_once_says_all_and_leaves_nothing(tmp_path):
     code = f"""
 import threading, time
 from pathlib import Path
-from flyannot.base.system import call_at_end, end_at_once
+from flyannot.base.system import call_at_end, exit_immediately
 threading.Thread(target=time.sleep, args=(60,)).start()
 call_at_end(Path({str(left)!r}).unlink)
 print("said", end="")
-end_at_once(7)
+exit_immediately(7)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT_S)
     assert (done.returncode, done.stdout, done.stderr) == (7, "said", "")

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.measures import timed
 from benchmarks.setup import Setup
 from benchmarks.workers import name_of
-from flyannot.base.registry import thing_at
+from flyannot.base.registry import import_object
 from tests.benchmarks.made_up import noise_patches
 
 
@@ -34,7 +34,7 @@ def in_this_process(monkeypatch):
 
     def here(measure, arguments, **_):
         asked.append(arguments)
-        return json.loads(json.dumps(thing_at(name_of(measure))(**json.loads(json.dumps(arguments)))))
+        return json.loads(json.dumps(import_object(name_of(measure))(**json.loads(json.dumps(arguments)))))
 
     monkeypatch.setattr("benchmarks.workers.run_in_worker", here)
     return asked

@@ -198,7 +198,7 @@ def test_patches_of_all_stage_ranges_are_drawn_from(made):
 def test_codes_that_miss_their_tolerance_are_a_quality_warning(own_chain, tmp_path, monkeypatch):
     """By a nearly singular dictionary; here by a tolerance that nothing keeps."""
     some = read_images(own_chain.embryos)[:3]
-    monkeypatch.setattr(encoder_module, "rows_to_mend", lambda gaps, tol: gaps)
+    monkeypatch.setattr(encoder_module, "unconverged_rows", lambda gaps, tol: gaps)
     predicted = make(own_chain.task("predictions", tmp_path / "p.h5", images=some))
     assert "check: inexact codes, 3 images" in predicted.summary
     outcome = make(own_chain.task("features", tmp_path / "f.h5"))

@@ -24,7 +24,7 @@ from flyannot.files.hdf5.header import Header, content_digest, digest_of_image
 from flyannot.files.hdf5.predictions import read_predictions, write_answers_of_run, write_predictions
 from flyannot.files.hdf5.reading import open_stored, read_image_columns, verify_stored
 from flyannot.files.hdf5.schema import DTYPES, IMAGE_COLUMNS, SCHEMAS
-from flyannot.files.hdf5.writing import OutputFile, create_stored, difference_of_headers, write_array
+from flyannot.files.hdf5.writing import OutputFile, create_stored, header_mismatch, write_array
 from flyannot.images.extract import DescribedPatches
 from flyannot.sparse.fit import EpochRecord
 
@@ -304,7 +304,7 @@ def test_an_upgrade_of_the_program_orphans_no_file(tmp_path):
     with h5py.File(path, "r+") as file:
         file.attrs["flyannot_version"] = "99.0"
     assert verify_stored(path) == "features"
-    assert difference_of_headers(path, header("features")) == ""
+    assert header_mismatch(path, header("features")) == ""
 
 
 @pytest.mark.parametrize("kind", ["descriptors", "features", "predictions"])

@@ -108,7 +108,7 @@ def test_every_file_is_whole_and_knows_what_was_described(made):
     for path in made.chain.kinds.values():
         verify_stored(path)
         with open_stored(path) as stored:
-            assert stored.options["extract"] == OPTIONS[made.name].as_header()
+            assert stored.options["extract"] == OPTIONS[made.name].to_header()
 
 
 def test_features_straight_from_images_are_the_same(made, tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from flyannot.images import registration
-from flyannot.images.geometry import STANDARD_PX, depths_of_mask
+from flyannot.images.geometry import STANDARD_PX, distance_transform
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import EITHER_WAY, read_embryo
 
@@ -100,10 +100,10 @@ def test_along_the_axis_left_stays_left_and_up_stays_up():
 
 def test_the_lean_of_an_embryo_changes_its_sign_in_a_mirror_and_not_upside_down():
     levels = np.asarray(scene((440, 360), (220, 180), (160, 62), 30))
-    lean = registration.pose_in_picture(levels).lean
+    lean = registration.pose_in_picture(levels).axis_asymmetry
     assert 0.02 < lean < 0.06, "the pointed end is left"
-    assert registration.pose_in_picture(levels[:, ::-1]).lean == pytest.approx(-lean, rel=1e-6)
-    assert registration.pose_in_picture(levels[::-1]).lean == pytest.approx(lean, rel=1e-6)
+    assert registration.pose_in_picture(levels[:, ::-1]).axis_asymmetry == pytest.approx(-lean, rel=1e-6)
+    assert registration.pose_in_picture(levels[::-1]).axis_asymmetry == pytest.approx(lean, rel=1e-6)
 
 
 @pytest.mark.parametrize("degrees", [0, -35])
@@ -135,8 +135,8 @@ def test_which_end_is_anterior_is_asked_of_registered_embryos_and_older_files_di
     said = flyannot("extract E -o X --orient", E=tmp_path, X=tmp_path / "x.h5", code=2)
     assert said.err.startswith("Error: which end is anterior") and "Fix: add --register axis" in said.err
     for options in (AXIS, ORIENT):
-        assert ("orient" in options.as_header()) == options.orient
-        assert ExtractOptions.of_header(options.as_header()) == options
+        assert ("orient" in options.to_header()) == options.orient
+        assert ExtractOptions.of_header(options.to_header()) == options
 
 
 def test_of_the_photographs_of_flyexpress_nearly_all_that_are_told_are_told_right(shared_data, picture):
@@ -250,4 +250,4 @@ def test_depths_are_exact_wherever_a_mask_lies_in_memory(rng):
     in_the_way = []
     for n_bytes in range(1, 4000, 100):
         in_the_way.append(np.empty(n_bytes, np.uint8))
-        np.testing.assert_array_equal(depths_of_mask(mask), twin)
+        np.testing.assert_array_equal(distance_transform(mask), twin)

@@ -15,7 +15,7 @@ import pytest
 
 from flyannot.base.errors import DataError, FlyannotError
 from flyannot.jobs import executor
-from flyannot.jobs.executor import Executor, in_order
+from flyannot.jobs.executor import Executor, map_ordered
 from flyannot.jobs.progress_events import item_done
 from tests.processes import LIMIT_S
 
@@ -197,7 +197,7 @@ def square_in_order(numbers):
         time.sleep(0.01 * (i % 3))
         return i * i, threading.get_ident()
 
-    for _ in (found := list(in_order(square, numbers))):
+    for _ in (found := list(map_ordered(square, numbers))):
         item_done()
     return os.getpid(), *zip(*found)
 
@@ -218,7 +218,7 @@ def test_what_fails_on_a_thread_arrives_and_nothing_is_begun_after_it():
     begun = []
 
     def fail(task):
-        for _ in in_order(lambda i: begun.append(i) or fail_with_a_fix(i), task):
+        for _ in map_ordered(lambda i: begun.append(i) or fail_with_a_fix(i), task):
             raise AssertionError("nothing came of it")
 
     with pytest.raises(DataError, match="task 0 is damaged"):

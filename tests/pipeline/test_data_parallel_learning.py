@@ -72,7 +72,7 @@ def test_patch_blocks_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
         expected = np.concatenate([whole.array(s, "descriptors") for s in STAGE_RANGES])
         assert blocks.sizes.sum() == sum(n_patches(whole, s) for s in STAGE_RANGES)
         assert np.array_equal(np.concatenate(list(blocks.read())), expected)
-        picked = blocks.narrowed(np.array([1, 0]))
+        picked = blocks.subset(np.array([1, 0]))
         assert [len(rows) for rows in picked.read()] == blocks.sizes[[1, 0]].tolist()
         assert np.array_equal([*picked.read()][1], next(blocks.read()))
         some = blocks.at_most(int(blocks.sizes[:2].max()), np.random.default_rng(0))
@@ -84,10 +84,10 @@ def test_every_image_is_checked_once_whoever_reads_it(chain):
     with open_stored(chain.descriptors) as whole:
         blocks = patch_blocks_of([whole], STAGE_RANGES).at_most(10**9, np.random.default_rng(0))
         order = np.random.default_rng(0).permutation(len(blocks.sizes))
-        asked = [one for part in np.array_split(order, 5) for one in blocks.narrowed(np.sort(part)).to_check]
+        asked = [one for part in np.array_split(order, 5) for one in blocks.subset(np.sort(part)).to_check]
         n_images = sum(len(whole.array(s, "first")) - 1 for s in STAGE_RANGES)
         assert len(asked) == len(set(asked)) == n_images
-        assert not blocks.narrowed(order).to_check
+        assert not blocks.subset(order).to_check
 
 
 def test_an_image_that_is_not_what_was_written_is_found(flyannot, own_chain, monkeypatch):

@@ -74,7 +74,7 @@ def test_a_second_run_finds_all_up_to_date_and_touches_nothing(own_chain):
     ],
 )
 def test_the_header_has_the_number_of_epochs_that_the_learner_chooses(given, n_epochs):
-    assert LearnOptions(**given).as_header()["n_epochs"] == n_epochs
+    assert LearnOptions(**given).to_header()["n_epochs"] == n_epochs
 
 
 def test_pictures_that_are_turned_are_described_annotated_and_shown_as_if_they_lay_right(chain, tmp_path):

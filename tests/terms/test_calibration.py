@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from flyannot.terms.calibration import calibrate, threshold_at
+from flyannot.terms.calibration import calibrate, choose_threshold
 from flyannot.terms.metrics import confusion_counts
 from tests.small_embryos import rows_of_csv
 
@@ -36,7 +36,7 @@ def test_no_threshold_has_a_larger_youden_index(rng):
         values, truth = rng.integers(0, 12, 25) / 3, rng.random(25) < 0.4
         if truth.all() or not truth.any():
             continue
-        best = threshold_at(values, truth)
+        best = choose_threshold(values, truth)
         others = np.unique(values)
         indices = [youden(values, truth, other) for other in others]
         assert youden(values, truth, best) == pytest.approx(max(indices))
@@ -63,16 +63,16 @@ def test_no_threshold_has_a_larger_youden_index(rng):
 )
 def test_thresholds_found_by_hand(values, truth, at, threshold):
     truth = np.array([letter == "1" for letter in truth])
-    assert threshold_at(np.array(values, float), truth, at) == threshold
+    assert choose_threshold(np.array(values, float), truth, at) == threshold
 
 
 @pytest.mark.parametrize("at", [None, ("sensitivity", 1.0)])
 def test_a_threshold_divides_neighbours_that_nothing_lies_between(at):
     truth, close = np.array([False, False, True]), np.array([0.0, 1.0, np.nextafter(1.0, 2)])
-    assert (close > threshold_at(close, truth, at)).tolist() == truth.tolist()
+    assert (close > choose_threshold(close, truth, at)).tolist() == truth.tolist()
     for lowest in (0.0, 1e300, -1e300):
         values = np.array([lowest, 1.1e300])
-        assert (values > threshold_at(values, np.array([True, False]), ("sensitivity", 1.0))).all()
+        assert (values > choose_threshold(values, np.array([True, False]), ("sensitivity", 1.0))).all()
 
 
 def evaluated(yes, truth):
@@ -87,7 +87,7 @@ def test_a_threshold_gives_what_is_wanted_and_as_much_of_the_other_as_any_that_d
         values = np.round(truth + rng.normal(size=40), 1)
         every = [evaluated(values > cut, truth) for cut in (*np.unique(values), values.min() - 1)]
         fitting = [one for one in every if one[what] >= wanted and one["tp"]]
-        found = evaluated(values > threshold_at(values, truth, (what, wanted)), truth)
+        found = evaluated(values > choose_threshold(values, truth, (what, wanted)), truth)
         if not fitting:
             assert found["tp"] == found["fp"] == 0
         elif what == "precision":

@@ -1,7 +1,7 @@
 import numpy as np
 
 from flyannot.terms.cross_validation import cross_validate
-from flyannot.terms.folds import folds_of_genes
+from flyannot.terms.folds import assign_gene_folds
 from flyannot.terms.metrics import score_terms
 from flyannot.terms.training_set import LabelledRows
 from tests.small_embryos import rows_of_csv
@@ -9,7 +9,7 @@ from tests.terms.labelled_kinds import labelled_directions as labelled
 
 
 def cross_validated(X, Y, genes, seed=0, *, reasons=None, **options):
-    folds = folds_of_genes(genes, 5, np.random.default_rng(seed))
+    folds = assign_gene_folds(genes, 5, np.random.default_rng(seed))
     terms = [f"term{j}" for j in range(Y.shape[1])]
     rng = np.random.default_rng(seed)
     rows = LabelledRows(X=X, Y=Y, genes=genes, terms=terms, reasons=reasons)

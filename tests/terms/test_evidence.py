@@ -5,12 +5,12 @@ import pytest
 
 from flyannot.terms.metrics import auc
 from flyannot.terms.model import LEAST_GENES, genes_of_terms, held_out_aucs
-from flyannot.terms.scorer import HeldOut, choose_held_out
+from flyannot.terms.scorer import OutOfFoldValues, choose_held_out
 from flyannot.terms.training_set import ENOUGH_GROUPS
 
 
 def held_out(values, folds):
-    return HeldOut(values, values, np.repeat(folds[:, None], values.shape[1], axis=1))
+    return OutOfFoldValues(values, values, np.repeat(folds[:, None], values.shape[1], axis=1))
 
 
 def test_genes_are_counted_once_however_many_groups_they_have():

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from flyannot.base.errors import InputError
-from flyannot.terms.folds import folds_of_genes, look_up_folds
+from flyannot.terms.folds import assign_gene_folds, look_up_folds
 
 
 def folds_of_rows(genes, *how, **more):
-    return look_up_folds(genes, folds_of_genes(genes, *how, **more))
+    return look_up_folds(genes, assign_gene_folds(genes, *how, **more))
 
 
 def genes_with_images(rng, n_genes=23):
@@ -38,8 +38,8 @@ def test_the_split_depends_on_the_genes_and_the_seed_but_not_on_the_order_of_row
 
 def test_one_split_serves_all_stage_ranges(rng):
     early, late = ["a", "A", "c", "d"], ["c", "d", "e", "D"]
-    assert set(folds_of_genes(["Dl", "dl", "Dl"], 2, rng).values()) == {0, 1}, "two genes, by case"
-    folds = folds_of_genes(early + late, 3, rng)
+    assert set(assign_gene_folds(["Dl", "dl", "Dl"], 2, rng).values()) == {0, 1}, "two genes, by case"
+    folds = assign_gene_folds(early + late, 3, rng)
     found = dict(zip(early, look_up_folds(early, folds)))
     assert all(found[gene] == fold for gene, fold in zip(late, look_up_folds(late, folds)) if gene in found)
 
@@ -57,7 +57,7 @@ def test_stratified_folds_share_positive_genes_and_all_genes_evenly(n_positive, 
 
 def test_fewer_genes_than_folds_is_an_error_that_names_the_remedy(rng):
     with pytest.raises(InputError, match="2 genes cannot be split into 3 folds") as error:
-        folds_of_genes(["a", "b", "a"], 3, rng)
+        assign_gene_folds(["a", "b", "a"], 3, rng)
     assert error.value.fix == "use at most 2 folds, or add genes"
     with pytest.raises(InputError, match="leaves nothing to train on"):
-        folds_of_genes(["a", "b", "a"], 1, rng)
+        assign_gene_folds(["a", "b", "a"], 1, rng)

@@ -5,7 +5,7 @@ import pytest
 
 from flyannot.base.stage_ranges import rng_for
 from flyannot.dataset.folder import Annotations
-from flyannot.encode.groups import HeldFeatures, groups_of
+from flyannot.encode.groups import InMemoryFeatures, groups_of
 from flyannot.files.hdf5.features import write_features
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.model import read_method, read_terms
@@ -114,7 +114,7 @@ def test_rows_that_are_zero_or_equal_are_learned_from(rng, normalisation):
     options = TrainOptions(normalisation=normalisation)
     annotations = Annotations(terms, {g: {g} for g in genes})
     curated = curated_groups(columns_of(genes), annotations, "4-6", options)
-    rows = curated.with_features(HeldFeatures(X), options)
+    rows = curated.with_features(InMemoryFeatures(X), options)
     assert rows.X.shape == (12, 1)
     model = fit_model("svm", rows.X, rows.Y, rows.genes, rng=rng, options=FitOptions())
     found = rows.in_features(model.scorer).decision_values(training_rows(X, curated.groups, options))

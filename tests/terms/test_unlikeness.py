@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flyannot.encode.groups import HeldFeatures
+from flyannot.encode.groups import InMemoryFeatures
 from flyannot.files.hdf5.layout import open_hdf5
 from flyannot.files.hdf5.model import read_known_images
 from flyannot.files.hdf5.reading import open_stored, verify_stored
@@ -11,7 +11,7 @@ from flyannot.terms.unlikeness import (
     LEAST_IMAGES,
     UNLIKE,
     UNLIKE_WORDS,
-    KnownImages,
+    NoveltyReference,
     sketches,
     warnings_of_images,
 )
@@ -26,7 +26,9 @@ def images_of(rng, n, width=900):
 
 def known_of(X, genes, views=None):
     views = views or ["lateral"] * len(X)
-    return KnownImages.of_images(HeldFeatures(X), np.arange(len(X)), genes, views, np.random.default_rng(0))
+    return NoveltyReference.of_images(
+        InMemoryFeatures(X), np.arange(len(X)), genes, views, np.random.default_rng(0)
+    )
 
 
 def genes_of(n):
@@ -49,7 +51,7 @@ def test_the_rank_is_that_of_a_slow_twin_which_leaves_out_the_images_own_gene(rn
     far = [slow_distance(a, gene, known.sketch, genes) for a, gene in zip(known.sketch.astype(float), genes)]
     np.testing.assert_allclose(known.distance, np.sort(far), atol=1e-12)
     others, of_genes = images_of(rng, 30), ["g3", "unheard", "g7"] * 10
-    ranks = known.unlikeness(others, of_genes)
+    ranks = known.novelty(others, of_genes)
     for a, gene, rank in zip(sketches(others).astype(float), of_genes, ranks):
         away = slow_distance(a, gene, known.sketch, genes)
         assert (known.distance < away - 1e-12).mean() <= rank <= (known.distance < away + 1e-12).mean()
@@ -70,13 +72,13 @@ def test_angles_of_sketches_are_nearly_those_of_the_roots_of_features(rng):
 def test_copies_of_known_images_are_near_and_noise_is_far(rng):
     X, genes = images_of(rng, 80), genes_of(80)
     known = known_of(X, genes)
-    assert known.unlikeness(X, ["another"] * 80).max() == 0, "a copy of an image of another gene"
-    assert (known.unlikeness(X, genes) > known.unlikeness(X, ["another"] * 80)).mean() > 0.9
-    assert known.unlikeness(rng.gamma(0.3, size=(20, 900)), ["another"] * 20).min() > UNLIKE
-    assert 0.2 < known.unlikeness(images_of(rng, 80), ["another"] * 80).mean() < 0.8
+    assert known.novelty(X, ["another"] * 80).max() == 0, "a copy of an image of another gene"
+    assert (known.novelty(X, genes) > known.novelty(X, ["another"] * 80)).mean() > 0.9
+    assert known.novelty(rng.gamma(0.3, size=(20, 900)), ["another"] * 20).min() > UNLIKE
+    assert 0.2 < known.novelty(images_of(rng, 80), ["another"] * 80).mean() < 0.8
     few = known_of(X[: LEAST_IMAGES - 1], genes[: LEAST_IMAGES - 1])
-    assert np.isnan(few.unlikeness(X, genes)).all(), "too few to rank among"
-    assert np.isfinite(known_of(X[:LEAST_IMAGES], genes[:LEAST_IMAGES]).unlikeness(X, genes)).all()
+    assert np.isnan(few.novelty(X, genes)).all(), "too few to rank among"
+    assert np.isfinite(known_of(X[:LEAST_IMAGES], genes[:LEAST_IMAGES]).novelty(X, genes)).all()
 
 
 def test_what_is_said_names_strangers_and_views_that_were_not_learned_from(rng):
@@ -93,7 +95,7 @@ def test_what_is_said_names_strangers_and_views_that_were_not_learned_from(rng):
     assert unclear.view == [] and warnings_of_images(unclear, X[:1], ["a"], ["dorsal"])[1] == [""]
 
 
-class InBlocks(HeldFeatures):
+class InBlocks(InMemoryFeatures):
     def blocks(self, columns):
         for first in range(0, len(self._features), 1000):
             yield first, self._features[first : first + 1000, columns]
@@ -103,7 +105,8 @@ def test_of_many_images_some_are_kept_whatever_the_blocks_they_come_in(rng):
     X = rng.random((5000, 40))
     asked = np.arange(5000)[::-1], [str(i) for i in range(5000)], ["lateral"] * 5000
     kept, again = (
-        KnownImages.of_images(kind(X), *asked, np.random.default_rng(3)) for kind in (HeldFeatures, InBlocks)
+        NoveltyReference.of_images(kind(X), *asked, np.random.default_rng(3))
+        for kind in (InMemoryFeatures, InBlocks)
     )
     assert len(kept.gene) == 4096 and (kept.sketch == sketches(X[np.array(kept.gene, int)])).all()
     assert all(np.array_equal(a, b) for a, b in zip(kept.arrays().values(), again.arrays().values()))

@@ -122,7 +122,7 @@ class Options:
             }
         )
 
-    def as_header(self):
+    def to_header(self):
         """Return the options by name, as JSON."""
         return {
             _name_in_header(entry): _as_json(entry, value)

@@ -15,7 +15,7 @@ import traceback
 import click
 
 from flyannot.base.errors import FlyannotError, InputError, WriteError, did_you_mean
-from flyannot.base.system import ENDING_SIGNALS, end_at_once, start_alarm, stop_alarm
+from flyannot.base.system import ENDING_SIGNALS, exit_immediately, start_alarm, stop_alarm
 from flyannot.cli.shared.messages import is_debugging, is_json_log, say_end, say_error, start_log
 
 COMPLETION = "_FLYANNOT_COMPLETE"  # the variable by which a shell asks how a line goes on
@@ -42,7 +42,7 @@ def exit_code_of(group):
         say_error("Interrupted: run the same command again, and it continues where it was.")
         code = 128 + interrupted.args[0]
         say_end(code)
-        return end_at_once(code)
+        return exit_immediately(code)
     say_end(code)
     return code
 

@@ -11,7 +11,7 @@ from textwrap import indent
 import click
 
 from flyannot.base.errors import did_you_mean
-from flyannot.base.registry import thing_at
+from flyannot.base.registry import import_object
 from flyannot.cli.shared.messages import message_options
 
 _EXAMPLE = "\b\nExample:\n"
@@ -98,7 +98,7 @@ class LazyGroup(HelpPage, click.Group):
         place, _ = tables[name][name]
         if callable(place):  # it makes the command
             return place()
-        return thing_at(place if ":" in place else f"flyannot.cli.{place}:command")
+        return import_object(place if ":" in place else f"flyannot.cli.{place}:command")
 
     def resolve_command(self, ctx, args):
         """Find the command that the first word names; refuse an unknown one with a suggestion."""

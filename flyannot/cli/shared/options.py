@@ -32,12 +32,12 @@ class Command(HelpPage):
 
     def invoke(self, ctx):
         """Run the command."""
-        from flyannot.files.atomic_file import keeping_inputs
+        from flyannot.files.atomic_file import protect_inputs
         from flyannot.jobs.resources import require_address_space
 
         set_command_of_messages(ctx.command_path.removeprefix("flyannot "))
         require_address_space()
-        with keeping_inputs(self._inputs(ctx.params)):
+        with protect_inputs(self._inputs(ctx.params)):
             return super().invoke(ctx)
 
     def _inputs(self, values):
@@ -187,12 +187,12 @@ def say_json(value):
 def execution_of(force=False, run=None):
     """Return the `Execution` of a step, by a `RunOptions`; its workers end with the command."""
     from flyannot.jobs.executor import Executor
-    from flyannot.jobs.resources import usable_processors
+    from flyannot.jobs.resources import available_cpus
     from flyannot.pipeline.engine.task import Execution
     from flyannot.pipeline.options import RunOptions
 
     run = run or RunOptions(jobs=1)
-    workers = Executor(run.jobs or usable_processors(), run.scheduler)
+    workers = Executor(run.jobs or available_cpus(), run.scheduler)
     click.get_current_context().call_on_close(workers.close)
     return Execution(workers, force, Progress())
 

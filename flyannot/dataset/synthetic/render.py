@@ -23,7 +23,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from flyannot.base.stage_ranges import STAGE_RANGES, rng_for
-from flyannot.images.geometry import blurred_image, depths_of_mask, enlarged_image
+from flyannot.images.geometry import blurred_image, distance_transform, enlarged_image
 
 ASPECT = 2.5  # length of the body over its height
 EVERYWHERE = ("all", "maternal")  # tissues of terms that leave no part of the body out
@@ -163,7 +163,7 @@ def body_frame(stage_range, rng):
     level = 1 - np.abs(x) ** np.where(x < 0, *blunt) - np.abs(y) ** rng.uniform(1.9, 2.4)
     lumps = 0.01 if stage_range in ("1-3", "4-6") else 0.03
     level += lumps * smooth_noise(rng, 7) + 0.006 * smooth_noise(rng, 2)
-    depth_px = depths_of_mask(level > 0)
+    depth_px = distance_transform(level > 0)
     x, y = _rolled_and_aged(x, y, _DRIFT.get(stage_range, _LATE_DRIFT), rng)
     return Frame(x, y, depth_px, np.clip(depth_px * (0.6 + 0.15 * smooth_noise(rng, 1)), 0, 1))
 

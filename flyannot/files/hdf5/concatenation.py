@@ -17,7 +17,7 @@ _GROWING = ("n_images", "n_patches", "n_groups")  # every other dimension is the
 
 
 @dataclass(frozen=True)
-class ClosedFile:
+class PartContents:
     """A file to be joined with others, closed: what grows with its images, unless it is bulky.
 
     contents : stage range -> its arrays by name, and of all others the `Dataset`
@@ -35,14 +35,14 @@ class ClosedFile:
 
 
 def closed_file(path):
-    """The `ClosedFile` of a path; errors as of `flyannot.files.hdf5.reading.open_stored`."""
+    """The `PartContents` of a path; errors as of `flyannot.files.hdf5.reading.open_stored`."""
     with open_stored(path) as stored:
         schema, bulky, contents = SCHEMAS[stored.kind], BULK.get(stored.kind, ()), {}
         for s in stored.stage_ranges:
             datasets = {name: stored.group(s)[name] for name in schema if name in stored.group(s)}
             held = [name for name in datasets if _grows(stored.kind, name) and name not in bulky]
             contents[s] = datasets | {name: stored.array(s, name, as_bytes=True) for name in held}
-        return ClosedFile(stored.path, stored.kind, stored.failures, stored.inputs, contents)
+        return PartContents(stored.path, stored.kind, stored.failures, stored.inputs, contents)
 
 
 def _grows(kind, name):

@@ -47,7 +47,7 @@ def skipped_lines(stored):
     return [f"skipped  {image}: {reason}" for image, reason in stored.failures]
 
 
-def contents_of_file(path):
+def file_summary(path):
     """The same for programs: header and datasets as a dict that JSON can hold."""
     with open_stored(path) as stored:
         return {
@@ -74,7 +74,7 @@ _COMPLAINTS = (OSError, RuntimeError, KeyError, ValueError, TypeError, Attribute
 
 
 @dataclass(frozen=True)
-class Peek:
+class FileSummary:
     """What the header of a file says, and how much the file holds.
 
     n_images : of all stage ranges
@@ -87,13 +87,13 @@ class Peek:
     n_epochs: int
 
 
-def peek(path):
-    """The `Peek` of a file; None if it is not there, not ours, or of another version."""
+def read_summary(path):
+    """The `FileSummary` of a file; None if it is not there, not ours, or of another version."""
     try:
         with open_hdf5(path) as file:
             groups = [file[s] for s in STAGE_RANGES if s in file]
             traces = [group["trace"] for group in groups if "trace" in group and "seconds" in group["trace"]]
-            return Peek(
+            return FileSummary(
                 read_header(file.attrs, path),
                 tuple(s for s in STAGE_RANGES if s in file),
                 sum(len(group["image"]) for group in groups if "image" in group),

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from contextlib import contextmanager
 
 from flyannot.files.hdf5.layout import OpenFile, open_hdf5
-from flyannot.files.hdf5.reading import Stored, damaged_file, open_stored
+from flyannot.files.hdf5.reading import StoredFile, damaged_file, open_stored
 
 _MOST_OPEN_BY_TASKS = 64
 _MOST_OPEN_OF_INPUTS = 8
@@ -31,7 +31,7 @@ class FileCache:
                 self._validated[key] = CachedFile(stored, identity, self)
         return self._validated[key]
 
-    def opened(self, file):
+    def open_handle(self, file):
         """The `OpenFile` of a `CachedFile`."""
         if file not in self._open:
             while len(self._open) >= self._most_open:
@@ -50,7 +50,7 @@ class FileCache:
         self._open.popitem(last=False)[1].h5.close()
 
 
-class CachedFile(Stored):
+class CachedFile(StoredFile):
     """A file that was validated, and is opened again when it is read; `identity` is what the system
     said of it before that."""
 
@@ -60,7 +60,7 @@ class CachedFile(Stored):
 
     @property
     def _open(self):
-        return self._cache.opened(self)
+        return self._cache.open_handle(self)
 
     def open_again(self):
         """An h5py file of the contents that were validated; DataError if they were replaced."""
@@ -93,7 +93,7 @@ def close_cached_files():
 
 
 @contextmanager
-def open_by_turns(paths, kind, digests):
+def open_many(paths, kind, digests):
     """Validate very many files, and yield each as a `CachedFile`; all are closed on leaving.
 
     `digests` maps a path to the digest that the file must still have; those of others are what is found.

@@ -38,7 +38,7 @@ _BLOCK_BYTES = 1 << 22  # read and checked at a time
 _HDF5_COMPLAINTS = (OSError, RuntimeError, KeyError, ValueError)
 
 
-class Stored:
+class StoredFile:
     """An open file: its header, and its datasets by stage range.  Threads may read it side by side.
 
     datasets : name, such as `4-6/image`, -> `Dataset`, where they are known
@@ -172,7 +172,7 @@ def open_stored(path, kind=None, *, digest=None):
     except OSError as error:
         raise damaged_file(path, f"not a readable HDF5 file ({_first_line(error)})", kind) from error
     with file:
-        stored = _looked_over(file, path, kind)
+        stored = _validated(file, path, kind)
         if digest is not None and stored.digest != digest:
             raise DataError(
                 f"{path} was replaced while this ran: it was {digest[:12]} and is {stored.digest[:12]}",
@@ -234,13 +234,13 @@ def _first_line(error):
     return (str(error).splitlines() or [type(error).__name__])[0].strip("'\"")
 
 
-def _looked_over(h5, path, kind):
+def _validated(h5, path, kind):
     """HDF5 answers a hostile file with almost any exception."""
     try:
         header, objects, wrong = read_header(h5.attrs, path, kind), objects_in(h5), ""
         datasets = datasets_of(objects)
         require_as_written(objects, datasets, os.path.getsize(path))
-        stored, schema = Stored(h5, path, header, datasets), SCHEMAS[header.kind]
+        stored, schema = StoredFile(h5, path, header, datasets), SCHEMAS[header.kind]
         for s in stored.stage_ranges:
             wrong = wrong or shape_violation(schema, stored.group(s), s, {})
             wrong = wrong or contradiction_in_file(stored, s)

@@ -111,7 +111,7 @@ def _is_text(values):
     return len(values) == 0 or isinstance(values[0], str)
 
 
-def difference_of_headers(path, header, differ=None, *, is_verified=True, each=map):
+def header_mismatch(path, header, differ=None, *, is_verified=True, each=map):
     """Return in words why `path` is not what `header` would make; "" if it is.
 
     `header` is a Header, or a function that returns it.  Reads and verifies the whole file, unless

@@ -12,7 +12,7 @@ from flyannot.dataset.paths import IMAGES, table_of_data_set
 from flyannot.files.digest import digest_of_file, digest_of_json, digest_of_list
 from flyannot.files.hdf5.schema import IMAGE_COLUMNS
 from flyannot.images.address import photograph_of_embryo
-from flyannot.jobs.executor import in_order
+from flyannot.jobs.executor import map_ordered
 from flyannot.pipeline.engine.parts import Part, create_part, cut_into_parts, part_path, share_of_parts
 from flyannot.pipeline.engine.task import PartsTask
 
@@ -128,7 +128,7 @@ def _description_of_image(image):
 
 def _contents_of(images):
     """The digests of the files of some images, read on the threads that this process has."""
-    by_part = in_order(lambda some: [_digest_of_content(i.file) for i in some], cut_into_parts(images))
+    by_part = map_ordered(lambda some: [_digest_of_content(i.file) for i in some], cut_into_parts(images))
     return chain.from_iterable(by_part)
 
 

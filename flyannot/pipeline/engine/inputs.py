@@ -13,7 +13,7 @@ from flyannot.dataset.ontology import read_ontology, with_parent_terms
 from flyannot.dataset.paths import ANNOTATIONS, annotations_table
 from flyannot.files.digest import digest_of_file, digest_of_rows
 from flyannot.files.hdf5.descriptors import read_patches_of_images
-from flyannot.files.hdf5.file_cache import open_by_turns
+from flyannot.files.hdf5.file_cache import open_many
 from flyannot.files.hdf5.header import chain_of
 from flyannot.files.hdf5.reading import damaged_file
 from flyannot.images.extract import DescribedPatches
@@ -38,7 +38,7 @@ def open_all(paths, kind, *, digests=None):
         If one is damaged, of another kind, made with other options than the first or by a step that is not
         known, or replaced.
     """
-    with open_by_turns([Path(path) for path in paths], kind, digests or {}) as files:
+    with open_many([Path(path) for path in paths], kind, digests or {}) as files:
         path_of_digest = {}
         for file in files:
             if file.digest in path_of_digest:

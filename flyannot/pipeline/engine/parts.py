@@ -22,7 +22,7 @@ from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored, verify_stored
 from flyannot.files.hdf5.writing import create_stored
 from flyannot.files.locks import exclusive_lock
-from flyannot.jobs.executor import in_order
+from flyannot.jobs.executor import map_ordered
 from flyannot.pipeline.engine.failures import error_and_fix
 
 IMAGES_PER_PART = 64
@@ -92,9 +92,9 @@ def part_path(out, key):
 
 def make_missing_parts(make_part, parts, execution):
     """Make every part that is not there yet, in parallel.  Returns the
-    `ClosedFile` of each.
+    `PartContents` of each.
 
-    `make_part(part)` writes part.path, takes its images by `flyannot.jobs.executor.in_order` where threads
+    `make_part(part)` writes part.path, takes its images by `flyannot.jobs.executor.map_ordered` where threads
     help, and tells `flyannot.jobs.progress_events` of every one.
     """
     if not parts:  # of a few parts, some shares have none
@@ -158,7 +158,7 @@ def join_parts(out, header_of, parts, complete=None):
         )
     try:
         header = replace(header_of(parts), failures=failures)
-        with create_joined(out, header, parts, each=in_order) as file:
+        with create_joined(out, header, parts, each=map_ordered) as file:
             if complete is not None:
                 complete(file, header)
     except DataError:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from flyannot.base.options import Options
-from flyannot.base.registry import thing_at
+from flyannot.base.registry import import_object
 
 IMAGES, ANNOTATIONS = "images", "annotations"  # the inputs that are no step's output: they are the data set's
 
@@ -39,7 +39,7 @@ class Step:
     makes : name of the file that it leaves in the folder of a run; "" of the step that makes the data set,
         which is part of a run only where the configuration has its table
     kind : the kind of HDF5 file that it makes, or ""
-    task : "module:function" from an `Asked` to the `Task`
+    task : "module:function" from an `StepRequest` to the `Task`
     transform : "module:function" of a step between extract and learn-dict, from the
         `DescribedPatches` of one image and the options to other such patches
     help : what its command says after `about`; ends in "Example:" and lines that can be pasted
@@ -49,8 +49,8 @@ class Step:
     made_from : "module:function" from the path of an output that is no HDF5 file to {kind: digest} of what
         it was made from; "" where its task alone can tell whether it is up to date
     has_workers : whether a job of it can use several processors
-    page : "module:function" from an `Asked` that was done to the Task of a page on it: its command then takes
-        --page
+    page : "module:function", which builds the Task of a page from the request of a finished step; its command
+        then takes --page
     command : "module:attribute" of its command, where that is not made from all this
     """
 
@@ -87,17 +87,17 @@ class Step:
             for read in self.reads
         }
 
-    def task_of(self, asked):
-        """The Task of an `Asked`."""
-        return thing_at(self.task)(asked)
+    def task_of(self, request):
+        """The Task of an `StepRequest`."""
+        return import_object(self.task)(request)
 
-    def page_of(self, asked):
-        """The Task of the page on what an `Asked` has made."""
-        return thing_at(self.page)(asked)
+    def page_of(self, request):
+        """The Task of the page on what an `StepRequest` has made."""
+        return import_object(self.page)(request)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class StepRequest:
     """What one step is asked to do.
 
     inputs : name of an Input -> tuple of Path

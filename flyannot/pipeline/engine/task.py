@@ -11,9 +11,9 @@ from flyannot.files.atomic_file import holds_text, locked_output, refuse_as_outp
 from flyannot.files.hdf5.file_cache import close_cached_files
 from flyannot.files.hdf5.layout import is_hdf5
 from flyannot.files.hdf5.reading import open_stored
-from flyannot.files.hdf5.writing import difference_of_headers
+from flyannot.files.hdf5.writing import header_mismatch
 from flyannot.files.tables import read_table
-from flyannot.jobs.executor import Executor, in_order
+from flyannot.jobs.executor import Executor, map_ordered
 from flyannot.pipeline.engine.parts import drop_parts, join_parts, make_missing_parts
 
 log = logging.getLogger("flyannot")
@@ -138,7 +138,7 @@ class FileTask(Task):
 
     Parameters
     ----------
-    header, differ : as `difference_of_headers` takes them
+    header, differ : as `header_mismatch` takes them
     make_file : function of an Execution that makes the file and returns the Outcome
     write_beside : function that writes what lies beside the file, or None
     more : as of `Task`
@@ -155,8 +155,8 @@ class FileTask(Task):
             raise InputError(
                 f"{path} exists and is not an HDF5 file", fix="name another output with -o, such as NAME.h5"
             )
-        how = {"is_verified": is_verified, "each": in_order}
-        return difference_of_headers(path, self._header, self._differ, **how)
+        how = {"is_verified": is_verified, "each": map_ordered}
+        return header_mismatch(path, self._header, self._differ, **how)
 
     def make(self, execution):
         return self._make_file(execution)

@@ -26,7 +26,7 @@ from flyannot.pipeline.engine.inputs import (
     curated_annotations_of,
     refuse_unknown_excluded_terms,
 )
-from flyannot.pipeline.engine.step import ANNOTATIONS, Asked
+from flyannot.pipeline.engine.step import ANNOTATIONS, StepRequest
 from flyannot.pipeline.engine.task import run_task
 from flyannot.pipeline.options import PATCHES_PER_ATOM
 from flyannot.pipeline.runs.configuration import RECORD
@@ -92,8 +92,8 @@ def supplied_model(configuration):
     if has_terms(configuration):
         return None
     images = selected_images(configuration.data_set, configuration.options["select"])
-    asked = {image.stage_range for image in images}
-    return next((m.path for m in supplied_models().values() if asked.intersection(m.stage_ranges)), None)
+    wanted = {image.stage_range for image in images}
+    return next((m.path for m in supplied_models().values() if wanted.intersection(m.stage_ranges)), None)
 
 
 def model_is_supplied(step, configuration):
@@ -147,7 +147,7 @@ def task_in_run(step, configuration):
     inputs = step.paths_read(configuration.data_set, path_of_kind)
     if supplied:  # it learned from none of these genes
         inputs = {name: paths for name, paths in inputs.items() if name not in ("scores", "annotations")}
-    asked = Asked(
+    request = StepRequest(
         inputs=inputs,
         out=path_in_run(step, configuration),
         options=configuration.options[step.name],
@@ -155,7 +155,7 @@ def task_in_run(step, configuration):
         seed=configuration.seed,
         run=configuration,
     )
-    return step.task_of(asked)
+    return step.task_of(request)
 
 
 def run_all_steps(steps, configuration, execution):
@@ -221,7 +221,7 @@ def check_run(configuration):
 
 def _check_data_set(configuration):
     folder, options = configuration.data_set, configuration.options
-    check_tables(folder)[0].raise_faults(folder)
+    check_tables(folder)[0].raise_errors(folder)
     images, train = selected_images(folder, options["select"]), options["train"]
     n_images = Counter(sorted((image.stage_range for image in images), key=STAGE_RANGES.index))
     faults = []  # (what is wrong, table of the configuration, what to write there)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from flyannot.base.errors import FlyannotError, InputError
-from flyannot.base.registry import thing_at
+from flyannot.base.registry import import_object
 from flyannot.files.digest import digest_of_file
-from flyannot.files.hdf5.description import peek
+from flyannot.files.hdf5.description import read_summary
 from flyannot.files.hdf5.writing import changes_in_header
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.images import selected_images
@@ -63,14 +63,14 @@ class _Run:
     def status_of_file(self, step):
         """Return the StepStatus of a step that makes an HDF5 file."""
         path = path_in_run(step, self.configuration)
-        made = peek(path)
+        made = read_summary(path)
         if made is not None:
             why = self._why_outdated(step, made)
             self.digests[step.kind] = made.header.digest  # what follows reads the last of a kind
             return StepStatus(step.name, "outdated" if why else "done", why, made.header.failures)
         if path.exists():
             return StepStatus(step.name, "damaged", f"{path.name} cannot be read: flyannot verify {path}")
-        parts = [part for part in map(peek, sorted(folder_of_parts(path).glob("*.h5"))) if part]
+        parts = [part for part in map(read_summary, sorted(folder_of_parts(path).glob("*.h5"))) if part]
         n_images, n_epochs = (sum(getattr(part, n) for part in parts) for n in ("n_images", "n_epochs"))
         how_much = f"{n_images:,} images" if n_images else f"{n_epochs:,} epochs" if n_epochs else ""
         return StepStatus(step.name, "interrupted" if how_much else "waiting", how_much)
@@ -83,7 +83,7 @@ class _Run:
         if step.makes_data_set:
             return StepStatus(step.name, "done")
         try:
-            made_from = thing_at(step.made_from)(path) if step.made_from else {}
+            made_from = import_object(step.made_from)(path) if step.made_from else {}
         except FlyannotError as error:
             return StepStatus(step.name, "damaged", error.message)
         others = [kind for kind, digest in made_from.items() if self.digests.get(kind, digest) != digest]
@@ -107,7 +107,7 @@ class _Run:
         if model_is_supplied(step, self.configuration):  # it was made with options of its own
             options = {step.name: options[step.name]}
         for name in options.keys() & header.options.keys():
-            wanted = options[name].as_header()
+            wanted = options[name].to_header()
             changes += changes_in_header(
                 {key: header.options[name].get(key) for key in wanted}, wanted, f"{name}."
             )

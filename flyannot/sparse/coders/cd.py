@@ -8,7 +8,7 @@ import numpy as np
 from flyannot.sparse.coders.blocks import Codes, bound_gaps_anew, codes_in_blocks, replace_rows
 from flyannot.sparse.coders.cd_kernels import encode_rows, round_gram
 from flyannot.sparse.coders.cd_support import DEPENDENT, Support, WorkingSet
-from flyannot.sparse.coders.verified import Coder, measured, rows_to_mend
+from flyannot.sparse.coders.verified import Coder, measured, unconverged_rows
 from flyannot.sparse.simd.gram_rows import mirrored_place
 from flyannot.sparse.simd.product import gram_of, pack_columns
 from flyannot.sparse.simd.vectors import CHUNK, LANES, aligned_zeros, round_up
@@ -51,7 +51,7 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
         return found
     bound_gaps_anew(found, samples, panels, lam, tol, n_threads)
     Z, gaps = measured(found, samples, lam, tol)
-    rows = rows_to_mend(gaps, tol)
+    rows = unconverged_rows(gaps, tol)
     if not len(rows):
         return Codes(Z, gaps)
     # So ill-conditioned, or so small a tol, that float32 cannot tell: from the start again in float64.

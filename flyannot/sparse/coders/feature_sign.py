@@ -14,7 +14,7 @@ import numpy as np
 
 from flyannot.sparse.coders.blocks import Codes, LassoProblem, codes_in_blocks, replace_rows
 from flyannot.sparse.coders.cd import encode as encode_by_cd
-from flyannot.sparse.coders.verified import Coder, rows_to_mend
+from flyannot.sparse.coders.verified import Coder, unconverged_rows
 from flyannot.sparse.kernels import MAXIMA, SUMS, add_multiple, copy, dot, gap_of, inlined, kernel, read_start
 from flyannot.sparse.simd.product import gram_of, pack_columns
 
@@ -52,7 +52,7 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     found = codes_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads, dtype)
     found.Z.sort_indices()
     Z, gaps = found.Z, found.gaps
-    rows = rows_to_mend(gaps, tol)
+    rows = unconverged_rows(gaps, tol)
     if len(rows):  # by coordinate descent, from where they stand
         rules = {"tol": tol, "max_sweeps": max_sweeps, "start": Z[rows], "gram": gram, "n_threads": n_threads}
         solved = encode_by_cd.solve(samples.chosen(rows), lam, **rules)

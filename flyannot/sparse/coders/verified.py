@@ -93,8 +93,8 @@ class Coder:
     ):
         """`Codes`: as a call, but with the duality gap of every code in the place of a warning."""
         samples = checked_samples(X, D, lam, gram)
-        unit = comfortable_unit(np.sqrt(samples.squares.max(initial=0)))
-        atom_unit = comfortable_unit(samples.norms.max(initial=0))
+        unit = power_of_two_scale(np.sqrt(samples.squares.max(initial=0)))
+        atom_unit = power_of_two_scale(samples.norms.max(initial=0))
         if (unit, atom_unit) != (1.0, 1.0):
             X, D, squares, norms = samples
             X, D = read_only(X / X.dtype.type(unit)), read_only(D / D.dtype.type(atom_unit))
@@ -191,7 +191,7 @@ class Coder:
         """Return the codes with every gap known, and better codes where a gap was too wide."""
         is_positive = self._positive
         Z, gaps = measured(found, samples, lam, tol, positive=is_positive)
-        rows = rows_to_mend(gaps, tol)
+        rows = unconverged_rows(gaps, tol)
         if not len(rows):
             return Codes(Z, gaps)
         X, D, squares, _ = samples.chosen(rows)
@@ -205,7 +205,7 @@ class Coder:
         return Codes(replace_rows(Z, rows[taken], better[np.flatnonzero(taken)]), gaps)
 
 
-def rows_to_mend(gaps, tol):
+def unconverged_rows(gaps, tol):
     """The numbers of the codes whose gaps are above tol, or where tol is finer than rounding, above that."""
     return np.flatnonzero(~(gaps <= max(tol, _FINEST_TOL)))
 
@@ -216,7 +216,7 @@ def measured(found, samples, lam, tol, *, positive=False):
     The gap of a code that is not finite, or whose objective is above that of no code at all, is infinite.
     """
     gaps = found.gaps.copy()
-    rows = rows_to_mend(gaps, tol)
+    rows = unconverged_rows(gaps, tol)
     if len(rows):
         X, D, squares, _ = samples.chosen(rows)
         Z, halves = found.Z[rows], 0.5 * squares
@@ -377,7 +377,7 @@ def _pass_over(D, norms2, lam, positive, of_support, z, r):
 
 def warn_of_missed(gaps, tol):
     """Warn, once, if codes miss the tolerance; gaps (n_samples,) : of all, as parts of 1/2 |x|^2."""
-    missed = gaps[rows_to_mend(gaps, tol)]
+    missed = gaps[unconverged_rows(gaps, tol)]
     if not len(missed):
         return
     from sklearn.exceptions import ConvergenceWarning  # here, since it takes as long as all else
@@ -390,7 +390,7 @@ def warn_of_missed(gaps, tol):
     )
 
 
-def comfortable_unit(largest_norm):
+def power_of_two_scale(largest_norm):
     """The power of two that brings rows of up to that norm to where float32 can square them; mostly 1."""
     if not largest_norm > 0 or 1 / _COMFORTABLE <= largest_norm <= _COMFORTABLE:
         return 1.0

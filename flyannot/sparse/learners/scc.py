@@ -110,7 +110,7 @@ class SCCOptions(Options):
     )
 
 
-class PartAtoms(NamedTuple):
+class PartUpdate(NamedTuple):
     """What visits to a part of the samples made of the atoms that they started from."""
 
     D: np.ndarray  # (n_atoms, n_features)
@@ -231,7 +231,7 @@ class SCC(Learner):
         self._end_visits()
         moving = self._D.copy()
         D = self.D if self._variant.takes_mean else moving
-        return PartAtoms(D, atoms.norm2, atoms.h_now, moving[: len(start.moving)])
+        return PartUpdate(D, atoms.norm2, atoms.h_now, moving[: len(start.moving)])
 
     def kept_arrays(self):
         """The atoms, their squared norms, h, and the mean of the atoms where there is one."""

@@ -71,7 +71,7 @@ def round_row(v, D, j, factor, rounded, scale):
         for i in range(CHUNK // LANES):
             x = builder.fmul(v.load(d, k, i), factor)
             v.store(x, d, k, i)
-            q = v.nearest(builder.fmul(x, inverse))
+            q = v.round_nearest(builder.fmul(x, inverse))
             shifted.append(builder.fadd(q, v.splat(128.0)))
             error = v.residue(x, scale, q)
             largest, error2 = v.max(largest, v.abs(x)), v.fma(error, error, error2)
@@ -102,7 +102,7 @@ def round_residual(v, r, rounded):
     inverse = v.splat(builder.fdiv(v.constant(127.0), largest))
 
     def body(k, carried):
-        q = [v.nearest(builder.fmul(v.load(r, k, i), inverse)) for i in range(four)]
+        q = [v.round_nearest(builder.fmul(v.load(r, k, i), inverse)) for i in range(four)]
         v.store_bytes(q, bytes_, k)
         return [builder.fadd(carried[0], v.join(q, builder.fadd))]
 

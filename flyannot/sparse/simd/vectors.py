@@ -137,7 +137,7 @@ class Vectors:
     def abs(self, a):
         return self._call("llvm.fabs", a)
 
-    def nearest(self, a):
+    def round_nearest(self, a):
         return self._call("llvm.nearbyint", a)
 
     def max(self, a, b):
