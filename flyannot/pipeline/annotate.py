@@ -31,10 +31,14 @@ from flyannot.pipeline.engine.images import (
     selected_images,
     write_part,
 )
-from flyannot.pipeline.engine.inputs import chosen_stage_ranges, encoding_options
+from flyannot.pipeline.engine.inputs import choose_stage_ranges, encoding_options
 from flyannot.pipeline.engine.task import FileTask, Outcome
-from flyannot.pipeline.extract import embryo_table_path, lines_of_warnings, write_places
-from flyannot.pipeline.loaded_model import known_stage_ranges, load_model, stage_ranges_with_terms
+from flyannot.pipeline.extract import embryo_table_path, format_warnings, write_embryo_table
+from flyannot.pipeline.loaded_model import (
+    load_model,
+    require_stage_ranges_with_terms,
+    stage_ranges_with_terms,
+)
 from flyannot.pipeline.show import weak_terms
 from flyannot.terms.answers import (
     learned_terms,
@@ -98,9 +102,9 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
     -------
     task : Task; it raises a FlyannotError if not one image can be used
     """
-    ids = _checked_ids(out, options)
+    ids = _read_term_ids(out, options)
     with open_stored(model, "model") as stored:
-        known = known_stage_ranges(stored, images)
+        known = require_stage_ranges_with_terms(stored, images)
         header = _header(stored.options, {"model": [stored.digest]}, stored.seed, options)
     usable = [image for image in images if image.stage_range in known]
     more = {"more_inputs": of_run.inputs} if of_run else {}  # scores may be made after the parts
@@ -118,13 +122,13 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
 
     def write_beside():
         write_predictions_table(out, ids)
-        write_places(out)
+        write_embryo_table(out)
 
     return in_parts.task(
         _make_part,
         files=[model, *options.ontology],
         parts=parts,
-        summary=summary_of_annotate,
+        summary=summarise_predictions,
         complete=of_run and of_run.write,
         write_beside=write_beside,
         tables={out.with_suffix(".csv"): _NEVER_EMPTY} | embryo_table_path(out, header.options),
@@ -133,10 +137,10 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
 
 def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
     """As `annotate_task`, for a features file that was made as those that the model learned from."""
-    ids = _checked_ids(out, options)
+    ids = _read_term_ids(out, options)
     with open_stored(model, "model") as known, open_stored(features, "features") as stored:
-        _check_fit(known, stored)
-        wanted = chosen_stage_ranges([stored], stage_ranges)
+        _require_same_encoding(known, stored)
+        wanted = choose_stage_ranges([stored], stage_ranges)
         with_terms = stage_ranges_with_terms(known)
         chosen = [s for s in wanted if s in with_terms]
         inputs = {"model": [known.digest], "features": [stored.digest]}
@@ -147,7 +151,7 @@ def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
             for s in (s for s in STAGE_RANGES if s in chosen):
                 columns, X = read_features([stored], s)
                 _predict_groups(file, s, load_model(model, header.inputs["model"][0], s), columns, X, header)
-        return Outcome(out, True, summary_of_annotate(out))
+        return Outcome(out, True, summarise_predictions(out))
 
     write_beside = partial(write_predictions_table, out, ids)
     tables = {out.with_suffix(".csv"): _NEVER_EMPTY}
@@ -155,7 +159,7 @@ def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
     return FileTask(out, header, make, made_from, write_beside=write_beside, tables=tables)
 
 
-def _checked_ids(out, options):
+def _read_term_ids(out, options):
     """The ids of terms that the table beside the output gets, or None."""
     if out.suffix != ".h5":
         raise InputError(
@@ -170,7 +174,7 @@ def _header(model_options, inputs, model_seed, options):
     return Header("predictions", model_options | {"annotate": annotated}, inputs)
 
 
-def _check_fit(model, features):
+def _require_same_encoding(model, features):
     """Refuse features that were made in another way than those that the model learned from."""
     learned, made = (encoding_options(stored.options) for stored in (model, features))
     changes = "; ".join(changes_in_header(learned, made))
@@ -222,7 +226,7 @@ def _predict_groups(file, stage_range, loaded, columns, features, header):
     write_predicted(file, stage_range, columns, groups, predicted | of_terms)
 
 
-def summary_of_annotate(out):
+def summarise_predictions(out):
     """A line per stage range: groups, terms, how many answers are yes."""
     lines = []
     with open_stored(out, "predictions") as stored:
@@ -246,7 +250,7 @@ def summary_of_annotate(out):
                 lines.append(f"{'':>7}{n_changed:,} answers changed with the curated terms (column change)")
             if weak := weak_terms(learned):
                 lines.append(f"{'':>7}warning: {weak}")
-        lines += lines_of_warnings(stored)
+        lines += format_warnings(stored)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])
 
 

@@ -10,7 +10,7 @@ from flyannot.terms.group_outcomes import read_scores
 _ENOUGH_GENES = "annotate more genes: scores are worth having from 20 or so of a term"
 
 
-def model_of_scores(json_file):
+def scored_model(json_file):
     """{"model": digest} of the model whose scores a file holds; {} where they are of none."""
     model = read_scores(json_file)["made_from"].get("model")
     return {"model": model} if model else {}
@@ -45,7 +45,7 @@ def compare_files(first, second):
     return comparison
 
 
-def effect_of_curation(before, now):
+def describe_curation_effect(before, now):
     """What other curated terms changed, a list of sentences; both results are as `read_scores` returns them.
 
     The means are over the terms that were evaluated both times, on the same groups, by the curated terms as

@@ -96,17 +96,19 @@ class _Fetch:
             if self._options.refresh or not self.manifest.has(name):
                 self._get_table(kind)
         plan = self._plan()
-        self._take_in(plan.images)
-        missing = self._missing(plan)
+        self._adopt_files(plan.images)
+        missing = self._list_missing(plan)
         if dry_run:
             self.manifest.save()
-            return Outcome(self.manifest.path, True, f"dry run: no image was fetched\n{self._in_words(plan)}")
-        log.info("%s", self._in_words(plan))
+            return Outcome(
+                self.manifest.path, True, f"dry run: no image was fetched\n{self._format_plan(plan)}"
+            )
+        log.info("%s", self._format_plan(plan))
         try:
             failures = self._get_images(missing, progress)
         finally:
             self.manifest.save()
-        n_there, n_new = len(plan.images) - len(self._missing(plan)), len(missing) - len(failures)
+        n_there, n_new = len(plan.images) - len(self._list_missing(plan)), len(missing) - len(failures)
         wanted = pluralise(len(plan.images), "image is", "images are")
         summary = f"{n_there:,} of {wanted} there, {n_new:,} of them new"
         return Outcome(self.manifest.path, True, summary, tuple(sorted(failures + plan.refused)))
@@ -121,7 +123,7 @@ class _Fetch:
             thumbnails=self._options.thumbnails,
         )
 
-    def _missing(self, plan):
+    def _list_missing(self, plan):
         return [name for name in plan.images if not self.manifest.has(name)]
 
     def _get_table(self, kind):
@@ -168,7 +170,7 @@ class _Fetch:
             threads.shutdown(wait=False, cancel_futures=True)
         return failures
 
-    def _take_in(self, images):
+    def _adopt_files(self, images):
         """Images that are there and whole although no manifest says so: a run was killed, or somebody copied
         them."""
         for name in images:
@@ -180,9 +182,9 @@ class _Fetch:
             ):
                 self.manifest.add(name, path, self._url(name))
 
-    def _in_words(self, plan):
+    def _format_plan(self, plan):
         """Say how many images there are to fetch, and how long that takes at least."""
-        missing = self._missing(plan)
+        missing = self._list_missing(plan)
         wanted = f"{pluralise(len(plan.images), 'image')} of {pluralise(plan.n_genes, 'gene')}"
         lines = [f"{wanted}, {len(missing):,} of them to fetch"]
         if missing:

@@ -46,11 +46,11 @@ def similar(searched, texts, *, top=20, stage_ranges=()):
     DataError
         If a picture cannot be read.
     """
-    for query in [query for text in texts for query in _queries_of(text, searched, stage_ranges)]:
-        yield _ranked(query, searched, top)
+    for query in [query for text in texts for query in _find_queries(text, searched, stage_ranges)]:
+        yield _rank(query, searched, top)
 
 
-def _ranked(query, searched, top):
+def _rank(query, searched, top):
     s = query.stage_range
     groups, collection = searched.groups[s], searched.collection(s)
     own_groups, own_images = [], []
@@ -155,12 +155,12 @@ class SimilarityIndex:
         return find_pictures(pictures_of_file(self.stored), folder, named)
 
 
-def _queries_of(text, searched, stage_ranges):
+def _find_queries(text, searched, stage_ranges):
     """The queries that a text means, one for each stage range."""
-    number = _image_of(text, searched)
+    number = _find_image(text, searched)
     if number is None and file_of_address(text).is_file():
-        return _of_picture(text, searched, stage_ranges)
-    queries = [Query(text, number[0], image=number[1])] if number else _of_gene(text, searched)
+        return _encode_picture(text, searched, stage_ranges)
+    queries = [Query(text, number[0], image=number[1])] if number else _find_gene(text, searched)
     chosen = [query for query in queries if not stage_ranges or query.stage_range in stage_ranges]
     if not chosen:
         there = ", ".join(query.stage_range for query in queries)
@@ -171,7 +171,7 @@ def _queries_of(text, searched, stage_ranges):
     return chosen
 
 
-def _image_of(text, searched):
+def _find_image(text, searched):
     """(stage range, number) of an image of the file, by its name or the path of its picture; or None."""
     for s, columns in searched.columns.items():
         if text in columns["image"]:
@@ -186,7 +186,7 @@ def _image_of(text, searched):
     return None
 
 
-def _of_gene(text, searched):
+def _find_gene(text, searched):
     queries, known = [], set()
     for s, groups in searched.groups.items():
         for g, names in enumerate(zip(groups.gene, groups.fbgn, groups.name)):
@@ -203,7 +203,7 @@ def _of_gene(text, searched):
     return queries
 
 
-def _of_picture(text, searched, stage_ranges):
+def _encode_picture(text, searched, stage_ranges):
     """The queries of a picture, which is described as those of the file were."""
     stored, present = searched.stored, list(searched.groups)
     missing = [s for s in stage_ranges if s not in present]
@@ -218,14 +218,14 @@ def _of_picture(text, searched, stage_ranges):
             fix="name an image or a gene of the file",
         )
     encoders = {s: encoder_of(stored, s) for s in stage_ranges or present}
-    picture = Path(_one_embryo(Path(text), next(iter(encoders.values())).extract))
+    picture = Path(_choose_embryo(Path(text), next(iter(encoders.values())).extract))
     return [
         Query(text, s, picture=picture, features=encoder.encode(encoder.read(picture)[0]).features)
         for s, encoder in encoders.items()
     ]
 
 
-def _one_embryo(path, extract):
+def _choose_embryo(path, extract):
     """The address of the only embryo of a photograph, where the file is of embryos of photographs."""
     if not extract.multiple_embryos or split_address(path)[2] is not None:
         return path

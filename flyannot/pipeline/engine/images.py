@@ -13,7 +13,7 @@ from flyannot.files.digest import digest_of_file, digest_of_json, digest_of_list
 from flyannot.files.hdf5.schema import IMAGE_COLUMNS
 from flyannot.images.address import photograph_of_embryo
 from flyannot.jobs.executor import map_ordered
-from flyannot.pipeline.engine.parts import Part, create_part, cut_into_parts, part_path, share_of_parts
+from flyannot.pipeline.engine.parts import Part, create_part, cut_into_parts, part_path, take_share
 from flyannot.pipeline.engine.task import PartsTask
 
 
@@ -61,14 +61,14 @@ class ImagesInParts:
         return replace(self._header, inputs=self._header.inputs | {"images": [digest]} | self._more_inputs())
 
     def parts(self, share, made_with, files):
-        """The `Part`s of a share, as `share_of_parts` takes it.
+        """The `Part`s of a share, as `take_share` takes it.
 
         Parameters
         ----------
         made_with : what a worker needs besides the images of its part
         files : paths of what the parts are made from besides the images
         """
-        return [self._part(images, made_with, files) for images in share_of_parts(self._cut, share)]
+        return [self._build_part(images, made_with, files) for images in take_share(self._cut, share)]
 
     def task(self, make_part, made_with=None, files=(), *, parts=None, **more):
         """The `Task` of the output.
@@ -93,9 +93,9 @@ class ImagesInParts:
             **more,
         )
 
-    def _part(self, images, made_with, files):
-        header, described = self._header, [_description_of_image(image) for image in images]
-        return PartOfPictures(
+    def _build_part(self, images, made_with, files):
+        header, described = self._header, [_describe_image(image) for image in images]
+        return ImagePart(
             images=images,
             header=header,
             path=part_path(self._out, digest_of_json([header.options, header.inputs, described])),
@@ -105,34 +105,34 @@ class ImagesInParts:
         )
 
 
-class PartOfPictures(Part):
+class ImagePart(Part):
     """A `Part` of images that are files."""
 
     def identified(self):
         if "images" in self.header.inputs:
             return self
-        inputs = self.header.inputs | {"images": list(_contents_of(self.images))}
+        inputs = self.header.inputs | {"images": list(_file_digests(self.images))}
         return replace(self, header=replace(self.header, inputs=inputs))
 
 
 def digest_of_images(images, contents=()):
     """The digest of what images are, in this order: what is said of them, and the digests of their files.
     These are `contents`; without them they are read."""
-    contents = contents or _contents_of(images)
-    return digest_of_list([*_description_of_image(i), c] for i, c in zip(images, contents, strict=True))
+    contents = contents or _file_digests(images)
+    return digest_of_list([*_describe_image(i), c] for i, c in zip(images, contents, strict=True))
 
 
-def _description_of_image(image):
+def _describe_image(image):
     return [image.name, *(getattr(image, name, "") for name in IMAGE_COLUMNS[1:]), image.stage_range]
 
 
-def _contents_of(images):
+def _file_digests(images):
     """The digests of the files of some images, read on the threads that this process has."""
-    by_part = map_ordered(lambda some: [_digest_of_content(i.file) for i in some], cut_into_parts(images))
+    by_part = map_ordered(lambda some: [_file_digest(i.file) for i in some], cut_into_parts(images))
     return chain.from_iterable(by_part)
 
 
-def _digest_of_content(path):
+def _file_digest(path):
     try:
         return digest_of_file(path) if os.path.isfile(path) else "not a file"
     except OSError as error:
@@ -175,7 +175,7 @@ def difference_of_images(images):
         skipped = {photograph_or_image(name) for name, _ in stored.failures}
         now = {(image.stage_range, image.name) for image in images if image.name not in skipped}
         if {s for s, _ in before} != {s for s, _ in now}:
-            return f"it is of stage range {_listed(before)}, and {_listed(now)} is asked for"
+            return f"it is of stage range {_format_stage_ranges(before)}, and {_format_stage_ranges(now)} is asked for"
         changes = [f"it lacks {_count_and_first(now - before)}"] if now - before else []
         changes += [f"it has {_count_and_first(before - now)}, not asked for"] if before - now else []
         return " and ".join(changes) or "an image, or what the table says of it, has changed since"
@@ -183,7 +183,7 @@ def difference_of_images(images):
     return difference
 
 
-def _listed(images):
+def _format_stage_ranges(images):
     present = {s for s, _ in images}
     return ", ".join(s for s in STAGE_RANGES if s in present) or "none"
 
