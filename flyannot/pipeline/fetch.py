@@ -97,13 +97,13 @@ class _Fetch:
                 self._get_table(kind)
         plan = self._plan()
         self._adopt_files(plan.images)
-        missing = self._list_missing(plan)
+        missing, planned = self._list_missing(plan), self._format_plan(plan)
         if dry_run:
             self.manifest.save()
             return Outcome(
                 self.manifest.path, True, f"dry run: no image was fetched\n{self._format_plan(plan)}"
             )
-        log.info("%s", self._format_plan(plan))
+        log.info("%s", planned)
         try:
             failures = self._get_images(missing, progress)
         finally:

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from operator import attrgetter
 
@@ -88,7 +89,7 @@ class ImagesInParts:
             parts,
             make_part,
             [*files, *(image.file for image in self.images)],
-            differ={"images": difference_of_images(self.images)},
+            differ={"images": partial(describe_image_changes, self.images)},
             images=tuple(self.images),
             **more,
         )
@@ -158,33 +159,33 @@ def write_part(part, made, failures, write):
     return len(part.images)
 
 
-def difference_of_images(images):
-    """A function of an open file of descriptors or predictions: in words, what its images have that these
-    (Image) have not, or the other way round."""
+def describe_image_changes(images, stored):
+    """Say in words which images an open file of descriptors or predictions has too many or too few.
 
+    Parameters
+    ----------
+    images : sequence of Image that the file should hold
+    stored : the open file
+    """
     names = {image.name for image in images}
 
-    def photograph_or_image(name):
-        """The photograph of an embryo that was found on one."""
+    def name_in_table(name):
+        """Return the photograph of an embryo that was found on one, or the image itself."""
         return name if name in names else photograph_of_embryo(name)
 
-    def difference(stored):
-        before = {
-            (s, photograph_or_image(name)) for s in stored.stage_ranges for name in stored.array(s, "image")
-        }
-        skipped = {photograph_or_image(name) for name, _ in stored.failures}
-        now = {(image.stage_range, image.name) for image in images if image.name not in skipped}
-        if {s for s, _ in before} != {s for s, _ in now}:
-            return f"it is of stage range {_format_stage_ranges(before)}, and {_format_stage_ranges(now)} is asked for"
-        changes = [f"it lacks {_count_and_first(now - before)}"] if now - before else []
-        changes += [f"it has {_count_and_first(before - now)}, not asked for"] if before - now else []
-        return " and ".join(changes) or "an image, or what the table says of it, has changed since"
-
-    return difference
+    before = {(s, name_in_table(name)) for s in stored.stage_ranges for name in stored.array(s, "image")}
+    skipped = {name_in_table(name) for name, _ in stored.failures}
+    now = {(image.stage_range, image.name) for image in images if image.name not in skipped}
+    ranges_before, ranges_now = ({s for s, _ in some} for some in (before, now))
+    if ranges_before != ranges_now:
+        made_of, asked_for = map(_format_stage_ranges, (ranges_before, ranges_now))
+        return f"it is of stage range {made_of}, and {asked_for} is asked for"
+    changes = [f"it lacks {_count_and_first(now - before)}"] if now - before else []
+    changes += [f"it has {_count_and_first(before - now)}, not asked for"] if before - now else []
+    return " and ".join(changes) or "an image, or what the table says of it, has changed since"
 
 
-def _format_stage_ranges(images):
-    present = {s for s, _ in images}
+def _format_stage_ranges(present):
     return ", ".join(s for s in STAGE_RANGES if s in present) or "none"
 
 
