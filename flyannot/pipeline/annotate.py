@@ -57,11 +57,15 @@ _NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")  # in a table
 
 def build_task(request):
     """The `Task` of what a `StepRequest` asks for."""
-    (model,), sources, chosen = request.inputs["model"], request.inputs["images"], request.selection
+    (model,) = request.inputs["model"]
+    sources = request.inputs["images"]
+    chosen = request.selection
     if request.is_in_run:
-        made, of_run = (request.inputs["features"][0], request.inputs["descriptors"][0]), None
+        made = request.inputs["features"][0], request.inputs["descriptors"][0]
+        of_run = None
         if "scores" in request.inputs:
-            (scores,), (annotations,) = request.inputs["scores"], request.inputs["annotations"]
+            (scores,) = request.inputs["scores"]
+            (annotations,) = request.inputs["annotations"]
             of_run = AnswersOfRun(scores, made[0], annotations, request.run.options["train"].corrections)
         images = selected_images(sources[0], chosen)
         return annotate_task(model, images, request.out, request.options, made=made, of_run=of_run)
@@ -190,7 +194,8 @@ def _require_same_encoding(model, features):
 
 def _make_part(part):
     """Runs in a worker: predict the groups of the images, in a file of their own."""
-    (path, reused), digest = part.made_with, part.header.inputs["model"][0]
+    (path, reused) = part.made_with
+    digest = part.header.inputs["model"][0]
     known = _read_encoded(reused, part.images) if reused else {}
     models = {s: load_model(path, digest, s) for s in {image.stage_range for image in part.images}}
     encoders = {s: model.encoder for s, model in models.items()}
@@ -213,7 +218,8 @@ def _predict_groups(file, stage_range, loaded, columns, features, header):
         both = zip(columns["quality_warnings"], said)
         columns["quality_warnings"] = [", ".join(filter(None, texts)) for texts in both]
     X = training_rows(features, groups, loaded.classify)
-    model, values = loaded.model, loaded.model.decision_values(X)
+    model = loaded.model
+    values = model.decision_values(X)
     of_terms = {name: getattr(model, name) for name in _OF_TERMS}
     predicted = {
         "terms": loaded.terms,
@@ -297,7 +303,8 @@ def _rows_by_image(features, digest, stage_range):
 def _read_encoded(source, images):
     """Read from a features file, a (path, digest), what `encode_images` makes of the images that it has."""
     features, digest = source
-    stored, made = cached_file(features, "features", digest), {}
+    stored = cached_file(features, "features", digest)
+    made = {}
     for s, some in groupby(images, attrgetter("stage_range")):
         rows = _rows_by_image(features, digest, s)
         known = {image: rows[image.name, image.view] for image in some if (image.name, image.view) in rows}

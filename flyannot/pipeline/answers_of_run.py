@@ -59,7 +59,8 @@ class AnswersOfRun:
 
     def write(self, file, header):
         """Add it to every stage range of an open HDF5 file of predictions, which has this Header."""
-        scores, stored = read_scores(self.scores), StoredFile(file, self.before, header)
+        scores = read_scores(self.scores)
+        stored = StoredFile(file, self.before, header)
         annotations, _ = curated_annotations_of(self.annotations, corrections=self.corrections)
         margin = header.options["annotate"]["abstain_margin"]
         evaluated = self._evaluated_images()
@@ -177,8 +178,10 @@ def snapshot_previous_run(scores, made_now):
     -------
     the scores that are kept, as `read_scores` returns them, or None
     """
-    before, predictions = scores.parent / BEFORE, scores.with_name(PREDICTIONS)
-    changed, is_of_scores = set(), False
+    before = scores.parent / BEFORE
+    predictions = scores.with_name(PREDICTIONS)
+    changed = set()
+    is_of_scores = False
     with suppress(FlyannotError):
         made_before = read_scores(scores)["made_from"]
         for role in {*made_before, *made_now} - {"model"}:

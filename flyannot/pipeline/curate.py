@@ -50,7 +50,8 @@ def settle_corrections(paths):
     InputError
         As `flyannot.curation.corrections.read_corrections`.
     """
-    settled, said = settle_verdicts(read_corrections(paths)), defaultdict(dict)
+    settled = settle_verdicts(read_corrections(paths))
+    said = defaultdict(dict)
     for key, of_key in settled.items():
         for row in of_key.rows:
             if not row.decides:  # else agreement would grow with what was decided

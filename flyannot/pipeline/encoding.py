@@ -76,7 +76,8 @@ def split_photographs(images, options, failures):
             failures.append((image.name, format_failure(error)))
             continue
         for number, embryo in enumerate(embryos, 1):
-            name, place = name_of_embryo(image.name, number), embryo.place
+            name = name_of_embryo(image.name, number)
+            place = embryo.place
             if embryo.why_not:
                 failures.append((name, f"{embryo.why_not}, around x={place.x:.0f} y={place.y:.0f}"))
                 continue

@@ -54,7 +54,8 @@ log = logging.getLogger("flyannot")
 
 def build_task(request):
     """Build the Task for a request, `StepRequest`: the scores of the model of a run."""
-    (model,), (annotations,) = request.inputs["model"], request.inputs["annotations"]
+    (model,) = request.inputs["model"]
+    (annotations,) = request.inputs["annotations"]
     corrections = request.run.options["train"].corrections
     evaluation = cross_validation_of_model(
         model, request.inputs["features"], annotations, request.options, corrections
@@ -77,7 +78,9 @@ def cross_validation_of_model(model, paths, annotations_csv, options, correction
         If the model was trained on other features, annotations or corrections.
     """
     with open_stored(model, "model") as stored:
-        inputs, seed, digest = stored.inputs, stored.seed, stored.digest
+        inputs = stored.inputs
+        seed = stored.seed
+        digest = stored.digest
         train = options_from(stored, TrainOptions)
         stage_ranges = tuple(stored.options["train"]["stage_ranges"])
     annotations_csv = annotations_table(annotations_csv)
@@ -247,7 +250,8 @@ class CrossValidation(Evaluation):
             too_few = f"not evaluable: fewer genes than {n_folds} folds"
             for s, groups in curated.items():
                 curated[s] = replace(groups, reasons=[why or too_few for why in groups.reasons])
-            folds, validate = dict.fromkeys(genes, 0), _cross_validate
+            folds = dict.fromkeys(genes, 0)
+            validate = _cross_validate
         else:
             folds = assign_gene_folds(genes, n_folds, np.random.default_rng(self.seed))
             validate = _cross_validate_nested if options.nested else _cross_validate
@@ -279,14 +283,19 @@ class HeldOutTest(Evaluation):
     """
 
     def score(self, annotations, execution, out):
-        outcomes, evaluated, n_seen, n_groups, columns = {}, {}, 0, 0, []
+        outcomes = {}
+        evaluated = {}
+        n_seen = 0
+        n_groups = 0
+        columns = []
         with open_stored(self.paths[0], "predictions") as stored:
             for stage_range in choose_stage_ranges([stored], self.stage_ranges):
                 groups, predicted = read_predicted(stored, stage_range)
                 columns.append({"source": stored.array(stage_range, "source")})
                 kept, carried = annotated_groups(groups, annotations, stage_range)
                 rows = [groups.name.index(name) for name in kept.name]
-                n_seen, n_groups = n_seen + int(predicted.in_training[rows].sum()), n_groups + len(rows)
+                n_seen += int(predicted.in_training[rows].sum())
+                n_groups += len(rows)
                 if rows:
                     outcome = _build_outcome(predicted, rows, carried)
                     known = observed_terms(kept, annotations, stage_range, outcome.terms)
@@ -307,7 +316,8 @@ def _build_outcome(predicted, rows, carried):
     """The outcome of one stage range; annotated terms that the model does not know are listed too."""
     unknown = sorted(set().union(*carried) - set(predicted.terms))
     terms = (*predicted.terms, *unknown)
-    blank, probability = np.zeros((len(rows), len(unknown))), predicted.model_probability[rows]
+    blank = np.zeros((len(rows), len(unknown)))
+    probability = predicted.model_probability[rows]
     above = probability > predicted.probability_threshold
     yes = np.where(predicted.held_out[rows], above, predicted.yes[rows])
     return TermOutcomes(
@@ -330,7 +340,9 @@ def _cross_validate(rows, stage_range, folds, method, options, *, seed):
 
 def _cross_validate_nested(rows, stage_range, folds, method, options, *, seed):
     """As `_cross_validate`, once within the training genes of every fold; the genes of the fold take no part."""
-    parts, members, n_folds = [], [], max(folds.values()) + 1
+    parts = []
+    members = []
+    n_folds = max(folds.values()) + 1
     number = {name: g for g, name in enumerate(rows.groups.name)}
     for fold in range(n_folds):
         training = [gene for gene, of_gene in folds.items() if of_gene != fold]
@@ -354,7 +366,8 @@ class ScoresTask(Task):
     def __init__(self, evaluation, json_file, scores_before=lambda made_now: None):
         inputs = (*evaluation.paths, evaluation.annotations_csv, *evaluation.train.corrections)
         super().__init__(json_file, inputs)
-        self._evaluation, self._scores_before = evaluation, scores_before
+        self._evaluation = evaluation
+        self._scores_before = scores_before
 
     def stale_reason(self, *, is_verified=True):
         if not self.path.exists():

@@ -111,7 +111,8 @@ def explain(model, images, *, terms=()):
 def _explain_group(loaded, images, terms):
     pictures = [(image.address, image.view) for image in images]
     greys, described, features, winner = loaded.encoder.encode_pictures(pictures)
-    group, model = groups_of(image_columns(images)), loaded.model
+    group = groups_of(image_columns(images))
+    model = loaded.model
     X = training_rows(features, group, loaded.classify)
     values = model.decision_values(X)[0]
     probability, yes = model.probabilities(values), model.answers(values)
@@ -152,7 +153,8 @@ def draw_explanations(explained, folder, *, force=False):
     InputError, WriteError
         As `flyannot.files.atomic_file.new_folder`.
     """
-    rows, used = [], Counter()
+    rows = []
+    used = Counter()
     with new_folder(folder, force=force) as staged:
         for explanation in explained:
             names = [_picture_name(explanation, number, used) for number in range(len(explanation.images))]
@@ -174,7 +176,8 @@ def _pictures(explanation):
     answer = f"{'yes' if explanation.yes else 'no'}, probability {explanation.probability:.3f}"
     for number, spread in enumerate(spreads):
         lines = f"{title}: {explanation.term} - {answer}", format_decomposition(explanation, number)
-        grey, patch_px = explanation.greys[number], explanation.patch_px
+        grey = explanation.greys[number]
+        patch_px = explanation.patch_px
         yield _draw(grey, spread, full, patch_px=patch_px, lines=lines)
 
 
@@ -250,7 +253,8 @@ def _draw(grey, spread, full, *, patch_px, lines):
     embryo = embryo.resize((width * _SCALE, height * _SCALE), Image.Resampling.BICUBIC)
     picture = Image.new("RGB", (embryo.width, embryo.height + _LEGEND_PX), "white")
     picture.paste(embryo)
-    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(15)
+    pen = ImageDraw.Draw(picture)
+    font = ImageFont.load_default(15)
     top = embryo.height + 8
     for line in lines:
         pen.text((12, top), line, fill="black", font=font)

@@ -145,7 +145,8 @@ def _write_beside(images, out, options):
 def write_embryo_table(out):
     """Write the table of where each embryo of a photograph lies, if there is to be one."""
     with open_stored(out) as stored:
-        tables, rows = embryo_table_path(out, stored.options), []
+        tables = embryo_table_path(out, stored.options)
+        rows = []
         for s in stored.stage_ranges if tables else ():
             columns = [stored.array(s, name) for name in ("image", "gene", "fbgn", "place")]
             rows += [(*about, s, *EmbryoPlace.of_text(place)) for *about, place in zip(*columns) if place]

@@ -31,7 +31,8 @@ class FetchTask(Task):
 
     def __init__(self, folder, options):
         super().__init__(folder)
-        self._options, self._record = options, folder / RECORD
+        self._options = options
+        self._record = folder / RECORD
         self._wanted = json.dumps(options.to_header(), indent=2) + "\n"
 
     def stale_reason(self, *, is_verified=True):
@@ -87,7 +88,10 @@ class _Fetch:
     """What all the downloads of a run share."""
 
     def __init__(self, folder, options, downloader, policy):
-        self._folder, self._options, self._downloader, self._policy = folder, options, downloader, policy
+        self._folder = folder
+        self._options = options
+        self._downloader = downloader
+        self._policy = policy
         self.manifest = Manifest(folder)
 
     def fetch(self, progress, *, dry_run):
@@ -97,7 +101,8 @@ class _Fetch:
                 self._get_table(kind)
         plan = self._plan()
         self._adopt_files(plan.images)
-        missing, planned = self._list_missing(plan), self._format_plan(plan)
+        missing = self._list_missing(plan)
+        planned = self._format_plan(plan)
         if dry_run:
             self.manifest.save()
             return Outcome(
@@ -149,7 +154,8 @@ class _Fetch:
 
     def _get_images(self, names, progress):
         """The failures (name, reason); what was fetched is in the manifest."""
-        failures, n_silent = [], 0
+        failures = []
+        n_silent = 0
         threads = ThreadPoolExecutor(self._policy.connections)
         try:
             futures = {threads.submit(self._get_image, name): name for name in names}
@@ -188,7 +194,8 @@ class _Fetch:
         wanted = f"{pluralise(len(plan.images), 'image')} of {pluralise(plan.n_genes, 'gene')}"
         lines = [f"{wanted}, {len(missing):,} of them to fetch"]
         if missing:
-            pause_s, connections = self._policy.pause_s, pluralise(self._policy.connections, "connection")
+            pause_s = self._policy.pause_s
+            connections = pluralise(self._policy.connections, "connection")
             minutes = len(missing) * pause_s / 60
             lines.append(
                 f"at least {minutes:,.1f} minutes, with {pause_s:g} s between requests on {connections}"

@@ -133,7 +133,8 @@ def _choose_n_atoms(files, together, options):
 
 def _learn(files, stage_ranges, out, header, options, execution):
     """Atoms, records and number of patches; from the last checkpoint, if there is one."""
-    name, place = _join_name(stage_ranges), stage_ranges[0]
+    name = _join_name(stage_ranges)
+    place = stage_ranges[0]
     path = part_path(out, digest_of_json([place, header.options, header.inputs, header.seed]))
     checkpoint = _Checkpoint(path, replace(header, kind="checkpoint"), place)
     rng = rng_for(header.seed, name)

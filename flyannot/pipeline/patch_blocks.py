@@ -124,13 +124,16 @@ class PatchBlocks:
         return NormalisedPatches(rows)
 
     def _rows(self, piece):
-        stage_range, opened = self.stage_ranges[piece.stage_range], _open(*self.files[piece.file])
+        stage_range = self.stage_ranges[piece.stage_range]
+        opened = _open(*self.files[piece.file])
         return opened.array(stage_range, "descriptors", piece.first, piece.stop)
 
 
 def build_patch_blocks(files, stage_ranges):
     """The `PatchBlocks` of open descriptors files."""
-    of_stage_ranges, n_units, images = [], 0, {}
+    of_stage_ranges = []
+    n_units = 0
+    images = {}
     for s, stage_range in enumerate(stage_ranges):
         for f, file in enumerate(files):
             if stage_range in file.stage_ranges:

@@ -40,7 +40,8 @@ from flyannot.pipeline.extract import format_warnings, write_embryo_table
 
 def build_task(request):
     """The `Task` of what a `StepRequest` asks for."""
-    sources, (dictionary,) = request.inputs["descriptors"], request.inputs["dictionary"]
+    sources = request.inputs["descriptors"]
+    (dictionary,) = request.inputs["dictionary"]
     if len(sources) == 1 and (sources[0].is_dir() or sources[0].suffix.lower() in TABLE_SUFFIXES):
         images = selected_images(sources[0], request.selection)
         return pool_images_task(images, dictionary, request.out, request.options)
@@ -154,7 +155,8 @@ def _list_images(files, chosen):
 
 
 def _build_part(header, number, images, out, made_with):
-    (path, first_range, first), (_, last_range, last) = images[0], images[-1]
+    (path, first_range, first) = images[0]
+    (_, last_range, last) = images[-1]
     return Part(
         images=images,
         header=header,
@@ -167,7 +169,8 @@ def _build_part(header, number, images, out, made_with):
 
 def _pool_descriptors(part):
     """Pool the images of descriptors files in a worker, into a file of their own."""
-    (digests, dictionary, options), digest = part.made_with, part.header.inputs["dictionary"][0]
+    (digests, dictionary, options) = part.made_with
+    digest = part.header.inputs["dictionary"][0]
     with create_part(part) as file:
         for stage_range, its_images in groupby(part.images, key=itemgetter(1)):
             encoder = load_encoder(dictionary, digest, stage_range, options)
@@ -193,7 +196,8 @@ def _encode_patches(encoder, described_and_view):
 
 def _pool_images(part):
     """Pool the images of a data set in a worker, into a file of their own."""
-    (dictionary, options), digest = part.made_with, part.header.inputs["dictionary"][0]
+    (dictionary, options) = part.made_with
+    digest = part.header.inputs["dictionary"][0]
     stage_ranges = {image.stage_range for image in part.images}
     encoders = {s: load_encoder(dictionary, digest, s, options) for s in stage_ranges}
 

@@ -52,7 +52,8 @@ def similar(searched, texts, *, top=20, stage_ranges=()):
 
 def _rank(query, searched, top):
     s = query.stage_range
-    groups, collection = searched.groups[s], searched.collection(s)
+    groups = searched.groups[s]
+    collection = searched.collection(s)
     own_groups, own_images = [], []
     if query.group is not None:
         place = collection.groups[query.group]
@@ -133,7 +134,8 @@ class SimilarityIndex:
     """An open features file that is searched: its images by name, its groups, and its pictures."""
 
     def __init__(self, stored, data_set=None):
-        self.stored, self._data_set = stored, data_set
+        self.stored = stored
+        self._data_set = data_set
         self.columns = {s: read_image_columns(stored, s) for s in stored.stage_ranges}
         self.groups: dict[str, Groups] = {s: groups_of(columns) for s, columns in self.columns.items()}
         self.is_imported = is_imported(stored)
@@ -176,7 +178,8 @@ def _find_image(text, searched):
     for s, columns in searched.columns.items():
         if text in columns["image"]:
             return s, columns["image"].index(text)
-    path, file = Path(text), file_of_address(text)
+    path = Path(text)
+    file = file_of_address(text)
     if file.is_file():
         for s, columns in searched.columns.items():
             for number, name in enumerate(columns["image"]):
@@ -187,7 +190,8 @@ def _find_image(text, searched):
 
 
 def _find_gene(text, searched):
-    queries, known = [], set()
+    queries = []
+    known = set()
     for s, groups in searched.groups.items():
         for g, names in enumerate(zip(groups.gene, groups.fbgn, groups.name)):
             known.update(filter(None, names))
@@ -205,7 +209,8 @@ def _find_gene(text, searched):
 
 def _encode_picture(text, searched, stage_ranges):
     """The queries of a picture, which is described as those of the file were."""
-    stored, present = searched.stored, list(searched.groups)
+    stored = searched.stored
+    present = list(searched.groups)
     missing = [s for s in stage_ranges if s not in present]
     if missing or (not stage_ranges and len(present) > 1):
         why = f"{stored.path} holds stage ranges {', '.join(present)}, " + (

@@ -48,7 +48,8 @@ class _Trained:
 
 def build_task(request):
     """The `Task` of what a `StepRequest` asks for."""
-    (annotations,), stage_ranges = request.inputs["annotations"], request.selection.stage_range
+    (annotations,) = request.inputs["annotations"]
+    stage_ranges = request.selection.stage_range
     return train_task(
         request.inputs["features"],
         annotations,

@@ -52,7 +52,10 @@ class ImagesInParts:
     """
 
     def __init__(self, images, out, header, *, whole_groups=False, more_inputs=dict):
-        self.images, self._out, self._header, self._more_inputs = images, out, header, more_inputs
+        self.images = images
+        self._out = out
+        self._header = header
+        self._more_inputs = more_inputs
         self._ordered = images_in_order(images)
         self._cut = cut_into_parts(self._ordered, attrgetter("stage_range", "group") if whole_groups else id)
 
@@ -95,7 +98,8 @@ class ImagesInParts:
         )
 
     def _build_part(self, images, made_with, files):
-        header, described = self._header, [_describe_image(image) for image in images]
+        header = self._header
+        described = [_describe_image(image) for image in images]
         return ImagePart(
             images=images,
             header=header,

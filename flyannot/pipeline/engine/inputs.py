@@ -204,7 +204,8 @@ def curated_annotations_of(annotations_csv, *, corrections=(), roll_up=()):
     """
     ontology = read_ontology(*roll_up) if roll_up else None
     names = ontology.names() if ontology else ()
-    table, sentences = annotations_table(annotations_csv), []
+    table = annotations_table(annotations_csv)
+    sentences = []
     if corrections and _is_absent(table):
         annotations = Annotations({}, {})
     else:

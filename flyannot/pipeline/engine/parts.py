@@ -99,7 +99,8 @@ def make_missing_parts(make_part, parts, execution):
     """
     if not parts:  # of a few parts, some shares have none
         return []
-    total, closed = sum(part.n_items for part in parts), {}
+    total = sum(part.n_items for part in parts)
+    closed = {}
     missing = [part for part in parts if not _is_kept(part)]
     before = done = total - sum(part.n_items for part in missing)
     execution.progress(done, total, "image")

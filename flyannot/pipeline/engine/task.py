@@ -28,7 +28,10 @@ class ProgressCount:
     """Calls progress(done, total, unit) at the start, whenever items end, and at the end."""
 
     def __init__(self, progress, total, unit):
-        self._progress, self._total, self._unit, self._done = progress, total, unit, 0
+        self._progress = progress
+        self._total = total
+        self._unit = unit
+        self._done = 0
         progress(0, total, unit)
 
     def add(self, n=1):
@@ -80,7 +83,10 @@ class Task:
     is_locked = True
 
     def __init__(self, path, inputs=(), *, images=(), tables=None):
-        self.path, self.inputs, self.images, self.tables = path, tuple(inputs), images, tables or {}
+        self.path = path
+        self.inputs = tuple(inputs)
+        self.images = images
+        self.tables = tables or {}
 
     def stale_reason(self, *, is_verified=True):
         """Return in words why the output must be made; "" if it is up to date.  Nothing is written.
@@ -146,8 +152,10 @@ class FileTask(Task):
 
     def __init__(self, path, header, make_file, inputs, *, differ=None, write_beside=None, **more):
         super().__init__(path, inputs, **more)
-        self._header, self._differ = header, differ
-        self._make_file, self._write_beside = make_file, write_beside
+        self._header = header
+        self._differ = differ
+        self._make_file = make_file
+        self._write_beside = write_beside
 
     def stale_reason(self, *, is_verified=True):
         path = self.path
@@ -187,7 +195,10 @@ class PartsTask(FileTask):
 
     def __init__(self, path, header, parts, make_part, inputs, *, summary, complete=None, **more):
         super().__init__(path, header, None, inputs, **more)
-        self._parts, self._make_part, self._summary, self._complete = parts, make_part, summary, complete
+        self._parts = parts
+        self._make_part = make_part
+        self._summary = summary
+        self._complete = complete
 
     def make_share(self, execution, share=None):
         """Make the I-th of N equal shares of the parts, `share` being (I, N); or all.  Returns the parts."""
