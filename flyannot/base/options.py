@@ -12,7 +12,6 @@ The values of an options object are therefore valid and have one form.
 """
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
@@ -145,25 +144,6 @@ class Real(Kind):
         ends = {"of at least": self.least, "above": self.above, "of at most": self.most, "below": self.below}
         named = [f"{words} {end:g}" for words, end in ends.items() if math.isfinite(end)]
         return " ".join(["a number", " and ".join(named)]).strip()
-
-
-class Memory(Kind):
-    """An amount of memory, in bytes."""
-
-    name = "AMOUNT"
-    words = "an amount of memory, such as 500MB or 4GB"
-
-    def parse(self, value):
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            return value
-        spelled = re.fullmatch(r"(\d+(?:\.\d+)?) ?([MG])(?:i?B)?", str(value), re.IGNORECASE)
-        n_bytes = spelled and int(float(spelled[1]) * 2 ** (20 if spelled[2] in "mM" else 30))
-        if not n_bytes:
-            raise ValueError(self.words)
-        return n_bytes
-
-    def as_text(self, value):
-        return f"{value / 2**20:.0f}MB"
 
 
 @dataclass(frozen=True)

@@ -110,16 +110,6 @@ class Downloader:
         """End the run: whoever waits, or still receives, raises Stopped."""
         self._limiter.stop()
 
-    def size_of(self, url):
-        """The bytes of a file, as the server says without sending it; None where it does not."""
-        self._limiter.wait()
-        try:
-            answer = self._client.head(url)
-        except httpx.HTTPError:
-            return None
-        length = answer.headers.get("Content-Length", "")
-        return int(length) if answer.status_code == 200 and length.isdecimal() else None
-
     def get(self, url, path, check, *, most_bytes):
         """Get one file of at most `most_bytes`, with as many tries as the policy allows.
 

@@ -16,7 +16,8 @@ from flyannot.pipeline.engine.task import FileTask, Outcome
 
 def build_task(request):
     """Build the task of the step whose options are asked for: its `transform`, on every image of a file."""
-    step, (path,) = STEPS[request.options.table], request.inputs["descriptors"]
+    step = STEPS[request.options.table]
+    (path,) = request.inputs["descriptors"]
     transform = partial(import_object(step.transform), options=request.options)
     with open_all([path], "descriptors") as (stored,):
         images = {"images": stored.inputs["images"]} if "images" in stored.inputs else {}

@@ -34,7 +34,6 @@ LINES = {
     "export": "export predictions.h5 --to csv --ontology fbbt.obo -o O",
     "curate": "curate anna.csv ben.csv -o O",
     "annotations": "annotations embryos/annotations.csv anna.csv -o O",
-    "import dictionary": "import dictionary D.mat --descriptors descriptors.h5 -o O",
     "import features": "import features network.npz -o O",
 }
 # A line for every command that reads, and writes a folder: into that of an input, which it would replace.
@@ -55,7 +54,7 @@ READ = {
     "similar": ["embryos/images.csv", "embryos/annotations.csv"],
     "workflow": ["embryos/images.csv"],
 }
-MADE_AS_ONE = {"learn-dict", "pool", "train", "annotate", "extract", "import dictionary", "import features"}
+MADE_AS_ONE = {"learn-dict", "pool", "train", "annotate", "extract", "import features"}
 
 
 def test_every_command_that_reads_and_writes_has_its_line():

@@ -11,17 +11,9 @@ import numpy as np
 import openpyxl
 import pyarrow.parquet
 import pytest
-from scipy.io import loadmat, savemat
+from scipy.io import loadmat
 
-from flyannot.base.errors import DataError, InputError
 from flyannot.dataset.folder import read_images
-from flyannot.dataset.importers.vectors import (
-    AtomsOptions,
-    atoms_as_rows,
-    atoms_by_stage_range,
-    read_matrices,
-    require_short_atoms,
-)
 from flyannot.encode.groups import Groups
 from flyannot.export import EXPORTERS, all_formats
 from flyannot.export.export import export
@@ -259,105 +251,3 @@ def test_the_same_file_gives_the_same_bytes(exported, chain, open_predictions, t
             source = open_predictions if kind == "predictions" else chain.kinds[kind]
             export(source, to, tmp_path / f"{kind}{to}")
             assert (tmp_path / f"{kind}{to}").read_bytes() == exported(kind, to).read_bytes()
-
-
-@pytest.mark.parametrize("to", ["npz", "mat"])
-def test_exported_atoms_come_in_again_and_give_the_same_features(exported, chain, tmp_path, flyannot, to):
-    named = {"A": exported("dictionary", to), "X": chain.descriptors, "D": tmp_path / "d.h5"}
-    with open_stored(chain.dictionary) as stored:
-        lam, expected = stored.options["learn-dict"]["lam"], read_dictionary(stored, "4-6")
-    made = flyannot(f"import dictionary A --descriptors X -o D --lam {lam!r}", **named)
-    assert made.code == 0 and f"which were the {'columns' if to == 'mat' else 'rows'}" in made.err
-    with open_stored(tmp_path / "d.h5", "dictionary") as stored:
-        assert np.array_equal(read_dictionary(stored, "4-6"), expected)
-    assert flyannot("pool X D -o F --grid 1x2 --jobs 1", F=tmp_path / "f.h5", **named).code == 0
-    with open_stored(tmp_path / "f.h5") as ours, open_stored(chain.features) as theirs:
-        for s in theirs.stage_ranges:
-            assert np.array_equal(ours.array(s, "features"), theirs.array(s, "features"))
-    assert flyannot("verify D", **named).code == 0 and flyannot("show D", **named).code == 0
-
-
-def test_atoms_that_are_too_long_are_refused_or_scaled(chain, tmp_path, flyannot):
-    with open_stored(chain.dictionary) as stored:
-        expected = read_dictionary(stored, "4-6")
-    np.save(tmp_path / "long.npy", 3 * expected)
-    named = {"A": tmp_path / "long.npy", "X": chain.descriptors, "O": tmp_path / "d.h5"}
-    line = "import dictionary A --descriptors X -o O --stage-range 4-6"
-    assert "add --scale" in flyannot(f"{line} --lam 0.5", code=65, **named).err
-    flyannot(f"{line} --lam 0.5 --scale", code=0, **named)
-    with open_stored(tmp_path / "d.h5", "dictionary") as stored:
-        np.testing.assert_allclose(read_dictionary(stored, "4-6"), expected, rtol=1e-6, atol=1e-7)
-
-
-def test_the_shape_says_where_the_atoms_are_unless_both_fit(rng):
-    assert AtomsOptions(lam=0.5).lam == 0.5
-    with pytest.raises(InputError, match="a number above 0"):
-        AtomsOptions(lam=0)
-    D = rng.normal(size=(5, 8)).astype("f4")
-    for matrix, layout in ((D, "rows"), (D.T, "columns")):
-        atoms, found = atoms_as_rows(matrix, 8)
-        assert np.array_equal(atoms, D) and found == layout
-    square = rng.normal(size=(8, 8)).astype("f4")
-    with pytest.raises(InputError, match="rows or columns"):
-        atoms_as_rows(square, 8)
-    assert np.array_equal(atoms_as_rows(square, 8, atoms_in="columns")[0], square.T)
-    spoilt = D.copy()
-    spoilt[2, 3] = np.inf
-    refused = (D[:, 1:], None, "length 8"), (D, "columns", "in columns"), (spoilt, None, "1 atom.* number 2")
-    for matrix, layout, why in refused:
-        with pytest.raises(DataError, match=why):
-            atoms_as_rows(matrix, 8, atoms_in=layout)
-    D /= np.linalg.norm(D, axis=1, keepdims=True)
-    require_short_atoms(D)
-    D[3] *= 1.5
-    with pytest.raises(DataError, match="1 atom has a norm above 1, up to 1.5") as caught:
-        require_short_atoms(D)
-    assert "--scale" in caught.value.fix
-
-
-def test_which_array_is_meant_is_never_guessed(tmp_path, rng):
-    one, two = rng.normal(size=(2, 4, 8))
-    np.savez(tmp_path / "a.npz", first=one, second=two, text=np.array([["x"]]), row=one[0], cube=one[None])
-    arrays = read_matrices(tmp_path / "a.npz")
-    assert list(arrays) == ["first", "second"]
-    with pytest.raises(InputError, match="first, second"):
-        atoms_by_stage_range(arrays, ["4-6"])
-    for named in (arrays, arrays | {"4-6": one}):
-        assert atoms_by_stage_range(named, ["4-6"], variable="second") == {
-            "4-6": ("second", arrays["second"])
-        }
-    assert atoms_by_stage_range({"x": one}, ["1-3"]) == {"1-3": ("x", one)}
-    savemat(tmp_path / "b.mat", {"D": one, "other": two, "flags": one > 0, "cube": np.ones((2, 2, 2))})
-    arrays = read_matrices(tmp_path / "b.mat")
-    assert list(arrays) == ["D", "other"] and atoms_by_stage_range(arrays, ["1-3"])["1-3"][0] == "D"
-    named = {"4-6": one, "D_1_3": two}
-    assert atoms_by_stage_range(named, ["1-3", "4-6"]) == {"1-3": ("D_1_3", two), "4-6": ("4-6", one)}
-    with pytest.raises(InputError, match="no array for stage range 7-8"):
-        atoms_by_stage_range(named, ["1-3", "7-8"])
-
-
-def test_files_that_are_no_matrix_are_refused(tmp_path, monkeypatch):
-    np.savez(tmp_path / "text.npz", a=np.array(["x"]))
-    np.save(tmp_path / "pickled.npy", np.array([{}], dtype=object), allow_pickle=True)
-    (tmp_path / "cut.npy").write_bytes((tmp_path / "pickled.npy").read_bytes()[:20])
-    (tmp_path / "new.mat").write_bytes(b"MATLAB 7.3 MAT-file".ljust(124) + b"\0\2IM" + bytes(200))
-    (tmp_path / "junk.npz").write_bytes(b"PK\3\4")
-    named = {
-        "text.npz": "no matrix",
-        "pickled.npy": "cannot be",
-        "cut.npy": "cannot be",
-        "new.mat": "version 7.3",
-    }
-    for name, why in (named | {"junk.npz": "cannot be"}).items():
-        with pytest.raises(DataError, match=why):
-            read_matrices(tmp_path / name)
-    (tmp_path / "a.txt").touch()
-    for name, why in (("absent.npy", "no such file"), ("a.txt", "ends in none of .npy, .npz, .mat")):
-        with pytest.raises(InputError, match=why):
-            read_matrices(tmp_path / name)
-    savemat(tmp_path / "big.mat", {"D": np.zeros((10, 100))}, do_compression=True)
-    monkeypatch.setattr("flyannot.dataset.importers.vectors._MOST_BYTES", 7999)
-    with pytest.raises(DataError, match="would take"):
-        read_matrices(tmp_path / "big.mat")
-    monkeypatch.setattr("flyannot.dataset.importers.vectors._MOST_BYTES", 8000)
-    assert read_matrices(tmp_path / "big.mat")["D"].shape == (10, 100)
