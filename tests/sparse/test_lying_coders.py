@@ -87,6 +87,7 @@ NONSENSE = {  # what is refused
     "too few gaps": lambda Z: Codes(Z, no_gaps(Z)[1:]),
     "a matrix alone": lambda Z: Z,
     "nothing": lambda Z: None,
+    "gaps of text": lambda Z: Codes(Z, np.full(Z.shape[0], "good")),
 }
 
 
@@ -155,6 +156,51 @@ def test_a_coder_cannot_write_to_samples_and_its_own_errors_are_its_own(samples)
         coder_that(fail).codes(*samples, LAM)
 
 
+LIARS = {  # the samples whose codes are zeros with a gap of 0, among n; the others are right
+    "all but the share of a trusted coder": lambda n: np.setdiff1d(np.arange(n), checked_share(n)),
+    "every second": lambda n: np.arange(0, n, 2),
+    "one": lambda n: np.array([n // 3]),
+}
+
+
+@pytest.mark.parametrize("n", [1, 63, 2432])
+@pytest.mark.parametrize("liar", LIARS)
+def test_no_lie_of_an_unknown_coder_is_believed(liar, n, rng):
+    X, D = planted(n, 30, 16, 3, rng)[0], unit_rows(rng.normal(size=(30, 16)))
+    rows = LIARS[liar](n)
+    if not len(rows):
+        return
+
+    def answer(_, Z):
+        is_kept = np.ones(n)
+        is_kept[rows] = 0
+        return Codes(sp.csr_matrix(sp.diags(is_kept) @ Z), relative_gap(X, D, Z, LAM) * is_kept)
+
+    with pytest.warns(WrongCodesWarning):
+        Z, gaps = coder_that(answer).codes(X, D, LAM, tol=TOL)
+    assert_within_tol(X, D, Z.tocsr(), gaps)
+
+
+def test_an_unknown_coder_changes_neither_what_it_was_given_nor_what_it_returned(samples):
+    X, D = samples
+    kept = []
+
+    def reuse(samples, lam, *, start, gram, **rules):
+        start.data[:] = 7
+        with pytest.raises(ValueError, match="read-only"):
+            gram[0] = 7
+        kept.append(CODERS["cd"].solve(samples, lam, start=None, gram=None, **rules).Z)
+        kept[0].data[:] = kept[-1].data  # the first answer's own arrays, again and again
+        return Codes(kept[0], None)
+
+    coder = Coder(reuse)
+    start = sp.csr_matrix(np.eye(len(X), len(D), dtype=X.dtype))
+    first, _ = coder.codes(X, D, LAM, start=start, gram=D @ D.T)
+    before = first.copy()
+    kept[0].data[:] = 7
+    assert (start.data == 1).all() and (first != before).nnz == 0
+
+
 def test_a_lie_about_every_second_sample_is_found_in_many(rng):
     X, D = planted(4096, 30, 16, 3, rng)[0], unit_rows(rng.normal(size=(30, 16)))
 
@@ -180,7 +226,9 @@ def test_short_calls_are_checked_from_time_to_time_and_each_after_a_lie(samples,
     X, D = samples
     checked, is_honest, lies = [], verified._is_contradicted, []
     monkeypatch.setattr(verified, "_is_contradicted", lambda *a, **k: checked.append(1) or is_honest(*a, **k))
-    honest = coder_that(lambda one, Z: Codes(0 * Z if lies else Z, relative_gap(one.X, D, Z, LAM)))
+    honest = coder_that(
+        lambda one, Z: Codes(0 * Z if lies else Z, relative_gap(one.X, D, Z, LAM)), is_trusted=True
+    )
     for _ in range(64):
         honest.codes(X[:1], D, LAM)
     assert len(checked) == 1

@@ -2,9 +2,8 @@
 
 A file defines `encode`, made by `Coder` of a function that gets
 `LassoSamples` for X and D, and the rest of the below, checked.  It returns
-`Codes`: codes, and gaps or None.  Reported gaps are hints: a share is checked
-outside the coder, and all codes of a call are measured if one gap of the share is wrong
-(`flyannot.sparse.coders.verified`).  Codes that miss the tolerance are mended.
+`Codes`: codes, and gaps or None.  Reported gaps are hints: all are checked outside the coder, and the codes
+of a call are measured if one gap is wrong.  Codes that miss the tolerance are mended.
 
 A coder is a function
 

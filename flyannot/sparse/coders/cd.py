@@ -20,7 +20,7 @@ _INVERTED_AT_ONCE = 32  # atoms of a code to begin from: LAPACK is sooner than o
 _FLOAT32_SWEEPS = 40  # real descriptors take up to ten; what takes more is left to float64
 
 
-@Coder
+@partial(Coder, is_trusted=True)
 def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     """Codes of X over a fixed dictionary, each within a stated duality gap of its minimum.
 

@@ -27,7 +27,7 @@ N_REFINED = 3  # full steps in a row that may fail to bring the active set to it
 _STUCK, _CROSSED, _FULL = 0, 1, 2  # how a step went
 
 
-@Coder
+@partial(Coder, is_trusted=True)
 def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     """Codes of X over a fixed dictionary by feature-sign search, in float64.
 

@@ -15,6 +15,7 @@ joins if |d_k r| > lam.  Their "at least" includes the active set itself, and wo
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,7 +50,7 @@ class SISOProblem:
     gram: np.ndarray | None = None
 
 
-@Coder
+@partial(Coder, is_trusted=True)
 def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     """Return codes of X over very many atoms, each within a given duality gap of its minimum.
 

@@ -1,25 +1,28 @@
 """The verification of what a coder returns, outside the coder.
 
-A coder returns codes, and duality gaps if it knows them.  Reported gaps are hints.
+A coder returns codes, and duality gaps if it knows them.  Reported gaps are hints.  A trusted coder is one of
+this package, whose gaps the tests compare with measured ones.
 
 What is guaranteed
 ------------------
 - Codes are finite and of atoms that there are, and not negative where they may not be.
 - A gap that the coder does not report, or reports above the tolerance, is measured in float64.
-- Of the gaps within the tolerance a share is checked: two samples of each call, and one
-  more for every 256 samples.
-- If one sample of the share contradicts its gap, the codes of the whole call are measured in float64.
+- All gaps within the tolerance are checked.  For a trusted coder a share is checked: two samples of each
+  call, and one more for every 256 samples.
+- If one checked sample contradicts its gap, the codes of the whole call are measured in float64.
 - Codes that miss the tolerance continue by plain coordinate descent in float64, from the best code known.
 - A `WrongCodesWarning` names a coder that was wrong.  One `ConvergenceWarning` counts codes that still miss.
 
-Calls of fewer than 64 samples are checked less often, to stay quick: the first call, then one call each time
-that 64 samples were coded in this process, and every call as long as the last check found wrong gaps.
+Calls of a trusted coder with fewer than 64 samples are checked less often, to stay quick: the first call,
+then one call each time that 64 samples were coded in this process, and every call as long as the last check
+found wrong gaps.
 
 What is not guaranteed
 ----------------------
-A coder that reports a few wrong gaps among many right ones may be believed.  If a fraction p of its gaps is
-wrong, a share of n samples shows none of them with a probability of (1 - p)^n.  With more than 32,768 atoms a
-share is compared with an evenly spaced part of the atoms, which may not hold the one atom that a code lacks.
+A trusted coder that reports a few wrong gaps among many right ones may be believed.  If a fraction p of its
+gaps is wrong, a share of n samples shows none of them with a probability of (1 - p)^n.  With more than 32,768
+atoms a checked sample is compared with an evenly spaced part of the atoms, which may not hold the one atom
+that a code lacks.
 """
 
 import math
@@ -70,15 +73,20 @@ class WrongCodesWarning(UserWarning):
 
 
 class Coder:
-    """A coder, which is called as `flyannot.sparse.coders` says; `codes` gives the duality gaps.
+    """A coder: a function of X and D, as `CODERS` describes it, whose answers are verified.
 
-    solve : its function, (samples, lam, *, tol, max_sweeps, start, gram, n_threads) ->
-        `Codes`; the samples are `LassoSamples`,
-        with norms that float32 can square.
+    Parameters
+    ----------
+    solve : function (samples, lam, *, tol, max_sweeps, start, gram, n_threads) -> Codes
+        The samples are `LassoSamples`, with norms that float32 can square.
+    positive : bool, whether codes may not be negative
+    is_trusted : bool, whether only a share of the reported gaps is checked
     """
 
-    def __init__(self, solve, *, positive=False):
-        self.solve, self._positive = solve, positive
+    def __init__(self, solve, *, positive=False, is_trusted=False):
+        self.solve = solve
+        self._positive = positive
+        self._is_trusted = is_trusted
         self._n_unchecked = _FEW_SAMPLES  # samples since the last check: so the first call is checked
         update_wrapper(self, solve)
 
@@ -104,7 +112,10 @@ class Coder:
             gram = None if gram is None else gram / gram.dtype.type(atom_unit**2)
         rules = {"tol": tol, "max_sweeps": max_sweeps, "n_threads": n_threads, "start": start, "gram": gram}
         own = samples._replace(squares=samples.squares.copy(), norms=samples.norms.copy())
-        found = self.solve(own, float(lam), **rules, **of_the_solver)  # which may change its own arrays
+        if not self._is_trusted:  # a coder may change its own arrays only
+            rules |= {"start": start if start is None else start.copy()}
+            rules |= {"gram": gram if gram is None else read_only(gram)}
+        found = self.solve(own, float(lam), **rules, **of_the_solver)
         found = self._verified(self._checked(found, samples, lam, tol), samples, lam, tol, n_threads)
         if (unit, atom_unit) != (1.0, 1.0):
             found = Codes(_in_unit(found.Z, unit / atom_unit), found.gaps)
@@ -124,7 +135,8 @@ class Coder:
             If codes or gaps are wrong.
         """
         self._require_readable(found, samples)
-        Z, fault = found.Z, ""
+        Z = found.Z if self._is_trusted else found.Z.copy()  # a coder may use its arrays again
+        fault = ""
         if not Z.has_canonical_format:
             Z = Z.copy()
             Z.sum_duplicates()
@@ -162,17 +174,22 @@ class Coder:
             raise self._unreadable(f"returned codes of shape {Z.shape}, and {(n, n_atoms)} was needed")
         if _is_out_of_place(Z):
             raise self._unreadable(f"returned a matrix whose indices are not among {n_atoms} atoms")
+        if found.gaps is not None and np.asarray(found.gaps).dtype.kind != "f":
+            raise self._unreadable("returned duality gaps that are no floats")
         if found.gaps is not None and np.shape(found.gaps) != (n,):
             raise self._unreadable(f"returned duality gaps of shape {np.shape(found.gaps)} for {n} samples")
 
     def _are_wrong(self, found, samples, lam, tol):
-        """Return whether a gap is negative, or too small in the share where a check is due."""
+        """Return whether a gap is negative, or too small for one of the checked samples."""
         if (found.gaps < -_GAP_ROUNDING).any():
             return True
-        self._n_unchecked += len(found.gaps)
-        if self._n_unchecked < _FEW_SAMPLES:
-            return False
-        if _is_contradicted(found, samples, lam, tol, positive=self._positive):
+        rows = range(len(found.gaps))
+        if self._is_trusted:
+            self._n_unchecked += len(rows)
+            if self._n_unchecked < _FEW_SAMPLES:
+                return False
+            rows = checked_share(len(rows))
+        if _is_contradicted(found, samples, lam, tol, rows, positive=self._positive):
             return True  # and the next call is checked, however short it is
         self._n_unchecked = 0
         return False
@@ -242,15 +259,15 @@ def checked_share(n_samples):
     return tuple(int((0.5 + _SHARE_SPREAD * k) % 1 * n_samples) for k in range(n))
 
 
-def _is_contradicted(found, samples, lam, tol, *, positive):
-    """Return whether a gap within tol, reported for a sample of the share, is too small.
+def _is_contradicted(found, samples, lam, tol, rows, *, positive):
+    """Return whether a gap within tol, reported for one of these samples, is too small.
 
     The residual is made in float64, and correlations in the type of D.  Rounding counts for the coder.
     """
     (Z, gaps), (X, D, squares, norms) = found, samples
     atoms, longest = D[:: 1 + len(D) // _CHECKED_ATOMS], float(norms.max(initial=0))
     rounding = rounding_of_products(X.shape[1], D.dtype) * longest
-    for i in checked_share(len(X)):
+    for i in rows:
         if not gaps[i] <= max(tol, _FINEST_TOL):
             continue
         code, half = slice(Z.indptr[i], Z.indptr[i + 1]), 0.5 * float(squares[i])
