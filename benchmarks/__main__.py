@@ -59,16 +59,11 @@ def _list_items(ctx, _, asked):
 )
 @click.pass_context
 def command(ctx, items, papers, full, repeats, data_set, ratings, seed, out, force):
-    """Measure ITEMs and print their tables: without a name, our own; with --papers, those of the papers.
+    """Measure ITEMs and print their tables: without a name, our own; with --papers, the papers' items.
 
     Methods that are compared take turns, each measurement in a process of its own. A reference that is not
-    installed is named as absent: SPAMS comes with `pip install 'flyannot[bench]'`, figures with
+    installed is listed as absent. SPAMS comes with `pip install 'flyannot[bench]'`, figures with
     `pip install 'flyannot[reproduce]'`.
-
-    \b
-    Example:
-        python -m benchmarks learn code -o speed
-        python -m benchmarks --papers -o papers
     """
     _start_log()
     try:

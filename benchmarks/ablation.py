@@ -1,9 +1,9 @@
-"""python -m benchmarks.ablation: the scores of many configurations in one table, which is that of README.
+"""The scores of many configurations in one table, which README shows: `python -m benchmarks.ablation`.
 
-CONFIG has a `seed` and a list of rows.  A row has a `name`, a `base` (a configuration of `flyannot run`,
-relative to the file) and tables of options that change it; or `pixels`, a grid of grey levels that are
-classified instead of features, and the table train.  What two rows have in common is made once: a file is
-named by the options that it follows from.
+CONFIG has a `seed` and a list of rows.  A row has a `name`, a `base` and tables of options that change it.
+The base is a configuration of `flyannot run`, relative to the file.  Instead of a base, a row may have
+`pixels`, a grid of grey levels that are classified instead of features, and the table train.  Files that two
+rows share are made once: a file is named by the options that it follows from.
 """
 
 import logging

@@ -38,9 +38,9 @@ class Record:
     commit: str | None
 
     def evaluated_by(self, item):
-        """The finding with the claims that the item's statements make of it.
+        """Return the finding with the claims that the item's statements make of it.
 
-        None where its rows are of other code, and lack what the statements ask for.
+        Return None if its rows come from other code and lack what the statements ask for.
         """
         try:
             return self.finding.evaluated_by(item.statements, item.regime)
@@ -49,12 +49,12 @@ class Record:
 
 
 def paths_of(out, name):
-    """The files of an item: json and svg."""
+    """Return the paths of an item's files: json and svg."""
     return {suffix: Path(out) / FOLDER / f"{name}.{suffix}" for suffix in ("json", "svg")}
 
 
 def settings_of(item, setup):
-    """What decides the numbers of an item; a record with the same settings is not made again."""
+    """Return all that decides the numbers of an item.  A record with the same settings is kept."""
     own = {"item": item.name, "version": __version__, "references": _versions()}
     own["code"] = code_digest(item.measure)
     return own | setup.described()
@@ -67,12 +67,12 @@ def write_record(out, record):
 
 
 def read_record(out, name):
-    """The record of an item in an output folder, or None where there is none that can be read."""
+    """Read the record of an item in an output folder; return None if there is none that can be read."""
     return record_of(paths_of(out, name)["json"])
 
 
 def record_of(path):
-    """The record in a JSON file, or None where there is none that can be read."""
+    """Read the record in a JSON file; return None if there is none that can be read."""
     try:
         stored = json.loads(Path(path).read_text(encoding="utf-8"))
         return Record(**(stored | {"finding": Finding.from_json(stored["finding"])}))
@@ -81,7 +81,7 @@ def record_of(path):
 
 
 def machine():
-    """The processor, its cores, and the versions of what is measured."""
+    """Describe the processor, its cores, and the versions of the measured programs."""
     found = processor_facts()
     versions = {"numpy": version("numpy"), "numba": version("numba")} | _versions()
     listed = ", ".join(f"{project} {number or 'absent'}" for project, number in versions.items())
@@ -89,7 +89,7 @@ def machine():
 
 
 def _versions():
-    """Of the references: project -> version, None where it is absent."""
+    """Return the version of every reference by project; None for one that is absent."""
     there = {name: not why_reference_is_absent(name) for name in REFERENCES}
     return {r.project: version(r.project) if there[name] else None for name, r in REFERENCES.items()}
 
@@ -104,9 +104,9 @@ _DECIDES_TIMES = ("flyannot.jobs.compiled", "flyannot.jobs.resources")
 
 
 def code_digest(measure):
-    """The digest of the code of a function and of all that it imports from the package and the benchmarks.
+    """Return the digest of the code of a function and of all our modules that it imports.
 
-    Comments, docstrings and layout are no part of it, nor are the modules that evaluate and show.
+    Comments, docstrings and layout do not count, nor do the modules that evaluate and show results.
     """
     measure = getattr(measure, "func", measure)  # of a partial one
     sha = hashlib.sha256()
@@ -116,7 +116,10 @@ def code_digest(measure):
 
 
 def commit():
-    """The commit of package and benchmarks, "and changes" where files differ from it; None outside git."""
+    """Return the commit of package and benchmarks, or None outside git.
+
+    The words "and changes" follow if files differ from the commit.
+    """
     root = Path(str(files("benchmarks"))).parent
     is_tracked = _git(root, "ls-files", "--error-unmatch", "benchmarks/__init__.py") is not None
     name = _git(root, "rev-parse", "HEAD")
@@ -134,7 +137,7 @@ def _git(folder, *arguments):
 
 
 def _reached_from(name):
-    """The modules that one imports, and those that these import."""
+    """Return the names of the modules that a module imports, directly or through others."""
     reached, waiting = {name}, [name]
     while waiting:
         for found in _imports(waiting.pop()):
@@ -145,7 +148,7 @@ def _reached_from(name):
 
 
 def _decides(name):
-    """Whether the numbers can depend on a module."""
+    """Return True if the measured numbers can depend on a module."""
     parts = name.split(".")
     is_idle = parts[1:2] and parts[1] in _ROOMS_THAT_DECIDE_NOTHING
     return name in _DECIDES_TIMES or not (is_idle or set(parts) & set(_DECIDE_NOTHING))
@@ -153,7 +156,7 @@ def _decides(name):
 
 @cache
 def _imports(name):
-    """The modules of ours that a module names: imports, and places in a table of things."""
+    """Return our modules that a module names in imports and in registries."""
     found = set()
     for node in ast.walk(_tree(name)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_PACKAGES):
@@ -181,7 +184,7 @@ def _tree(name):
 
 @cache
 def _bare_source(name):
-    """The module without comments, docstrings and layout."""
+    """Return the code of a module without comments, docstrings and layout."""
     tree = ast.parse(Path(_file_of(name)).read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, _WORDS) and ast.get_docstring(node, clean=False) is not None:

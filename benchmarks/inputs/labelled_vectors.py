@@ -33,18 +33,16 @@ class Labelled:
 
 
 def read_bags_of_words(path):
-    """The embryos of Cai et al. 2012: X float32 (n, n_words), Y bool (n, n_terms), stage ranges, text (n,).
+    """Read the embryos of Cai et al. 2012; the file names neither genes nor terms.
 
-    Neither genes nor the names of terms are given.
+    Returns
+    -------
+    X : float32 (n, n_words); Y : bool (n, n_terms); stage ranges; text (n,)
 
     Raises
     ------
     DataError
         If it is no such file.
-
-    Source
-    ------
-    Cai, Wang, Huang and Ding, ECCV 2012, doi:10.1007/978-3-642-33712-3_42.
     """
     try:
         with np.load(path, allow_pickle=False) as archive:
@@ -80,7 +78,7 @@ _CLUTTER = 6.0  # of a feature, over what one concept adds
 
 
 def synthetic_images(setup, name):
-    """As NUS-WIDE in size: an image is the sum of what its concepts add, and clutter."""
+    """Draw images like NUS-WIDE in size: each is the sum of what its concepts add, and clutter."""
     n = setup.sizes["n_labelled"][name] + setup.sizes["n_queries"][name]
     rng, some = setup.rng("images"), (_N_CONCEPTS, _N_WAYS)
     means = rng.gamma(0.5, size=(_N_CONCEPTS, _N_FEATURES))
@@ -98,12 +96,12 @@ def synthetic_images(setup, name):
 
 
 def read_sparse_arff(path):
-    """The values of gzipped sparse ARFF, rows of {index value, ...}: float32 (n_rows, n_attributes).
+    """Read gzipped sparse ARFF, with rows of {index value, ...}, as float32 (n_rows, n_attributes).
 
     Raises
     ------
     DataError
-        With the line, if it is damaged: a row that is not sparse, an index that is no attribute's, no number.
+        With the line, if a row is not sparse, an index is no attribute's, or a value is no number.
     """
     n_attributes, entries, n_rows, in_rows, number = 0, [], 0, False, 0
     try:
@@ -124,7 +122,7 @@ def read_sparse_arff(path):
 
 
 def _kept(setup, name, X, Y, X_test, Y_test, text):
-    """The first rows of each, with the labels that enough training rows and any query carry."""
+    """Keep the first rows of each, and the labels that enough training rows and any query carry."""
     n, n_test = setup.sizes["n_labelled"][name], setup.sizes["n_queries"][name]
     X, Y, X_test, Y_test = X[:n], Y[:n], X_test[:n_test], Y_test[:n_test]
     labels = np.flatnonzero((Y.sum(axis=0) >= _LEAST) & (Y_test.sum(axis=0) > 0))

@@ -70,7 +70,10 @@ def _embryo_patches(setup, n):
 
 
 def fmri_volumes(setup):
-    """The Haxby slice, a sample a time point, voxels standardised: float64 (1452, 800), and its `Source`."""
+    """Return the Haxby slice and its `Source`: float64 (1452, 800), a row for each time point.
+
+    Voxels are standardised.
+    """
     volumes = read_nifti(setup.data_file("fmri"))
     X = volumes.reshape(-1, volumes.shape[-1], order="F").T.astype(np.float64)
     X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12)
@@ -83,9 +86,9 @@ _PARTS = (0.5, 0.25, 0.25)  # of the variance: maps, smooth fields, white noise
 
 
 def synthetic_volumes(rng, n):
-    """Float32 (n, 20700) volumes of maps and noise, as fMRI has them, and their `Source`.
+    """Draw float32 (n, 20700) volumes of maps and noise, like fMRI's; return them with their `Source`.
 
-    A map is a blob and its mirror image; every map has a heavy-tailed weight in every volume.  A field is
+    A map is a blob and its mirror image.  Every map has a heavy-tailed weight in every volume.  A field is
     smoothed noise, of which a volume has four.
     """
     grid = np.indices(VOLUME).reshape(3, -1)
@@ -111,14 +114,14 @@ def synthetic_volumes(rng, n):
 
 
 def unit_signals(X):
-    """Every row less its mean, at norm 1; constant rows become 0."""
+    """Return every row less its mean, at norm 1; constant rows become 0."""
     X = X - X.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(X, axis=1, keepdims=True)
     return np.divide(X, norms, out=np.zeros_like(X), where=norms > 1e-9)
 
 
 def read_nifti(path):
-    """The array of a gzipped little-endian NIfTI-1 file, in the order of its axes.
+    """Read the array of a gzipped little-endian NIfTI-1 file, in the order of its axes.
 
     Raises
     ------

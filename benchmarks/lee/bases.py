@@ -65,9 +65,10 @@ def measure_alternations(setup):
 
 
 def learn_bases(samples, lam, n_atoms, n_alternations, solver, bases, seed):
-    """In a worker: seconds of both halves, and `trace`: (seconds, objective) after every alternation.
+    """Learn bases in a worker; return the seconds of both halves and `trace`.
 
-    `seconds_of_each_coding` are those of the codes, alternation by alternation.
+    trace : (seconds, objective) after every alternation
+    seconds_of_each_coding : seconds of the codes, alternation by alternation
     """
     X, encode, Z = np.load(samples), encoder(solver), None
     D = random_patches(X, n_atoms, np.random.default_rng(seed))
@@ -90,9 +91,9 @@ def learn_bases(samples, lam, n_atoms, n_alternations, solver, bases, seed):
 
 
 def reach(target, A, B, D, bases):
-    """The dictionary of the first step at or below a value of `primal_objective`, and the steps' seconds.
+    """Return the first dictionary at or below a value of `primal_objective`, and the steps' seconds.
 
-    A and B as `flyannot.sparse.learners.lagrange_dual.solve_dual` takes them; D is where it begins.
+    A and B are the parameters of `solve_dual`; D is the dictionary to begin from.
     """
     with Stopwatch() as watch:
         if bases == DUAL:  # from where D would be the solution
@@ -127,15 +128,16 @@ def _comparisons(rows):
 
 
 def gradient_steps(A, B, D, *, accelerated):
-    """The dictionaries (n_atoms, n_features) of one step of 1/L after the other, each atom in the unit ball.
+    """Yield the dictionaries (n_atoms, n_features) of successive steps of 1/L, atoms in the unit ball.
 
-    They minimise 1/2 tr D^T A D - tr D^T B from D; `accelerated` adds Nesterov's momentum, begun anew where
-    it points uphill.
+    The steps minimise 1/2 tr D^T A D - tr D^T B from D.  `accelerated` adds Nesterov's momentum, which
+    restarts
+    where it points uphill.
 
     Source
     ------
     Beck and Teboulle, SIAM J. Imaging Sciences 2(1), 2009; O'Donoghue and Candes, Foundations of
-    Computational Mathematics 15, 2015 (the restart).
+    Computational Mathematics 15, 2015.
     """
     step, ahead, t = 1 / max(np.linalg.eigvalsh(A)[-1], 1e-300), D, 1.0
     while True:

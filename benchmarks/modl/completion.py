@@ -32,16 +32,17 @@ class Split:
     bias: np.ndarray  # of the test entries
 
     def rmse(self, found):
-        """The root mean square error of predictions of the test entries, less their biases."""
+        """Return the root mean square error of predictions of the test entries, less their biases."""
         return float(np.sqrt(np.mean((found + self.bias - self.test.values) ** 2)))
 
 
 def complete_ratings(ratings, solver, lams, n_inner, seed, **options):
-    """In a worker: `lam`, chosen on the training entries of one random split, and `trace` on the split,
-    (seconds, test error) after every epoch or sweep.
+    """Learn the ratings of one random split in a worker.
 
     n_inner : how often a third of the training entries is held out to choose lam
-    options : of the solver, once lam is chosen
+    options : options of the solver, once lam is chosen
+
+    Returns `lam` and `trace`: (seconds, test error) after every epoch or sweep.
     """
     with np.load(ratings) as arrays:
         found = Ratings(arrays["rows"], arrays["columns"], arrays["values"], tuple(arrays["shape"]))
@@ -52,11 +53,12 @@ def complete_ratings(ratings, solver, lams, n_inner, seed, **options):
 
 
 def best_lam(train, solve, lams, n_inner, rng):
-    """The lam with the least mean error on thirds of the entries that the rest does not see; of all entries,
-    for the fewer a row or a column has, the larger its lam.
+    """Return the lam with the least mean error on held-out thirds of the training entries.
 
-    One of `lams`, which rise by a factor, or of values between them: around the best, twice, by the root of
-    the factor.  A solver may be at its best in less than a factor, and a coarse grid would wrong it.
+    lams : rising values with a constant ratio
+
+    The values around the best one are refined twice, each time by the root of the ratio: a solver may be at
+    its best within less than one ratio.
     """
     if len(lams) == 1:
         return lams[0]
@@ -78,7 +80,7 @@ def drawn_apart(ratings, rng, test_share):
 
 
 def debiased(train, test):
-    """The `Split`: row and column means of the training entries are alternately taken out."""
+    """Take the row and column means of the training entries out, alternately, and return the `Split`."""
     mean, of_row, of_column = train.values.mean(), np.zeros(train.shape[0]), np.zeros(train.shape[1])
     for _ in range(_N_ROUNDS):
         of_row = _means(train.rows, train.values - mean - of_column[train.columns], len(of_row))
@@ -107,8 +109,10 @@ def completed_by_coordinate_descent(parts, lam, rng):
 
 
 def completed_by_modl(parts, lam, rng, projection="approximate", beta=0.9):
-    """(seconds, test error) after every epoch: rows are samples, missing entries are never seen, codes have
-    |z|^2."""
+    """Complete a split by MODL; return (seconds, test error) after every epoch.
+
+    Rows are samples, whose missing entries are never seen.  Codes have the penalty |z|^2.
+    """
     train, test = parts.train, parts.test
     X = RowsWithMissing(train)
     full = X[rng.permutation(len(X))[: 4 * N_COMPONENTS]]
@@ -188,7 +192,7 @@ class CoordinateDescent:
             self.U[:, k], self.V[:, k] = u, v
 
     def predict(self, rows, columns):
-        """The entries at the given places."""
+        """Return the predicted entries at the given places."""
         return np.einsum("ij,ij->i", self.U[rows], self.V[columns])
 
 
@@ -208,7 +212,7 @@ def _add(residual, order, first, others, u, v):
 
 @compiled
 def _solve(residual, order, first, others, u, v, lam):
-    """The best u for the residual without this component, v given."""
+    """Set u to the best values for the residual without this component, with v given."""
     for i in range(len(u)):
         above, below = 0.0, lam * (first[i + 1] - first[i])
         for s in range(first[i], first[i + 1]):

@@ -38,7 +38,7 @@ _BELOW = -0.17  # of the height: under the label of the axis
 
 
 def can_draw():
-    """Whether matplotlib is installed."""
+    """Return True if matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
@@ -67,7 +67,7 @@ def draw(finding, title, path):
 
 
 def footnote(finding):
-    """How real the data are, as every figure says."""
+    """Say how real the data are, as every figure does."""
     return f"Data ({finding.source.kind}): {finding.source.text}"
 
 

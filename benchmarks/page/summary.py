@@ -1,5 +1,4 @@
-"""What a referee reads first: how many statements have which finding, what is contradicted, and what lies
-outside the regime."""
+"""The summary for a referee: how many statements have which finding, and what fails where."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -40,7 +39,7 @@ class Summary:
 
 
 def summary_of(sections):
-    """The `Summary` of sections that `benchmarks.page.section_of` made; our own are left out."""
+    """Return the `Summary` of sections that `section_of` made, without our own measurements."""
     sections = [s for s in sections if s["paper"]]
     claims = merged(claim for s in sections for claim in _of_paper(s))
     n_inside = sum(claim.finding != OUTSIDE for claim in claims)
@@ -84,13 +83,15 @@ def _of_item(section):
 
 
 def took(seconds, unit="\N{NO-BREAK SPACE}s"):
-    """The processor time of an item in words; one that shares another's measurements takes nearly none."""
+    """Write the processor time of an item; one that shares another's measurements takes nearly none."""
     return f"{seconds:.0f}{unit}" if seconds >= 0.5 else "with another item"
 
 
 def _contradicted(sections, seen, *, inside=False):
-    """The `Failure`s in the regime, or outside it, of statements not yet seen: what fails in it too has not
-    stopped working there."""
+    """Yield a `Failure` for each statement that fails within the regime, or outside of it.
+
+    A statement that fails in both is yielded once.
+    """
     for s in sections:
         for claim in _of_paper(s):
             found = [c for c in claim.cases if (c.regime != OUTSIDE) == inside]

@@ -1,7 +1,8 @@
-"""Reference implementations that ours are measured beside.
+"""Reference implementations, beside which ours are measured.
 
-Those of other projects are asked for by name, and none is needed to use flyannot; those of this folder that
-stand for a published program, or for the obvious way, are compiled as ours are.
+Programs of other projects are asked for by name, and none is needed to use flyannot.  Programs of this
+folder
+that stand for a published program, or for the obvious way, are compiled like ours.
 """
 
 from importlib.util import find_spec
@@ -26,7 +27,7 @@ REFERENCES = {
 
 
 def why_reference_is_absent(name):
-    """One line that says that a reference is absent and how to get it; "" if it is there, or for no name."""
+    """Say in one line that a reference is absent and how to get it; return "" otherwise."""
     if not name or find_spec(REFERENCES[name].module):
         return ""
     return f"absent: {name} is not installed ({REFERENCES[name].install})"

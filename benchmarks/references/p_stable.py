@@ -51,7 +51,7 @@ def build_tables(D, rng, *, n_tables=_N_TABLES, n_functions=_N_FUNCTIONS):
 
 
 def atoms_beside(tables, r, *, n_probes=None):
-    """The atoms that share a cell of any table with r / |r| or with -r / |r|: int32, each once.
+    """Return the atoms that share a cell of any table with r / |r| or with -r / |r|: int32, each once.
 
     `n_probes` has a meaning for other hash cells only.
     """

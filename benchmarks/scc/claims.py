@@ -30,7 +30,7 @@ _NOISE_OF_RATIO = 0.2  # of one ratio of times over another
 
 
 def _growths(rows, column):
-    """How many times as much the largest size takes as the smallest: of OL, of SCC; None if not known."""
+    """Return the ratios of a column at the largest and smallest size, of OL and of SCC; None if unknown."""
     sizes = rows.values("n_atoms")
     ends = pairs(rows, column, {"n_atoms": max(sizes)}, {"n_atoms": min(sizes)}, "who")
     both = [ends[who] for who in (OL_AT_1, SCC_PAPER)] if ends else []
@@ -71,7 +71,7 @@ def speed_up_grows(rows):
 
 
 def falls(rows):
-    """From every size to the next, of all learners in every stage range."""
+    """Return the least fall of the objective from one size to the next, of all learners."""
     steps = [
         above(rows.where(stage_range=s, method=method), "objective", {"n_atoms": fewer}, {"n_atoms": more})
         for method in (*VARIANTS.values(), OL_AT_512)
@@ -82,7 +82,7 @@ def falls(rows):
 
 
 def above_ol(rows):
-    """The mean over the cells of the table, with its interval, or a single cell's."""
+    """Return the mean excess over OL in the cells of the table, with its interval."""
     found = rows.column("above")
     if len(found) == 1:
         return give_or_take(found[0], OBJECTIVE_NOISE)
@@ -90,7 +90,7 @@ def above_ol(rows):
 
 
 def _by_sweeps(rows, column):
-    """A column after the last epoch, by rising number of sweeps."""
+    """Return the numbers of sweeps in rising order, and the values of a column after the last epoch."""
     last = max(rows.column("epoch"))
     kept = sorted(rows.where(epoch=last), key=lambda row: row["n_sweeps"])
     return [row["n_sweeps"] for row in kept], [row[column] for row in kept]
@@ -113,7 +113,7 @@ def three_bring_most(rows):
 
 
 def _rates(rows):
-    """Of the adaptive rate and of the natural one that ends lowest: the objective after every epoch."""
+    """Return the traces of the adaptive rate and of the best natural rate, and the latter's name."""
     natural = min(rows.where(rate="natural"), key=lambda row: row["objective"])
     at = f"a={natural['a']:g}, b={natural['b']:g}"
     return rows.value("trace", rate="adaptive"), natural["trace"], at
@@ -133,7 +133,7 @@ def epochs_to_natural_end(rows):
 
 
 def _scored(rows, learner, pick):
-    """The row of a learner at the smallest ("min") or largest dictionary, annotated as in the paper."""
+    """Return the row of a learner at the smallest ("min") or largest dictionary of the figure."""
     kept = sorted(rows.where(learner=learner, part=FIGURE), key=lambda row: row["n_atoms"])
     return kept[0 if pick == "min" else -1] if kept else None
 
@@ -155,6 +155,6 @@ def gain(rows):
 
 
 def gain_of(rows, protocol, metric="auc"):
-    """What another protocol gains."""
+    """Return the difference in a metric between another protocol and the paper's."""
     kept = rows.where(part=DIFFERENCES, metric=metric)
     return _difference(*(next(iter(kept.where(protocol=one)), None) for one in (protocol, AS_THE_PAPER)))

@@ -30,13 +30,13 @@ _SEED = 1
 
 
 def scc(problem, n, n_epochs, variant, **settings):
-    """SCC in one of its variants; `problem` is that of `benchmarks.inputs.patches.Patches`."""
+    """Return the method SCC in one of its variants; `problem` comes from `Patches`."""
     arguments = problem | {"n": n, "n_epochs": n_epochs, "settings": {"variant": variant} | settings}
     return Method("flyannot", variant, learn, arguments)
 
 
 def traced(method):
-    """The same, its objective also evaluated after every epoch, which takes as long as an epoch or longer."""
+    """Return the method with its objective evaluated after every epoch, which takes as long as an epoch."""
     return replace(method, arguments=method.arguments | {"is_traced": True})
 
 
@@ -61,7 +61,7 @@ def spams_ol(problem, n, n_epochs, batch_size, **more):
 
 
 def scikit_learn_ol(problem, n, batch_size, **more):
-    """One epoch of scikit-learn's online learning, so slow that it is measured once, on few samples."""
+    """Return one epoch of scikit-learn's online learning, which is measured once on few samples."""
     arguments = problem | {"n": n, "n_epochs": 1, "batch_size": batch_size}
     learn, note = other_programs.learn_by_scikit_learn, f"one epoch of {n} samples, no end result"
     named = "scikit-learn", f"batch {batch_size}", learn, arguments, "scikit-learn"
@@ -74,7 +74,7 @@ def reference_ol(problem, n, n_epochs, batch_size):
 
 
 def name_of_reference_ol():
-    """Which program stands for the paper's OL, for people."""
+    """Name the program that stands for the paper's OL."""
     absent = why_reference_is_absent("spams")
     return f"our own OL ({absent})" if absent else "SPAMS's trainDL, the program of the paper"
 
@@ -85,7 +85,7 @@ def hours(us_per_sample, n_patches, n_epochs):
 
 
 def learned_atoms(descriptors, n_atoms, rng, *, n_epochs, learner="scc", **settings):
-    """A dictionary of descriptors (uint8), float32, and its lam."""
+    """Learn a dictionary of descriptors (uint8); return it in float32, and its lam."""
     X = normalise_descriptors(descriptors)
     lam = float(default_lam(X.shape[1]))
     learner = LEARNERS[learner](random_patches(X, n_atoms, rng), len(X), lam=lam, **settings)
@@ -100,7 +100,7 @@ def learned_dictionaries(setup, problem, n, n_epochs):
 
 
 def _learn_dictionaries(patches, initial, lam, n, n_epochs):
-    """In a worker: learn, and write the files."""
+    """Learn in a worker, and write the files."""
     X, kept = normalised_patches(patches, slice(n)), []
     learner = LEARNERS["scc"](np.load(initial), len(X), lam=lam)
     for _ in epochs_of(X, learner, n_epochs=n_epochs, rng=np.random.default_rng(_SEED), n_evaluated=0):
@@ -114,7 +114,7 @@ def _learn_dictionaries(patches, initial, lam, n, n_epochs):
 def learn(
     patches, held, initial, lam, n, n_epochs, learner="scc", settings=None, is_traced=False, kind="float32"
 ):
-    """In a worker: learn by a learner of the table, or by the plain loop, from patches in memory.
+    """Learn by a learner of the table, or by the plain loop, from patches in memory, in a worker.
 
     `trace` holds (seconds, objective) of the last epoch, or of every one.
     """

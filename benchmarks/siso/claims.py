@@ -14,13 +14,16 @@ MAP_LOSS = 0.01  # "less than 1 % loss of MAP", "negligible"
 
 
 def others(rows):
-    """The methods that are no SISO and no LASSO."""
+    """Return the methods other than SISO, hash-SISO and the LASSO."""
     own = HASH, P_STABLE, SISO, LASSO
     return [m for m in rows.values("method") if m not in own]
 
 
 def quicker(rows, who=P_STABLE, *, without=()):
-    """The least time of the others over hash-SISO's; `without` those that the table has not."""
+    """Return the least ratio of the other methods' times to the time of hash-SISO.
+
+    `without` names methods that the paper's table does not have.
+    """
     hashed = rows.value("seconds", method=who)
     found = {m: rows.value("seconds", method=m) / hashed for m in others(rows) if m not in without}
     return least((ratio_of_times(v, 1, f"{v:.2g}") for v in found.values()), found)
@@ -32,14 +35,17 @@ def construction(rows):
 
 
 def mostly(rows, longer, shorter, methods):
-    """The least of one time over the other, of those of the methods that there are."""
+    """Return the least ratio of one time to another, over the named methods that have rows."""
     methods = [m for m in methods if m in rows.values("method")]
     found = {m: [rows.value(column, method=m) for column in (longer, shorter)] for m in methods}
     return least((ratio_of_times(a, b) for a, b in found.values()), found)
 
 
 def per_query(rows, one, other):
-    """The time of one method over that of another, a query; of hash-SISO as far as it counts."""
+    """Return the ratio of two methods' times per query.
+
+    A ratio in favour of hash-SISO counts only if its answers are as good as SISO's.
+    """
     slow, quick = (rows.value("ms_per_query", method=method) for method in (one, other))
     if slow is None or quick is None:
         return None
@@ -48,8 +54,11 @@ def per_query(rows, one, other):
 
 
 def per_query_at_most(rows, one, other):
-    """The same of queries that come one at a time, as in the paper, at the largest number of labelled vectors
-    that both were given; whether it counts, by queries at once, which are many more."""
+    """Return the ratio of two methods' times for queries that come one at a time, as in the paper.
+
+    The ratio is taken at the largest number of labelled vectors that both methods were given.  The answers to
+    queries that come at once decide whether it counts, because there are many more of these.
+    """
     alone = rows.where(how="one at a time")
     shared = set(alone.column("n", method=one)) & set(alone.column("n", method=other))
     if not shared:
@@ -63,7 +72,7 @@ def per_query_at_most(rows, one, other):
 
 
 def _if_as_good(ratio, loss, what):
-    """A speed-up as far as it counts: 0 where the answers are worse than SISO's by MAP_LOSS or more.
+    """Set a speed-up to 0 if the answers are worse than SISO's by MAP_LOSS or more.
 
     A hash that finds next to nothing is fast.
     """
@@ -75,27 +84,27 @@ def _if_as_good(ratio, loss, what):
 
 
 def _lead(one, other):
-    """The MAP of one row less that of another, on the queries that both answered."""
+    """Return the difference of two rows' MAP on the queries that both answered."""
     n = min(one["n_queries"], other["n_queries"])
     one, other = (row if row["n_queries"] == n else row["of_first"][str(n)] for row in (one, other))
     return of_draws(one["map"] - other["map"], np.subtract(one["draws"], other["draws"]))
 
 
 def loss(rows, one, other):
-    """The most that the MAP of one method lies below that of another, at any share of labelled rows."""
+    """Return the largest amount by which one method's MAP lies below another's, over all shares."""
     pairs = zip(rows.where(method=other), rows.where(method=one))
     return largest((_lead(a, b) for a, b in pairs), form=".4f")
 
 
 def rises(rows):
-    """The least gain of MAP from one share to the next."""
+    """Return the least gain of MAP from one labelled share to the next."""
     ordered = sorted(rows, key=lambda row: row["tau"])
     gain = least([_lead(more, fewer) for fewer, more in pairwise(ordered)])
     return replace(gain, detail=", ".join(f"{row['map']:.3f}" for row in ordered))
 
 
 def most_settings(rows, who=P_STABLE):
-    """The share of (method, tau) where hash-SISO has the larger MAP."""
+    """Return the share of (method, tau) for which hash-SISO has the larger MAP."""
     rivals = [row for m in others(rows) for row in rows.where(method=m)]
     pairs = [(rows.where(method=who, tau=row["tau"])[0], row) for row in rivals]
     leads = np.array([np.subtract(a["draws"], b["draws"]) > 0 for a, b in pairs])
@@ -104,7 +113,7 @@ def most_settings(rows, who=P_STABLE):
 
 
 def ahead(rows, one, methods, above_tau=0, below_tau=2):
-    """The least lead of one method's MAP over that of others at the shares between two."""
+    """Return the least lead of one method's MAP over others, for shares between two bounds."""
     kept = [row for row in rows.where(method=one) if above_tau < row["tau"] < below_tau]
     pairs = [(row, rows.where(method=m, tau=row["tau"])[0]) for m in methods for row in kept]
     return least((_lead(a, b) for a, b in pairs), [f"{b['method']} at {b['tau']:g}" for _, b in pairs])
@@ -117,7 +126,7 @@ def cost_falls(rows):
 
 
 def growth(rows):
-    """The exponent at the largest sizes, where what every query costs anyway weighs least."""
+    """Return the exponent of growth at the largest sizes, where the fixed cost of a query weighs least."""
     all_ = rows.where(method=P_STABLE, how="at once")
     kept = Rows(row for row in all_ if row["n"] >= max(all_.column("n")) / _LARGEST)
     sizes = kept.column("n")

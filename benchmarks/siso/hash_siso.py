@@ -1,4 +1,4 @@
-"""Hash-accelerated SISO, for the paper's tables: the atoms that join come from hash cells.
+"""Hash-accelerated SISO, for the paper's tables: atoms that join come from hash cells.
 
 The rounds are those of SISO.  The atoms that join are the best of those in a few hash cells, by random
 projections.  As in the paper, an empty answer of the hash ends the search, though hashing overlooks some
@@ -6,20 +6,26 @@ atoms.
 
 How atoms are hashed
 --------------------
-A hash function here is a Gaussian direction a (2-stable, as in the Euclidean hashing of Datar et al. 2004),
-but instead of cutting the line into cells of one width it keeps one cell only: the `length` atoms with the
-largest |a u|.  A query probes the functions whose own |a v| is largest, for those are the directions that an
-atom with a large product must have come far along too (Pham, KDD 2021).  One cell serves v and -v.
+A hash function is a Gaussian direction a (2-stable, as in the Euclidean hashing of Datar et al. 2004).  It
+does not cut the line into cells of one width.  It keeps one cell: the `length` atoms with the largest |a u|.
+A query probes the functions whose own |a v| is largest.  An atom with a large product must lie far along
+these directions, too (Pham, KDD 2021).  One cell serves v and -v.
 
-Why not cells of one width.  Hashing sees angles, and the residual of a good code is nearly orthogonal to
-every atom.  Measured (data/results/siso-table-7.json): of the atoms that should join, among 100,000
-SIFT descriptors, tables of p-stable functions (16 of 8) held 5 % in the 4 % that they returned, little more
-than chance; the cells kept here held 13 % in 4.5 %, and 11 % in 2.7 % among 300,000.
+Why there are no cells of one width
+-----------------------------------
+Hashing sees angles, and the residual of a good code is nearly orthogonal to every atom.  This was measured
+on
+100,000 SIFT descriptors (data/results/siso-table-7.json).  Tables of p-stable functions (16 of 8) returned
+4% of the atoms, with 5% of the atoms that should join: little more than chance.  The cells kept here held
+13%
+in 4.5%, and 11% in 2.7% among 300,000.
 
-Half of that gain or more comes from hashing in other coordinates.  d r = (d W) (r W^-T) for any W; with W
-W^T the inverse of the atoms' second moments the products stay as they are, and the cosines of the largest
-of them grow, because a residual lies where the atoms vary little.  The price is paid in the first round,
-where the residual is the sample itself: its nearest atoms are found no better than by chance.
+Why the coordinates are whitened
+--------------------------------
+At least half of that gain comes from hashing in other coordinates: d r = (d W) (r W^-T) for any W.  If W W^T
+is the inverse of the atoms' second moments, the products stay the same.  The cosines of the largest products
+grow, because a residual lies where the atoms vary little.  The first round pays for it: its residual is the
+sample itself, whose nearest atoms are found no better than by chance.
 """
 
 from collections.abc import Callable
@@ -85,12 +91,12 @@ def build_index(D, rng, *, n_functions=None, length=None):
 
 
 def cell_length(n_atoms):
-    """The default number of atoms per cell."""
+    """Return the default number of atoms per cell."""
     return min(n_atoms, int(3 * np.sqrt(n_atoms)) + 1)
 
 
 def candidates_of_query(index, r, *, n_probes=10):
-    """The atoms of the cells that a query is likeliest to share with atoms of large |d r|.
+    """Return the atoms of the cells that a query is likeliest to share with atoms of large |d r|.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ def compare_with_baseline(setup, folder, made, stride_px, ours):
 
 
 def cost_of_baseline(folder, made, stride_px, n):
-    """In a worker: seconds of every step per image, and how near the results are to ours.
+    """Measure the usual way in a worker: its cost per image, and its difference from ours.
 
     All is warm: the first image goes through before the clock starts.
 
@@ -96,10 +96,11 @@ def cost_of_baseline(folder, made, stride_px, n):
 
 
 def describer(stride_px, patch_px=16, min_std=6.0):
-    """A function from a picture to OpenCV's descriptors of the patches that `flyannot extract` keeps, uint8
-    (n_patches, 128).
+    """Return a function from a picture to OpenCV's descriptors, uint8 (n_patches, 128).
 
-    The picture is read as whole grey levels of the standard size; all key points are made here, once.
+    The descriptors are of the patches that `flyannot extract` keeps.  The picture is read as whole grey
+    levels of
+    the standard size; all key points are made here, once.
     """
     from PIL import Image
 
