@@ -1,0 +1,122 @@
+"""Rules of plain language for docstrings and names, and the places that break them.
+
+`python -m tests.language [FILE OR FOLDER ...]` prints each place as `file:line: what is wrong`, and ends with
+the number of places. CONTRIBUTING.md explains the rules.
+"""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MAX_SENTENCE_WORDS = 30
+# A function's docstring begins with a verb in the imperative, never with one of these.
+_NOT_VERBS = """
+A All An And Any As At Both Each Every For From How If In It Its No Of On One Or Same That The Their
+Those These This To What When Where Whether Which Who Whose Why With
+"""
+NOT_VERBS = frozenset(_NOT_VERBS.split())
+_IN_FIRST_LINE = re.compile(r"\b(those|that) of\b", re.IGNORECASE)
+_AS_HAS_IT = re.compile(r"\bas \S+ has (it|them)\b")
+_MODULE_PATH = re.compile(r"`~?flyannot(\.\w+){2,}`")
+_CODE = re.compile(r"``[^`]+``|`[^`]+`")
+_LIST_ITEM = re.compile(r"\s*([-*] |\d+\. |\w+ *: |\w+ {2,})")
+
+
+def python_files(places=("flyannot", "tests", "benchmarks")):
+    """Return the Python files at some places, in order."""
+    found = []
+    for place in places:
+        path = ROOT / place
+        found += [path] if path.suffix == ".py" else sorted(path.rglob("*.py"))
+    return [path for path in found if "__cache__" not in path.parts]
+
+
+def docstrings(tree):
+    """Return the (node, docstring) of a module and of its classes and functions that have one."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = [node for node in ast.walk(tree) if isinstance(node, documented)]
+    return [(node, text) for node in nodes if (text := ast.get_docstring(node))]
+
+
+def sentences(text):
+    """Split a docstring into sentences; doctests, indented blocks and headings are left out."""
+    prose = []
+    for paragraph in re.split(r"\n\s*\n", text):
+        lines = paragraph.splitlines()
+        if lines[0].lstrip().startswith(">>>") or all(line.startswith("    ") for line in lines):
+            continue
+        for line in lines:
+            if not prose or line is lines[0] or _LIST_ITEM.match(line):
+                prose.append("")
+            prose[-1] += " " + line
+    return [sentence for block in prose for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z`(])", block.strip())]
+
+
+def n_words(sentence):
+    """Count the words of a sentence; a piece of code in backticks counts as one."""
+    return len(re.findall(r"\w*[A-Za-z]\w*(?:['-]\w+)*", _CODE.sub("code", sentence)))
+
+
+def is_function(node):
+    """Return True for a function that is no property: a property is named and described by a noun."""
+    names = [ast.unparse(decorator) for decorator in getattr(node, "decorator_list", [])]
+    is_property = any(name.endswith(("property", "fixture", "setter")) for name in names)
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not is_property
+
+
+def faults(path):
+    """Return the places of a file that break the rules, as (line, what is wrong)."""
+    found = []
+    for node, text in docstrings(ast.parse(path.read_text(encoding="utf-8"))):
+        line = node.body[0].lineno
+        first_line, *_ = text.splitlines()
+        first_word = re.split(r"\W", first_line, maxsplit=1)[0]
+        is_test = getattr(node, "name", "").startswith("test_")
+        if is_function(node) and not is_test and first_word in NOT_VERBS:
+            found.append((line, f'begins with "{first_word}", not with a verb in the imperative'))
+        for pattern in (_AS_HAS_IT, _MODULE_PATH):
+            found += [(line, f'"{match[0]}"') for match in pattern.finditer(text)]
+        found += [(line, f'"{match[0]}" in the first line') for match in _IN_FIRST_LINE.finditer(first_line)]
+        found += [
+            (line, f"a sentence of {n_words(sentence)} words: {' '.join(sentence.split())[:60]}...")
+            for sentence in sentences(text)
+            if n_words(sentence) > MAX_SENTENCE_WORDS
+        ]
+    return found
+
+
+def functions_named_a_of_b(paths):
+    """Return the names of functions that contain `_of_`."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
+    functions = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return [node.name for node in functions if "_of_" in node.name.strip("_")]
+
+
+def paired_assignments(path):
+    """Return the lines that assign several values to several names at once (`a, b = x, y`)."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Tuple)
+        and isinstance(node.value, ast.Tuple)
+    ]
+
+
+def main(places):
+    """Print the places that break the rules, and return their number."""
+    n = 0
+    for path in python_files(places or ("flyannot", "tests", "benchmarks")):
+        shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+        for line, fault in faults(path):
+            print(f"{shown}:{line}: {fault}")
+            n += 1
+    print(f"{n} places")
+    return n
+
+
+if __name__ == "__main__":
+    sys.exit(bool(main([str(Path(place).resolve()) for place in sys.argv[1:]])))
