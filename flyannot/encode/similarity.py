@@ -1,9 +1,8 @@
 """Similarity: the cosine of feature vectors, less what the embryos of a stage range have in common.
 
 The vector of every image is scaled to length 1.  The mean of these vectors is subtracted, in which every
-group
-has the same weight.  The rest is scaled to length 1 again.  The similarity of two images is the inner product
-of the two results, from -1 to 1.  The vector of a group is the mean of those of its images, scaled.
+group has the same weight.  The rest is scaled to length 1 again.  The similarity of two images is the inner
+product of the two results, from -1 to 1.  The vector of a group is the mean of those of its images, scaled.
 
 A collection is stored as coordinates along a few principal axes, so that a query is one small matrix product.
 The axes come from images spread evenly over the collection; terms are not used.
@@ -108,8 +107,7 @@ def farthest_first(directions, begun=()):
     -------
     order : list of (number, distance) of the others
         The distance is 1 - cosine to the nearest pattern before, from 0 to 2, and never rises.  It is 2 for
-        the
-        first of all.
+        the first of all.
 
     Source
     ------

@@ -156,8 +156,7 @@ def choose_plane(path, axes, planes):
     path : path of the file, for messages
     axes : list of Axis
     planes : sequence of str, such as "z=5"; a later choice overrides an earlier one, and choices for other
-        axes
-        are ignored
+        axes are ignored
 
     Returns
     -------

@@ -110,8 +110,7 @@ def intensity_features(grey, corners, patch_px, weight, *, std):
     corners : int array (n_patches, 2), top left pixels (row, column)
     patch_px : int, side of a patch in pixels
     weight : float in (0, 1], length of each pair of cosine and sine as a fraction of 255; a SIFT descriptor
-        has
-        the length 512
+        has the length 512
     std : float array (n_patches,), as `patch_std` returns
 
     Returns

@@ -108,8 +108,7 @@ def fitted_to_standard(picture, size_px):
     """Scale a picture to fit inside `size_px`, float32 from 0 to 255.
 
     Proportions are kept.  The picture is centred, and padded with the median of its border.  A picture of
-    that
-    size is not changed.
+    that size is not changed.
     """
     height, width = size_px
     size = picture.shape[:2]

@@ -45,12 +45,9 @@ def decode_image(path, mode, planes=()):
     """Decode a picture file at its own size, and check it.
 
     Colour becomes Rec. 601 luma, exactly as by Pillow's mode "L".  Transparent pixels become white.  16-bit
-    RGB is
-    rounded to 8 bits.  The white of 16-bit grey levels is the largest number of 8, 12, 14 or 16 bits: as many
-    as
-    the file says, or as its numbers need.  Floats range from 0 to 1 or, if one exceeds 1, from 0 to 255.  An
-    EXIF
-    or TIFF orientation is applied, as by a viewer.
+    RGB is rounded to 8 bits.  The white of 16-bit grey levels is the largest number of 8, 12, 14 or 16 bits:
+    as many as the file says, or as its numbers need.  Floats range from 0 to 1 or, if one exceeds 1, from 0
+    to 255.  An EXIF or TIFF orientation is applied, as by a viewer.
 
     Parameters
     ----------

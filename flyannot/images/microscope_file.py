@@ -42,8 +42,7 @@ class Scene(NamedTuple):
     used_bits : for each channel, the number of bits in use as stated by the file; 0 if it is not stated, and
         possibly fewer entries than channels
     read : function of the coordinates of a plane (dict from the name of an axis to a number from 0), that
-        returns
-        an array (height, width) or (height, width, 3 or more), colours first
+        returns an array (height, width) or (height, width, 3 or more), colours first
     inverted : whether 0 is white
     """
 
@@ -75,8 +74,7 @@ def read_plane(path, file, planes, mode):
     """Read one plane of a microscope's file.
 
     Numbers of 16 bits are scaled to 0 to 255 by the bits that the file says are in use.  The range of the
-    grey
-    levels is not stretched.
+    grey levels is not stretched.
 
     Parameters
     ----------

@@ -12,10 +12,8 @@ def patch_corners(size_px, patch_px, stride_px):
     """Return the top left pixel of every patch of a regular grid, centred in the image.
 
     Pixels that the grid leaves over are split evenly between the sides.  So the patches of a mirrored image
-    are
-    the mirrored patches.  If the number left over is odd, the bottom (or right) side gets one pixel more, and
-    the
-    grid is its own mirror image except for that pixel.
+    are the mirrored patches.  If the number left over is odd, the bottom (or right) side gets one pixel more,
+    and the grid is its own mirror image except for that pixel.
 
     Parameters
     ----------
@@ -100,11 +98,9 @@ def patch_std(image, corners, patch_px):
     """Return the standard deviation of the grey levels of every patch, over all its pixels.
 
     The result is exact for integer images.  Sums come from integral images of 64-bit integers.  These may
-    wrap
-    around, but the difference n sum(x^2) - sum(x)^2 of one patch still fits.  Float images are first rounded
-    to
-    multiples of 2^-16 grey levels (coarser for patches above 16 px: 2^-12 at 64).  A constant patch gives
-    exactly 0.
+    wrap around, but the difference n sum(x^2) - sum(x)^2 of one patch still fits.  Float images are first
+    rounded to multiples of 2^-16 grey levels (coarser for patches above 16 px: 2^-12 at 64).  A constant
+    patch gives exactly 0.
 
     Parameters
     ----------

@@ -63,8 +63,7 @@ def render_patterns(patterns, mask):
 
     The pattern is continued outside the mask before it is interpolated, so that it does not fade towards the
     outline.  An interpolated mask then cuts out the body.  The interpolation is by cubic splines; the
-    published
-    scores were measured with it.
+    published scores were measured with it.
 
     Parameters
     ----------

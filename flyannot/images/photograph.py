@@ -83,8 +83,7 @@ def find_embryos(picture):
     Returns
     -------
     candidates : list of EmbryoCandidate, including those that the border cuts, that touch others, or that do
-        not
-        have the shape of an embryo
+        not have the shape of an embryo
 
     Raises
     ------

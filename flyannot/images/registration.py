@@ -35,8 +35,7 @@ class EmbryoPose(NamedTuple):
     half_sides : (long, short) of that box
     direction : (x, y) of the long axis, of length 1, x >= 0
     axis_asymmetry : distance of the centroid to the right of the centre, relative to half the length.  The
-        anterior end of
-        an embryo is the more pointed one, so the value is positive if anterior is left.
+        anterior end of an embryo is the more pointed one, so the value is positive if anterior is left.
     """
 
     centre: np.ndarray

@@ -9,9 +9,9 @@ A gradient of magnitude g at the offset (v, u) from the centre of the patch, in 
     g * tri(v - v_b) tri(u - u_b) * exp(-(v^2 + u^2) / 8) * tri(angle - k)
 
 to the bin centred at (v_b, u_b), with tri(t) = max(0, 1 - |t|) and angles in units of 45 degrees.  The
-factors
-for space and angle are separate, and so are those for rows and columns.  So there are 8 orientation maps of
-the image, a contraction over rows for every row of patches, and a contraction over columns for every patch.
+factors for space and angle are separate, and so are those for rows and columns.  So there are 8 orientation
+maps of the image, a contraction over rows for every row of patches, and a contraction over columns for every
+patch.
 
 No kernel lets the compiler reorder arithmetic.  A patch has the same bits for any grid, thread or vector
 length of the machine.
@@ -65,8 +65,7 @@ def dense_sift(image, corners, patch_px=16):
     ------
     Lowe, IJCV 2004, doi:10.1023/B:VISI.0000029664.99615.94.  As in OpenCV, gradients that touch the border of
     the image are left out.  Unlike OpenCV, which rounds centres to whole pixels, the centre lies exactly
-    between
-    the middle pixels.  So mirrored patches have mirrored descriptors.
+    between the middle pixels.  So mirrored patches have mirrored descriptors.
     """
     image = np.ascontiguousarray(image, np.float32)
     corners = np.ascontiguousarray(corners, np.int64).reshape(-1, 2)

@@ -32,8 +32,7 @@ class Answer:
 
     image : name of the image, if the gene is unknown
     probability : the probability behind the answer.  If cross-validation evaluated the group, it is by a
-        model that
-        did not learn from the gene; the final model did, and would be too optimistic
+        model that did not learn from the gene; the final model did, and would be too optimistic
     threshold : the probability above which the answer is yes
     answer : one of ANSWERS; undetermined is at the threshold, or within the margin of `annotate`
     curated : yes or no, by the curators
@@ -113,8 +112,7 @@ class GroupPredictions:
 
     decision_value, model_probability : by the final model
     probability, answer_threshold, yes, undetermined : of the answer, which is by the final model, or if
-        `held_out`
-        by a model of cross-validation
+        `held_out` by a model of cross-validation
     probability_threshold : (n_terms,), of the final model
     n_genes : (n_terms,), with the term, in the training set
     auc, auc_low, auc_high, precision : (n_terms,), cross-validated; nan is untested

@@ -24,8 +24,7 @@ def bootstrap_gene_weights(*genes_of_parts, n_samples=N_SAMPLES):
     """Draw how often every group is in every sample, float64 (1 + n_samples, n_groups), for each part.
 
     The first sample has every group once.  Each other sample draws as many genes as there are, with
-    replacement.
-    The order of the genes and their repetitions do not matter.
+    replacement.  The order of the genes and their repetitions do not matter.
 
     Parameters
     ----------
@@ -67,8 +66,7 @@ def add_confidence(result):
     """Add intervals and calibration to scores, and return them.
 
     Every row of "terms" gets `auc_interval`, `brier` and `ece`.  Every summary gets `auc_interval` (of the
-    mean AUC),
-    `brier` and `ece` over all its groups and terms.  They are None if nothing was evaluated.
+    mean AUC), `brier` and `ece` over all its groups and terms.  They are None if nothing was evaluated.
 
     Parameters
     ----------
@@ -101,18 +99,15 @@ def compare_outcomes(first, second):
     """Compare the AUCs of two configurations.
 
     The comparison is over the stage ranges, terms and groups in both results.  The truth is the curated terms
-    of
-    the second.
+    of the second.
 
     Returns
     -------
     comparison : dict
         "terms" is a list of dicts with stage_range, term, first and second (AUCs), difference (second -
-        first),
-        interval and p.  "mean" has the same for the mean over these terms; None without terms.  p is
-        two-sided:
-        twice the fraction of samples on the rarer side of 0, at most 1.  The measured difference counts as a
-        sample.
+        first), interval and p.  "mean" has the same for the mean over these terms; None without terms.  p is
+        two-sided: twice the fraction of samples on the rarer side of 0, at most 1.  The measured difference
+        counts as a sample.
     """
     common = [s for s in first["evaluated"] if s in second["evaluated"]]
     paired = {s: _paired(first["evaluated"][s], second["evaluated"][s]) for s in common}

@@ -18,8 +18,7 @@ def calibrate(values, truth):
     Source
     ------
     Platt, Advances in Large Margin Classifiers, 1999.  His targets, (n+ + 1)/(n+ + 2) and 1/(n- + 2), keep
-    the fit
-    finite for separable values and few positives.
+    the fit finite for separable values and few positives.
     """
     from scipy.optimize import minimize
 
@@ -51,8 +50,7 @@ def choose_threshold(values, truth, at=None):
     truth : bool array (n,), of both classes
     at : None for the largest sensitivity + specificity - 1 (Youden's J), of equally good ones the highest;
         ("precision", p) for the lowest threshold of at least that precision; ("sensitivity", p) for the
-        highest of
-        at least that sensitivity
+        highest of at least that sensitivity
 
     Returns
     -------

@@ -1,12 +1,10 @@
 """Ridge regression of all terms at once, in which the value of each term is mixed with those of the others.
 
 For centred rows X and terms Y, W minimises |Y - X W|^2 + alpha s |W|^2, with s the mean squared length of a
-row.
-One alpha serves all terms.  Terms of an embryo occur together (stain in the dorsal ectoderm often comes with
-stain in the ventral one), and a term with few genes learns little alone.  Let H be the out-of-fold values of
-the groups, each term scaled to mean 0 and standard deviation 1.  Then C = H^T Y is the covariance of values
-and
-truth.  It says how the value of one term predicts another.  The mixed value is
+row.  One alpha serves all terms.  Terms of an embryo occur together (stain in the dorsal ectoderm often comes
+with stain in the ventral one), and a term with few genes learns little alone.  Let H be the out-of-fold
+values of the groups, each term scaled to mean 0 and standard deviation 1.  Then C = H^T Y is the covariance
+of values and truth.  It says how the value of one term predicts another.  The mixed value is
 
     (1 - share) H + share (H C scaled to standard deviation 1).
 
@@ -16,8 +14,7 @@ weights and an intercept, and `flyannot explain` splits its values exactly.
 
 alpha and share are chosen together by the mean AUC within the inner folds.  C always comes from the other
 folds.  The first pair is kept unless another is better by more than MARGIN.  Among a few hundred genes the
-best
-of many pairs is best by chance, and choosing it lowered the scores.
+best of many pairs is best by chance, and choosing it lowered the scores.
 
 Entries that were not observed are filled with the value that the fit gives them.  The fit then equals the fit
 without them.  They do not count in C.

@@ -32,8 +32,7 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     -------
     outcome : TermOutcomes
         One row per group, in the order of the rows.  A term is left out, with its reason, if fewer genes have
-        it (or
-        lack it) than there are folds, or fewer than two outside some fold.
+        it (or lack it) than there are folds, or fewer than two outside some fold.
 
     Raises
     ------

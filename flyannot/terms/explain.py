@@ -1,8 +1,7 @@
 """Exact explanation of a decision value: the contribution of every patch.
 
 The decision value of a linear model is b + sum_k w_k f_k.  With max pooling the feature f_k is the code of
-one
-patch, which won its atom and cell among all images of the group.  So w_k f_k belongs to this patch alone.
+one patch, which won its atom and cell among all images of the group.  So w_k f_k belongs to this patch alone.
 Summed by patch,
 
     decision value = intercept + without_patch + sum over patches of contribution.

@@ -2,11 +2,9 @@
 products.
 
 Linear models, distances and cosines depend on rows only through their inner products K = X X^T.  K adds up
-over
-blocks of columns, so that X need not be in memory.  `CholeskyBasis` is a factor A with A A^T = K, which has
-as
-many columns as there are rows.  A model of A is also a model of X: if A^T b are its weights, X^T b are the
-weights for X.  Of other rows, such as queries, only the part in the span of the rows matters.
+over blocks of columns, so that X need not be in memory.  `CholeskyBasis` is a factor A with A A^T = K, which
+has as many columns as there are rows.  A model of A is also a model of X: if A^T b are its weights, X^T b are
+the weights for X.  Of other rows, such as queries, only the part in the span of the rows matters.
 """
 
 from dataclasses import dataclass

@@ -7,13 +7,11 @@ For a term with groups x_i, s_i = +1 or -1, the machine minimises
 with c_i inversely proportional to the size of the class of i ("balanced").  This is the problem of liblinear,
 which penalises the intercept b.  To make this negligible, and to use one grid of C for all features, the
 features are centred on the training rows and divided by one number: the root mean square length of the
-centred
-rows.  The weights of the result include both.
+centred rows.  The weights of the result include both.
 
 The problem depends on the rows only through their inner products.  With fewer rows than features the rows are
 written in an orthonormal basis of their span (`flyannot.terms.feature_rows`) once for all terms and all C.
-This
-gives the same minimiser at a fraction of the cost.
+This gives the same minimiser at a fraction of the cost.
 
 C is chosen for each term by inner folds of its own, over which its positive genes are spread evenly.
 """
@@ -88,8 +86,7 @@ def training_bytes(n_rows, n_features, n_terms, n_threads=1):
     """Estimate the memory in bytes that fitting needs beyond its arguments.
 
     It consists of the coordinates with the inner products, the weights, and for every thread the rows of a
-    fold and
-    liblinear's copy of them.  If memory is short, liblinear ends in a segmentation fault.
+    fold and liblinear's copy of them.  If memory is short, liblinear ends in a segmentation fault.
     """
     rank = min(n_rows, n_features)
     coordinates = 8 * n_rows * (n_rows + rank + COLUMNS if _is_wide(n_rows, n_features) else rank)

@@ -4,19 +4,22 @@ Conventions
 -----------
 A group is positive for a term if it has the term.  The answer is yes if the decision value is above the
 threshold of the term.  The AUC is the fraction of (positive, negative) pairs in which the positive has the
-larger
-value; a tie counts one half.  In cross-validation only pairs within a fold count, because values of different
-models have no common scale.  For the same reason the average precision ranks each fold separately, and the
-folds
-are weighted by their positives.  Guessing scores the fraction of positives there, which grows as folds get
-smaller.
+larger value; a tie counts one half.  In cross-validation only pairs within a fold count, because values of
+different models have no common scale.  For the same reason the average precision ranks each fold separately,
+and the folds are weighted by their positives.  Guessing scores the fraction of positives there, which grows
+as folds get smaller.
 
-sensitivity = tp / (tp + fn), specificity = tn / (tn + fp), accuracy = (tp + tn) / all,
-f1 = 2 tp / (2 tp + fp + fn).  A fraction 0/0 is None, never nan.
+The rates are functions of the counts of true and false positives and negatives:
+
+    sensitivity = tp / (tp + fn)
+    specificity = tn / (tn + fp)
+    accuracy = (tp + tn) / all
+    f1 = 2 tp / (2 tp + fp + fn)
+
+A fraction 0/0 is None, never nan.
 
 A term that cannot be evaluated has a reason.  Its scores are None, and no average includes it.  Summaries of
-the
-evaluated terms:
+the evaluated terms:
 
 - `macro` is the plain mean; for the average precision it is known as mean average precision
 - `weighted_top10` is the mean over the ten terms with most positive groups (ties by name), weighted by their
@@ -143,20 +146,17 @@ def average_precision(values, truth, folds=None):
     """Return the expected average precision of one term, in (0, 1]; None without positives.
 
     Groups are ranked by falling decision value.  The precision of a list is the fraction of its groups that
-    are
-    positive.  Average precision is the mean precision of the lists that end with a positive group.  The order
-    among groups of one value is open, and the score is the expected one over all orders.  So a constant
-    scores as
-    much as a random ranking, not 1.  (scikit-learn ends all lists at the end of a tie; without ties both
-    agree.)
+    are positive.  Average precision is the mean precision of the lists that end with a positive group.  The
+    order among groups of one value is open, and the score is the expected one over all orders.  So a constant
+    scores as much as a random ranking, not 1.  (scikit-learn ends all lists at the end of a tie; without ties
+    both agree.)
 
     Parameters
     ----------
     values : float array (n_groups,); DataError if one is nan
     truth : bool array (n_groups,)
     folds : int array (n_groups,), or None if one model predicts all groups.  Values of different models have
-        no
-        common scale: each fold is ranked separately, and the folds are weighted by their positives.
+        no common scale: each fold is ranked separately, and the folds are weighted by their positives.
     """
     values, truth = checked_decision_values(values, truth)
     if not truth.any():
@@ -178,8 +178,7 @@ def _sum_of_precisions(values, truth):
     """Return the expected sum of the precisions of the lists that end with a positive group.
 
     In a tie of m groups, t of them positive, with a groups and b positives before it, place j = 1..m is
-    positive
-    with probability t / m.  It then has (j - 1) (t - 1) / (m - 1) positives of the tie before it.
+    positive with probability t / m.  It then has (j - 1) (t - 1) / (m - 1) positives of the tie before it.
     """
     ties, place = np.unique(-values, return_inverse=True)
     m = np.bincount(place, minlength=len(ties))
@@ -240,11 +239,9 @@ def score_terms(outcomes, *, excluded=()):
     -------
     result : dict, ready for JSON
         "terms" is a list with a dict for each stage range and term, with the keys stage_range, term,
-        n_groups,
-        n_positive, the METRICS, precision, reason.  "summary" has for every stage range and for "all" a dict
-        with
-        macro, weighted_top10, micro (dicts of METRICS), ranked_terms, and n_terms, the number of evaluated
-        terms.
+        n_groups, n_positive, the METRICS, precision, reason.  "summary" has for every stage range and for
+        "all" a dict with macro, weighted_top10, micro (dicts of METRICS), ranked_terms, and n_terms, the
+        number of evaluated terms.
     """
     scored = {s: (_rows_of_range(s, outcome, excluded), outcome) for s, outcome in outcomes.items()}
     summary = {s: _summarise([of_range]) for s, of_range in scored.items()}

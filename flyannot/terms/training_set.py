@@ -51,8 +51,7 @@ class TrainingSet(LabelledRows):
     """The annotated `groups` of a stage range as rows; X has no columns until `with_features` reads it.
 
     If there are fewer rows than features and the method is linear, the rows are written in a basis of their
-    span
-    (`flyannot.terms.feature_rows`).  `in_features` maps a model of such rows to a model of features.
+    span (`flyannot.terms.feature_rows`).  `in_features` maps a model of such rows to a model of features.
     """
 
     groups: Groups
@@ -188,8 +187,7 @@ def enough_groups(carried_of, excluded=()):
     """Choose the least number of groups with a term that is learned, which is also the number of folds.
 
     It is 5.  For few groups it is a quarter of their number, at most the number of groups with the most
-    frequent
-    term that not all have, and at least 2.
+    frequent term that not all have, and at least 2.
 
     Parameters
     ----------
