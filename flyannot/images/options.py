@@ -99,16 +99,14 @@ class ExtractOptions(Options):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.multiple_embryos and self.register == "none":
-            raise InputError(
-                "multiple embryos of one image need --register axis, which aligns them",
-                fix="add --register axis, or leave out --multiple-embryos",
-            )
-        if self.orient and self.register == "none":
-            raise InputError(
-                "which end is anterior follows from the outline, which only --register axis finds",
-                fix="add --register axis, or leave out --orient",
-            )
+        needs = {
+            "--multiple-embryos": self.multiple_embryos and "multiple embryos of one image are aligned",
+            "--orient": self.orient and "which end is anterior is read from the outline, which is found",
+        }
+        for option_name, reason in needs.items():
+            if reason and self.register == "none":
+                fix = f"add --register axis, or leave out {option_name}"
+                raise InputError(f"{reason} by --register axis", fix=fix)
         axes = [plane.partition("=")[0] for plane in self.plane]
         twice = next((axis for axis in axes if axes.count(axis) > 1), None)
         if twice:

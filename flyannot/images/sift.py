@@ -290,33 +290,20 @@ def _contract_patches(maps, corners, order, first, weights, scratch, descriptors
 @compiled
 def _contract(lines, start, first, weights, sums):
     """Set sums[b] to the weighted sum of the lines that bin b of a patch at `start` covers."""
-    for b in range(4):
-        _put_taps(lines, start + first[b], weights, b, sums)
-    for k in range(8, weights.shape[1], 8):
+    for k in range(0, weights.shape[1], 8):
         for b in range(4):
             _add_taps(lines, start + first[b] + k, weights, b, k, sums)
 
 
 @compiled
-def _put_taps(lines, at, weights, b, sums):
-    """Set sums[b] to the first 8 weights times their lines, in one pass."""
-    w0, w1, w2, w3 = weights[b, 0], weights[b, 1], weights[b, 2], weights[b, 3]
-    w4, w5, w6, w7 = weights[b, 4], weights[b, 5], weights[b, 6], weights[b, 7]
-    for j in range(sums.shape[1]):
-        near = w0 * lines[at, j] + w1 * lines[at + 1, j] + w2 * lines[at + 2, j] + w3 * lines[at + 3, j]
-        far = w4 * lines[at + 4, j] + w5 * lines[at + 5, j] + w6 * lines[at + 6, j] + w7 * lines[at + 7, j]
-        sums[b, j] = near + far
-
-
-@compiled
 def _add_taps(lines, at, weights, b, k, sums):
-    """Add the 8 weights from k on times their lines to sums[b], in one pass."""
+    """Add the 8 weights from k on times their lines to sums[b], which is set if k is 0, in one pass."""
     w0, w1, w2, w3 = weights[b, k], weights[b, k + 1], weights[b, k + 2], weights[b, k + 3]
     w4, w5, w6, w7 = weights[b, k + 4], weights[b, k + 5], weights[b, k + 6], weights[b, k + 7]
     for j in range(sums.shape[1]):
         near = w0 * lines[at, j] + w1 * lines[at + 1, j] + w2 * lines[at + 2, j] + w3 * lines[at + 3, j]
         far = w4 * lines[at + 4, j] + w5 * lines[at + 5, j] + w6 * lines[at + 6, j] + w7 * lines[at + 7, j]
-        sums[b, j] += near + far
+        sums[b, j] = near + far if k == 0 else sums[b, j] + (near + far)
 
 
 @compiled

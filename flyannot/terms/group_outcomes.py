@@ -62,15 +62,16 @@ def outcomes_of_groups(groups):
     if thresholds is not None:
         number = 0 if folds is None else np.unique(folds, return_inverse=True)[1]
         thresholds = _by_group([np.broadcast_to(np.array(t)[number], n) for t in thresholds], n, float)
+    truth = _by_group([list(text) for text in groups["truth"]], n, "U1")
     return TermOutcomes(
         tuple(groups["term"]),
-        _by_group([_from_bits(text) for text in groups["truth"]], n, bool),
+        truth == "1",
         _by_group(groups["value"], n, float),
-        _by_group([_from_bits(text) for text in groups["yes"]], n, bool),
+        _by_group([list(text) for text in groups["yes"]], n, "U1") == "1",
         _by_group(groups["probability"], n, float),
         None if folds is None else np.array(folds, int),
         thresholds=thresholds,
-        observed=_by_group([[letter != "?" for letter in text] for text in groups["truth"]], n, bool),
+        observed=truth != "?",
     )
 
 
@@ -119,11 +120,6 @@ def _as_bits(column, observed):
     """Write a column of answers as a text of 0, 1 and ?."""
     letters = np.where(observed, np.where(column, "1", "0"), "?")
     return "".join(letters.tolist())
-
-
-def _from_bits(text):
-    """Read a text of 0, 1 and ?; ? is False."""
-    return [letter == "1" for letter in text]
 
 
 def _by_group(rows, n, dtype):

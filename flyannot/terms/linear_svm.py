@@ -154,24 +154,25 @@ def _train_term(A, term, *, genes, seed, n_folds):
     weights, intercept, C, held_out : the last is OutOfFoldValues
     """
     positive, rows = term
-    if not isinstance(rows, slice):
-        within = positive[rows], slice(None)
-        *fitted, known = _train_term(A[rows], within, genes=genes[rows], seed=seed, n_folds=n_folds)
-        return *fitted, _among_all(known, rows, len(A))
+    n_rows = len(A)
+    A = A[rows]
+    positive = positive[rows]
+    genes = genes[rows]
     n_positive = len(np.unique(genes[positive]))
     n_folds = min(n_folds, n_positive, len(np.unique(genes)) - n_positive)
     dealt = assign_gene_folds(genes, n_folds, np.random.default_rng(seed), positive=positive)
     folds = look_up_folds(genes, dealt)
     candidates = [_held_out_values(A, positive, folds, C)[:, None] for C in CS]
     chosen, held_out = choose_held_out(candidates, positive[:, None], folds)
-    return *fit_liblinear(A, positive, CS[chosen]), CS[chosen], held_out
+    return *fit_liblinear(A, positive, CS[chosen]), CS[chosen], _among_all(held_out, rows, n_rows)
 
 
 def _among_all(held_out, rows, n_rows):
     """Extend the OutOfFoldValues of some rows to all rows; the others are in no fold."""
-    values, scored, folds = np.zeros((n_rows, 1)), np.zeros((n_rows, 1)), np.full((n_rows, 1), -1)
-    values[rows], scored[rows], folds[rows] = held_out.values, held_out.scored, held_out.folds
-    return OutOfFoldValues(values, scored, folds)
+    whole = OutOfFoldValues(np.zeros((n_rows, 1)), np.zeros((n_rows, 1)), np.full((n_rows, 1), -1))
+    for name, of_all in vars(whole).items():
+        of_all[rows] = getattr(held_out, name)
+    return whole
 
 
 def _held_out_values(A, positive, folds, C):
