@@ -37,27 +37,6 @@ def test_the_similarity_is_that_of_the_slow_twin_in_blocks_of_any_size(rng, bloc
         np.testing.assert_allclose(found.coordinates(Q) @ found.images.T, slow(X, names, Q), atol=1e-4)
 
 
-def test_a_group_of_many_images_weighs_no_more_than_a_group_of_one(rng):
-    X = np.abs(rng.normal(size=(6, 30))).astype(np.float32)
-    twice = np.concatenate([X, X[:1], X[:1]])
-    one, other = (
-        collection_of(lambda rows=rows: [rows], groups_of(columns_of(names)))
-        for rows, names in ((X, list("abcdef")), (twice, list("abcdefaa")))
-    )
-    np.testing.assert_allclose(one.mean, other.mean, atol=1e-6)
-    np.testing.assert_allclose(one.groups @ one.groups.T, other.groups @ other.groups.T, atol=1e-5)
-
-
-def test_few_axes_keep_the_order_of_what_is_near(rng, monkeypatch):
-    X = np.abs(rng.normal(size=(60, 4)) @ rng.normal(size=(4, 200))).astype(np.float32)
-    groups, whole = groups_of(columns_of([f"g{i:02d}" for i in range(60)])), {}
-    for n_axes in (256, 8):
-        monkeypatch.setattr(similarity, "N_AXES", n_axes)
-        found = collection_of(lambda: [X], groups)
-        whole[n_axes] = (found.images @ found.images.T).argsort(axis=1)[:, ::-1][:, 1]
-    assert (whole[256] == whole[8]).mean() > 0.8
-
-
 def test_images_without_anything_in_them_are_like_nothing():
     X = np.zeros((3, 5), np.float32)
     found = collection_of(lambda: [X], groups_of(columns_of(list("abc"))))

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from flyannot.base.errors import DataError, InputError
 from flyannot.sparse.coders.cd import encode
 from flyannot.terms.feature_rows import CholeskyBasis, cross_products, inner_products, unit_rows
-from flyannot.terms.model import fit_model
 from flyannot.terms.ridge import Ridge
 from flyannot.terms.siso import FRACTION, Siso
 from tests.terms.labelled_kinds import labelled
@@ -52,14 +50,6 @@ def test_the_length_of_a_row_is_nothing_and_a_row_of_zeros_is_legal(method, rng)
     assert np.allclose(model.decision_values(some), model.decision_values(X[:5]), atol=1e-3)
     assert np.isfinite(model.decision_values(np.zeros((2, X.shape[1])))).all()
     assert model.decision_values(X[:0]).shape == (0, Y.shape[1])
-
-
-def test_bad_calls_are_refused_in_words(rng):
-    X, Y, genes = labelled(rng)
-    with pytest.raises(InputError, match="ridge"):
-        fit_model("rigde", X, Y, genes, rng=rng)
-    with pytest.raises(DataError):
-        fitted(Siso, X, Y).decision_values(X[:, 1:])
 
 
 def test_the_weight_is_two_thousandths_of_the_one_that_passes_nothing_on():
