@@ -1,4 +1,4 @@
-"""Similarity: a slow twin, and what must not matter."""
+"""Tests of similarity against a slow twin, and of maps of patterns."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def columns_of(names):
 
 
 def slow(X, names, queries):
-    """The same, one image after the other."""
+    """Return the similarities, computed image by image."""
     units = [x / np.linalg.norm(x) if x.any() else x for x in X.astype(float)]
     of_groups = [np.mean([u for u, n in zip(units, names) if n == g], axis=0) for g in sorted(set(names))]
     mean = np.mean(of_groups, axis=0)
@@ -55,7 +55,7 @@ def test_nearest_is_the_order_of_a_stable_sort(rng):
 
 @pytest.fixture
 def patterns(rng):
-    """Five kinds of pattern, 16 of each, in random order: their kinds, and unit rows."""
+    """Return the kinds of 80 patterns, five kinds in random order, and unit rows."""
     kinds = rng.permutation(np.repeat(np.arange(5), 16))
     return kinds, unit_rows(np.eye(5, 40)[kinds] + 0.1 * rng.normal(size=(80, 40)))
 

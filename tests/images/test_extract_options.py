@@ -1,4 +1,4 @@
-"""Of the stain, registered images, embryos cut out of photographs: every step sees what was described."""
+"""Tests of the stain, of registered images and of photographs with several embryos, in every step."""
 
 import json
 from typing import NamedTuple
@@ -42,7 +42,7 @@ OPTIONS = {
 
 
 class Made(NamedTuple):
-    """A data set and the files made of it; counts: of the images of every gene."""
+    """A data set and the files made from it; `counts` are the numbers of images of every gene."""
 
     name: str
     chain: Chain
@@ -52,11 +52,12 @@ class Made(NamedTuple):
 
     @property
     def gene_of_two(self):
+        """Return a gene with two images."""
         return next(gene for gene, n in self.counts.items() if n == 2)
 
 
 def turn(folder, images):
-    """Embryos turned and on larger pictures; the last one is blank."""
+    """Turn the embryos, on larger pictures; the last picture becomes blank."""
     rng = np.random.default_rng(2)
     for image in images:
         canvas = Image.new("RGB", (400, 400), "white")
@@ -67,7 +68,7 @@ def turn(folder, images):
 
 
 def put_on_photographs(folder, images):
-    """All images of a gene on one photograph, upright or turned a little; annotations as they were."""
+    """Put all images of a gene on one photograph, upright or turned a little; annotations do not change."""
     rng, lines = np.random.default_rng(3), ["image,gene,stage_range"]
     for gene in dict.fromkeys(image.gene for image in images):
         of_gene = [image for image in images if image.gene == gene]
@@ -88,7 +89,7 @@ CHANGES = {"axis": turn, "photographs": put_on_photographs}
 
 @pytest.fixture(scope="module", params=OPTIONS)
 def made(request, tmp_path_factory):
-    """A data set of such images, and every file of the chain made of it."""
+    """Make a data set of such images, and every file of the chain."""
     name, chain = request.param, Chain(tmp_path_factory.mktemp(request.param))
     synthesize(chain.embryos, SynthesizeOptions(n_genes=12, max_images=2, stage_range=["4-6"]))
     images = read_images(chain.embryos)
@@ -171,7 +172,7 @@ def test_a_picture_without_an_embryo_is_taken_as_it_is_and_named(made):
 
 @only["axis"]
 def test_the_report_shows_the_embryo_as_it_was_described(made, tmp_path):
-    """The luma of the registered colours is the registered luma."""
+    """Compare the luma of the registered colours with the registered luma."""
     path = made.images[0].path
     grey = read_embryo(path, AXIS)[0]
     assert np.abs(luma(read_embryo_in_colour(path, AXIS)) - grey).mean() < 0.3

@@ -1,4 +1,4 @@
-"""Laws of what is added to SIFT: mean and standard deviation of a patch."""
+"""Tests of the intensity features that follow SIFT: mean and standard deviation of a patch."""
 
 from dataclasses import replace
 

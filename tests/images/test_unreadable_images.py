@@ -1,4 +1,4 @@
-"""What is no picture gets one clear line: never half a picture, never a hang, never the memory."""
+"""Tests of files that are not pictures: one clear line, no partial picture, no hang, little memory."""
 
 import os
 import pickle
@@ -21,7 +21,7 @@ N_CUTS = 20
 
 
 def reason(path):
-    """Why a picture is refused; the message must be one line that names the file."""
+    """Return why a picture is refused; the message must be one line that names the file."""
     with pytest.raises(UnreadableImage) as caught:
         read_grey(path)
     message = caught.value.message
@@ -104,7 +104,7 @@ def chunk(kind, content):
 
 
 def png_claiming(width, height):
-    """A PNG whose header claims a size that it does not hold."""
+    """Return a PNG whose header claims another size."""
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
     return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0")) + chunk(b"IEND", b"")
 
@@ -170,7 +170,7 @@ def test_what_is_not_one_picture_of_known_pixels_is_refused(picture, tiff, trial
 
 
 def test_a_png_with_a_bit_flipped_is_refused(picture, rng, trials):
-    """Pillow checks no checksum of the chunks of pixels, and takes wrong ones without a word."""
+    """Flip a bit of every byte: Pillow does not check the checksums of pixels."""
     whole = encoded(embryo(), format="PNG")
     assert whole.count(b"IDAT") == 1
     places = [*range(len(whole) - 12), *range(len(whole) - 8, len(whole))]

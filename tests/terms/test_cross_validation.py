@@ -1,3 +1,5 @@
+"""Tests of cross-validation by gene."""
+
 import numpy as np
 
 from flyannot.terms.cross_validation import cross_validate
@@ -16,7 +18,7 @@ def cross_validated(X, Y, genes, seed=0, *, reasons=None, **options):
 
 
 def test_labels_without_meaning_score_one_half(rng):
-    """The leak test: 40 terms drawn at random, genes of several groups that are almost equal."""
+    """Look for leaks: 40 random terms, and genes with several almost equal groups."""
     rows = np.repeat(np.arange(60), 3)
     X = rng.normal(size=(60, 200))[rows] + 0.01 * rng.normal(size=(180, 200))
     Y = (rng.random((60, 40)) < 0.4)[rows]
