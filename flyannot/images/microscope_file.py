@@ -18,13 +18,11 @@ from flyannot.base.packages import optional_package
 from flyannot.images.address import Axis, choose_plane
 from flyannot.images.grey_levels import luma_of_colours, to_eight_bit_range
 from flyannot.images.unreadable import (
-    MAX_DEEP_PIXELS,
     MAX_PAGES,
-    MAX_PIXELS,
     TIFF_SIGNATURES,
     require_image_size,
-    too_large_image,
-    unknown_kind_of_pixel,
+    require_tile_size,
+    unknown_pixel_type,
     unreadable_image,
 )
 
@@ -102,10 +100,7 @@ def read_plane(path, file, planes, mode):
         axes = [scene_axis, *(scenes[0].axes if is_alike else ())]
         scene = scenes[choose_plane(path, axes, planes)["scene"]]
         chosen = choose_plane(path, scene.axes, planes)
-        most = (
-            MAX_PIXELS if scene.dtype.itemsize == 1 else MAX_DEEP_PIXELS * 4 // max(4, scene.dtype.itemsize)
-        )
-        require_image_size(path, *scene.size, most)
+        require_image_size(path, *scene.size, scene.dtype.itemsize)
         return _picture(path, scene, chosen, mode)
 
 
@@ -113,7 +108,7 @@ def _picture(path, scene, chosen, mode):
     """Read the chosen plane of a Scene, and scale it to 0 to 255."""
     pixels = np.asarray(scene.read(chosen))
     if pixels.dtype.kind not in "uf" or pixels.ndim not in (2, 3) or pixels.shape[2:] in ((2,),):
-        raise unknown_kind_of_pixel(path, f"{pixels.dtype} of shape {' x '.join(map(str, pixels.shape))}")
+        raise unknown_pixel_type(path, f"{pixels.dtype} of shape {' x '.join(map(str, pixels.shape))}")
     if pixels.ndim == 3:
         pixels = np.ascontiguousarray(pixels[..., :3]) if pixels.shape[2] > 2 else pixels[..., 0]
     if pixels.dtype == np.uint8:
@@ -167,7 +162,7 @@ def _tiff(path, file):
         root = _parse_xml(tiff.ome_metadata)
         if len(tiff.pages) == 1 and not tiff.is_ome and first.compression != tifffile.COMPRESSION.NONE:
             # The size of a compressed strip is not known before it is decoded.
-            raise unknown_kind_of_pixel(path, f"{first.dtype} in a compressed TIFF with axes {first.axes}")
+            raise unknown_pixel_type(path, f"{first.dtype} in a compressed TIFF with axes {first.axes}")
         _refuse_many_planes(path, root, first)
         images = root.findall("{*}Image")
         if len(images) != len(tiff.series):
@@ -202,11 +197,11 @@ def _tiff_series(path, series, about):
     outer = series.axes[:n_outer]
     shape = series.shape[:n_outer]
     if series.axes[n_outer:] != page.axes or page.axes not in ("YX", "YXS", "SYX"):
-        raise unknown_kind_of_pixel(path, f"{series.dtype} in a TIFF with axes {series.axes}")
+        raise unknown_pixel_type(path, f"{series.dtype} in a TIFF with axes {series.axes}")
     if page.tags.valueof("Orientation", 1) != 1:
-        raise unknown_kind_of_pixel(path, f"{series.dtype} in a TIFF with an orientation")
-    if page.is_tiled and page.tilewidth * page.tilelength > MAX_PIXELS:
-        raise too_large_image(path, f" (tiles of {page.tilewidth} x {page.tilelength} pixels)")
+        raise unknown_pixel_type(path, f"{series.dtype} in a TIFF with an orientation")
+    if page.is_tiled:
+        require_tile_size(path, page.tilewidth, page.tilelength)
 
     def read(chosen):
         index = tuple(chosen[_axis_name(letter)] for letter in outer)

@@ -14,7 +14,7 @@ from PIL import Image, ImageFile
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.image_file import decode_image
 from flyannot.images.picture import read_grey
-from flyannot.images.unreadable import MAX_PIXELS, UnreadableImage, n_scans_of_jpeg
+from flyannot.images.unreadable import MAX_PIXELS, UnreadableImage, count_jpeg_scans
 from tests.images.picture_files import ENCODINGS, embryo, encoded, luma
 
 N_CUTS = 20
@@ -193,7 +193,7 @@ def test_a_jpeg_of_very_many_scans_is_refused(picture):
     whole = encoded(np.full((1000, 1000), 128, np.uint8), format="JPEG", progressive=True, quality=50)
     scan = whole[whole.rfind(b"\xff\xda") : -2]
     with open(picture(whole), "rb") as file:
-        assert n_scans_of_jpeg(file.read()) == 6
+        assert count_jpeg_scans(file.read()) == 6
     assert decode_image(picture(whole[:-2] + 200 * scan + whole[-2:]), "L").shape == (1000, 1000)
     assert "scans" in reason(picture(whole[:-2] + 300 * scan + whole[-2:]))
 
@@ -203,4 +203,4 @@ def test_a_jpeg_of_very_many_scans_is_refused(picture):
 def test_scans_are_counted_among_any_pixels(quality, progressive, rng):
     noise = rng.integers(0, 256, (257, 131, 3), dtype=np.uint8)
     file = encoded(noise, format="JPEG", quality=quality, progressive=progressive, restart_marker_blocks=3)
-    assert n_scans_of_jpeg(file) == (10 if progressive else 1)
+    assert count_jpeg_scans(file) == (10 if progressive else 1)
