@@ -182,7 +182,7 @@ def _ambiguous(path, axes, open_axes):
     options = " ".join(f"--plane {example}" for example in examples)
     return unreadable_image(
         path,
-        f"it holds several pictures: {several}",
+        f"it contains several pictures: {several}",
         fix=f"choose one, such as {options}, or for this file alone {address}",
     )
 

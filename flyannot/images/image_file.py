@@ -124,7 +124,7 @@ def _decode(path, file, mode, planes):
         require_image_size(path, *picture.size, n_bytes=1 if is_eight_bit else 2)
         if is_animated:
             fix = "save the one that shows the embryo"
-            raise unreadable_image(path, "it holds several frames or pages", fix=fix)
+            raise unreadable_image(path, "it contains several frames or pages", fix=fix)
         require_tile_size(path, *(tags.get(tag, 1) for tag in _TILE))  # Pillow allocates tiles of any size
         if is_eight_bit and _SIGNED in np.atleast_1d(tags.get(_SAMPLE_FORMAT, 1)):
             raise unknown_pixel_type(path, "signed numbers of 8 bits")  # Pillow reads them as unsigned

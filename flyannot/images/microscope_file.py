@@ -94,7 +94,7 @@ def read_plane(path, file, planes, mode):
     """
     with _FORMATS[microscope_format(file)](path, file) as scenes:
         if not scenes:
-            raise unreadable_image(path, "it holds no picture")
+            raise unreadable_image(path, "it contains no picture")
         scene_axis = Axis("scene", len(scenes), tuple(scene.name for scene in scenes))
         is_alike = all(scene.axes == scenes[0].axes for scene in scenes)
         axes = [scene_axis, *(scenes[0].axes if is_alike else ())]

@@ -57,13 +57,13 @@ class ExtractOptions(Options):
         "none",
         Choice(("none", "axis")),
         "Find the embryo, turn it (by at most 90 degrees: left stays left), cut it out and scale it, so that "
-        "all embryos are aligned. An image in which no embryo is found is used as it is, and named.",
+        "all embryos are aligned. An image in which no embryo is found is used unchanged, with a warning.",
     )
     orient: bool = option(
         False,
         Flag(),
         "Mirror every embryo whose posterior end is left: the anterior end is the more pointed one (with "
-        "--register axis). If both ends are alike, the image is not mirrored, and named.",
+        "--register axis). If both ends are alike, the image is not mirrored, and gets a warning.",
         more=True,
         in_header=UNLESS_DEFAULT,
     )
@@ -86,7 +86,7 @@ class ExtractOptions(Options):
         0.0,
         Real(least=0, most=1),
         "Add to the descriptor of a patch, with this weight, the mean and the standard deviation of its grey "
-        "levels: SIFT sees neither.",
+        "levels, which SIFT ignores.",
     )
 
     pictures: Path | None = option(

@@ -33,9 +33,7 @@ def patch_corners(size_px, patch_px, stride_px):
     """
     check_patch(size_px, patch_px)
     if stride_px < 1:
-        raise InputError(
-            f"a stride of {stride_px} px never leaves the first patch", fix="choose --stride-px of 1 or more"
-        )
+        raise InputError(f"a stride of {stride_px} px is not possible", fix="choose --stride-px of 1 or more")
     return _grid(tuple(size_px), patch_px, stride_px).copy()
 
 

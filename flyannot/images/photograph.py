@@ -188,7 +188,7 @@ def _why_not(pose, has_shape, mask, part):
     if part > _LARGE:
         return "several embryos that touch each other, or something else that is too large for one"
     if part < _SMALL:
-        return "too small beside the other embryos of the photograph"
+        return "too small compared with the other embryos of the photograph"
     if not has_shape:
         return "not the shape of one embryo: outline not clear, or several that touch each other?"
     return ""

@@ -165,7 +165,7 @@ def pose_of_mask(mask):
     """
     pose, has_shape = pose_and_shape_of_mask(mask)
     if not has_shape:
-        raise no_embryo("what stands out has not the shape of one embryo")
+        raise no_embryo("what stands out does not have the shape of one embryo")
     return pose
 
 

@@ -169,7 +169,7 @@ def test_planes_that_are_only_claimed_take_no_memory(claim, tmp_path):
 def test_scenes_are_counted_from_one(tmp_path):
     left, right = embryo(), 255 - embryo()
     path = czi(tmp_path / "a.czi", [left, right])
-    with pytest.raises(UnreadableImage, match="it holds several pictures: 2 scenes"):
+    with pytest.raises(UnreadableImage, match="it contains several pictures: 2 scenes"):
         picture_at(path, "RGB")
     for number, colours in enumerate((left, right), 1):
         np.testing.assert_array_equal(picture_at(f"{path}#scene={number}", "RGB"), colours)
@@ -259,7 +259,7 @@ def stacks(tmp_path):
 def test_extract_refuses_what_is_ambiguous_and_takes_the_plane_that_is_named(flyannot, stacks, tmp_path):
     said = flyannot("extract S -o O", S=stacks, O=tmp_path / "d.h5")
     assert said.code == 1 and said.err.count("Error:") == 1 and said.err.count("Fix:") == 1
-    assert "slide.czi: it holds several pictures: 2 scenes" in said.err
+    assert "slide.czi: it contains several pictures: 2 scenes" in said.err
     assert "2 channels (1 DAPI, 2 brightfield)" in said.err
     assert "--plane channel=1, or for this file alone slide.czi#channel=1" in said.err
     said = flyannot("extract S -o O --plane channel=2", S=stacks, O=tmp_path / "d.h5", code=0)
