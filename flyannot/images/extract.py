@@ -27,7 +27,7 @@ class DescribedPatches:
     descriptors : uint8 array (n, 128), or (n, 132) with intensity
     centres_px : float32 array (n, 2), (row, column) in pixels
     patch_px : uint16 array (n,), the sides of the patches in pixels
-    n_candidates : number of patches before those of little contrast were left out
+    n_candidates : number of patches, including patches of little contrast
     """
 
     descriptors: np.ndarray
@@ -116,8 +116,8 @@ def intensity_features(grey, corners, patch_px, weight, *, std):
     Returns
     -------
     features : uint8 array (n_patches, 4)
-        Cosine and sine of a quarter turn times the darkness (1 - mean / 255), then of a quarter turn times
-        the square root of the standard deviation over 127.5, its largest value.
+        Cosine and sine of a quarter turn times the darkness (1 - mean / 255).  Then cosine and sine of a
+        quarter turn times the square root of the standard deviation over 127.5, its largest value.
     """
     darkness = 1 - patch_mean(grey, corners, patch_px) / WHITE
     deviation = np.sqrt(std / (WHITE / 2))

@@ -2,8 +2,8 @@
 
 The stain of an in-situ hybridisation is separated from the colour of the embryo by colour deconvolution.
 Light that passes through several dyes is multiplied, so their optical densities add up.  The density of a
-pixel is the sum of a multiple of the colour of the stain, a multiple of the colour of the tissue, and a rest
-at right angles to both.
+pixel is the sum of three parts: a multiple of the colour of the stain, a multiple of the colour of the
+tissue, and a rest at right angles to both.
 """
 
 from functools import lru_cache
@@ -57,8 +57,8 @@ def to_eight_bit_range(path, pixels, dtype, *, inverted=False, full=None):
 def white_of(highest, dtype):
     """Return the number that stands for white, for whole numbers up to `highest`.
 
-    Numbers of 16 bits may come from a camera with fewer.  The white is that of the camera with the fewest
-    bits that has such numbers, or the largest number of the type.
+    Numbers of 16 bits may come from a camera with fewer.  The white is the largest number of
+    the camera with the fewest bits that has such numbers, or the largest number of the type.
     """
     in_use = (bits for bits in CAMERA_BITS if np.dtype(dtype).itemsize == 2 and highest < 2**bits)
     return float(2 ** next(in_use, 8 * np.dtype(dtype).itemsize) - 1)

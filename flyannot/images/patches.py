@@ -12,8 +12,8 @@ def patch_corners(size_px, patch_px, stride_px):
     """Return the top left pixel of every patch of a regular grid, centred in the image.
 
     Pixels that the grid leaves over are split evenly between the sides.  So the patches of a mirrored image
-    are the mirrored patches.  If the number left over is odd, the bottom (or right) side gets one pixel more,
-    and the grid is its own mirror image except for that pixel.
+    are the mirrored patches.  If the number left over is odd, the bottom (or right) side gets one pixel more.
+    The grid is then its own mirror image except for that pixel.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def patch_std(image, corners, patch_px):
 def patch_mean(image, corners, patch_px):
     """Return the mean grey level of every patch, float64 (n_patches,).
 
-    Parameters and errors are those of `patch_std`.
+    Parameters and errors are as in `patch_std`.
     """
     image, corners = np.asarray(image), np.asarray(corners, np.int64).reshape(-1, 2)
     check_patch(image.shape, patch_px, corners)

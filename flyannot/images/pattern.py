@@ -120,7 +120,7 @@ def _spline_matrix(n, times):
     """Return the matrix (n * times, n) that interpolates n values at `times` as many places.
 
     It evaluates the cubic spline through the values, constant beyond the first and the last.  SciPy's
-    `ndimage.zoom` does the same with other rounding errors.  It takes 13 times as long, and 0.2 s to import.
+    `ndimage.zoom` has other rounding errors.  It takes 13 times as long, and 0.2 s to import.
     """
     values = np.eye(n)[np.clip(np.arange(-_SPLINE_PAD, n + _SPLINE_PAD), 0, n - 1)]
     m = len(values)

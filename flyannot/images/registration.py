@@ -211,7 +211,7 @@ def _axis_and_shape(mask):
 
 
 def _turn(x, y):
-    """Return two columns: the direction of the long axis, and the same turned by 90 degrees."""
+    """Return two columns: the direction of the long axis, and this direction turned by 90 degrees."""
     return np.array([[x, -y], [y, x]])
 
 

@@ -105,9 +105,9 @@ def compare_outcomes(first, second):
     -------
     comparison : dict
         "terms" is a list of dicts with stage_range, term, first and second (AUCs), difference (second -
-        first), interval and p.  "mean" has the same for the mean over these terms; None without terms.  p is
-        two-sided: twice the fraction of samples on the rarer side of 0, at most 1.  The measured difference
-        counts as a sample.
+        first), interval and p.  "mean" is such a dict for the mean over these terms; None without terms.
+        p is two-sided: twice the fraction of samples on the rarer side of 0, at most 1.  The measured
+        difference counts as a sample.
     """
     common = [s for s in first["evaluated"] if s in second["evaluated"]]
     paired = {s: _paired(first["evaluated"][s], second["evaluated"][s]) for s in common}

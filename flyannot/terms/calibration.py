@@ -55,7 +55,7 @@ def choose_threshold(values, truth, at=None):
     Returns
     -------
     threshold : float, half way between two neighbouring values
-        It is the largest value, hence no for all, if nothing is better, or if no threshold is precise enough.
+        It is the largest value, which answers no to all, if no threshold is better or precise enough.
     """
     cuts, inverse = np.unique(values, return_inverse=True)
     n_found = _counts_from(np.bincount(inverse, truth, len(cuts)))

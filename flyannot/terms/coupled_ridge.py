@@ -1,8 +1,8 @@
-"""Ridge regression of all terms at once, in which the value of each term is mixed with those of the others.
+"""Ridge regression of all terms at once, which mixes the value of each term with the values of the others.
 
 For centred rows X and terms Y, W minimises |Y - X W|^2 + alpha s |W|^2, with s the mean squared length of a
-row.  One alpha serves all terms.  Terms of an embryo occur together (stain in the dorsal ectoderm often comes
-with stain in the ventral one), and a term with few genes learns little alone.  Let H be the out-of-fold
+row.  One alpha serves all terms.  Terms of an embryo occur together: stain in the dorsal ectoderm often
+comes with stain in the ventral one.  A term with few genes learns little alone.  Let H be the out-of-fold
 values of the groups, each term scaled to mean 0 and standard deviation 1.  Then C = H^T Y is the covariance
 of values and truth.  It says how the value of one term predicts another.  The mixed value is
 

@@ -31,8 +31,9 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     Returns
     -------
     outcome : TermOutcomes
-        One row per group, in the order of the rows.  A term is left out, with its reason, if fewer genes have
-        it (or lack it) than there are folds, or fewer than two outside some fold.
+        One row per group, in the order of the rows.  A term is left out, with its reason, if fewer
+        genes have it (or lack it) than there are folds.  It is also left out if outside some fold fewer than
+        two do.
 
     Raises
     ------

@@ -9,7 +9,7 @@ Summed by patch,
 f_k is the feature as the model gets it, so this holds for any scaling of the features (such as by `l2`).
 `without_patch` is the sum over the features without a patch.  They are zero unless something shifts them.
 
-If the features of a group are the means of those of its images, each image has its part of w_k f_k.
+If the features of a group are means over its images, each image has its part of w_k f_k.
 """
 
 from dataclasses import dataclass
@@ -135,7 +135,7 @@ def _owned(parts, features, winner):
 
 
 def _shared(parts, features, winner):
-    """Return the same as `_owned` for a group whose features are means: each image has its part."""
+    """Return the parts as `_owned`, for a group whose features are means: each image has its part."""
     total = features.sum(axis=0, dtype=np.float64)
     shares = features / np.where(total > 0, total, 1)
     images = np.broadcast_to(np.arange(len(winner))[:, None], winner.shape)

@@ -1,10 +1,14 @@
 """The predictions for every group, as part of the JSON of scores: for curves, intervals and comparisons.
 
-Every stage range has `group` and `gene` (n_groups names), `fold` (n_groups numbers, or None if one model
-evaluated all groups), and `term` (n_terms names, of the terms that can be evaluated).  For each term, in the
-order of the groups, `truth` and `yes` are texts of 0 and 1 (in `truth`, ? is unknown), and `value` and
-`probability` are lists of numbers.  `threshold` has for each term one number per fold: the probability above
-which the model of the fold answers yes.  Decision values of different folds have no common scale;
+Every stage range has
+
+- `group` and `gene` : n_groups names
+- `fold` : n_groups numbers, or None if one model evaluated all groups
+- `term` : n_terms names, of the terms that can be evaluated
+- `truth` and `yes` : for each term a text of 0 and 1, in the order of the groups; in `truth`, ? is unknown
+- `value` and `probability` : for each term a list of numbers, in the order of the groups
+- `threshold` : for each term one number per fold, the probability above which its model answers yes
+Decision values of different folds have no common scale;
 probabilities have.
 """
 

@@ -5,13 +5,13 @@ For a term with groups x_i, s_i = +1 or -1, the machine minimises
     1/2 |w|^2 + 1/2 b^2 + C sum_i c_i max(0, 1 - s_i (w x_i + b))^2,
 
 with c_i inversely proportional to the size of the class of i ("balanced").  This is the problem of liblinear,
-which penalises the intercept b.  To make this negligible, and to use one grid of C for all features, the
-features are centred on the training rows and divided by one number: the root mean square length of the
-centred rows.  The weights of the result include both.
+which penalises the intercept b.  The features are therefore centred on the training rows, and divided by the
+root mean square length of the centred rows.  This makes the penalty negligible, and lets one grid of C serve
+all features.  The weights of the result include both.
 
 The problem depends on the rows only through their inner products.  With fewer rows than features the rows are
 written in an orthonormal basis of their span (`flyannot.terms.feature_rows`) once for all terms and all C.
-This gives the same minimiser at a fraction of the cost.
+The minimiser does not change, and costs much less.
 
 C is chosen for each term by inner folds of its own, over which its positive genes are spread evenly.
 """

@@ -136,7 +136,7 @@ def concordant_pairs(values, truth, folds=None, observed=None):
 def auc(values, truth, folds=None):
     """Return the area under the receiver operating characteristic, over the pairs within folds.
 
-    It is None if no fold has both classes.  The parameters are those of `concordant_pairs`.
+    It is None if no fold has both classes.  The parameters are as in `concordant_pairs`.
     """
     ordered, n_pairs = (float(counts.sum()) for counts in concordant_pairs(values, truth, folds))
     return ordered / n_pairs if n_pairs else None
@@ -177,7 +177,7 @@ def checked_decision_values(values, truth):
 def _sum_of_precisions(values, truth):
     """Return the expected sum of the precisions of the lists that end with a positive group.
 
-    In a tie of m groups, t of them positive, with a groups and b positives before it, place j = 1..m is
+    Let a tie have m groups, t of them positive, with a groups and b positives before it.  Place j = 1..m is
     positive with probability t / m.  It then has (j - 1) (t - 1) / (m - 1) positives of the tie before it.
     """
     ties, place = np.unique(-values, return_inverse=True)

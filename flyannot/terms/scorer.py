@@ -2,7 +2,7 @@
 
 Not every entry of the table of groups and terms is known.  `observed` is a bool array (n_rows, n_terms); None
 stands for all entries.  Entries that were not observed are never used.  A classifier gets a Y that is false
-there, and must return the same for any other Y there.
+there, and its results must not depend on these entries.
 """
 
 from collections.abc import Callable

@@ -186,8 +186,8 @@ def curated_groups(columns, annotations, stage_range, options):
 def enough_groups(carried_of, excluded=()):
     """Choose the least number of groups with a term that is learned, which is also the number of folds.
 
-    It is 5.  For few groups it is a quarter of their number, at most the number of groups with the most
-    frequent term that not all have, and at least 2.
+    It is 5.  For few groups it is a quarter of their number, and at least 2.  It is at most the number of
+    groups with the most frequent term that not all have.
 
     Parameters
     ----------
