@@ -66,17 +66,17 @@ def collection_of(blocks, groups):
     start = 0
     chosen = np.unique(np.linspace(0, n_images - 1, min(n_images, _N_SPREAD)).round().astype(int))
     for rows in blocks():
-        units = _scaled(rows)
+        units = _unit_rows(rows)
         mean = mean + weights[start : start + len(rows)] @ units
         spread.append(units[chosen[(chosen >= start) & (chosen < start + len(rows))] - start])
         start += len(rows)
     mean = mean.astype(np.float32)
     with one_blas_thread():
-        axes = _principal_axes(_scaled(np.concatenate(spread) - mean))
+        axes = _principal_axes(_unit_rows(np.concatenate(spread) - mean))
         parts = [_directions(rows, mean) @ axes.T for rows in blocks()]
     images = np.concatenate(parts)
     of_groups = np.array([images[rows].mean(axis=0) for rows in groups.rows], np.float32)
-    return ImageCollection(mean, axes, images, _scaled(of_groups))
+    return ImageCollection(mean, axes, images, _unit_rows(of_groups))
 
 
 def most_similar(similarity, n, *, without=()):
@@ -131,10 +131,10 @@ def farthest_first(directions, begun=()):
 
 def _directions(features, mean):
     """Return feature vectors of length 1, less the mean, scaled to length 1."""
-    return _scaled(_scaled(features) - mean)
+    return _unit_rows(_unit_rows(features) - mean)
 
 
-def _scaled(rows):
+def _unit_rows(rows):
     """Scale rows to length 1, float32; rows of zeros are not changed."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     return (rows / np.where(lengths > 0, lengths, 1)[:, None]).astype(np.float32)

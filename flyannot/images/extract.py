@@ -55,7 +55,7 @@ def describe_patches(grey, options):
     Lin et al., KDD 2014, section 5.1: patches of 16 x 16 pixels, SIFT, and "the patches with small standard
     deviations were discarded".  The paper gives neither stride nor threshold; the defaults are ours.
     """
-    of_sides = [_patches_of_side(grey, side, options) for side in patch_sides(options.patch_px)]
+    of_sides = [_describe_side(grey, side, options) for side in patch_sides(options.patch_px)]
     return DescribedPatches(
         np.concatenate([one.descriptors for one in of_sides]),
         np.concatenate([one.centres_px for one in of_sides]),
@@ -64,7 +64,7 @@ def describe_patches(grey, options):
     )
 
 
-def _patches_of_side(grey, side, options):
+def _describe_side(grey, side, options):
     """Describe the patches of one size; returns DescribedPatches."""
     candidates = patch_corners(grey.shape, side, options.stride_px)
     std = patch_std(grey, candidates, side)

@@ -135,7 +135,7 @@ def _axis_name(letter):
     return _AXIS_NAMES.get(letter, letter.lower())
 
 
-def _whole_number(text):
+def _parse_count(text):
     """Return the absolute value of a whole number in a text, or 0 for another text."""
     try:
         return abs(int(text))
@@ -178,7 +178,7 @@ def _refuse_many_planes(path, root, page):
 
     def claimed(tag, *names):
         of_tag = root.iterfind(f".//{{*}}{tag}")
-        return sum(math.prod(_whole_number(e.get(name, "1")) for name in names) for e in of_tag)
+        return sum(math.prod(_parse_count(e.get(name, "1")) for name in names) for e in of_tag)
 
     n_pixels = claimed("Pixels", "SizeX", "SizeY", "SizeZ", "SizeC", "SizeT")
     n_planes = n_pixels // (page.imagewidth * page.imagelength or 1)
@@ -223,7 +223,7 @@ def _tiff_series(path, series, about):
 
     axes = _axes(zip(outer, shape), tuple(e.get("Name", "") for e in about.iterfind(".//{*}Channel")))
     pixels = about.find("{*}Pixels")
-    n_bits = 0 if pixels is None else _whole_number(pixels.get("SignificantBits", "0"))
+    n_bits = 0 if pixels is None else _parse_count(pixels.get("SignificantBits", "0"))
     used_bits = (n_bits,) * dict(zip(outer, shape)).get("C", 1)
     size = page.imagewidth, page.imagelength
     inverted = page.photometric == 0
@@ -273,7 +273,7 @@ def _czi_channels(xml):
     channels = root.findall(".//Information/Image/Dimensions/Channels/Channel")
     common = root.findtext(".//Information/Image/ComponentBitCount") or "0"
     bits = [channel.findtext("ComponentBitCount") or common for channel in channels]
-    return tuple(channel.get("Name", "") for channel in channels), tuple(map(_whole_number, bits))
+    return tuple(channel.get("Name", "") for channel in channels), tuple(map(_parse_count, bits))
 
 
 @contextmanager
@@ -290,7 +290,7 @@ def _lif_image(image):
     channels = image.xml_element.findall("./Data/Image/ImageDescription/Channels/ChannelDescription")
     outer = [letter for letter in image.dims if letter not in "XYS"]
     axes = _axes([(d, image.sizes[d]) for d in outer], tuple(e.get("LUTName", "") for e in channels))
-    used_bits = tuple(_whole_number(e.get("Resolution", "0")) for e in channels)
+    used_bits = tuple(_parse_count(e.get("Resolution", "0")) for e in channels)
 
     def read(chosen):
         return image.frame(**{d: chosen[_axis_name(d)] for d in outer})

@@ -99,11 +99,11 @@ def find_embryos(picture):
     if not kept:
         raise registration.no_embryo("nothing stands out from the background")
     candidates = []
-    for k in (kept[i] for i in _as_one_reads([shapes[k][0] for k in kept])):
+    for k in (kept[i] for i in _reading_order([shapes[k][0] for k in kept])):
         pose, has_shape = shapes[k]
-        why_not = _why_not(pose, has_shape, masks[k], areas[k] / usual)
+        why_not = _rejection(pose, has_shape, masks[k], areas[k] / usual)
         candidates.append(EmbryoCandidate(_place(pose, masks[k], picture), why_not, masks[k]))
-    return [_without_touching(picture, candidate, candidates) for candidate in candidates]
+    return [_reject_touching(picture, candidate, candidates) for candidate in candidates]
 
 
 def cut_out_embryo(picture, embryo, candidates):
@@ -118,10 +118,10 @@ def cut_out_embryo(picture, embryo, candidates):
         if candidate is not embryo:
             others |= candidate.mask
     painted = grow_mask(others, _HALO_PX) & ~grow_mask(embryo.mask, _HALO_PX / 2) if others.any() else others
-    painted = _enlarged(painted, picture)[box]
+    painted = _enlarge_mask(painted, picture)[box]
     cut = picture[box].copy()
     if painted.any():
-        background = ~(painted | _enlarged(grow_mask(embryo.mask, _HALO_PX), picture)[box])
+        background = ~(painted | _enlarge_mask(grow_mask(embryo.mask, _HALO_PX), picture)[box])
         if background.any():
             cut[painted] = np.median(cut[background], axis=0)
     return cut
@@ -149,7 +149,7 @@ def _pose_and_shape(mask):
     return pose, has_shape and mask.sum() >= _CONVEX * filled.sum()
 
 
-def _as_one_reads(poses):
+def _reading_order(poses):
     """Return the numbers of poses line by line, from left to right.
 
     A line consists of all poses that are less than a breadth below its first one.
@@ -177,7 +177,7 @@ def _place(pose, mask, picture):
     return EmbryoPlace(*first.tolist(), *(last - first).tolist(), *exact)
 
 
-def _why_not(pose, has_shape, mask, part):
+def _rejection(pose, has_shape, mask, part):
     """Return the reason why a mask is not an embryo that can be used, or "".
 
     `part` is its area relative to the usual one.
@@ -194,7 +194,7 @@ def _why_not(pose, has_shape, mask, part):
     return ""
 
 
-def _without_touching(picture, candidate, candidates):
+def _reject_touching(picture, candidate, candidates):
     """Return the candidate, rejected if its picture shows several embryos.
 
     Several embryos can have the outline of one.  The distances from the outline show them.
@@ -206,7 +206,7 @@ def _without_touching(picture, candidate, candidates):
     return replace(candidate, why_not=UNCLEAR if UNCLEAR in warnings else why_not)
 
 
-def _enlarged(mask, picture):
+def _enlarge_mask(mask, picture):
     """Enlarge a mask of the small copy to the size of the picture."""
     cv2 = opencv()
     return cv2.resize(mask.astype(np.uint8), picture.shape[1::-1], interpolation=cv2.INTER_NEAREST) > 0

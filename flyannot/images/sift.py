@@ -73,7 +73,7 @@ def dense_sift(image, corners, patch_px=16):
     first, weights = _bin_weights(patch_px // _N_BINS)
     before = -first[0]  # pixels outside the image that the bins of a patch at its border cover
     after = first[-1] + weights.shape[1] - patch_px
-    maps = _orientation_maps(_smoothed(image, patch_px), before, after)
+    maps = _orientation_maps(_smooth(image, patch_px), before, after)
     order = _row_order(corners)
     scratch = _scratch(maps.shape[1])
     descriptors = np.empty((len(corners), N_FEATURES), np.uint8)
@@ -127,7 +127,7 @@ def mirrored_descriptors(descriptors):
     return np.hstack([sift, descriptors[:, N_FEATURES:]])
 
 
-def _smoothed(image, patch_px):
+def _smooth(image, patch_px):
     """Convolve the image with a Gaussian that ends at 4 standard deviations, reflected about the border
     pixels.
 
@@ -137,7 +137,7 @@ def _smoothed(image, patch_px):
     taps = _gaussian_taps(patch_px)
     if len(taps) == 1:
         return image
-    rows, columns = (_reflected(length, len(taps) - 1) for length in image.shape)
+    rows, columns = (_reflect(length, len(taps) - 1) for length in image.shape)
     smoothed = np.empty_like(image)
     _smooth_image(image, taps, rows, columns, np.empty(len(columns), np.float32), smoothed)
     return smoothed
@@ -145,7 +145,7 @@ def _smoothed(image, patch_px):
 
 @lru_cache(maxsize=_N_KEPT)
 def _gaussian_taps(patch_px):
-    """Return half of the Gaussian of `_smoothed`, from its middle.
+    """Return half of the Gaussian of `_smooth`, from its middle.
 
     Zeros follow, up to a multiple of _PAIRS.
     """
@@ -158,7 +158,7 @@ def _gaussian_taps(patch_px):
 
 
 @lru_cache(maxsize=_N_KEPT)
-def _reflected(length, radius):
+def _reflect(length, radius):
     """Return the numbers of the pixels of a line, with reflected ones before and after."""
     return np.pad(np.arange(length), radius, mode="reflect")
 

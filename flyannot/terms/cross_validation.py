@@ -43,7 +43,7 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     X, Y, genes = np.asarray(rows.X), np.asarray(rows.Y, bool), np.asarray(rows.genes)
     observed = rows.observed
     row_folds = look_up_folds(genes, folds)
-    unevaluable = _reasons(Y, genes, row_folds, max(folds.values()) + 1, observed)
+    unevaluable = _exclusion_reasons(Y, genes, row_folds, max(folds.values()) + 1, observed)
     reasons = [given or own for given, own in zip(rows.reasons, unevaluable)]
     kept = [j for j, reason in enumerate(reasons) if not reason]
     values, probability, threshold = np.full((3, *Y.shape), np.nan)
@@ -81,7 +81,7 @@ def joined_outcomes(outcomes):
     )
 
 
-def _reasons(Y, genes, row_folds, n_folds, observed):
+def _exclusion_reasons(Y, genes, row_folds, n_folds, observed):
     """Return for every term the reason why it cannot be evaluated, or ""."""
     reasons = []
     for j, known in enumerate(observed_rows(observed)):

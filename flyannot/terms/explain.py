@@ -113,7 +113,7 @@ def explain_group(model, term, X, features, winner, *, scheme="group"):
         raise DataError(f"{features.shape} features have {winner.shape} winning patches")
     weights, intercept, rows = model.scorer.linear_form(np.asarray(X), term)
     parts = rows[0].astype(np.float64) * weights  # (n_features,)
-    split = _shared if scheme == "mean" else _owned
+    split = _parts_of_mean if scheme == "mean" else _parts_of_maximum
     parts, image, patch = (array.ravel() for array in split(parts, features, winner))
     has_patch = patch != NO_PATCH
     key = image[has_patch].astype(np.int64) << 32 | patch[has_patch].astype(np.int64)
@@ -128,14 +128,14 @@ def explain_group(model, term, X, features, winner, *, scheme="group"):
     )
 
 
-def _owned(parts, features, winner):
+def _parts_of_maximum(parts, features, winner):
     """Return the parts of the value of a group, with the image and the patch of each: equal shapes."""
     best = features.argmax(axis=0)  # a tie keeps the earlier image, as pooling keeps the earlier patch
     return parts, best, winner[best, np.arange(winner.shape[1])]
 
 
-def _shared(parts, features, winner):
-    """Return the parts as `_owned`, for a group whose features are means: each image has its part."""
+def _parts_of_mean(parts, features, winner):
+    """Return the parts of all images of a group whose features are means, as `_parts_of_maximum`."""
     total = features.sum(axis=0, dtype=np.float64)
     shares = features / np.where(total > 0, total, 1)
     images = np.broadcast_to(np.arange(len(winner))[:, None], winner.shape)

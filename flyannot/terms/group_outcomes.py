@@ -8,8 +8,8 @@ Every stage range has
 - `truth` and `yes` : for each term a text of 0 and 1, in the order of the groups; in `truth`, ? is unknown
 - `value` and `probability` : for each term a list of numbers, in the order of the groups
 - `threshold` : for each term one number per fold, the probability above which its model answers yes
-Decision values of different folds have no common scale;
-probabilities have.
+
+Decision values of different folds have no common scale; probabilities have.
 """
 
 import json
@@ -45,8 +45,8 @@ def group_outcomes(outcome, names, genes):
         "gene": list(genes),
         "fold": None if outcome.folds is None else outcome.folds.tolist(),
         "term": [outcome.terms[j] for j in kept],
-        "truth": [_as_bits(outcome.truth[:, j], outcome.observed[:, j]) for j in kept],
-        "yes": [_as_bits(outcome.yes[:, j], True) for j in kept],
+        "truth": [_to_bits(outcome.truth[:, j], outcome.observed[:, j]) for j in kept],
+        "yes": [_to_bits(outcome.yes[:, j], True) for j in kept],
         "value": [[float(f"{v:.{_DIGITS}g}") for v in outcome.values[:, j].tolist()] for j in kept],
         "probability": outcome.probabilities[:, kept].T.round(6).tolist(),
         "threshold": threshold,
@@ -120,7 +120,7 @@ def read_scores(path):
         ) from None
 
 
-def _as_bits(column, observed):
+def _to_bits(column, observed):
     """Write a column of answers as a text of 0, 1 and ?."""
     letters = np.where(observed, np.where(column, "1", "0"), "?")
     return "".join(letters.tolist())

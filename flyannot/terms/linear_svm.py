@@ -58,7 +58,7 @@ class LinearSvm(LinearScorer):
         coordinates, back = _coordinates(X, options.n_threads)
         train = partial(_train_term, coordinates, genes=genes, seed=seed, n_folds=options.n_folds)
         tasks = zip(Y.T, observed_rows(observed_mask(observed, Y.shape)))
-        trained = _in_threads(n_threads, train, tasks, options.on_terms)
+        trained = _run_in_threads(n_threads, train, tasks, options.on_terms)
         *fitted, held_out = zip(*trained)
         weights, intercept, C = map(np.array, fitted)
         weights, intercept = back(weights, intercept)
@@ -66,7 +66,7 @@ class LinearSvm(LinearScorer):
         return cls(weights, intercept, C), OutOfFoldValues(*arrays)
 
 
-def _in_threads(n_threads, work, tasks, on_terms):
+def _run_in_threads(n_threads, work, tasks, on_terms):
     """Return the results of work(task) for every task, in order.
 
     liblinear releases the lock of the interpreter.
@@ -164,10 +164,10 @@ def _train_term(A, term, *, genes, seed, n_folds):
     folds = look_up_folds(genes, dealt)
     candidates = [_held_out_values(A, positive, folds, C)[:, None] for C in CS]
     chosen, held_out = choose_held_out(candidates, positive[:, None], folds)
-    return *fit_liblinear(A, positive, CS[chosen]), CS[chosen], _among_all(held_out, rows, n_rows)
+    return *fit_liblinear(A, positive, CS[chosen]), CS[chosen], _spread_to_all(held_out, rows, n_rows)
 
 
-def _among_all(held_out, rows, n_rows):
+def _spread_to_all(held_out, rows, n_rows):
     """Extend the OutOfFoldValues of some rows to all rows; the others are in no fold."""
     whole = OutOfFoldValues(np.zeros((n_rows, 1)), np.zeros((n_rows, 1)), np.full((n_rows, 1), -1))
     for name, of_all in vars(whole).items():

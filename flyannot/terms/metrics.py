@@ -162,7 +162,7 @@ def average_precision(values, truth, folds=None):
     if not truth.any():
         return None
     folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
-    total = sum(_sum_of_precisions(values[folds == fold], truth[folds == fold]) for fold in np.unique(folds))
+    total = sum(_precision_sum(values[folds == fold], truth[folds == fold]) for fold in np.unique(folds))
     return float(total / truth.sum())
 
 
@@ -174,7 +174,7 @@ def checked_decision_values(values, truth):
     return values, truth
 
 
-def _sum_of_precisions(values, truth):
+def _precision_sum(values, truth):
     """Return the expected sum of the precisions of the lists that end with a positive group.
 
     Let a tie have m groups, t of them positive, with a groups and b positives before it.  Place j = 1..m is
@@ -243,7 +243,7 @@ def score_terms(outcomes, *, excluded=()):
         "all" a dict with macro, weighted_top10, micro (dicts of METRICS), ranked_terms, and n_terms, the
         number of evaluated terms.
     """
-    scored = {s: (_rows_of_range(s, outcome, excluded), outcome) for s, outcome in outcomes.items()}
+    scored = {s: (_score_range(s, outcome, excluded), outcome) for s, outcome in outcomes.items()}
     summary = {s: _summarise([of_range]) for s, of_range in scored.items()}
     summary["all"] = _summarise(list(scored.values()))
     return {"terms": [row for rows, _ in scored.values() for row in rows], "summary": summary}
@@ -262,7 +262,7 @@ def _summarise(evaluated):
     }
 
 
-def _rows_of_range(stage_range, outcome, excluded):
+def _score_range(stage_range, outcome, excluded):
     """Return the rows of one stage range, in the order of the terms of the outcome."""
     rows = []
     for j, term in enumerate(outcome.terms):

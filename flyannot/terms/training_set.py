@@ -170,7 +170,7 @@ def curated_groups(columns, annotations, stage_range, options):
     terms = sorted(set().union(*carried))
     truth = truth_of(carried, terms)
     observed = observed_terms(groups, annotations, stage_range, terms)
-    reasons = [_left_out(t, n, options) for t, n in zip(terms, truth.sum(axis=0))]
+    reasons = [_exclusion_reason(t, n, options) for t, n in zip(terms, truth.sum(axis=0))]
     genes = groups.gene_ids
     return TrainingSet(
         X=np.empty((len(groups), 0)),
@@ -230,7 +230,7 @@ def observed_terms(groups, annotations, stage_range, terms):
     return ~truth_of(unknown, terms)
 
 
-def _left_out(term, count, options):
+def _exclusion_reason(term, count, options):
     """Return the reason why a term with that number of groups is left out, or ""."""
     if term in options.exclude_terms:
         return "excluded by request"

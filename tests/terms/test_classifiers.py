@@ -8,7 +8,7 @@ import pytest
 from flyannot.files.hdf5.schema import shape_violation
 from flyannot.terms import CLASSIFIERS, linear_svm
 from flyannot.terms.bootstrap import add_confidence
-from flyannot.terms.coupled_ridge import _dual_of
+from flyannot.terms.coupled_ridge import _dual_solver
 from flyannot.terms.cross_validation import cross_validate
 from flyannot.terms.feature_rows import inner_products
 from flyannot.terms.group_outcomes import group_outcomes, outcomes_of_groups
@@ -124,7 +124,7 @@ def test_coupled_ridge_fits_a_term_on_the_rows_where_it_is_known(known):
     mean = X.mean(axis=0)
     products = inner_products(X, mean=mean)
     scale, mine = ((X - mean) ** 2).sum() / len(X), observed[:, 0]
-    dual = _dual_of(products, Y.astype(float), observed)(0.3)
+    dual = _dual_solver(products, Y.astype(float), observed)(0.3)
     assert np.abs(dual[~mine, 0]).max() < 1e-10, "a row that is not known pulls at nothing"
     centred = X[mine] - X[mine].mean(axis=0)
     gram = centred.T @ centred + 0.3 * scale * np.eye(X.shape[1])
