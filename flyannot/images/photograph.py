@@ -90,19 +90,17 @@ def find_embryos(picture):
     NoEmbryo
         If nothing stands out.
     """
-    masks = _foreground_masks(picture)
-    shapes = [_pose_and_shape(mask) for mask in masks]
-    areas = np.array([mask.sum() for mask in masks])
-    of_shape = [area for area, (_, has_shape) in zip(areas, shapes) if has_shape]
-    usual = np.median(of_shape if of_shape else areas) if masks else 0
-    kept = [k for k in range(len(masks)) if areas[k] >= _DUST * usual]
-    if not kept:
+    things = [(mask, *_pose_and_shape(mask)) for mask in _foreground_masks(picture)]
+    if not things:
         raise registration.no_embryo("nothing stands out from the background")
+    embryos = [thing for thing in things if thing[2]] or things
+    usual = np.median([mask.sum() for mask, *_ in embryos])
+    things = [thing for thing in things if thing[0].sum() >= _DUST * usual]
     candidates = []
-    for k in (kept[i] for i in _reading_order([shapes[k][0] for k in kept])):
-        pose, has_shape = shapes[k]
-        why_not = _rejection(pose, has_shape, masks[k], areas[k] / usual)
-        candidates.append(EmbryoCandidate(_place(pose, masks[k], picture), why_not, masks[k]))
+    for k in _reading_order([pose for _, pose, _ in things]):
+        mask, pose, has_shape = things[k]
+        why_not = _rejection(pose, has_shape, mask, mask.sum() / usual)
+        candidates.append(EmbryoCandidate(_place(pose, mask, picture), why_not, mask))
     return [_reject_touching(picture, candidate, candidates) for candidate in candidates]
 
 
@@ -113,10 +111,7 @@ def cut_out_embryo(picture, embryo, candidates):
     """
     left, top, width, height = embryo.place[:4]
     box = slice(top, top + height), slice(left, left + width)
-    others = np.zeros_like(embryo.mask)
-    for candidate in candidates:
-        if candidate is not embryo:
-            others |= candidate.mask
+    others = sum((one.mask for one in candidates if one is not embryo), np.zeros_like(embryo.mask))
     painted = grow_mask(others, _HALO_PX) & ~grow_mask(embryo.mask, _HALO_PX / 2) if others.any() else others
     painted = _enlarge_mask(painted, picture)[box]
     cut = picture[box].copy()
