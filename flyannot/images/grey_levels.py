@@ -57,8 +57,8 @@ def to_eight_bit_range(path, pixels, dtype, *, inverted=False, full=None):
 def white_of(highest, dtype):
     """Return the number that stands for white, for whole numbers up to `highest`.
 
-    Numbers of 16 bits may come from a camera with fewer.  The white is the largest number of
-    the camera with the fewest bits that has such numbers, or the largest number of the type.
+    Numbers of 16 bits often come from a camera with 8, 12 or 14 bits.  White is then the largest number of
+    the smallest such range that contains `highest`.  Otherwise it is the largest number of the type.
     """
     in_use = (bits for bits in CAMERA_BITS if np.dtype(dtype).itemsize == 2 and highest < 2**bits)
     return float(2 ** next(in_use, 8 * np.dtype(dtype).itemsize) - 1)
