@@ -72,26 +72,26 @@ def add_confidence(result):
     ----------
     result : dict, as from `score_terms`, with "evaluated"; it is changed
     """
-    of_ranges = result["evaluated"]
+    evaluated = result["evaluated"]
     for row in result["terms"]:
         row |= dict.fromkeys(CONFIDENCE)
     samples = []
-    pairs = []
-    weights = bootstrap_gene_weights(*(groups["gene"] for groups in of_ranges.values()))
-    for (s, groups), weights_of_range in zip(of_ranges.items(), weights):
-        outcome = outcomes_of_groups(groups)
-        resampled = resample_aucs(outcome, weights_of_range)[1:]
+    outcomes = []
+    weights = bootstrap_gene_weights(*(groups["gene"] for groups in evaluated.values()))
+    for (s, groups), weights_of_range in zip(evaluated.items(), weights):
         rows = {row["term"]: row for row in result["terms"] if row["stage_range"] == s and not row["reason"]}
-        kept = [j for j, term in enumerate(outcome.terms) if term in rows]
-        for j in kept:
+        outcome = outcomes_of_groups(groups)
+        outcome = outcome.subset(slice(None), [j for j, term in enumerate(outcome.terms) if term in rows])
+        resampled = resample_aucs(outcome, weights_of_range)[1:]
+        for j, term in enumerate(outcome.terms):
             interval = {"auc_interval": bootstrap_interval(resampled[:, j])}
-            rows[outcome.terms[j]] |= interval | _calibration([(outcome, [j])])
-        samples.append(resampled[:, kept])
-        pairs.append((outcome, kept))
-    parts = {s: ([samples[i]], [pairs[i]]) for i, s in enumerate(of_ranges)} | {"all": (samples, pairs)}
-    for name, (of_terms, of_pairs) in parts.items():
+            rows[term] |= interval | _calibration([outcome.subset(slice(None), [j])])
+        samples.append(resampled)
+        outcomes.append(outcome)
+    parts = {s: ([samples[i]], [outcomes[i]]) for i, s in enumerate(evaluated)} | {"all": (samples, outcomes)}
+    for name, (of_terms, of_part) in parts.items():
         interval = bootstrap_interval(mean_of_defined(np.hstack(of_terms), 1))
-        result["summary"][name] |= {"auc_interval": interval} | _calibration(of_pairs)
+        result["summary"][name] |= {"auc_interval": interval} | _calibration(of_part)
     return result
 
 
@@ -189,13 +189,12 @@ def mean_of_defined(values, axis):
     return np.divide(sums, n, out=np.full(np.shape(sums), np.nan), where=n > 0)
 
 
-def _calibration(pairs):
-    """Return the Brier score and the calibration error over all (outcome, columns) pairs."""
-    if not any(columns for _, columns in pairs):
+def _calibration(outcomes):
+    """Return the Brier score and the calibration error over all groups and terms of outcomes."""
+    if not any(outcome.terms for outcome in outcomes):
         return {"brier": None, "ece": None}
-    some = [outcome.subset(slice(None), columns) for outcome, columns in pairs]
-    probability = np.concatenate([outcome.probabilities[outcome.observed] for outcome in some])
-    truth = np.concatenate([outcome.truth[outcome.observed] for outcome in some])
+    probability = np.concatenate([outcome.probabilities[outcome.observed] for outcome in outcomes])
+    truth = np.concatenate([outcome.truth[outcome.observed] for outcome in outcomes])
     return {"brier": brier_score(probability, truth), "ece": calibration_error(probability, truth)}
 
 
