@@ -128,9 +128,9 @@ def mirrored_descriptors(descriptors):
 
 
 def _smooth(image, patch_px):
-    """Convolve the image with a Gaussian that ends at 4 standard deviations, reflected about the border
-    pixels.
+    """Convolve the image with a Gaussian that ends at 4 standard deviations.
 
+    The image is reflected about its border pixels.
     The Gaussian turns an image of sharpness 0.5 px into one of 0.1 * patch_px.  This is 1.6 px for a patch of
     16, as OpenCV smooths its first octave, and twice as much for a patch twice as large.
     """
@@ -194,9 +194,9 @@ def _row_order(corners):
 
 @compiled
 def _smooth_image(image, taps, rows, columns, line, smoothed):
-    """Convolve rows, then columns, adding pixels in mirrored pairs, so that a mirrored image gives mirrored
-    bits.
+    """Convolve rows, then columns.
 
+    Pixels are added in mirrored pairs, so that a mirrored image gives mirrored bits.
     `rows` and `columns` number the pixels of the image, with reflected ones before and after.
     """
     radius = len(taps) - 1
@@ -320,10 +320,9 @@ def _interleave(bands, cells):
 
 @compiled(error_model="numpy")
 def _quantise(histogram, partial, quantised):
-    """Normalise a histogram to norm 1, clip it at 0.2, and normalise it again; then round 512 times it to
-    bytes.
+    """Normalise a histogram to norm 1, clip it at 0.2, and normalise it again.
 
-    A byte is at most 255.
+    The result is rounded to bytes after a multiplication by 512; a byte is at most 255.
     """
     limit = _CLIP * np.sqrt(_sum_squares(histogram, partial))
     for j in range(len(histogram)):

@@ -1,5 +1,6 @@
-"""Rows of features for classifiers: scaled to length 1, or rewritten as shorter rows with the same inner
-products.
+"""Rows of features for classifiers: scaled to length 1, or rewritten as shorter rows.
+
+The shorter rows have the inner products of the original rows.
 
 Linear models, distances and cosines depend on rows only through their inner products K = X X^T.  K adds up
 over blocks of columns, so that X need not be in memory.  `CholeskyBasis` is a factor A with A A^T = K, which

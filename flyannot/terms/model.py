@@ -181,8 +181,9 @@ def genes_of_terms(Y, genes, observed):
 
 
 def held_out_aucs(held_out: OutOfFoldValues, Y, genes, observed):
-    """Return the cross-validated AUC of every term within folds, with its 95% interval by a bootstrap over
-    genes.
+    """Return the cross-validated AUC of every term within folds, with its 95% interval.
+
+    The interval comes from a bootstrap over genes.
 
     Parameters
     ----------

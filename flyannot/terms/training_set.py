@@ -106,8 +106,9 @@ class GroupRows:
         return X
 
     def own_basis(self, n_threads=1):
-        """Return the rows in a basis of their span, from inner products that are added up over blocks of
-        columns.
+        """Return the rows in a basis of their span.
+
+        It is computed from inner products, which are added up over blocks of columns.
 
         Returns
         -------
