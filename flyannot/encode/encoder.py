@@ -1,4 +1,4 @@
-"""The Encoder, which computes the features of the picture of an embryo in the same way for every command."""
+"""The Encoder, with which every command computes the features of the picture of an embryo."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

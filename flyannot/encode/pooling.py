@@ -2,8 +2,7 @@
 
 A grid, or every grid of a pyramid, divides the image into cells.  In each cell the codes of the patches are
 pooled by maximum, separately for each size of patches.  Cells are ordered as in `flyannot.encode.options`,
-and
-atoms are ordered within a cell.  The winning patch of every feature is kept too, for exact explanations.
+and atoms are ordered within a cell.  The winning patch of every feature is kept too, for exact explanations.
 
 The maximum of the vectors of several images equals pooling all their patches at once.
 

@@ -1,9 +1,8 @@
 """Similarity: the cosine of feature vectors, less what the embryos of a stage range have in common.
 
 The vector of every image is scaled to length 1.  The mean of these vectors is subtracted, in which every
-group
-has the same weight.  The rest is scaled to length 1 again.  The similarity of two images is the inner product
-of the two results, from -1 to 1.  The vector of a group is the mean of those of its images, scaled.
+group has the same weight.  The rest is scaled to length 1 again.  The similarity of two images is the inner
+product of the two results, from -1 to 1.  The vector of a group is the mean of those of its images, scaled.
 
 A collection is stored as coordinates along a few principal axes, so that a query is one small matrix product.
 The axes come from images spread evenly over the collection; terms are not used.
@@ -67,17 +66,17 @@ def collection_of(blocks, groups):
     start = 0
     chosen = np.unique(np.linspace(0, n_images - 1, min(n_images, _N_SPREAD)).round().astype(int))
     for rows in blocks():
-        units = _scaled(rows)
+        units = _unit_rows(rows)
         mean = mean + weights[start : start + len(rows)] @ units
         spread.append(units[chosen[(chosen >= start) & (chosen < start + len(rows))] - start])
         start += len(rows)
     mean = mean.astype(np.float32)
     with one_blas_thread():
-        axes = _principal_axes(_scaled(np.concatenate(spread) - mean))
+        axes = _principal_axes(_unit_rows(np.concatenate(spread) - mean))
         parts = [_directions(rows, mean) @ axes.T for rows in blocks()]
     images = np.concatenate(parts)
     of_groups = np.array([images[rows].mean(axis=0) for rows in groups.rows], np.float32)
-    return ImageCollection(mean, axes, images, _scaled(of_groups))
+    return ImageCollection(mean, axes, images, _unit_rows(of_groups))
 
 
 def most_similar(similarity, n, *, without=()):
@@ -108,8 +107,7 @@ def farthest_first(directions, begun=()):
     -------
     order : list of (number, distance) of the others
         The distance is 1 - cosine to the nearest pattern before, from 0 to 2, and never rises.  It is 2 for
-        the
-        first of all.
+        the first of all.
 
     Source
     ------
@@ -133,10 +131,10 @@ def farthest_first(directions, begun=()):
 
 def _directions(features, mean):
     """Return feature vectors of length 1, less the mean, scaled to length 1."""
-    return _scaled(_scaled(features) - mean)
+    return _unit_rows(_unit_rows(features) - mean)
 
 
-def _scaled(rows):
+def _unit_rows(rows):
     """Scale rows to length 1, float32; rows of zeros are not changed."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     return (rows / np.where(lengths > 0, lengths, 1)[:, None]).astype(np.float32)

@@ -156,8 +156,7 @@ def choose_plane(path, axes, planes):
     path : path of the file, for messages
     axes : list of Axis
     planes : sequence of str, such as "z=5"; a later choice overrides an earlier one, and choices for other
-        axes
-        are ignored
+        axes are ignored
 
     Returns
     -------
@@ -183,7 +182,7 @@ def _ambiguous(path, axes, open_axes):
     options = " ".join(f"--plane {example}" for example in examples)
     return unreadable_image(
         path,
-        f"it holds several pictures: {several}",
+        f"it contains several pictures: {several}",
         fix=f"choose one, such as {options}, or for this file alone {address}",
     )
 

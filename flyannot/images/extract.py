@@ -27,7 +27,7 @@ class DescribedPatches:
     descriptors : uint8 array (n, 128), or (n, 132) with intensity
     centres_px : float32 array (n, 2), (row, column) in pixels
     patch_px : uint16 array (n,), the sides of the patches in pixels
-    n_candidates : number of patches before those of little contrast were left out
+    n_candidates : number of patches, including patches of little contrast
     """
 
     descriptors: np.ndarray
@@ -55,7 +55,7 @@ def describe_patches(grey, options):
     Lin et al., KDD 2014, section 5.1: patches of 16 x 16 pixels, SIFT, and "the patches with small standard
     deviations were discarded".  The paper gives neither stride nor threshold; the defaults are ours.
     """
-    of_sides = [_patches_of_side(grey, side, options) for side in patch_sides(options.patch_px)]
+    of_sides = [_describe_side(grey, side, options) for side in patch_sides(options.patch_px)]
     return DescribedPatches(
         np.concatenate([one.descriptors for one in of_sides]),
         np.concatenate([one.centres_px for one in of_sides]),
@@ -64,7 +64,7 @@ def describe_patches(grey, options):
     )
 
 
-def _patches_of_side(grey, side, options):
+def _describe_side(grey, side, options):
     """Describe the patches of one size; returns DescribedPatches."""
     candidates = patch_corners(grey.shape, side, options.stride_px)
     std = patch_std(grey, candidates, side)
@@ -110,15 +110,14 @@ def intensity_features(grey, corners, patch_px, weight, *, std):
     corners : int array (n_patches, 2), top left pixels (row, column)
     patch_px : int, side of a patch in pixels
     weight : float in (0, 1], length of each pair of cosine and sine as a fraction of 255; a SIFT descriptor
-        has
-        the length 512
+        has the length 512
     std : float array (n_patches,), as `patch_std` returns
 
     Returns
     -------
     features : uint8 array (n_patches, 4)
-        Cosine and sine of a quarter turn times the darkness (1 - mean / 255), then of a quarter turn times
-        the square root of the standard deviation over 127.5, its largest value.
+        Cosine and sine of a quarter turn times the darkness (1 - mean / 255).  Then cosine and sine of a
+        quarter turn times the square root of the standard deviation over 127.5, its largest value.
     """
     darkness = 1 - patch_mean(grey, corners, patch_px) / WHITE
     deviation = np.sqrt(std / (WHITE / 2))

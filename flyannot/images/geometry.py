@@ -108,13 +108,12 @@ def fitted_to_standard(picture, size_px):
     """Scale a picture to fit inside `size_px`, float32 from 0 to 255.
 
     Proportions are kept.  The picture is centred, and padded with the median of its border.  A picture of
-    that
-    size is not changed.
+    that size is not changed.
     """
     height, width = size_px
     size = picture.shape[:2]
     scale = min(height / size[0], width / size[1])
-    inner = _centred(size[0] * scale, height), _centred(size[1] * scale, width)
+    inner = _centred_length(size[0] * scale, height), _centred_length(size[1] * scale, width)
     picture = picture.astype(np.float32) if inner == size else scaled_image(picture, inner[::-1])
     if inner == (height, width):
         return np.clip(picture, 0, WHITE)
@@ -126,7 +125,7 @@ def fitted_to_standard(picture, size_px):
     return np.clip(framed, 0, WHITE)
 
 
-def _centred(length, outer):
+def _centred_length(length, outer):
     """Return the integer nearest to `length` that leaves equal margins in `outer`.
 
     With equal margins, mirrored pictures stay mirrored.

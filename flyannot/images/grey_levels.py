@@ -2,8 +2,8 @@
 
 The stain of an in-situ hybridisation is separated from the colour of the embryo by colour deconvolution.
 Light that passes through several dyes is multiplied, so their optical densities add up.  The density of a
-pixel is the sum of a multiple of the colour of the stain, a multiple of the colour of the tissue, and a rest
-at right angles to both.
+pixel is the sum of three parts: a multiple of the colour of the stain, a multiple of the colour of the
+tissue, and a rest at right angles to both.
 """
 
 from functools import lru_cache
@@ -57,9 +57,8 @@ def to_eight_bit_range(path, pixels, dtype, *, inverted=False, full=None):
 def white_of(highest, dtype):
     """Return the number that stands for white, for whole numbers up to `highest`.
 
-    Numbers of 16 bits may come from a camera with fewer.  The white is that of the camera with the fewest
-    bits
-    that has such numbers, or the largest number of the type.
+    Numbers of 16 bits often come from a camera with 8, 12 or 14 bits.  White is then the largest number of
+    the smallest such range that contains `highest`.  Otherwise it is the largest number of the type.
     """
     in_use = (bits for bits in CAMERA_BITS if np.dtype(dtype).itemsize == 2 and highest < 2**bits)
     return float(2 ** next(in_use, 8 * np.dtype(dtype).itemsize) - 1)
@@ -82,12 +81,9 @@ def stain_as_grey(rgb):
 
     What absorbs blue as much as red or more (shadow, yolk, brown) counts as no stain.  The two colours are
     fixed, so that the result for a picture depends on no other picture.  They come from the optical densities
-    of
-    165 pictures of FlyExpress, which have a white background.  STAIN is the 2nd percentile of the angle in
-    the
-    plane that has most of the densities.  TISSUE is the median colour of pale pixels (densities of length 0.1
-    to
-    0.2).  Black has no colour.  Stain so dense that it photographs as black is lost, and its paler rim
+    of 165 pictures of FlyExpress, which have a white background.  STAIN is the 2nd percentile of the angle in
+    the plane that has most of the densities.  TISSUE is the median colour of pale pixels (densities of length
+    0.1 to 0.2).  Black has no colour.  Stain so dense that it photographs as black is lost, and its paler rim
     remains.
 
     Parameters

@@ -17,14 +17,12 @@ from flyannot.files.text_files import open_regular
 from flyannot.images.grey_levels import to_eight_bit_range, white_of
 from flyannot.images.microscope_file import microscope_format, read_plane
 from flyannot.images.unreadable import (
-    MAX_DEEP_PIXELS,
-    MAX_PIXELS,
-    fault_of_jpeg,
-    fault_of_png,
-    fault_of_tiff,
+    require_few_scans,
     require_image_size,
+    require_tile_size,
+    require_whole_file,
     too_large_image,
-    unknown_kind_of_pixel,
+    unknown_pixel_type,
     unreadable_image,
 )
 
@@ -45,12 +43,9 @@ def decode_image(path, mode, planes=()):
     """Decode a picture file at its own size, and check it.
 
     Colour becomes Rec. 601 luma, exactly as by Pillow's mode "L".  Transparent pixels become white.  16-bit
-    RGB is
-    rounded to 8 bits.  The white of 16-bit grey levels is the largest number of 8, 12, 14 or 16 bits: as many
-    as
-    the file says, or as its numbers need.  Floats range from 0 to 1 or, if one exceeds 1, from 0 to 255.  An
-    EXIF
-    or TIFF orientation is applied, as by a viewer.
+    RGB is rounded to 8 bits.  The white of 16-bit grey levels is the largest number of 8, 12, 14 or 16 bits:
+    as many as the file says, or as its numbers need.  Floats range from 0 to 1 or, if one exceeds 1, from 0
+    to 255.  An EXIF or TIFF orientation is applied, as by a viewer.
 
     Parameters
     ----------
@@ -108,7 +103,7 @@ def _decode(path, file, mode, planes):
     from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
     ImageFile.LOAD_TRUNCATED_IMAGES = False  # another library may have set it
-    _refuse(path, fault_of_png(file) or fault_of_tiff(file))
+    require_whole_file(path, file)
     kind = microscope_format(file)
     if kind in ("czi", "lif"):
         return read_plane(path, file, planes, mode)
@@ -125,35 +120,21 @@ def _decode(path, file, mode, planes):
         tags = picture.tag_v2 if picture.format == "TIFF" else {}
         if tags and (is_animated or "<OME" in str(tags.get(_DESCRIPTION, ""))):
             return read_plane(path, file, planes, mode)
-        require_image_size(path, *picture.size, MAX_PIXELS if picture.mode in _EIGHT_BIT else MAX_DEEP_PIXELS)
+        is_eight_bit = picture.mode in _EIGHT_BIT
+        require_image_size(path, *picture.size, n_bytes=1 if is_eight_bit else 2)
         if is_animated:
             fix = "save the one that shows the embryo"
-            raise unreadable_image(path, "it holds several frames or pages", fix=fix)
-        _check_tags(path, picture, tags)
-        _refuse(path, fault_of_jpeg(file, picture.width * picture.height))
+            raise unreadable_image(path, "it contains several frames or pages", fix=fix)
+        require_tile_size(path, *(tags.get(tag, 1) for tag in _TILE))  # Pillow allocates tiles of any size
+        if is_eight_bit and _SIGNED in np.atleast_1d(tags.get(_SAMPLE_FORMAT, 1)):
+            raise unknown_pixel_type(path, "signed numbers of 8 bits")  # Pillow reads them as unsigned
+        require_few_scans(path, file, picture.width * picture.height)
         # Pillow inverts 8-bit TIFFs that store white as 0, but not those of more bits.
         inverted = tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO
         picture.load()
         return _pixels(
             path, ImageOps.exif_transpose(picture), mode, inverted=inverted, largest=_largest(tags)
         )
-
-
-def _refuse(path, fault):
-    if fault:
-        raise unreadable_image(path, fault)
-
-
-def _check_tags(path, picture, tags):
-    """Refuse a TIFF with huge tiles, or with signed bytes.
-
-    Pillow allocates a tile of any size, and reads signed bytes as unsigned ones.
-    """
-    tile = [tags.get(tag, 1) for tag in _TILE]
-    if tile[0] * tile[1] > MAX_PIXELS:
-        raise too_large_image(path, f" (tiles of {tile[0]} x {tile[1]} pixels)")
-    if _SIGNED in np.atleast_1d(tags.get(_SAMPLE_FORMAT, 1)) and picture.mode in _EIGHT_BIT:
-        raise unknown_kind_of_pixel(path, "signed numbers of 8 bits")
 
 
 def _largest(tags):
@@ -180,7 +161,7 @@ def _pixels(path, picture, mode, *, inverted, largest):
             return np.asarray(paper)
         return np.asarray(flat)
     if picture.mode not in _SIXTEEN_BIT and picture.mode != "F":
-        raise unknown_kind_of_pixel(path, f"Pillow's mode {picture.mode}")
+        raise unknown_pixel_type(path, f"Pillow's mode {picture.mode}")
     dtype = np.float32 if picture.mode == "F" else np.uint16
     full = white_of(largest, dtype) if largest and dtype == np.uint16 else None
     return to_eight_bit_range(path, np.asarray(picture), dtype, inverted=inverted, full=full)

@@ -18,13 +18,11 @@ from flyannot.base.packages import optional_package
 from flyannot.images.address import Axis, choose_plane
 from flyannot.images.grey_levels import luma_of_colours, to_eight_bit_range
 from flyannot.images.unreadable import (
-    MAX_DEEP_PIXELS,
     MAX_PAGES,
-    MAX_PIXELS,
     TIFF_SIGNATURES,
     require_image_size,
-    too_large_image,
-    unknown_kind_of_pixel,
+    require_tile_size,
+    unknown_pixel_type,
     unreadable_image,
 )
 
@@ -42,8 +40,7 @@ class Scene(NamedTuple):
     used_bits : for each channel, the number of bits in use as stated by the file; 0 if it is not stated, and
         possibly fewer entries than channels
     read : function of the coordinates of a plane (dict from the name of an axis to a number from 0), that
-        returns
-        an array (height, width) or (height, width, 3 or more), colours first
+        returns an array (height, width) or (height, width, 3 or more), colours first
     inverted : whether 0 is white
     """
 
@@ -75,8 +72,7 @@ def read_plane(path, file, planes, mode):
     """Read one plane of a microscope's file.
 
     Numbers of 16 bits are scaled to 0 to 255 by the bits that the file says are in use.  The range of the
-    grey
-    levels is not stretched.
+    grey levels is not stretched.
 
     Parameters
     ----------
@@ -98,16 +94,13 @@ def read_plane(path, file, planes, mode):
     """
     with _FORMATS[microscope_format(file)](path, file) as scenes:
         if not scenes:
-            raise unreadable_image(path, "it holds no picture")
+            raise unreadable_image(path, "it contains no picture")
         scene_axis = Axis("scene", len(scenes), tuple(scene.name for scene in scenes))
         is_alike = all(scene.axes == scenes[0].axes for scene in scenes)
         axes = [scene_axis, *(scenes[0].axes if is_alike else ())]
         scene = scenes[choose_plane(path, axes, planes)["scene"]]
         chosen = choose_plane(path, scene.axes, planes)
-        most = (
-            MAX_PIXELS if scene.dtype.itemsize == 1 else MAX_DEEP_PIXELS * 4 // max(4, scene.dtype.itemsize)
-        )
-        require_image_size(path, *scene.size, most)
+        require_image_size(path, *scene.size, scene.dtype.itemsize)
         return _picture(path, scene, chosen, mode)
 
 
@@ -115,7 +108,7 @@ def _picture(path, scene, chosen, mode):
     """Read the chosen plane of a Scene, and scale it to 0 to 255."""
     pixels = np.asarray(scene.read(chosen))
     if pixels.dtype.kind not in "uf" or pixels.ndim not in (2, 3) or pixels.shape[2:] in ((2,),):
-        raise unknown_kind_of_pixel(path, f"{pixels.dtype} of shape {' x '.join(map(str, pixels.shape))}")
+        raise unknown_pixel_type(path, f"{pixels.dtype} of shape {' x '.join(map(str, pixels.shape))}")
     if pixels.ndim == 3:
         pixels = np.ascontiguousarray(pixels[..., :3]) if pixels.shape[2] > 2 else pixels[..., 0]
     if pixels.dtype == np.uint8:
@@ -142,7 +135,7 @@ def _axis_name(letter):
     return _AXIS_NAMES.get(letter, letter.lower())
 
 
-def _whole_number(text):
+def _parse_count(text):
     """Return the absolute value of a whole number in a text, or 0 for another text."""
     try:
         return abs(int(text))
@@ -169,7 +162,7 @@ def _tiff(path, file):
         root = _parse_xml(tiff.ome_metadata)
         if len(tiff.pages) == 1 and not tiff.is_ome and first.compression != tifffile.COMPRESSION.NONE:
             # The size of a compressed strip is not known before it is decoded.
-            raise unknown_kind_of_pixel(path, f"{first.dtype} in a compressed TIFF with axes {first.axes}")
+            raise unknown_pixel_type(path, f"{first.dtype} in a compressed TIFF with axes {first.axes}")
         _refuse_many_planes(path, root, first)
         images = root.findall("{*}Image")
         if len(images) != len(tiff.series):
@@ -185,7 +178,7 @@ def _refuse_many_planes(path, root, page):
 
     def claimed(tag, *names):
         of_tag = root.iterfind(f".//{{*}}{tag}")
-        return sum(math.prod(_whole_number(e.get(name, "1")) for name in names) for e in of_tag)
+        return sum(math.prod(_parse_count(e.get(name, "1")) for name in names) for e in of_tag)
 
     n_pixels = claimed("Pixels", "SizeX", "SizeY", "SizeZ", "SizeC", "SizeT")
     n_planes = n_pixels // (page.imagewidth * page.imagelength or 1)
@@ -204,11 +197,11 @@ def _tiff_series(path, series, about):
     outer = series.axes[:n_outer]
     shape = series.shape[:n_outer]
     if series.axes[n_outer:] != page.axes or page.axes not in ("YX", "YXS", "SYX"):
-        raise unknown_kind_of_pixel(path, f"{series.dtype} in a TIFF with axes {series.axes}")
+        raise unknown_pixel_type(path, f"{series.dtype} in a TIFF with axes {series.axes}")
     if page.tags.valueof("Orientation", 1) != 1:
-        raise unknown_kind_of_pixel(path, f"{series.dtype} in a TIFF with an orientation")
-    if page.is_tiled and page.tilewidth * page.tilelength > MAX_PIXELS:
-        raise too_large_image(path, f" (tiles of {page.tilewidth} x {page.tilelength} pixels)")
+        raise unknown_pixel_type(path, f"{series.dtype} in a TIFF with an orientation")
+    if page.is_tiled:
+        require_tile_size(path, page.tilewidth, page.tilelength)
 
     def read(chosen):
         index = tuple(chosen[_axis_name(letter)] for letter in outer)
@@ -230,7 +223,7 @@ def _tiff_series(path, series, about):
 
     axes = _axes(zip(outer, shape), tuple(e.get("Name", "") for e in about.iterfind(".//{*}Channel")))
     pixels = about.find("{*}Pixels")
-    n_bits = 0 if pixels is None else _whole_number(pixels.get("SignificantBits", "0"))
+    n_bits = 0 if pixels is None else _parse_count(pixels.get("SignificantBits", "0"))
     used_bits = (n_bits,) * dict(zip(outer, shape)).get("C", 1)
     size = page.imagewidth, page.imagelength
     inverted = page.photometric == 0
@@ -280,7 +273,7 @@ def _czi_channels(xml):
     channels = root.findall(".//Information/Image/Dimensions/Channels/Channel")
     common = root.findtext(".//Information/Image/ComponentBitCount") or "0"
     bits = [channel.findtext("ComponentBitCount") or common for channel in channels]
-    return tuple(channel.get("Name", "") for channel in channels), tuple(map(_whole_number, bits))
+    return tuple(channel.get("Name", "") for channel in channels), tuple(map(_parse_count, bits))
 
 
 @contextmanager
@@ -297,7 +290,7 @@ def _lif_image(image):
     channels = image.xml_element.findall("./Data/Image/ImageDescription/Channels/ChannelDescription")
     outer = [letter for letter in image.dims if letter not in "XYS"]
     axes = _axes([(d, image.sizes[d]) for d in outer], tuple(e.get("LUTName", "") for e in channels))
-    used_bits = tuple(_whole_number(e.get("Resolution", "0")) for e in channels)
+    used_bits = tuple(_parse_count(e.get("Resolution", "0")) for e in channels)
 
     def read(chosen):
         return image.frame(**{d: chosen[_axis_name(d)] for d in outer})

@@ -57,13 +57,13 @@ class ExtractOptions(Options):
         "none",
         Choice(("none", "axis")),
         "Find the embryo, turn it (by at most 90 degrees: left stays left), cut it out and scale it, so that "
-        "all embryos are aligned. An image in which no embryo is found is used as it is, and named.",
+        "all embryos are aligned. An image in which no embryo is found is used unchanged, with a warning.",
     )
     orient: bool = option(
         False,
         Flag(),
         "Mirror every embryo whose posterior end is left: the anterior end is the more pointed one (with "
-        "--register axis). If both ends are alike, the image is not mirrored, and named.",
+        "--register axis). If both ends are alike, the image is not mirrored, and gets a warning.",
         more=True,
         in_header=UNLESS_DEFAULT,
     )
@@ -86,7 +86,7 @@ class ExtractOptions(Options):
         0.0,
         Real(least=0, most=1),
         "Add to the descriptor of a patch, with this weight, the mean and the standard deviation of its grey "
-        "levels: SIFT sees neither.",
+        "levels, which SIFT ignores.",
     )
 
     pictures: Path | None = option(
@@ -99,16 +99,14 @@ class ExtractOptions(Options):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.multiple_embryos and self.register == "none":
-            raise InputError(
-                "multiple embryos of one image need --register axis, which aligns them",
-                fix="add --register axis, or leave out --multiple-embryos",
-            )
-        if self.orient and self.register == "none":
-            raise InputError(
-                "which end is anterior follows from the outline, which only --register axis finds",
-                fix="add --register axis, or leave out --orient",
-            )
+        needs = {
+            "--multiple-embryos": self.multiple_embryos and "multiple embryos of one image are aligned",
+            "--orient": self.orient and "which end is anterior is read from the outline, which is found",
+        }
+        for option_name, reason in needs.items():
+            if reason and self.register == "none":
+                fix = f"add --register axis, or leave out {option_name}"
+                raise InputError(f"{reason} by --register axis", fix=fix)
         axes = [plane.partition("=")[0] for plane in self.plane]
         twice = next((axis for axis in axes if axes.count(axis) > 1), None)
         if twice:

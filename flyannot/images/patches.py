@@ -12,10 +12,8 @@ def patch_corners(size_px, patch_px, stride_px):
     """Return the top left pixel of every patch of a regular grid, centred in the image.
 
     Pixels that the grid leaves over are split evenly between the sides.  So the patches of a mirrored image
-    are
-    the mirrored patches.  If the number left over is odd, the bottom (or right) side gets one pixel more, and
-    the
-    grid is its own mirror image except for that pixel.
+    are the mirrored patches.  If the number left over is odd, the bottom (or right) side gets one pixel more.
+    The grid is then its own mirror image except for that pixel.
 
     Parameters
     ----------
@@ -35,9 +33,7 @@ def patch_corners(size_px, patch_px, stride_px):
     """
     check_patch(size_px, patch_px)
     if stride_px < 1:
-        raise InputError(
-            f"a stride of {stride_px} px never leaves the first patch", fix="choose --stride-px of 1 or more"
-        )
+        raise InputError(f"a stride of {stride_px} px is not possible", fix="choose --stride-px of 1 or more")
     return _grid(tuple(size_px), patch_px, stride_px).copy()
 
 
@@ -100,11 +96,9 @@ def patch_std(image, corners, patch_px):
     """Return the standard deviation of the grey levels of every patch, over all its pixels.
 
     The result is exact for integer images.  Sums come from integral images of 64-bit integers.  These may
-    wrap
-    around, but the difference n sum(x^2) - sum(x)^2 of one patch still fits.  Float images are first rounded
-    to
-    multiples of 2^-16 grey levels (coarser for patches above 16 px: 2^-12 at 64).  A constant patch gives
-    exactly 0.
+    wrap around, but the difference n sum(x^2) - sum(x)^2 of one patch still fits.  Float images are first
+    rounded to multiples of 2^-16 grey levels (coarser for patches above 16 px: 2^-12 at 64).  A constant
+    patch gives exactly 0.
 
     Parameters
     ----------
@@ -137,7 +131,7 @@ def patch_std(image, corners, patch_px):
 def patch_mean(image, corners, patch_px):
     """Return the mean grey level of every patch, float64 (n_patches,).
 
-    Parameters and errors are those of `patch_std`.
+    Parameters and errors are as in `patch_std`.
     """
     image, corners = np.asarray(image), np.asarray(corners, np.int64).reshape(-1, 2)
     check_patch(image.shape, patch_px, corners)

@@ -63,8 +63,7 @@ def render_patterns(patterns, mask):
 
     The pattern is continued outside the mask before it is interpolated, so that it does not fade towards the
     outline.  An interpolated mask then cuts out the body.  The interpolation is by cubic splines; the
-    published
-    scores were measured with it.
+    published scores were measured with it.
 
     Parameters
     ----------
@@ -84,7 +83,7 @@ def render_patterns(patterns, mask):
         grid.T[mask.T] = pattern
         smoothed = cv2.blur(grid[nearest], (3, 3), borderType=cv2.BORDER_REPLICATE)
         continued = np.where(mask, grid, smoothed)  # no steps where two rim pixels meet outside
-        light = 1 - np.clip(_enlarged(continued), 0, 1)
+        light = 1 - np.clip(_enlarge(continued), 0, 1)
         yield np.rint(255 + body * (BODY_GREY * light - 255)).astype("u1")
 
 
@@ -105,12 +104,12 @@ def _body_and_nearest(mask):
 def body_of_embryo(mask):
     """Return how much of each pixel of a picture is body, in [0, 1]: the mask, enlarged and smoothed."""
     padded = np.pad(mask.astype(float), 2)  # the body touches the edge of the grid
-    enlarged = blurred_image(_enlarged(padded), (5.0, 6.25))
+    enlarged = blurred_image(_enlarge(padded), (5.0, 6.25))
     rows, columns = (2 * px for px in BLOCK_PX)
     return np.clip((enlarged[rows:-rows, columns:-columns] - 0.36) / 0.2, 0, 1)
 
 
-def _enlarged(grid):
+def _enlarge(grid):
     """Interpolate cubically between the middles of the blocks, to the size of the picture."""
     n_rows, n_columns = grid.shape
     return _spline_matrix(n_rows, BLOCK_PX[0]) @ grid @ _spline_matrix(n_columns, BLOCK_PX[1]).T
@@ -121,7 +120,7 @@ def _spline_matrix(n, times):
     """Return the matrix (n * times, n) that interpolates n values at `times` as many places.
 
     It evaluates the cubic spline through the values, constant beyond the first and the last.  SciPy's
-    `ndimage.zoom` does the same with other rounding errors.  It takes 13 times as long, and 0.2 s to import.
+    `ndimage.zoom` has other rounding errors.  It takes 13 times as long, and 0.2 s to import.
     """
     values = np.eye(n)[np.clip(np.arange(-_SPLINE_PAD, n + _SPLINE_PAD), 0, n - 1)]
     m = len(values)

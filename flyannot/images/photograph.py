@@ -83,28 +83,25 @@ def find_embryos(picture):
     Returns
     -------
     candidates : list of EmbryoCandidate, including those that the border cuts, that touch others, or that do
-        not
-        have the shape of an embryo
+        not have the shape of an embryo
 
     Raises
     ------
     NoEmbryo
         If nothing stands out.
     """
-    masks = _foreground_masks(picture)
-    shapes = [_pose_and_shape(mask) for mask in masks]
-    areas = np.array([mask.sum() for mask in masks])
-    of_shape = [area for area, (_, has_shape) in zip(areas, shapes) if has_shape]
-    usual = np.median(of_shape if of_shape else areas) if masks else 0
-    kept = [k for k in range(len(masks)) if areas[k] >= _DUST * usual]
-    if not kept:
+    things = [(mask, *_pose_and_shape(mask)) for mask in _foreground_masks(picture)]
+    if not things:
         raise registration.no_embryo("nothing stands out from the background")
+    embryos = [thing for thing in things if thing[2]] or things
+    usual = np.median([mask.sum() for mask, *_ in embryos])
+    things = [thing for thing in things if thing[0].sum() >= _DUST * usual]
     candidates = []
-    for k in (kept[i] for i in _as_one_reads([shapes[k][0] for k in kept])):
-        pose, has_shape = shapes[k]
-        why_not = _why_not(pose, has_shape, masks[k], areas[k] / usual)
-        candidates.append(EmbryoCandidate(_place(pose, masks[k], picture), why_not, masks[k]))
-    return [_without_touching(picture, candidate, candidates) for candidate in candidates]
+    for k in _reading_order([pose for _, pose, _ in things]):
+        mask, pose, has_shape = things[k]
+        why_not = _rejection(pose, has_shape, mask, mask.sum() / usual)
+        candidates.append(EmbryoCandidate(_place(pose, mask, picture), why_not, mask))
+    return [_reject_touching(picture, candidate, candidates) for candidate in candidates]
 
 
 def cut_out_embryo(picture, embryo, candidates):
@@ -114,15 +111,12 @@ def cut_out_embryo(picture, embryo, candidates):
     """
     left, top, width, height = embryo.place[:4]
     box = slice(top, top + height), slice(left, left + width)
-    others = np.zeros_like(embryo.mask)
-    for candidate in candidates:
-        if candidate is not embryo:
-            others |= candidate.mask
+    others = sum((one.mask for one in candidates if one is not embryo), np.zeros_like(embryo.mask))
     painted = grow_mask(others, _HALO_PX) & ~grow_mask(embryo.mask, _HALO_PX / 2) if others.any() else others
-    painted = _enlarged(painted, picture)[box]
+    painted = _enlarge_mask(painted, picture)[box]
     cut = picture[box].copy()
     if painted.any():
-        background = ~(painted | _enlarged(grow_mask(embryo.mask, _HALO_PX), picture)[box])
+        background = ~(painted | _enlarge_mask(grow_mask(embryo.mask, _HALO_PX), picture)[box])
         if background.any():
             cut[painted] = np.median(cut[background], axis=0)
     return cut
@@ -150,7 +144,7 @@ def _pose_and_shape(mask):
     return pose, has_shape and mask.sum() >= _CONVEX * filled.sum()
 
 
-def _as_one_reads(poses):
+def _reading_order(poses):
     """Return the numbers of poses line by line, from left to right.
 
     A line consists of all poses that are less than a breadth below its first one.
@@ -178,7 +172,7 @@ def _place(pose, mask, picture):
     return EmbryoPlace(*first.tolist(), *(last - first).tolist(), *exact)
 
 
-def _why_not(pose, has_shape, mask, part):
+def _rejection(pose, has_shape, mask, part):
     """Return the reason why a mask is not an embryo that can be used, or "".
 
     `part` is its area relative to the usual one.
@@ -189,13 +183,13 @@ def _why_not(pose, has_shape, mask, part):
     if part > _LARGE:
         return "several embryos that touch each other, or something else that is too large for one"
     if part < _SMALL:
-        return "too small beside the other embryos of the photograph"
+        return "too small compared with the other embryos of the photograph"
     if not has_shape:
         return "not the shape of one embryo: outline not clear, or several that touch each other?"
     return ""
 
 
-def _without_touching(picture, candidate, candidates):
+def _reject_touching(picture, candidate, candidates):
     """Return the candidate, rejected if its picture shows several embryos.
 
     Several embryos can have the outline of one.  The distances from the outline show them.
@@ -207,7 +201,7 @@ def _without_touching(picture, candidate, candidates):
     return replace(candidate, why_not=UNCLEAR if UNCLEAR in warnings else why_not)
 
 
-def _enlarged(mask, picture):
+def _enlarge_mask(mask, picture):
     """Enlarge a mask of the small copy to the size of the picture."""
     cv2 = opencv()
     return cv2.resize(mask.astype(np.uint8), picture.shape[1::-1], interpolation=cv2.INTER_NEAREST) > 0

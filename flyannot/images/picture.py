@@ -76,10 +76,10 @@ class _LastPhotograph(threading.local):
     """The last photograph of each thread: its embryos are read one after the other."""
 
     def __init__(self):
-        self.decoded = lru_cache(maxsize=1)(_decoded_photograph)
+        self.decoded = lru_cache(maxsize=1)(_decode_photograph)
 
 
-def _decoded_photograph(file, planes, stamp):
+def _decode_photograph(file, planes, stamp):
     """Decode a photograph, and find its embryos; `stamp` tells versions of the file apart."""
     picture = decode_image(file, "RGB", planes)
     return picture, find_embryos(picture)

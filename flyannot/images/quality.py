@@ -47,10 +47,8 @@ def standard_warnings(grey):
     -------
     warnings : tuple of str
         "blank" (one white), "uniform" (one other grey level), "low contrast" (1st and 99th percentile within
-        10
-        grey levels), "no plain background" (more than 30% of the border differ from its median by over 20
-        grey
-        levels: noise, a photograph, several embryos).
+        10 grey levels), "no plain background" (more than 30% of the border differ from its median by over 20
+        grey levels: noise, a photograph, several embryos).
     """
     if grey.max() - grey.min() < _ROUNDING:
         return ("blank",) if grey[0, 0] >= WHITE - 1 else ("uniform",)
@@ -76,11 +74,9 @@ def picture_warnings(picture):
     -------
     warnings : tuple of str
         "fewer than 16 bits: 12" (numbers of a camera, stored in 16 bits), "small: 60 x 24 px" (enlarged more
-        than
-        twice), "portrait" (taller than wide), "dark background" (fluorescence, dark field), "several embryos"
-        (on
-        a plain background, touching or not), "outline not clear" (like several embryos, but pale), "posterior
-        left?" (the left end is blunter, by more than in any of FlyExpress's 165 embryos).
+        than twice), "portrait" (taller than wide), "dark background" (fluorescence, dark field), "several
+        embryos" (on a plain background, touching or not), "outline not clear" (like several embryos, but
+        pale), "posterior left?" (the left end is blunter, by more than in any of FlyExpress's 165 embryos).
     """
     height, width = picture.shape[:2]
     warnings = [f"fewer than 16 bits: {bits}" for bits in _bits_in_use(picture)]
@@ -91,10 +87,10 @@ def picture_warnings(picture):
         warnings.append(PORTRAIT)
     small = _small_copy(picture)
     border = border_of_image(small)
-    if _middle(border) < _DARK:
+    if _upper_median(border) < _DARK:
         warnings.append("dark background")
     if _is_plain(border) and not is_small:
-        warnings += _warnings_of_shape(*_bodies(small))
+        warnings += _shape_warnings(*_find_bodies(small))
     return tuple(warnings)
 
 
@@ -111,7 +107,7 @@ def _bits_in_use(picture):
     return [] if 8 in in_use else in_use[:1]
 
 
-def _middle(values):
+def _upper_median(values):
     """Return the upper median; ten times as fast as the mean of the two values in the middle."""
     half = values.size // 2
     return float(np.partition(values, half, axis=None)[half])
@@ -119,7 +115,7 @@ def _middle(values):
 
 def _is_plain(border):
     """Return whether most of a border has nearly the same grey level."""
-    return (np.abs(border - np.float32(_middle(border))) > _BORDER_TOLERANCE).mean() <= _BORDER_FRACTION
+    return (np.abs(border - np.float32(_upper_median(border))) > _BORDER_TOLERANCE).mean() <= _BORDER_FRACTION
 
 
 def _small_copy(picture):
@@ -137,7 +133,7 @@ def _small_copy(picture):
     return picture.astype(np.float32)
 
 
-def _bodies(grey):
+def _find_bodies(grey):
     """Find what stands out from the background.
 
     The background is a slope from side to side, because light is seldom even.
@@ -148,20 +144,20 @@ def _bodies(grey):
     contrast : float, the median difference of its pixels from the background
     """
     cv2 = opencv()
-    left, right, top, bottom = (_middle(side) for side in (grey[:, 0], grey[:, -1], grey[0], grey[-1]))
+    left, right, top, bottom = (_upper_median(side) for side in (grey[:, 0], grey[:, -1], grey[0], grey[-1]))
     across = np.linspace(left - right, right - left, grey.shape[1], dtype=np.float32) / 2
     down = np.linspace(top - bottom, bottom - top, grey.shape[0], dtype=np.float32) / 2
     off = np.abs(grey - (left + right + top + bottom) / 4 - across - down[:, None])
-    least = max(_STEP, _NOISES * 1.4826 * _middle(border_of_image(off)))
+    least = max(_STEP, _NOISES * 1.4826 * _upper_median(border_of_image(off)))
     margin = (2, 2, 2, 2)
     stands_out = cv2.copyMakeBorder((off > least).astype(np.uint8), *margin, cv2.BORDER_CONSTANT, value=0)
     closed = cv2.morphologyEx(stands_out, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
     bodies = without_holes(closed)
     inside = off[bodies[2:-2, 2:-2] > 0]
-    return bodies, _middle(inside) if inside.size else 0.0
+    return bodies, _upper_median(inside) if inside.size else 0.0
 
 
-def _warnings_of_shape(mask, contrast):
+def _shape_warnings(mask, contrast):
     """Return the warnings about the shape of a mask.
 
     Several embryos have several cores, which are the places far from the outline.  A flat embryo also has two

@@ -35,8 +35,7 @@ class EmbryoPose(NamedTuple):
     half_sides : (long, short) of that box
     direction : (x, y) of the long axis, of length 1, x >= 0
     axis_asymmetry : distance of the centroid to the right of the centre, relative to half the length.  The
-        anterior end of
-        an embryo is the more pointed one, so the value is positive if anterior is left.
+        anterior end of an embryo is the more pointed one, so the value is positive if anterior is left.
     """
 
     centre: np.ndarray
@@ -166,7 +165,7 @@ def pose_of_mask(mask):
     """
     pose, has_shape = pose_and_shape_of_mask(mask)
     if not has_shape:
-        raise no_embryo("what stands out has not the shape of one embryo")
+        raise no_embryo("what stands out does not have the shape of one embryo")
     return pose
 
 
@@ -187,9 +186,9 @@ def pose_and_shape_of_mask(mask):
     left = mask[rows].argmax(axis=1)
     right = mask.shape[1] - 1 - mask[rows, ::-1].argmax(axis=1)
     ends = np.column_stack([np.concatenate([left, right]), np.tile(rows, 2)])  # the ends of each row
-    along = (ends + 0.5) @ _turn(*direction)
+    along = (ends + 0.5) @ _rotation(*direction)
     first, last = along.min(axis=0), along.max(axis=0)
-    middle = _turn(*direction) @ (first + last) / 2
+    middle = _rotation(*direction) @ (first + last) / 2
     half_sides = (last - first + 1) / 2
     lean = (centroid @ direction - (first[0] + last[0]) / 2) / half_sides[0]
     return EmbryoPose(middle, half_sides, direction, float(lean)), is_embryo
@@ -211,8 +210,8 @@ def _axis_and_shape(mask):
     return centroid, axes[:, 1] if axes[0, 1] >= 0 else -axes[:, 1], bool(is_embryo)
 
 
-def _turn(x, y):
-    """Return two columns: the direction of the long axis, and the same turned by 90 degrees."""
+def _rotation(x, y):
+    """Return two columns: the direction of the long axis, and this direction turned by 90 degrees."""
     return np.array([[x, -y], [y, x]])
 
 
@@ -236,7 +235,7 @@ def frame_embryo(picture, size_px, pose):
     small = scaled_image(picture, tuple(shrunk.tolist()))
     to_small = shrunk / size
     # Where a pixel of the frame, counted from the frame's centre, lies in the small picture.
-    steps = to_small[:, None] * _turn(*pose.direction) * (pose.half_sides / middle)
+    steps = to_small[:, None] * _rotation(*pose.direction) * (pose.half_sides / middle)
     corner = pose.centre * to_small - steps @ middle
     framed = warped_image(small, np.column_stack([steps, corner]), size_px[::-1], fill)
     return np.clip(framed, 0, WHITE)

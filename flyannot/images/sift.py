@@ -9,9 +9,9 @@ A gradient of magnitude g at the offset (v, u) from the centre of the patch, in 
     g * tri(v - v_b) tri(u - u_b) * exp(-(v^2 + u^2) / 8) * tri(angle - k)
 
 to the bin centred at (v_b, u_b), with tri(t) = max(0, 1 - |t|) and angles in units of 45 degrees.  The
-factors
-for space and angle are separate, and so are those for rows and columns.  So there are 8 orientation maps of
-the image, a contraction over rows for every row of patches, and a contraction over columns for every patch.
+factors for space and angle are separate, and so are those for rows and columns.  So there are 8 orientation
+maps of the image, a contraction over rows for every row of patches, and a contraction over columns for every
+patch.
 
 No kernel lets the compiler reorder arithmetic.  A patch has the same bits for any grid, thread or vector
 length of the machine.
@@ -65,8 +65,7 @@ def dense_sift(image, corners, patch_px=16):
     ------
     Lowe, IJCV 2004, doi:10.1023/B:VISI.0000029664.99615.94.  As in OpenCV, gradients that touch the border of
     the image are left out.  Unlike OpenCV, which rounds centres to whole pixels, the centre lies exactly
-    between
-    the middle pixels.  So mirrored patches have mirrored descriptors.
+    between the middle pixels.  So mirrored patches have mirrored descriptors.
     """
     image = np.ascontiguousarray(image, np.float32)
     corners = np.ascontiguousarray(corners, np.int64).reshape(-1, 2)
@@ -74,7 +73,7 @@ def dense_sift(image, corners, patch_px=16):
     first, weights = _bin_weights(patch_px // _N_BINS)
     before = -first[0]  # pixels outside the image that the bins of a patch at its border cover
     after = first[-1] + weights.shape[1] - patch_px
-    maps = _orientation_maps(_smoothed(image, patch_px), before, after)
+    maps = _orientation_maps(_smooth(image, patch_px), before, after)
     order = _row_order(corners)
     scratch = _scratch(maps.shape[1])
     descriptors = np.empty((len(corners), N_FEATURES), np.uint8)
@@ -128,17 +127,17 @@ def mirrored_descriptors(descriptors):
     return np.hstack([sift, descriptors[:, N_FEATURES:]])
 
 
-def _smoothed(image, patch_px):
-    """Convolve the image with a Gaussian that ends at 4 standard deviations, reflected about the border
-    pixels.
+def _smooth(image, patch_px):
+    """Convolve the image with a Gaussian that ends at 4 standard deviations.
 
+    The image is reflected about its border pixels.
     The Gaussian turns an image of sharpness 0.5 px into one of 0.1 * patch_px.  This is 1.6 px for a patch of
     16, as OpenCV smooths its first octave, and twice as much for a patch twice as large.
     """
     taps = _gaussian_taps(patch_px)
     if len(taps) == 1:
         return image
-    rows, columns = (_reflected(length, len(taps) - 1) for length in image.shape)
+    rows, columns = (_reflect(length, len(taps) - 1) for length in image.shape)
     smoothed = np.empty_like(image)
     _smooth_image(image, taps, rows, columns, np.empty(len(columns), np.float32), smoothed)
     return smoothed
@@ -146,7 +145,7 @@ def _smoothed(image, patch_px):
 
 @lru_cache(maxsize=_N_KEPT)
 def _gaussian_taps(patch_px):
-    """Return half of the Gaussian of `_smoothed`, from its middle.
+    """Return half of the Gaussian of `_smooth`, from its middle.
 
     Zeros follow, up to a multiple of _PAIRS.
     """
@@ -159,7 +158,7 @@ def _gaussian_taps(patch_px):
 
 
 @lru_cache(maxsize=_N_KEPT)
-def _reflected(length, radius):
+def _reflect(length, radius):
     """Return the numbers of the pixels of a line, with reflected ones before and after."""
     return np.pad(np.arange(length), radius, mode="reflect")
 
@@ -195,9 +194,9 @@ def _row_order(corners):
 
 @compiled
 def _smooth_image(image, taps, rows, columns, line, smoothed):
-    """Convolve rows, then columns, adding pixels in mirrored pairs, so that a mirrored image gives mirrored
-    bits.
+    """Convolve rows, then columns.
 
+    Pixels are added in mirrored pairs, so that a mirrored image gives mirrored bits.
     `rows` and `columns` number the pixels of the image, with reflected ones before and after.
     """
     radius = len(taps) - 1
@@ -291,33 +290,20 @@ def _contract_patches(maps, corners, order, first, weights, scratch, descriptors
 @compiled
 def _contract(lines, start, first, weights, sums):
     """Set sums[b] to the weighted sum of the lines that bin b of a patch at `start` covers."""
-    for b in range(4):
-        _put_taps(lines, start + first[b], weights, b, sums)
-    for k in range(8, weights.shape[1], 8):
+    for k in range(0, weights.shape[1], 8):
         for b in range(4):
             _add_taps(lines, start + first[b] + k, weights, b, k, sums)
 
 
 @compiled
-def _put_taps(lines, at, weights, b, sums):
-    """Set sums[b] to the first 8 weights times their lines, in one pass."""
-    w0, w1, w2, w3 = weights[b, 0], weights[b, 1], weights[b, 2], weights[b, 3]
-    w4, w5, w6, w7 = weights[b, 4], weights[b, 5], weights[b, 6], weights[b, 7]
-    for j in range(sums.shape[1]):
-        near = w0 * lines[at, j] + w1 * lines[at + 1, j] + w2 * lines[at + 2, j] + w3 * lines[at + 3, j]
-        far = w4 * lines[at + 4, j] + w5 * lines[at + 5, j] + w6 * lines[at + 6, j] + w7 * lines[at + 7, j]
-        sums[b, j] = near + far
-
-
-@compiled
 def _add_taps(lines, at, weights, b, k, sums):
-    """Add the 8 weights from k on times their lines to sums[b], in one pass."""
+    """Add the 8 weights from k on times their lines to sums[b], which is set if k is 0, in one pass."""
     w0, w1, w2, w3 = weights[b, k], weights[b, k + 1], weights[b, k + 2], weights[b, k + 3]
     w4, w5, w6, w7 = weights[b, k + 4], weights[b, k + 5], weights[b, k + 6], weights[b, k + 7]
     for j in range(sums.shape[1]):
         near = w0 * lines[at, j] + w1 * lines[at + 1, j] + w2 * lines[at + 2, j] + w3 * lines[at + 3, j]
         far = w4 * lines[at + 4, j] + w5 * lines[at + 5, j] + w6 * lines[at + 6, j] + w7 * lines[at + 7, j]
-        sums[b, j] += near + far
+        sums[b, j] = near + far if k == 0 else sums[b, j] + (near + far)
 
 
 @compiled
@@ -334,10 +320,9 @@ def _interleave(bands, cells):
 
 @compiled(error_model="numpy")
 def _quantise(histogram, partial, quantised):
-    """Normalise a histogram to norm 1, clip it at 0.2, and normalise it again; then round 512 times it to
-    bytes.
+    """Normalise a histogram to norm 1, clip it at 0.2, and normalise it again.
 
-    A byte is at most 255.
+    The result is rounded to bytes after a multiplication by 512; a byte is at most 255.
     """
     limit = _CLIP * np.sqrt(_sum_squares(histogram, partial))
     for j in range(len(histogram)):

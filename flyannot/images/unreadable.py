@@ -61,7 +61,7 @@ def too_large_image(path, size="", most=MAX_PIXELS):
     )
 
 
-def unknown_kind_of_pixel(path, kind):
+def unknown_pixel_type(path, kind):
     """Make the error for a picture whose type of pixel is not known."""
     return unreadable_image(
         path, f"unknown kind of pixel ({kind})", fix="save it as grey or RGB with 8 bits per channel"
@@ -73,10 +73,11 @@ def printable_path(path):
     return printable_text(os.fsdecode(path), keep="")
 
 
-def require_image_size(path, width, height, most):
-    """Raise UnreadableImage unless a picture of this size has pixels, and not too many."""
+def require_image_size(path, width, height, n_bytes=1):
+    """Raise UnreadableImage unless a picture has pixels, and not too many; each number has `n_bytes`."""
     if width < 1 or height < 1:
         raise unreadable_image(path, "it has no pixels")
+    most = MAX_PIXELS if n_bytes == 1 else MAX_DEEP_PIXELS * 4 // max(4, n_bytes)
     if width * height > most:
         raise too_large_image(path, f" ({width} x {height} pixels)", most)
     longest = max(width, height)
@@ -84,18 +85,31 @@ def require_image_size(path, width, height, most):
         raise unreadable_image(path, f"it has a side of {longest:,} pixels, more than {MAX_SIDE:,}")
 
 
-def fault_of_png(file):
-    """Return the fault of a PNG in an open file; "" for a whole one, and for any other format.
+def require_tile_size(path, width, height):
+    """Raise UnreadableImage if the tiles of a TIFF have too many pixels."""
+    if width * height > MAX_PIXELS:
+        raise too_large_image(path, f" (tiles of {width} x {height} pixels)")
 
-    Every chunk has a length, a type, content, and a CRC-32 of type and content.  The file is rewound.
+
+def require_whole_file(path, file):
+    """Raise UnreadableImage if the structure of an open PNG or TIFF is damaged; the file is rewound.
+
+    Every chunk of a PNG has a length, a type, content, and a CRC-32 of type and content.  Every page of a
+    TIFF has a directory of entries, which ends with the place of the next one.  Decoders return the pages
+    that exist, without an error.
     """
-    try:
-        return _fault_of_chunks(file) if file.read(8) == PNG_SIGNATURE else ""
-    finally:
-        file.seek(0)
+    start = file.read(len(PNG_SIGNATURE))
+    fault = ""
+    if start == PNG_SIGNATURE:
+        fault = _find_png_fault(file)
+    elif start[:4] in TIFF_SIGNATURES:
+        fault = _find_tiff_fault(file, *TIFF_SIGNATURES[start[:4]])
+    if fault:
+        raise unreadable_image(path, fault)
+    file.seek(0)
 
 
-def _fault_of_chunks(file):
+def _find_png_fault(file):
     """Return the fault of the chunks of a PNG, or ""."""
     n_others = 0
     while True:
@@ -120,20 +134,7 @@ def _fault_of_chunks(file):
             return ""
 
 
-def fault_of_tiff(file):
-    """Return the fault of a TIFF in an open file; "" for a whole one, and for any other format.
-
-    Decoders return the pages that exist, without an error.  Every page has a directory of entries, which ends
-    with the place of the next one.  The file is rewound.
-    """
-    try:
-        formats = TIFF_SIGNATURES.get(file.read(4))
-        return _fault_of_pages(file, *formats) if formats else ""
-    finally:
-        file.seek(0)
-
-
-def _fault_of_pages(file, place_format, count_format, entry_bytes):
+def _find_tiff_fault(file, place_format, count_format, entry_bytes):
     """Return the fault of the directories of a TIFF, or ""."""
     seen = set()
     end = file.seek(0, 2)
@@ -156,17 +157,15 @@ def _next_number(file, form):
     return struct.unpack(form, content)[0] if len(content) == struct.calcsize(form) else None
 
 
-def fault_of_jpeg(file, n_pixels):
-    """Return the fault of a JPEG whose scans would take seconds to decode; "" for any other file.
-
-    The position in the file does not change.
-    """
+def require_few_scans(path, file, n_pixels):
+    """Raise UnreadableImage if an open file is a JPEG whose scans would take seconds to decode."""
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        n_scans = n_scans_of_jpeg(content) if content[:3] == JPEG_SIGNATURE else 0
-    return f"{n_scans} scans, which take too long to decode" if n_scans * n_pixels > MAX_SCAN_PIXELS else ""
+        n_scans = count_jpeg_scans(content) if content[:3] == JPEG_SIGNATURE else 0
+    if n_scans * n_pixels > MAX_SCAN_PIXELS:
+        raise unreadable_image(path, f"{n_scans} scans, which take too long to decode")
 
 
-def n_scans_of_jpeg(content):
+def count_jpeg_scans(content):
     """Count the scans of a JPEG.
 
     They are the markers "start of scan" outside segments and coded pixels.

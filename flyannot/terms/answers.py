@@ -32,8 +32,7 @@ class Answer:
 
     image : name of the image, if the gene is unknown
     probability : the probability behind the answer.  If cross-validation evaluated the group, it is by a
-        model that
-        did not learn from the gene; the final model did, and would be too optimistic
+        model that did not learn from the gene; the final model did, and would be too optimistic
     threshold : the probability above which the answer is yes
     answer : one of ANSWERS; undetermined is at the threshold, or within the margin of `annotate`
     curated : yes or no, by the curators
@@ -113,8 +112,7 @@ class GroupPredictions:
 
     decision_value, model_probability : by the final model
     probability, answer_threshold, yes, undetermined : of the answer, which is by the final model, or if
-        `held_out`
-        by a model of cross-validation
+        `held_out` by a model of cross-validation
     probability_threshold : (n_terms,), of the final model
     n_genes : (n_terms,), with the term, in the training set
     auc, auc_low, auc_high, precision : (n_terms,), cross-validated; nan is untested
@@ -198,13 +196,12 @@ def read_predicted(stored, stage_range):
 
 def _quality_warnings(columns, groups):
     """Join the warnings of the images of each group; each image is named if there are several."""
-    images, warnings = columns["image"], columns["quality_warnings"]
-    return [
-        "; ".join(
-            f"{images[i]}: {warnings[i]}" if len(rows) > 1 else warnings[i] for i in rows if warnings[i]
-        )
-        for rows in groups.rows
-    ]
+    texts = []
+    for rows in groups.rows:
+        named = [(columns["image"][i], columns["quality_warnings"][i]) for i in rows]
+        shown = [f"{name}: {text}" if len(rows) > 1 else text for name, text in named if text]
+        texts.append("; ".join(shown))
+    return texts
 
 
 def answers_of_group(stage_range, groups, predicted, g):
@@ -293,9 +290,7 @@ def learned_terms(stored, stage_range):
     """Return a LearnedTerm for each term of an open file of a model or of predictions."""
     if stored.kind != "model":
         return read_predicted(stored, stage_range)[1].learned
-    per_term = read_classifier(
-        stored, stage_range, PER_TERM, 0
-    )  # the arrays of the scorer, which may be large, are not read
+    per_term = read_classifier(stored, stage_range, PER_TERM, 0)  # without the scorer, which may be large
     model = model_of_terms(read_method(stored, stage_range), Scorer(), per_term)
     return terms_of_model(read_terms(stored, stage_range), model)
 

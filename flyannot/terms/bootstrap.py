@@ -24,8 +24,7 @@ def bootstrap_gene_weights(*genes_of_parts, n_samples=N_SAMPLES):
     """Draw how often every group is in every sample, float64 (1 + n_samples, n_groups), for each part.
 
     The first sample has every group once.  Each other sample draws as many genes as there are, with
-    replacement.
-    The order of the genes and their repetitions do not matter.
+    replacement.  The order of the genes and their repetitions do not matter.
 
     Parameters
     ----------
@@ -67,33 +66,32 @@ def add_confidence(result):
     """Add intervals and calibration to scores, and return them.
 
     Every row of "terms" gets `auc_interval`, `brier` and `ece`.  Every summary gets `auc_interval` (of the
-    mean AUC),
-    `brier` and `ece` over all its groups and terms.  They are None if nothing was evaluated.
+    mean AUC), `brier` and `ece` over all its groups and terms.  They are None if nothing was evaluated.
 
     Parameters
     ----------
     result : dict, as from `score_terms`, with "evaluated"; it is changed
     """
-    of_ranges = result["evaluated"]
+    evaluated = result["evaluated"]
     for row in result["terms"]:
         row |= dict.fromkeys(CONFIDENCE)
     samples = []
-    pairs = []
-    weights = bootstrap_gene_weights(*(groups["gene"] for groups in of_ranges.values()))
-    for (s, groups), weights_of_range in zip(of_ranges.items(), weights):
-        outcome = outcomes_of_groups(groups)
-        resampled = resample_aucs(outcome, weights_of_range)[1:]
+    outcomes = []
+    weights = bootstrap_gene_weights(*(groups["gene"] for groups in evaluated.values()))
+    for (s, groups), weights_of_range in zip(evaluated.items(), weights):
         rows = {row["term"]: row for row in result["terms"] if row["stage_range"] == s and not row["reason"]}
-        kept = [j for j, term in enumerate(outcome.terms) if term in rows]
-        for j in kept:
+        outcome = outcomes_of_groups(groups)
+        outcome = outcome.subset(slice(None), [j for j, term in enumerate(outcome.terms) if term in rows])
+        resampled = resample_aucs(outcome, weights_of_range)[1:]
+        for j, term in enumerate(outcome.terms):
             interval = {"auc_interval": bootstrap_interval(resampled[:, j])}
-            rows[outcome.terms[j]] |= interval | _calibration([(outcome, [j])])
-        samples.append(resampled[:, kept])
-        pairs.append((outcome, kept))
-    parts = {s: ([samples[i]], [pairs[i]]) for i, s in enumerate(of_ranges)} | {"all": (samples, pairs)}
-    for name, (of_terms, of_pairs) in parts.items():
+            rows[term] |= interval | _calibration([outcome.subset(slice(None), [j])])
+        samples.append(resampled)
+        outcomes.append(outcome)
+    parts = {s: ([samples[i]], [outcomes[i]]) for i, s in enumerate(evaluated)} | {"all": (samples, outcomes)}
+    for name, (of_terms, of_part) in parts.items():
         interval = bootstrap_interval(mean_of_defined(np.hstack(of_terms), 1))
-        result["summary"][name] |= {"auc_interval": interval} | _calibration(of_pairs)
+        result["summary"][name] |= {"auc_interval": interval} | _calibration(of_part)
     return result
 
 
@@ -101,18 +99,15 @@ def compare_outcomes(first, second):
     """Compare the AUCs of two configurations.
 
     The comparison is over the stage ranges, terms and groups in both results.  The truth is the curated terms
-    of
-    the second.
+    of the second.
 
     Returns
     -------
     comparison : dict
         "terms" is a list of dicts with stage_range, term, first and second (AUCs), difference (second -
-        first),
-        interval and p.  "mean" has the same for the mean over these terms; None without terms.  p is
-        two-sided:
-        twice the fraction of samples on the rarer side of 0, at most 1.  The measured difference counts as a
-        sample.
+        first), interval and p.  "mean" is such a dict for the mean over these terms; None without terms.
+        p is two-sided: twice the fraction of samples on the rarer side of 0, at most 1.  The measured
+        difference counts as a sample.
     """
     common = [s for s in first["evaluated"] if s in second["evaluated"]]
     paired = {s: _paired(first["evaluated"][s], second["evaluated"][s]) for s in common}
@@ -194,13 +189,12 @@ def mean_of_defined(values, axis):
     return np.divide(sums, n, out=np.full(np.shape(sums), np.nan), where=n > 0)
 
 
-def _calibration(pairs):
-    """Return the Brier score and the calibration error over all (outcome, columns) pairs."""
-    if not any(columns for _, columns in pairs):
+def _calibration(outcomes):
+    """Return the Brier score and the calibration error over all groups and terms of outcomes."""
+    if not any(outcome.terms for outcome in outcomes):
         return {"brier": None, "ece": None}
-    some = [outcome.subset(slice(None), columns) for outcome, columns in pairs]
-    probability = np.concatenate([outcome.probabilities[outcome.observed] for outcome in some])
-    truth = np.concatenate([outcome.truth[outcome.observed] for outcome in some])
+    probability = np.concatenate([outcome.probabilities[outcome.observed] for outcome in outcomes])
+    truth = np.concatenate([outcome.truth[outcome.observed] for outcome in outcomes])
     return {"brier": brier_score(probability, truth), "ece": calibration_error(probability, truth)}
 
 

@@ -18,8 +18,7 @@ def calibrate(values, truth):
     Source
     ------
     Platt, Advances in Large Margin Classifiers, 1999.  His targets, (n+ + 1)/(n+ + 2) and 1/(n- + 2), keep
-    the fit
-    finite for separable values and few positives.
+    the fit finite for separable values and few positives.
     """
     from scipy.optimize import minimize
 
@@ -51,13 +50,12 @@ def choose_threshold(values, truth, at=None):
     truth : bool array (n,), of both classes
     at : None for the largest sensitivity + specificity - 1 (Youden's J), of equally good ones the highest;
         ("precision", p) for the lowest threshold of at least that precision; ("sensitivity", p) for the
-        highest of
-        at least that sensitivity
+        highest of at least that sensitivity
 
     Returns
     -------
     threshold : float, half way between two neighbouring values
-        It is the largest value, hence no for all, if nothing is better, or if no threshold is precise enough.
+        It is the largest value, which answers no to all, if no threshold is better or precise enough.
     """
     cuts, inverse = np.unique(values, return_inverse=True)
     n_found = _counts_from(np.bincount(inverse, truth, len(cuts)))

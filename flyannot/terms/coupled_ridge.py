@@ -1,12 +1,10 @@
-"""Ridge regression of all terms at once, in which the value of each term is mixed with those of the others.
+"""Ridge regression of all terms at once, which mixes the value of each term with the values of the others.
 
 For centred rows X and terms Y, W minimises |Y - X W|^2 + alpha s |W|^2, with s the mean squared length of a
-row.
-One alpha serves all terms.  Terms of an embryo occur together (stain in the dorsal ectoderm often comes with
-stain in the ventral one), and a term with few genes learns little alone.  Let H be the out-of-fold values of
-the groups, each term scaled to mean 0 and standard deviation 1.  Then C = H^T Y is the covariance of values
-and
-truth.  It says how the value of one term predicts another.  The mixed value is
+row.  One alpha serves all terms.  Terms of an embryo occur together: stain in the dorsal ectoderm often
+comes with stain in the ventral one.  A term with few genes learns little alone.  Let H be the out-of-fold
+values of the groups, each term scaled to mean 0 and standard deviation 1.  Then C = H^T Y is the covariance
+of values and truth.  It says how the value of one term predicts another.  The mixed value is
 
     (1 - share) H + share (H C scaled to standard deviation 1).
 
@@ -16,8 +14,7 @@ weights and an intercept, and `flyannot explain` splits its values exactly.
 
 alpha and share are chosen together by the mean AUC within the inner folds.  C always comes from the other
 folds.  The first pair is kept unless another is better by more than MARGIN.  Among a few hundred genes the
-best
-of many pairs is best by chance, and choosing it lowered the scores.
+best of many pairs is best by chance, and choosing it lowered the scores.
 
 Entries that were not observed are filled with the value that the fit gives them.  The fit then equals the fit
 without them.  They do not count in C.
@@ -76,7 +73,7 @@ class CoupledRidge(LinearScorer):
         H = unmixed[chosen // len(SHARES)]
         scale = _spread(H)
         mixing = _mixing(H / scale, Y, share, observed)
-        dual = _dual_of(products, Y.astype(float), observed)(alpha)
+        dual = _dual_solver(products, Y.astype(float), observed)(alpha)
         weights = weights_of_rows(dual.T, X, mean)
         intercept = -weights @ mean
         weights, intercept = mixing.T @ (weights / scale[:, None]), mixing.T @ (intercept / scale)
@@ -89,7 +86,7 @@ def _held_out_values(products, Y, folds, alphas, observed):
     values = np.empty((len(alphas), *Y.shape))
     for fold in np.unique(folds):
         out = folds == fold
-        dual_of = _dual_of(products[np.ix_(~out, ~out)], Y[~out], observed[~out])
+        dual_of = _dual_solver(products[np.ix_(~out, ~out)], Y[~out], observed[~out])
         between = products[np.ix_(out, ~out)]
         for k, alpha in enumerate(alphas):
             of_fold = between @ dual_of(alpha)
@@ -97,7 +94,7 @@ def _held_out_values(products, Y, folds, alphas, observed):
     return values
 
 
-def _dual_of(products, Y, observed):
+def _dual_solver(products, Y, observed):
     """Return a function of alpha that returns A, such that W = A^T X for the centred rows.
 
     The columns of A sum to 0.  `products`, which may have been centred by another mean, is overwritten.
@@ -112,7 +109,7 @@ def _dual_of(products, Y, observed):
         regularised.flat[:: len(products) + 1] += alpha * scale
         factor = cho_factor(regularised.T, lower=True, overwrite_a=True, check_finite=False)
         solve = partial(cho_solve, factor, check_finite=False)
-        full = Y if observed.all() else _filled(Y, observed, solve(products))
+        full = Y if observed.all() else _fill_unobserved(Y, observed, solve(products))
         A = solve(full - full.mean(axis=0))
         return A - A.mean(axis=0)
 
@@ -126,7 +123,7 @@ def _centre(products):
     products -= (means - means.mean())[:, None]
 
 
-def _filled(Y, observed, smoother):
+def _fill_unobserved(Y, observed, smoother):
     """Fill every entry of Y that was not observed with the value of the fit itself.
 
     The fit is linear in Y: fitted = (1/n + smoother) Y.
@@ -141,7 +138,7 @@ def _filled(Y, observed, smoother):
     return filled
 
 
-def _centred(Y, observed):
+def _centre_terms(Y, observed):
     """Subtract from every term its mean over the observed groups; other entries become 0."""
     mean = (Y & observed).sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
     return np.where(observed, Y - mean, 0.0)
@@ -149,7 +146,7 @@ def _centred(Y, observed):
 
 def _mixing(H, truth, share, observed):
     """Return the matrix M (n_terms, n_terms) that mixes the values H to H M."""
-    covariance = (H - H.mean(axis=0)).T @ _centred(truth, observed)
+    covariance = (H - H.mean(axis=0)).T @ _centre_terms(truth, observed)
     coupled = covariance / _spread(H @ covariance)
     return (1 - share) * np.eye(H.shape[1]) + share * coupled
 

@@ -31,9 +31,9 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     Returns
     -------
     outcome : TermOutcomes
-        One row per group, in the order of the rows.  A term is left out, with its reason, if fewer genes have
-        it (or
-        lack it) than there are folds, or fewer than two outside some fold.
+        One row per group, in the order of the rows.  A term is left out, with its reason, if fewer
+        genes have it (or lack it) than there are folds.  It is also left out if outside some fold fewer than
+        two do.
 
     Raises
     ------
@@ -43,33 +43,26 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     X, Y, genes = np.asarray(rows.X), np.asarray(rows.Y, bool), np.asarray(rows.genes)
     observed = rows.observed
     row_folds = look_up_folds(genes, folds)
-    unevaluable = _reasons(Y, genes, row_folds, max(folds.values()) + 1, observed)
+    unevaluable = _exclusion_reasons(Y, genes, row_folds, max(folds.values()) + 1, observed)
     reasons = [given or own for given, own in zip(rows.reasons, unevaluable)]
     kept = [j for j, reason in enumerate(reasons) if not reason]
     values, probability, threshold = np.full((3, *Y.shape), np.nan)
     yes = np.zeros(Y.shape, bool)
     options.on_terms(len(reasons) * (max(folds.values()) + 1) - len(kept) * len(np.unique(row_folds)))
     held_out = [row_folds == fold for fold in np.unique(row_folds)] if kept else []
-    for rows_of_fold in held_out:
-        known = genes, observed[:, kept]
-        of_fold = _fit_fold(X, Y[:, kept], *known, rows_of_fold, method, rng, options)
-        where = np.ix_(rows_of_fold, kept)
-        values[where], yes[where], probability[where], threshold[where] = of_fold
+    for out in held_out:
+        known = {"genes": genes[~out], "observed": observed[:, kept][~out]}
+        model = fit_model(method, X[~out], Y[:, kept][~out], **known, rng=rng, options=options)
+        log.debug("%d terms, %d groups trained, %d held out", len(kept), (~out).sum(), out.sum())
+        of_fold = model.decision_values(X[out], options.n_threads)
+        where = np.ix_(out, kept)
+        values[where] = of_fold
+        yes[where] = model.answers(of_fold)
+        probability[where] = model.probabilities(of_fold)
+        threshold[where] = model.probability_threshold
     return TermOutcomes(
         tuple(rows.terms), Y, values, yes, probability, row_folds, tuple(reasons), threshold, observed
     )
-
-
-def _fit_fold(X, Y, genes, observed, rows, method, rng, options):
-    """Return values, answers, probabilities and thresholds of a fold, by a model of the other rows.
-
-    `rows`, bool (n_rows,), are the rows of the fold.
-    """
-    known = {"genes": genes[~rows], "observed": observed[~rows]}
-    model = fit_model(method, X[~rows], Y[~rows], **known, rng=rng, options=options)
-    values = model.decision_values(X[rows], options.n_threads)
-    log.debug("%d terms, %d groups trained, %d held out", Y.shape[1], (~rows).sum(), rows.sum())
-    return values, model.answers(values), model.probabilities(values), model.probability_threshold
 
 
 def joined_outcomes(outcomes):
@@ -88,7 +81,7 @@ def joined_outcomes(outcomes):
     )
 
 
-def _reasons(Y, genes, row_folds, n_folds, observed):
+def _exclusion_reasons(Y, genes, row_folds, n_folds, observed):
     """Return for every term the reason why it cannot be evaluated, or ""."""
     reasons = []
     for j, known in enumerate(observed_rows(observed)):

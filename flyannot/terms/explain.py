@@ -1,8 +1,7 @@
 """Exact explanation of a decision value: the contribution of every patch.
 
 The decision value of a linear model is b + sum_k w_k f_k.  With max pooling the feature f_k is the code of
-one
-patch, which won its atom and cell among all images of the group.  So w_k f_k belongs to this patch alone.
+one patch, which won its atom and cell among all images of the group.  So w_k f_k belongs to this patch alone.
 Summed by patch,
 
     decision value = intercept + without_patch + sum over patches of contribution.
@@ -10,7 +9,7 @@ Summed by patch,
 f_k is the feature as the model gets it, so this holds for any scaling of the features (such as by `l2`).
 `without_patch` is the sum over the features without a patch.  They are zero unless something shifts them.
 
-If the features of a group are the means of those of its images, each image has its part of w_k f_k.
+If the features of a group are means over its images, each image has its part of w_k f_k.
 """
 
 from dataclasses import dataclass
@@ -114,7 +113,7 @@ def explain_group(model, term, X, features, winner, *, scheme="group"):
         raise DataError(f"{features.shape} features have {winner.shape} winning patches")
     weights, intercept, rows = model.scorer.linear_form(np.asarray(X), term)
     parts = rows[0].astype(np.float64) * weights  # (n_features,)
-    split = _shared if scheme == "mean" else _owned
+    split = _parts_of_mean if scheme == "mean" else _parts_of_maximum
     parts, image, patch = (array.ravel() for array in split(parts, features, winner))
     has_patch = patch != NO_PATCH
     key = image[has_patch].astype(np.int64) << 32 | patch[has_patch].astype(np.int64)
@@ -129,14 +128,14 @@ def explain_group(model, term, X, features, winner, *, scheme="group"):
     )
 
 
-def _owned(parts, features, winner):
+def _parts_of_maximum(parts, features, winner):
     """Return the parts of the value of a group, with the image and the patch of each: equal shapes."""
     best = features.argmax(axis=0)  # a tie keeps the earlier image, as pooling keeps the earlier patch
     return parts, best, winner[best, np.arange(winner.shape[1])]
 
 
-def _shared(parts, features, winner):
-    """Return the same as `_owned` for a group whose features are means: each image has its part."""
+def _parts_of_mean(parts, features, winner):
+    """Return the parts of all images of a group whose features are means, as `_parts_of_maximum`."""
     total = features.sum(axis=0, dtype=np.float64)
     shares = features / np.where(total > 0, total, 1)
     images = np.broadcast_to(np.arange(len(winner))[:, None], winner.shape)

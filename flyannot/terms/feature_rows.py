@@ -1,12 +1,11 @@
-"""Rows of features for classifiers: scaled to length 1, or rewritten as shorter rows with the same inner
-products.
+"""Rows of features for classifiers: scaled to length 1, or rewritten as shorter rows.
+
+The shorter rows have the inner products of the original rows.
 
 Linear models, distances and cosines depend on rows only through their inner products K = X X^T.  K adds up
-over
-blocks of columns, so that X need not be in memory.  `CholeskyBasis` is a factor A with A A^T = K, which has
-as
-many columns as there are rows.  A model of A is also a model of X: if A^T b are its weights, X^T b are the
-weights for X.  Of other rows, such as queries, only the part in the span of the rows matters.
+over blocks of columns, so that X need not be in memory.  `CholeskyBasis` is a factor A with A A^T = K, which
+has as many columns as there are rows.  A model of A is also a model of X: if A^T b are its weights, X^T b are
+the weights for X.  Of other rows, such as queries, only the part in the span of the rows matters.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,8 @@
 """Folds by gene: all images of a gene are in the same fold, because they resemble one another.
 
 Genes are sorted before they are assigned.  So a split depends on the set of genes and on the generator, and
-not
-on the order of the rows.  For one split over all stage ranges, pass the genes of all to `assign_gene_folds`,
-and look up the folds of each stage range in the result.
+not on the order of the rows.  For one split over all stage ranges, pass all their genes to
+`assign_gene_folds`.  Then look up the folds of each stage range in the result.
 """
 
 import numpy as np
@@ -21,8 +20,7 @@ def assign_gene_folds(genes, n_folds, rng, *, positive=None):
     n_folds : int >= 2
     rng : numpy Generator
     positive : bool sequence, which of `genes` have a term.  They are spread evenly too: if at least n_folds
-        genes
-        have the term and at least n_folds lack it, every fold gets both.  None for no term
+        genes have the term and at least n_folds lack it, every fold gets both.  None for no term
 
     Returns
     -------

@@ -1,13 +1,15 @@
 """The predictions for every group, as part of the JSON of scores: for curves, intervals and comparisons.
 
-Every stage range has `group` and `gene` (n_groups names), `fold` (n_groups numbers, or None if one model
-evaluated
-all groups), and `term` (n_terms names, of the terms that can be evaluated).  For each term, in the order of
-the
-groups, `truth` and `yes` are texts of 0 and 1 (in `truth`, ? is unknown), and `value` and `probability` are
-lists
-of numbers.  `threshold` has for each term one number per fold: the probability above which the model of the
-fold answers yes.  Decision values of different folds have no common scale; probabilities have.
+Every stage range has
+
+- `group` and `gene` : n_groups names
+- `fold` : n_groups numbers, or None if one model evaluated all groups
+- `term` : n_terms names, of the terms that can be evaluated
+- `truth` and `yes` : for each term a text of 0 and 1, in the order of the groups; in `truth`, ? is unknown
+- `value` and `probability` : for each term a list of numbers, in the order of the groups
+- `threshold` : for each term one number per fold, the probability above which its model answers yes
+
+Decision values of different folds have no common scale; probabilities have.
 """
 
 import json
@@ -43,8 +45,8 @@ def group_outcomes(outcome, names, genes):
         "gene": list(genes),
         "fold": None if outcome.folds is None else outcome.folds.tolist(),
         "term": [outcome.terms[j] for j in kept],
-        "truth": [_as_bits(outcome.truth[:, j], outcome.observed[:, j]) for j in kept],
-        "yes": [_as_bits(outcome.yes[:, j], True) for j in kept],
+        "truth": [_to_bits(outcome.truth[:, j], outcome.observed[:, j]) for j in kept],
+        "yes": [_to_bits(outcome.yes[:, j], True) for j in kept],
         "value": [[float(f"{v:.{_DIGITS}g}") for v in outcome.values[:, j].tolist()] for j in kept],
         "probability": outcome.probabilities[:, kept].T.round(6).tolist(),
         "threshold": threshold,
@@ -64,15 +66,16 @@ def outcomes_of_groups(groups):
     if thresholds is not None:
         number = 0 if folds is None else np.unique(folds, return_inverse=True)[1]
         thresholds = _by_group([np.broadcast_to(np.array(t)[number], n) for t in thresholds], n, float)
+    truth = _by_group([list(text) for text in groups["truth"]], n, "U1")
     return TermOutcomes(
         tuple(groups["term"]),
-        _by_group([_from_bits(text) for text in groups["truth"]], n, bool),
+        truth == "1",
         _by_group(groups["value"], n, float),
-        _by_group([_from_bits(text) for text in groups["yes"]], n, bool),
+        _by_group([list(text) for text in groups["yes"]], n, "U1") == "1",
         _by_group(groups["probability"], n, float),
         None if folds is None else np.array(folds, int),
         thresholds=thresholds,
-        observed=_by_group([[letter != "?" for letter in text] for text in groups["truth"]], n, bool),
+        observed=truth != "?",
     )
 
 
@@ -117,15 +120,10 @@ def read_scores(path):
         ) from None
 
 
-def _as_bits(column, observed):
+def _to_bits(column, observed):
     """Write a column of answers as a text of 0, 1 and ?."""
     letters = np.where(observed, np.where(column, "1", "0"), "?")
     return "".join(letters.tolist())
-
-
-def _from_bits(text):
-    """Read a text of 0, 1 and ?; ? is False."""
-    return [letter == "1" for letter in text]
 
 
 def _by_group(rows, n, dtype):

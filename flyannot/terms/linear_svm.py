@@ -5,15 +5,13 @@ For a term with groups x_i, s_i = +1 or -1, the machine minimises
     1/2 |w|^2 + 1/2 b^2 + C sum_i c_i max(0, 1 - s_i (w x_i + b))^2,
 
 with c_i inversely proportional to the size of the class of i ("balanced").  This is the problem of liblinear,
-which penalises the intercept b.  To make this negligible, and to use one grid of C for all features, the
-features are centred on the training rows and divided by one number: the root mean square length of the
-centred
-rows.  The weights of the result include both.
+which penalises the intercept b.  The features are therefore centred on the training rows, and divided by the
+root mean square length of the centred rows.  This makes the penalty negligible, and lets one grid of C serve
+all features.  The weights of the result include both.
 
 The problem depends on the rows only through their inner products.  With fewer rows than features the rows are
 written in an orthonormal basis of their span (`flyannot.terms.feature_rows`) once for all terms and all C.
-This
-gives the same minimiser at a fraction of the cost.
+The minimiser does not change, and costs much less.
 
 C is chosen for each term by inner folds of its own, over which its positive genes are spread evenly.
 """
@@ -60,7 +58,7 @@ class LinearSvm(LinearScorer):
         coordinates, back = _coordinates(X, options.n_threads)
         train = partial(_train_term, coordinates, genes=genes, seed=seed, n_folds=options.n_folds)
         tasks = zip(Y.T, observed_rows(observed_mask(observed, Y.shape)))
-        trained = _in_threads(n_threads, train, tasks, options.on_terms)
+        trained = _run_in_threads(n_threads, train, tasks, options.on_terms)
         *fitted, held_out = zip(*trained)
         weights, intercept, C = map(np.array, fitted)
         weights, intercept = back(weights, intercept)
@@ -68,7 +66,7 @@ class LinearSvm(LinearScorer):
         return cls(weights, intercept, C), OutOfFoldValues(*arrays)
 
 
-def _in_threads(n_threads, work, tasks, on_terms):
+def _run_in_threads(n_threads, work, tasks, on_terms):
     """Return the results of work(task) for every task, in order.
 
     liblinear releases the lock of the interpreter.
@@ -88,8 +86,7 @@ def training_bytes(n_rows, n_features, n_terms, n_threads=1):
     """Estimate the memory in bytes that fitting needs beyond its arguments.
 
     It consists of the coordinates with the inner products, the weights, and for every thread the rows of a
-    fold and
-    liblinear's copy of them.  If memory is short, liblinear ends in a segmentation fault.
+    fold and liblinear's copy of them.  If memory is short, liblinear ends in a segmentation fault.
     """
     rank = min(n_rows, n_features)
     coordinates = 8 * n_rows * (n_rows + rank + COLUMNS if _is_wide(n_rows, n_features) else rank)
@@ -157,24 +154,25 @@ def _train_term(A, term, *, genes, seed, n_folds):
     weights, intercept, C, held_out : the last is OutOfFoldValues
     """
     positive, rows = term
-    if not isinstance(rows, slice):
-        within = positive[rows], slice(None)
-        *fitted, known = _train_term(A[rows], within, genes=genes[rows], seed=seed, n_folds=n_folds)
-        return *fitted, _among_all(known, rows, len(A))
+    n_rows = len(A)
+    A = A[rows]
+    positive = positive[rows]
+    genes = genes[rows]
     n_positive = len(np.unique(genes[positive]))
     n_folds = min(n_folds, n_positive, len(np.unique(genes)) - n_positive)
     dealt = assign_gene_folds(genes, n_folds, np.random.default_rng(seed), positive=positive)
     folds = look_up_folds(genes, dealt)
     candidates = [_held_out_values(A, positive, folds, C)[:, None] for C in CS]
     chosen, held_out = choose_held_out(candidates, positive[:, None], folds)
-    return *fit_liblinear(A, positive, CS[chosen]), CS[chosen], held_out
+    return *fit_liblinear(A, positive, CS[chosen]), CS[chosen], _spread_to_all(held_out, rows, n_rows)
 
 
-def _among_all(held_out, rows, n_rows):
+def _spread_to_all(held_out, rows, n_rows):
     """Extend the OutOfFoldValues of some rows to all rows; the others are in no fold."""
-    values, scored, folds = np.zeros((n_rows, 1)), np.zeros((n_rows, 1)), np.full((n_rows, 1), -1)
-    values[rows], scored[rows], folds[rows] = held_out.values, held_out.scored, held_out.folds
-    return OutOfFoldValues(values, scored, folds)
+    whole = OutOfFoldValues(np.zeros((n_rows, 1)), np.zeros((n_rows, 1)), np.full((n_rows, 1), -1))
+    for name, of_all in vars(whole).items():
+        of_all[rows] = getattr(held_out, name)
+    return whole
 
 
 def _held_out_values(A, positive, folds, C):

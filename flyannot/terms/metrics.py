@@ -4,19 +4,22 @@ Conventions
 -----------
 A group is positive for a term if it has the term.  The answer is yes if the decision value is above the
 threshold of the term.  The AUC is the fraction of (positive, negative) pairs in which the positive has the
-larger
-value; a tie counts one half.  In cross-validation only pairs within a fold count, because values of different
-models have no common scale.  For the same reason the average precision ranks each fold separately, and the
-folds
-are weighted by their positives.  Guessing scores the fraction of positives there, which grows as folds get
-smaller.
+larger value; a tie counts one half.  In cross-validation only pairs within a fold count, because values of
+different models have no common scale.  For the same reason the average precision ranks each fold separately,
+and the folds are weighted by their positives.  Guessing scores the fraction of positives there, which grows
+as folds get smaller.
 
-sensitivity = tp / (tp + fn), specificity = tn / (tn + fp), accuracy = (tp + tn) / all,
-f1 = 2 tp / (2 tp + fp + fn).  A fraction 0/0 is None, never nan.
+The rates are functions of the counts of true and false positives and negatives:
+
+    sensitivity = tp / (tp + fn)
+    specificity = tn / (tn + fp)
+    accuracy = (tp + tn) / all
+    f1 = 2 tp / (2 tp + fp + fn)
+
+A fraction 0/0 is None, never nan.
 
 A term that cannot be evaluated has a reason.  Its scores are None, and no average includes it.  Summaries of
-the
-evaluated terms:
+the evaluated terms:
 
 - `macro` is the plain mean; for the average precision it is known as mean average precision
 - `weighted_top10` is the mean over the ten terms with most positive groups (ties by name), weighted by their
@@ -133,7 +136,7 @@ def concordant_pairs(values, truth, folds=None, observed=None):
 def auc(values, truth, folds=None):
     """Return the area under the receiver operating characteristic, over the pairs within folds.
 
-    It is None if no fold has both classes.  The parameters are those of `concordant_pairs`.
+    It is None if no fold has both classes.  The parameters are as in `concordant_pairs`.
     """
     ordered, n_pairs = (float(counts.sum()) for counts in concordant_pairs(values, truth, folds))
     return ordered / n_pairs if n_pairs else None
@@ -143,26 +146,23 @@ def average_precision(values, truth, folds=None):
     """Return the expected average precision of one term, in (0, 1]; None without positives.
 
     Groups are ranked by falling decision value.  The precision of a list is the fraction of its groups that
-    are
-    positive.  Average precision is the mean precision of the lists that end with a positive group.  The order
-    among groups of one value is open, and the score is the expected one over all orders.  So a constant
-    scores as
-    much as a random ranking, not 1.  (scikit-learn ends all lists at the end of a tie; without ties both
-    agree.)
+    are positive.  Average precision is the mean precision of the lists that end with a positive group.  The
+    order among groups of one value is open, and the score is the expected one over all orders.  So a constant
+    scores as much as a random ranking, not 1.  (scikit-learn ends all lists at the end of a tie; without ties
+    both agree.)
 
     Parameters
     ----------
     values : float array (n_groups,); DataError if one is nan
     truth : bool array (n_groups,)
     folds : int array (n_groups,), or None if one model predicts all groups.  Values of different models have
-        no
-        common scale: each fold is ranked separately, and the folds are weighted by their positives.
+        no common scale: each fold is ranked separately, and the folds are weighted by their positives.
     """
     values, truth = checked_decision_values(values, truth)
     if not truth.any():
         return None
     folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
-    total = sum(_sum_of_precisions(values[folds == fold], truth[folds == fold]) for fold in np.unique(folds))
+    total = sum(_precision_sum(values[folds == fold], truth[folds == fold]) for fold in np.unique(folds))
     return float(total / truth.sum())
 
 
@@ -174,12 +174,11 @@ def checked_decision_values(values, truth):
     return values, truth
 
 
-def _sum_of_precisions(values, truth):
+def _precision_sum(values, truth):
     """Return the expected sum of the precisions of the lists that end with a positive group.
 
-    In a tie of m groups, t of them positive, with a groups and b positives before it, place j = 1..m is
-    positive
-    with probability t / m.  It then has (j - 1) (t - 1) / (m - 1) positives of the tie before it.
+    Let a tie have m groups, t of them positive, with a groups and b positives before it.  Place j = 1..m is
+    positive with probability t / m.  It then has (j - 1) (t - 1) / (m - 1) positives of the tie before it.
     """
     ties, place = np.unique(-values, return_inverse=True)
     m = np.bincount(place, minlength=len(ties))
@@ -240,13 +239,11 @@ def score_terms(outcomes, *, excluded=()):
     -------
     result : dict, ready for JSON
         "terms" is a list with a dict for each stage range and term, with the keys stage_range, term,
-        n_groups,
-        n_positive, the METRICS, precision, reason.  "summary" has for every stage range and for "all" a dict
-        with
-        macro, weighted_top10, micro (dicts of METRICS), ranked_terms, and n_terms, the number of evaluated
-        terms.
+        n_groups, n_positive, the METRICS, precision, reason.  "summary" has for every stage range and for
+        "all" a dict with macro, weighted_top10, micro (dicts of METRICS), ranked_terms, and n_terms, the
+        number of evaluated terms.
     """
-    scored = {s: (_rows_of_range(s, outcome, excluded), outcome) for s, outcome in outcomes.items()}
+    scored = {s: (_score_range(s, outcome, excluded), outcome) for s, outcome in outcomes.items()}
     summary = {s: _summarise([of_range]) for s, of_range in scored.items()}
     summary["all"] = _summarise(list(scored.values()))
     return {"terms": [row for rows, _ in scored.values() for row in rows], "summary": summary}
@@ -265,7 +262,7 @@ def _summarise(evaluated):
     }
 
 
-def _rows_of_range(stage_range, outcome, excluded):
+def _score_range(stage_range, outcome, excluded):
     """Return the rows of one stage range, in the order of the terms of the outcome."""
     rows = []
     for j, term in enumerate(outcome.terms):

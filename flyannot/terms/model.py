@@ -35,8 +35,7 @@ class Model:
     n_genes : int32 (n_terms,), the genes with the term
     auc, auc_low, auc_high : float64 (n_terms,), as from `held_out_aucs`
     precision : float64 (n_terms,), the fraction of the yes answers about held-out groups that were right; nan
-        if the
-        AUC is nan, and without a yes
+        if the AUC is nan, and without a yes
     """
 
     method: str
@@ -182,8 +181,9 @@ def genes_of_terms(Y, genes, observed):
 
 
 def held_out_aucs(held_out: OutOfFoldValues, Y, genes, observed):
-    """Return the cross-validated AUC of every term within folds, with its 95% interval by a bootstrap over
-    genes.
+    """Return the cross-validated AUC of every term within folds, with its 95% interval.
+
+    The interval comes from a bootstrap over genes.
 
     Parameters
     ----------
@@ -196,8 +196,7 @@ def held_out_aucs(held_out: OutOfFoldValues, Y, genes, observed):
     -------
     auc, low, high : float64 (n_terms,)
         They are nan, which is untested, for a term that fewer than LEAST_GENES genes have or lack, and if no
-        fold
-        has both classes.
+        fold has both classes.
     """
     (weights,) = bootstrap_gene_weights(genes)
     areas = np.full((3, Y.shape[1]), np.nan)

@@ -44,5 +44,5 @@ class Ridge(LinearScorer):
         return super().decision_values(units.astype(np.float64))
 
     def linear_form(self, X, term):
-        """Return the same as `LinearScorer.linear_form`; the rows are those of X scaled to length 1."""
+        """Return weights, intercept and rows, as `LinearScorer`; the rows of X are scaled to length 1."""
         return super().linear_form(unit_rows(X), term)

@@ -2,7 +2,7 @@
 
 Not every entry of the table of groups and terms is known.  `observed` is a bool array (n_rows, n_terms); None
 stands for all entries.  Entries that were not observed are never used.  A classifier gets a Y that is false
-there, and must return the same for any other Y there.
+there, and its results must not depend on these entries.
 """
 
 from collections.abc import Callable
@@ -45,8 +45,7 @@ class OutOfFoldValues:
 
     values : by the chosen setting; for thresholds and probabilities
     scored : in each fold by the setting that the other folds alone would choose; for the AUC, because the AUC
-        of the
-        best of several settings is too optimistic
+        of the best of several settings is too optimistic
     folds : int, the inner fold of each row
     """
 
@@ -173,8 +172,7 @@ def choose_held_out(candidates, Y, folds, *, margin=0.0, observed=None):
     Parameters
     ----------
     candidates : list of float arrays (n_rows, n_terms), for every setting the values of rows by the scorer
-        fitted
-        without the fold of the row
+        fitted without the fold of the row
     Y : bool array (n_rows, n_terms)
     folds : int array (n_rows,)
     margin : the first setting is kept unless another is better by more than this

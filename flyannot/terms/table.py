@@ -75,10 +75,10 @@ def format_comparison(comparison, names):
     ]
     lines.append("-" * len(lines[-1]))
     for row in sorted(comparison["terms"], key=lambda row: (-row["difference"], row["term"])):
-        lines.append(_compared(row["term"], row))
+        lines.append(_comparison_line(row["term"], row))
     if comparison["mean"]:
         mean_of = f"mean of {pluralise(len(comparison['terms']), 'term')}"
-        lines += [lines[4], _compared(mean_of, comparison["mean"])]
+        lines += [lines[4], _comparison_line(mean_of, comparison["mean"])]
     lines += [
         "",
         "Bootstrap over genes, the same ones for A and B.  p: two-sided, for no difference.",
@@ -86,11 +86,11 @@ def format_comparison(comparison, names):
     return "\n".join(lines)
 
 
-def _compared(name, row):
+def _comparison_line(name, row):
     """Return the line of a term in a comparison."""
     low, high = row["interval"] or (float("nan"), float("nan"))
     return (
-        f"{_cut(name)}{row['first']:8.3f}{row['second']:8.3f}{row['difference']:+8.3f}"
+        f"{_fit_name(name)}{row['first']:8.3f}{row['second']:8.3f}{row['difference']:+8.3f}"
         f"{f'{low:+.3f} to {high:+.3f}':>18}{row['p']:8.3f}"
     )
 
@@ -118,16 +118,16 @@ def _averages(summary):
 
 def _line(name, scores, n_groups="", n_positive=""):
     """Return the line of a term or an average."""
-    return f"{_cut(name)} {n_groups:>6} {n_positive:>8}" + "".join(
-        f"{_number(scores[m]):>7}" for m in METRICS
+    return f"{_fit_name(name)} {n_groups:>6} {n_positive:>8}" + "".join(
+        f"{_format_score(scores[m]):>7}" for m in METRICS
     )
 
 
-def _cut(name):
+def _fit_name(name):
     """Return the name in exactly _TERM_WIDTH characters."""
     return f"{name if len(name) <= _TERM_WIDTH else name[: _TERM_WIDTH - 3] + '...':<{_TERM_WIDTH}}"
 
 
-def _number(value):
+def _format_score(value):
     """Return a score with three decimals, or - for None."""
     return "-" if value is None else f"{value:.3f}"

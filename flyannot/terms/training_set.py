@@ -51,8 +51,7 @@ class TrainingSet(LabelledRows):
     """The annotated `groups` of a stage range as rows; X has no columns until `with_features` reads it.
 
     If there are fewer rows than features and the method is linear, the rows are written in a basis of their
-    span
-    (`flyannot.terms.feature_rows`).  `in_features` maps a model of such rows to a model of features.
+    span (`flyannot.terms.feature_rows`).  `in_features` maps a model of such rows to a model of features.
     """
 
     groups: Groups
@@ -107,8 +106,9 @@ class GroupRows:
         return X
 
     def own_basis(self, n_threads=1):
-        """Return the rows in a basis of their span, from inner products that are added up over blocks of
-        columns.
+        """Return the rows in a basis of their span.
+
+        It is computed from inner products, which are added up over blocks of columns.
 
         Returns
         -------
@@ -171,7 +171,7 @@ def curated_groups(columns, annotations, stage_range, options):
     terms = sorted(set().union(*carried))
     truth = truth_of(carried, terms)
     observed = observed_terms(groups, annotations, stage_range, terms)
-    reasons = [_left_out(t, n, options) for t, n in zip(terms, truth.sum(axis=0))]
+    reasons = [_exclusion_reason(t, n, options) for t, n in zip(terms, truth.sum(axis=0))]
     genes = groups.gene_ids
     return TrainingSet(
         X=np.empty((len(groups), 0)),
@@ -187,9 +187,8 @@ def curated_groups(columns, annotations, stage_range, options):
 def enough_groups(carried_of, excluded=()):
     """Choose the least number of groups with a term that is learned, which is also the number of folds.
 
-    It is 5.  For few groups it is a quarter of their number, at most the number of groups with the most
-    frequent
-    term that not all have, and at least 2.
+    It is 5.  For few groups it is a quarter of their number, and at least 2.  It is at most the number of
+    groups with the most frequent term that not all have.
 
     Parameters
     ----------
@@ -232,7 +231,7 @@ def observed_terms(groups, annotations, stage_range, terms):
     return ~truth_of(unknown, terms)
 
 
-def _left_out(term, count, options):
+def _exclusion_reason(term, count, options):
     """Return the reason why a term with that number of groups is left out, or ""."""
     if term in options.exclude_terms:
         return "excluded by request"

@@ -2,10 +2,8 @@
 
 The square roots of the features of an image are reduced to a sketch: sums of features with random signs.
 Sketches nearly preserve the angle between two images.  The distance of an image is one minus the largest
-cosine to
-an image of another gene.  Its unlikeness is a rank: the fraction of training images that are nearer to an
-image of
-another gene.  One in twenty of such images is above UNLIKE.
+cosine to an image of another gene.  Its unlikeness is a rank: the fraction of training images that are nearer
+to an image of another gene.  One in twenty of such images is above UNLIKE.
 """
 
 from dataclasses import dataclass

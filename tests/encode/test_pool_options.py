@@ -1,4 +1,4 @@
-"""Pyramids, patches of several sizes, mirror images, shared dictionaries: what they change, and what not."""
+"""Tests of pyramids, patches of several sizes, mirror images and shared dictionaries."""
 
 from dataclasses import replace
 
@@ -98,7 +98,7 @@ def test_mirroring_a_view_is_pooling_the_image_and_its_mirror_image_as_a_group(g
 
 
 def test_a_mirrored_patch_keeps_its_number(grey, encoder):
-    """The winner of a cell, its descriptor mirrored or not, gives the feature that it won."""
+    """Check that the winner of a cell, mirrored or not, gives the feature that it won."""
     described = encoder.describe(grey)
     mirroring = replace(encoder, pool=replace(TIGHT, mirror=("dorsal",)))
     pooled = mirroring.encode_patches(described, "dorsal")
@@ -119,7 +119,7 @@ def test_a_mirrored_patch_keeps_its_number(grey, encoder):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The whole chain with all these options at once, on embryos of both views."""
+    """Make the whole chain with all these options at once, from embryos of both views."""
     chain = Chain(tmp_path_factory.mktemp("options"))
     embryos = SynthesizeOptions(n_genes=12, max_images=3, stage_range=STAGE_RANGES)
     synthesize(chain.embryos, embryos)
@@ -182,7 +182,7 @@ def test_a_shared_dictionary_is_one_for_all_stage_ranges_and_of_one_its_own(made
 
 
 def test_patches_of_all_stage_ranges_are_drawn_from(made):
-    """With a bound on their number, each at most once, and in proportion."""
+    """Draw each patch at most once, and from each stage range in proportion."""
     drawn = np.random.default_rng(3)
     with open_stored(made.descriptors) as stored:
         whole = [stored.array(s, "descriptors") for s in STAGE_RANGES]
@@ -196,7 +196,7 @@ def test_patches_of_all_stage_ranges_are_drawn_from(made):
 
 
 def test_codes_that_miss_their_tolerance_are_a_quality_warning(own_chain, tmp_path, monkeypatch):
-    """By a nearly singular dictionary; here by a tolerance that nothing keeps."""
+    """Replace the check by one that no code passes, as for a nearly singular dictionary."""
     some = read_images(own_chain.embryos)[:3]
     monkeypatch.setattr(encoder_module, "unconverged_rows", lambda gaps, tol: gaps)
     predicted = make(own_chain.task("predictions", tmp_path / "p.h5", images=some))

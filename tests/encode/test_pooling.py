@@ -1,4 +1,4 @@
-"""Laws of pooling: order, cells, winners, and groups from images."""
+"""Tests of pooling: order, cells, winners, and groups from images."""
 
 import numpy as np
 import pytest
@@ -13,14 +13,14 @@ SIZE = (128, 320)
 
 @pytest.fixture
 def coded(rng):
-    """Sparse codes of 60 patches over 9 atoms, one atom never used, and their centres."""
+    """Return sparse codes of 60 patches over 9 atoms, one of which is never used, and their centres."""
     Z = sp.random(60, 9, density=0.3, random_state=rng, data_rvs=lambda n: rng.normal(size=n)).tolil()
     Z[:, 4] = 0
     return Z.tocsr().astype(np.float32), rng.uniform((0, 0), SIZE, size=(60, 2))
 
 
 def dense_twin(Z, centres_px, grid):
-    """Loops over cells and patches, as the definition reads."""
+    """Pool by loops over cells and patches, as in the definition."""
     Z, (rows, columns) = abs(Z.toarray()).astype(np.float64), grid
     features = []
     for r in range(rows):
@@ -67,7 +67,7 @@ def test_a_group_pools_its_images_as_if_they_were_one(coded):
 
 
 def test_patches_of_each_part_are_pooled_as_if_alone(coded):
-    """The parts of a grid stand one after the other, before those of the next grid."""
+    """Check that the parts of a grid follow one another, before those of the next grid."""
     (Z, centres_px), part, grids = coded, np.arange(60) % 3, ((1, 2), (2, 2))
     pooled = pool_image(Z, centres_px, SIZE, grid=grids, part=part, n_parts=3)
     alone = [

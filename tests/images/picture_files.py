@@ -18,7 +18,7 @@ ENCODINGS = {
 
 
 def embryo(height=128, width=320):
-    """A dark ellipse with a gradient on white, as colours (height, width, 3)."""
+    """Draw a dark ellipse with a gradient on white, as colours (height, width, 3)."""
     y = (np.arange(height)[:, None] + 0.5) / height * 2 - 1
     x = (np.arange(width) + 0.5) / width * 2 - 1
     body = (x / 0.9) ** 2 + (y / 0.9) ** 2 < 1
@@ -27,10 +27,12 @@ def embryo(height=128, width=320):
 
 
 def encoded(pixels, **options):
+    """Return the bytes of a file of some pixels."""
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, **options)
     return buffer.getvalue()
 
 
 def luma(colours):
+    """Return the Rec. 601 luma of colours, as floats."""
     return colours.astype(float) @ (0.299, 0.587, 0.114)

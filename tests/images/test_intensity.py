@@ -1,4 +1,4 @@
-"""Laws of what is added to SIFT: mean and standard deviation of a patch."""
+"""Tests of the intensity features that follow SIFT: mean and standard deviation of a patch."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import pytest
 from flyannot.images.extract import describe_patches, intensity_features
 from flyannot.images.options import ExtractOptions
 from flyannot.images.patches import patch_corners, patch_mean, patch_std
-from flyannot.images.sift import dense_sift, mirrored_descriptors
+from flyannot.images.sift import mirrored_descriptors
 
 SIZE = (48, 96)
 
@@ -33,16 +33,6 @@ def test_intensity_features_are_the_angles_of_darkness_and_deviation(grey):
     for level, expected in ((255, [255, 0, 255, 0]), (0, [0, 255, 255, 0])):  # white, and black
         even = np.full(SIZE, level, np.float32)
         assert features_of(even, np.array([[0, 0]]), 16, 1.0).tolist() == [expected]
-
-
-def test_intensity_features_see_what_sift_does_not(grey):
-    """A picture of half the contrast, and paler: the same SIFT, but for rounding."""
-    corners = patch_corners(SIZE, 16, 8)
-    pale = grey / 2 + 127.5
-    before, after = (dense_sift(one, corners, 16).astype(int) for one in (grey, pale))
-    assert np.abs(before - after).max() <= 1
-    difference = features_of(grey, corners, 16, 1.0).astype(int) - features_of(pale, corners, 16, 1.0)
-    assert (np.abs(difference).max(axis=1) > 40).all()
 
 
 def test_a_descriptor_is_sift_and_then_intensity_for_patches_of_every_size(grey):

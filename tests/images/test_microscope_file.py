@@ -1,4 +1,4 @@
-"""A microscope's file is one picture as soon as it is said which; until then it says what it holds."""
+"""Tests of microscopes' files: a plane is read once it is chosen, and the planes are listed otherwise."""
 
 import struct
 import sys
@@ -28,19 +28,23 @@ CHANNELS = ("DAPI", "EGFP", "brightfield")
 
 
 def stack(n_z=2, n_channels=3, shape=(64, 160), dtype=np.uint16):
-    """Planes (n_z, n_channels, height, width) of one grey level each, 1000 z + 100 channel, from 1."""
+    """Return planes (n_z, n_channels, height, width) of one grey level each, 1000 z + 100 channel, from 1."""
     level = 1000 * np.arange(1, n_z + 1)[:, None] + 100 * np.arange(1, n_channels + 1)
     return np.broadcast_to(level[..., None, None], (n_z, n_channels, *shape)).astype(dtype)
 
 
 def ome_tiff(path, planes, *, bits=None, names=CHANNELS, **options):
+    """Write an OME-TIFF of planes (n_z, n_channels, height, width)."""
     about = {"axes": "ZCYX", "Channel": {"Name": list(names[: planes.shape[1]])}}
     tifffile.imwrite(path, planes, metadata=about | ({"SignificantBits": bits} if bits else {}), **options)
     return path
 
 
 def czi(path, scenes, *, names=CHANNELS):
-    """`scenes`: arrays (n_z, n_channels, height, width) of grey levels, or (height, width, 3) of colours."""
+    """Write a CZI.
+
+    `scenes` are arrays (n_z, n_channels, height, width) of grey levels, or (height, width, 3) of colours.
+    """
     from pylibCZIrw import czi as zeiss
 
     with zeiss.create_czi(str(path)) as file:
@@ -67,7 +71,7 @@ _DIMENSION = (
 
 
 def lif(path, planes, *, bits=12, names=("Green", "Red", "Gray")):
-    """A LIF of one image, uint16 (n_z, n_channels, height, width)."""
+    """Write a LIF of one image, uint16 (n_z, n_channels, height, width)."""
     n_z, n_channels, height, width = planes.shape
     steps = {"1": 2, "2": 2 * width, "3": 2 * width * height * n_channels}
     counts = {"1": width, "2": height, "3": n_z}
@@ -97,7 +101,7 @@ FORMATS = ["OME-TIFF", "compressed OME-TIFF", "czi", "lif"]
 
 
 def written(format, folder):
-    """The same planes in each format, with what its numbers of 16 bits have as white."""
+    """Write the same planes in a format; returns the path, and the white of its 16-bit numbers."""
     if format == "czi":  # Zeiss's library writes nothing about used bits: the numbers are those of a camera
         return czi(folder / "a.czi", [stack()]), 4095
     if format == "lif":
@@ -165,7 +169,7 @@ def test_planes_that_are_only_claimed_take_no_memory(claim, tmp_path):
 def test_scenes_are_counted_from_one(tmp_path):
     left, right = embryo(), 255 - embryo()
     path = czi(tmp_path / "a.czi", [left, right])
-    with pytest.raises(UnreadableImage, match="it holds several pictures: 2 scenes"):
+    with pytest.raises(UnreadableImage, match="it contains several pictures: 2 scenes"):
         picture_at(path, "RGB")
     for number, colours in enumerate((left, right), 1):
         np.testing.assert_array_equal(picture_at(f"{path}#scene={number}", "RGB"), colours)
@@ -239,7 +243,7 @@ def test_the_first_eight_names_of_an_axis_are_told():
 
 @pytest.fixture
 def stacks(tmp_path):
-    """A data set of two scenes of one CZI and a stack of TIFF."""
+    """Make a data set of two scenes of one CZI and a stack of TIFF."""
     folder = tmp_path / "stacks"
     folder.mkdir()
     grey = embryo()[..., 0].astype(np.uint16) * 257
@@ -255,7 +259,7 @@ def stacks(tmp_path):
 def test_extract_refuses_what_is_ambiguous_and_takes_the_plane_that_is_named(flyannot, stacks, tmp_path):
     said = flyannot("extract S -o O", S=stacks, O=tmp_path / "d.h5")
     assert said.code == 1 and said.err.count("Error:") == 1 and said.err.count("Fix:") == 1
-    assert "slide.czi: it holds several pictures: 2 scenes" in said.err
+    assert "slide.czi: it contains several pictures: 2 scenes" in said.err
     assert "2 channels (1 DAPI, 2 brightfield)" in said.err
     assert "--plane channel=1, or for this file alone slide.czi#channel=1" in said.err
     said = flyannot("extract S -o O --plane channel=2", S=stacks, O=tmp_path / "d.h5", code=0)

@@ -1,3 +1,5 @@
+"""Tests of the places of patches, and of their means and standard deviations."""
+
 import re
 
 import numpy as np
@@ -30,7 +32,7 @@ def test_the_grid_is_every_patch_that_fits_in_row_major_order(height, width, pat
 @pytest.mark.parametrize("patch_px, n_bits", [(4, 16), (16, 16), (64, 12), (256, 8)])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 def test_std_and_mean_are_those_of_the_pixels_of_each_patch(patch_px, n_bits, dtype, rng):
-    """Float levels are rounded to n_bits below one grey level, which moves the std by half a step at most."""
+    """Compare with NumPy; rounding to n_bits below a grey level moves the std by at most half a step."""
     image = rng.uniform(0, 255, (patch_px + 9, patch_px + 30)).astype(dtype)
     corners = patch_corners(image.shape, patch_px, 3)
     patches = np.lib.stride_tricks.sliding_window_view(image.astype(float), (patch_px, patch_px))

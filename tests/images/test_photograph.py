@@ -1,4 +1,4 @@
-"""The embryos of one photograph, cut out one by one, are described as if each had been alone."""
+"""Tests of photographs with several embryos: each is described as if it had been alone."""
 
 import cv2
 import numpy as np
@@ -20,7 +20,7 @@ _GAP_PX, _PAPER = 13, np.array([225.0, 222.0, 215.0])
 
 
 def cut_embryo(path):
-    """The colours of a picture with 20 px of its background around it, and where its embryo is."""
+    """Return the colours of a picture with 20 px of background around it, and the mask of its embryo."""
     colours = decode_image(path, "RGB")
     paper = np.median(border_of_image(colours), axis=0).tolist()
     colours = cv2.copyMakeBorder(colours, 20, 20, 20, 20, cv2.BORDER_CONSTANT, value=paper).astype(np.float32)
@@ -28,10 +28,11 @@ def cut_embryo(path):
 
 
 def photograph_of(embryos, n, rng):
-    """A photograph with n of the embryos, apart and whole, and the mask of each on it.
+    """Return a photograph with n of the embryos, apart and whole, and the mask of each.
 
-    They are turned by any angle up to a quarter, and scaled by 1 to 1.6, alike to 8 %; background, noise and
-    a slope of light are added.
+    They are turned by any angle up to 90 degrees, and scaled by 1 to 1.6, alike to 8%.  Background, noise and
+    a
+    slope of light are added.
     """
     slope = 12 * (np.arange(PHOTO_PX[1])[None, :, None] / PHOTO_PX[1] - 0.5)
     photo = _PAPER + rng.normal(0, 3, 3) + rng.normal(0, 3, (*PHOTO_PX, 1)) + slope
@@ -63,7 +64,7 @@ EGGS = (  # centre (x, y), half axes, degrees clockwise, in the order in which o
 
 
 def photograph(eggs, noise=0.0, seed=1):
-    """Dotted eggs on a plain background, each with dots of its own."""
+    """Draw dotted eggs on a plain background, each with dots of its own."""
     rng = np.random.default_rng(seed)
     picture = np.full(SIZE, 215.0)
     for number, place in enumerate(eggs):
@@ -74,7 +75,7 @@ def photograph(eggs, noise=0.0, seed=1):
 
 
 def data_set(folder, pictures):
-    """A data set of pictures by their names, all of one gene."""
+    """Write a data set of pictures by their names, all of one gene."""
     folder.mkdir()
     for name, pixels in pictures.items():
         Image.fromarray(pixels).save(folder / name)
@@ -148,7 +149,7 @@ def test_what_is_cut_by_the_border_or_touches_another_or_is_not_there_is_named(f
 
 
 def test_real_embryos_are_found_and_cut_out_whole(shared_data, trials, rng, record_property):
-    """95 of 100 at least; the others are named, and none is lost or taken together with another."""
+    """Find at least 95%; the others are named, and none is lost or merged with another."""
     files = sorted((shared_data / "flyexpress" / "images").glob("*.bmp"))
     embryos = [cut_embryo(files[k]) for k in rng.choice(len(files), 40, replace=False)]
     n_all, n_whole, off_px = 0, 0, []
@@ -169,6 +170,7 @@ def test_real_embryos_are_found_and_cut_out_whole(shared_data, trials, rng, reco
 
 
 def _holds(place, left, top, right, bottom):
+    """Return whether a place contains the box of a mask."""
     inside = place.left <= left and place.top <= top
     return inside and right < place.left + place.width and bottom < place.top + place.height
 

@@ -1,4 +1,4 @@
-"""What may be wrong with a picture: each wrong picture gets its word, and no embryo gets any."""
+"""Tests of the warnings about pictures: each fault has its warning, and embryos have none."""
 
 import runpy
 from pathlib import Path
@@ -20,12 +20,12 @@ from tests.images.picture_files import embryo
 
 
 def synthetic(number=0, stage_range="4-6"):
-    """A synthetic embryo, uint8 (128, 320, 3)."""
+    """Return a synthetic embryo, uint8 (128, 320, 3)."""
     return render_group_image(draw_group(f"syn{number}", stage_range, 7, 1), 0, 7)[0]
 
 
 def photograph(embryos, places, size=(3000, 4000)):
-    """Embryos of twice their size on one grey photograph, lit from the left."""
+    """Put embryos of twice their size on one grey photograph, lit from the left."""
     light = np.linspace(215, 185, size[1])[None, :, None] / 255
     picture = np.full((*size, 3), 255.0)
     for one, (row, column) in zip(embryos, places):

@@ -1,4 +1,4 @@
-"""However an embryo lies in its picture, registered it lies alike; and what is no embryo is left alone."""
+"""Tests of registration: every embryo gets the same frame, and other things are refused."""
 
 import numpy as np
 import pytest
@@ -15,13 +15,13 @@ FRAME = 160, 64, 160, 64  # centre and half sides of every registered embryo
 
 
 def egg(x, y, taper=0.15, bulge=0.1):
-    """Whether a place lies in an egg: blunt on the right and flat at the top, half axes 1."""
+    """Return whether places are in an egg of half axes 1: blunt on the right and flat at the top."""
     y = y - bulge * (1 - x**2) * 0.5
     return x**2 + (y / (1 + taper * x)) ** 2 <= 1
 
 
 def scene(size, centre, half_axes, degrees, *, background=215.0, noise=0.0, flip=(1, 1), slope=0.0, rng=None):
-    """A picture of a dotted egg of given place, size and turn (clockwise) on a plain background."""
+    """Draw a dotted egg of given place, size and turn (clockwise) on a plain background."""
     width, height = size
     x, y = places_on_egg((height, width), centre, half_axes, degrees)
     x, y = flip[0] * x, flip[1] * y
@@ -31,7 +31,7 @@ def scene(size, centre, half_axes, degrees, *, background=215.0, noise=0.0, flip
 
 
 def places_on_egg(shape, centre, half_axes, degrees):
-    """Along and across an egg, in half axes from its centre, of every pixel."""
+    """Return the place of every pixel along and across an egg, in half axes from its centre."""
     row, column = np.indices(shape) + 0.5
     turn, across, down = np.radians(degrees), column - centre[0], row - centre[1]
     x = (np.cos(turn) * across + np.sin(turn) * down) / half_axes[0]
@@ -39,21 +39,24 @@ def places_on_egg(shape, centre, half_axes, degrees):
 
 
 def grey_levels(picture, noise, rng):
-    """Bytes of a picture, with noise."""
+    """Return a picture as bytes, with noise."""
     picture = picture + (rng.normal(0, noise, picture.shape) if noise else 0)
     return np.rint(np.clip(picture, 0, 255)).astype(np.uint8)
 
 
 def framed(picture):
+    """Return a picture as the frame of its embryo."""
     picture = np.asarray(picture)
     return registration.frame_embryo(picture, STANDARD_PX, registration.pose_in_picture(picture))
 
 
 def pose_in(picture):
+    """Return the pose of the embryo of a picture, without scaling."""
     return registration.pose_of_mask(registration.embryo_mask(np.asarray(picture, float)))
 
 
 def degrees_of(pose):
+    """Return the angle of a pose in degrees."""
     return np.degrees(np.arctan2(pose.direction[1], pose.direction[0]))
 
 
@@ -148,6 +151,7 @@ def test_of_the_photographs_of_flyexpress_nearly_all_that_are_told_are_told_righ
 
 
 def no_embryos():
+    """Return pictures without an embryo by name."""
     rng = np.random.default_rng(5)
     blank = np.full((300, 400), 230, np.uint8)
     noise = rng.integers(0, 256, blank.shape).astype(np.uint8)
@@ -211,7 +215,7 @@ def test_another_thing_is_another_embryo_from_half_the_size_on(part, is_alone):
 
 @pytest.mark.parametrize("dot_px", [1, 2, 3])
 def test_a_picture_much_larger_than_the_frame_is_averaged_not_sampled(dot_px):
-    """Dots of a pixel or a few, black and white by turns: what is left of them is grey."""
+    """Draw dots of a few pixels, black and white in turn: their average is grey."""
     size, centre, half_axes = (2400, 1200), (1200, 600), (1000, 390)
     levels = np.asarray(scene(size, centre, half_axes, 3, background=255)).copy()
     y, x = np.indices(levels.shape)
@@ -221,14 +225,17 @@ def test_a_picture_much_larger_than_the_frame_is_averaged_not_sampled(dot_px):
 
 
 def test_what_the_frame_shows_beyond_the_picture_is_background():
-    """The corners of the box around an embryo that lies across a square picture."""
+    """Check the corners of the box around an embryo that lies across a square picture."""
     levels = framed(scene((300, 300), (150, 150), (190, 60), 45, background=207))
     for corner in (levels[:4, :4], levels[:4, -4:], levels[-4:, :4], levels[-4:, -4:]):
         np.testing.assert_allclose(corner, 207)
 
 
 def test_depths_are_exact_wherever_a_mask_lies_in_memory(rng):
-    """Roots of whole numbers, rounded once: OpenCV with Intel's primitives is a bit off, now so, now so."""
+    """Compare with the roots of whole numbers, rounded once.
+
+    With Intel's primitives the last bit of OpenCV's result would depend on the address.
+    """
     row, column = np.indices((60, 90))
     mask = ((row - 30) / 28) ** 2 + ((column - 45) / 42) ** 2 + 0.05 * rng.normal(size=(60, 90)) < 1
     outside = np.argwhere(~mask)

@@ -1,3 +1,5 @@
+"""Tests of dense SIFT against a slow twin and OpenCV."""
+
 import math
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,7 +14,7 @@ from flyannot.images.sift import dense_sift, mirrored_descriptors, normalise_des
 
 
 def slow_sift(image, corners, patch_px, smooth_px):
-    """Descriptors before rounding, float64 (n, 128), in the order of `flyannot.images.sift`."""
+    """Return descriptors before rounding, float64 (n, 128), in the order of `flyannot.images.sift`."""
     smoothed = gaussian_filter(np.asarray(image, float), smooth_px, mode="mirror", truncate=4)
     return np.array([_slow_descriptor(smoothed, top, left, patch_px) for top, left in corners])
 
@@ -32,7 +34,7 @@ def _slow_descriptor(image, top, left, patch_px):
 
 
 def _add(histogram, weight, v, u, angle):
-    """Shared between the bins beside it, in proportion to how near they are."""
+    """Share a weight among the neighbouring bins, in proportion to their nearness."""
     turn = np.abs(angle - np.arange(8))
     apart = np.abs(v - np.arange(4)), np.abs(u - np.arange(4)), np.minimum(turn, 8 - turn)
     histogram += weight * np.einsum("i,j,k", *(np.maximum(0, 1 - one) for one in apart))
@@ -58,7 +60,7 @@ def photograph():
 
 
 def smooth_noise(rng, shape):
-    """Grey levels with slopes at every scale, so that no gradient is an accident of one pixel."""
+    """Return grey levels with slopes at every scale, so that gradients do not depend on single pixels."""
     coarse = np.kron(rng.uniform(0, 200, (shape[0] // 8 + 1, shape[1] // 8 + 1)), np.ones((8, 8)))
     return (coarse[: shape[0], : shape[1]] + rng.uniform(0, 55, shape)).astype(np.uint8)
 
@@ -87,7 +89,7 @@ def median_cosine(ours, theirs):
 
 
 def test_the_mean_of_four_neighbouring_patches_is_opencvs_descriptor_between_them(photograph):
-    """OpenCV's centre is the pixel in the middle of the four centres."""
+    """Use that OpenCV's centre is the pixel in the middle of the four centres."""
     corners = patch_corners((140, 230), 16, 9)
     neighbours = [corners + shift for shift in ([0, 0], [1, 0], [0, 1], [1, 1])]
     between = sum(dense_sift(photograph, patches).astype(float) for patches in neighbours)
@@ -120,7 +122,7 @@ def test_a_mirror_image_permutes_bins_and_orientations(axis, back, patch_px, pho
 
 @pytest.mark.parametrize("degrees", range(0, 360, 15))
 def test_a_ramp_puts_its_energy_into_the_two_orientations_beside_its_slope(degrees):
-    """Direction k points k * 45 degrees from +x towards the top of the image."""
+    """Check that direction k points k * 45 degrees from +x towards the top of the image."""
     i, j = np.mgrid[:32, :32]
     ramp = np.float32(128 + 2 * (np.cos(np.radians(degrees)) * j - np.sin(np.radians(degrees)) * i))
     energy = dense_sift(ramp, [[8, 8]], 4).reshape(16, 8).sum(axis=0)  # so small a patch is not smoothed

@@ -1,4 +1,4 @@
-"""The stain apart from the embryo: what is kept, what is not, and that every step sees the same."""
+"""Tests of the stain channel and of patterns drawn from it."""
 
 from functools import partial
 
@@ -44,7 +44,7 @@ def test_blue_stays_and_brown_of_the_same_luma_goes(picture):
 
 
 def test_what_is_mixed_in_the_two_colours_comes_apart_again(rng):
-    """Densities add up: the stain's share does not depend on how much tissue lies over it."""
+    """Add densities: the share of the stain does not depend on the amount of tissue over it."""
     stain, tissue = (np.array(one) / np.linalg.norm(one) for one in (STAIN, TISSUE))
     amount = np.linspace(0, 1.2, 40)[:, None]
     over = rng.uniform(0, 0.8, (40, 7))
@@ -88,7 +88,7 @@ def test_every_kind_of_colour_file_gives_the_same_stain(picture, tiff):
 
 
 def smooth_patterns(rng, n):
-    """Patterns of three spots each, from 0 to 1."""
+    """Return patterns of three spots each, from 0 to 1."""
     y, x = np.mgrid[:16, :32]
     places, widths = rng.uniform((3, 4), (13, 28), (n, 3, 2)), rng.uniform(2, 6, (n, 3))
     grids = np.zeros((n, 16, 32))
@@ -99,7 +99,7 @@ def smooth_patterns(rng, n):
 
 
 def in_colour(pattern, stained=0.8, body=0.2, light=1.0, noise=0.0, rng=None):
-    """A photograph of a pattern: stain over a body of so much tissue, in such light."""
+    """Return a photograph of a pattern: stain over a body of some tissue, in some light."""
     stain, tissue = (np.array(one) / np.linalg.norm(one) for one in (STAIN, TISSUE))
     grid, whole = np.zeros((16, 32)), body_of_embryo(ellipse_mask())
     grid.T[ellipse_mask().T] = pattern

@@ -1,4 +1,4 @@
-"""Reading pictures: the right grey levels at the standard size."""
+"""Tests of reading pictures: grey levels at the standard size."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What is no picture gets one clear line: never half a picture, never a hang, never the memory."""
+"""Tests of files that are not pictures: one clear line, no partial picture, no hang, little memory."""
 
 import os
 import pickle
@@ -14,14 +14,14 @@ from PIL import Image, ImageFile
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.image_file import decode_image
 from flyannot.images.picture import read_grey
-from flyannot.images.unreadable import MAX_PIXELS, UnreadableImage, n_scans_of_jpeg
+from flyannot.images.unreadable import MAX_PIXELS, UnreadableImage, count_jpeg_scans
 from tests.images.picture_files import ENCODINGS, embryo, encoded, luma
 
 N_CUTS = 20
 
 
 def reason(path):
-    """Why a picture is refused; the message must be one line that names the file."""
+    """Return why a picture is refused; the message must be one line that names the file."""
     with pytest.raises(UnreadableImage) as caught:
         read_grey(path)
     message = caught.value.message
@@ -104,7 +104,7 @@ def chunk(kind, content):
 
 
 def png_claiming(width, height):
-    """A PNG whose header claims a size that it does not hold."""
+    """Return a PNG whose header claims another size."""
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
     return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0")) + chunk(b"IEND", b"")
 
@@ -170,7 +170,7 @@ def test_what_is_not_one_picture_of_known_pixels_is_refused(picture, tiff, trial
 
 
 def test_a_png_with_a_bit_flipped_is_refused(picture, rng, trials):
-    """Pillow checks no checksum of the chunks of pixels, and takes wrong ones without a word."""
+    """Flip a bit of every byte: Pillow does not check the checksums of pixels."""
     whole = encoded(embryo(), format="PNG")
     assert whole.count(b"IDAT") == 1
     places = [*range(len(whole) - 12), *range(len(whole) - 8, len(whole))]
@@ -193,7 +193,7 @@ def test_a_jpeg_of_very_many_scans_is_refused(picture):
     whole = encoded(np.full((1000, 1000), 128, np.uint8), format="JPEG", progressive=True, quality=50)
     scan = whole[whole.rfind(b"\xff\xda") : -2]
     with open(picture(whole), "rb") as file:
-        assert n_scans_of_jpeg(file.read()) == 6
+        assert count_jpeg_scans(file.read()) == 6
     assert decode_image(picture(whole[:-2] + 200 * scan + whole[-2:]), "L").shape == (1000, 1000)
     assert "scans" in reason(picture(whole[:-2] + 300 * scan + whole[-2:]))
 
@@ -203,4 +203,4 @@ def test_a_jpeg_of_very_many_scans_is_refused(picture):
 def test_scans_are_counted_among_any_pixels(quality, progressive, rng):
     noise = rng.integers(0, 256, (257, 131, 3), dtype=np.uint8)
     file = encoded(noise, format="JPEG", quality=quality, progressive=progressive, restart_marker_blocks=3)
-    assert n_scans_of_jpeg(file) == (10 if progressive else 1)
+    assert count_jpeg_scans(file) == (10 if progressive else 1)

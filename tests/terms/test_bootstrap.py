@@ -1,4 +1,4 @@
-"""Laws of intervals over genes, of comparisons, and of calibration; `evaluate --nested`; groups in JSON."""
+"""Tests of intervals over genes, of comparisons, of calibration, and of outcomes in JSON."""
 
 import json
 import warnings
@@ -18,7 +18,7 @@ from tests.small_embryos import CLASSIFY
 
 @pytest.fixture
 def outcome(rng):
-    """Forty groups of twenty genes, two folds, two terms, with ties among the values."""
+    """Return forty groups of twenty genes, two folds, two terms, with ties among the values."""
     truth = rng.random((40, 2)) < 0.4
     values = np.round(truth + rng.normal(size=(40, 2)), 1)
     folds = np.repeat(np.arange(2), 20)
@@ -82,7 +82,7 @@ def test_a_comparison_knows_the_better_one_in_whatever_order_its_groups_stand(ou
 
 
 def test_groups_that_one_of_two_did_not_evaluate_are_left_out_of_the_comparison(outcome):
-    """Whichever has more of them, and in whatever order."""
+    """Leave them out of the larger or the smaller one, in any order."""
     better, rows = replace(outcome, values=outcome.values + outcome.truth), np.arange(40)[::-1][:30]
     few, fewer = outcome.subset(rows, range(2)), better.subset(rows, range(2))
     shared = [GENES[i] for i in rows], [f"group {i}" for i in rows]
@@ -105,7 +105,7 @@ def test_calibration_error_by_hand():
 
 
 def test_the_nested_score_never_sees_the_genes_of_the_fold_that_tests(chain):
-    """Every group is evaluated once in each fold but its own, among the training genes."""
+    """Check that every group is evaluated once in each fold except its own."""
 
     def evaluated(nested):
         options = EvaluateOptions(folds=3, nested=nested)
@@ -152,7 +152,7 @@ def test_a_term_that_could_not_be_evaluated_has_no_interval_and_moves_no_mean(ou
 
 @pytest.mark.parametrize("without", [{}, {"folds": None}])
 def test_an_outcome_comes_back_from_json_and_scores_the_same(outcome, without):
-    """Also that of no term."""
+    """Check it also for an outcome without terms."""
     with_rare = replace(outcome.subset(slice(None), [0, 1, 0]), terms=("a", "b", "rare"))
     with_rare = replace(with_rare, reasons=("", "", "not evaluable: too rare"), **without)
     names = [f"g{i}" for i in range(40)]

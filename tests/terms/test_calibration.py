@@ -1,3 +1,5 @@
+"""Tests of probabilities and thresholds."""
+
 import numpy as np
 import pytest
 
@@ -97,13 +99,13 @@ def test_a_threshold_gives_what_is_wanted_and_as_much_of_the_other_as_any_that_d
 
 
 def answer_of(row):
-    """What a row of predictions.csv says, by its own numbers."""
+    """Return the answer of a row of predictions.csv, from its numbers."""
     probability, threshold = float(row["probability"]), float(row["threshold"])
     return "undetermined" if probability == threshold else "yes" if probability > threshold else "no"
 
 
 def test_what_is_near_the_threshold_of_its_term_is_left_open(flyannot, chain, tmp_path):
-    """The wider the margin the more is open; far from it the answers are as without one."""
+    """Widen the margin: more answers are left open, and the others do not change."""
     tables = []
     for width in ("0", "0.05", "1"):
         named = {"M": chain.model, "E": chain.embryos, "O": tmp_path / f"{width}.h5"}

@@ -1,4 +1,4 @@
-"""Laws of every classifier of the table; what nobody knows takes no part in models and scores."""
+"""Tests of every classifier, and of entries that were not observed."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import pytest
 from flyannot.files.hdf5.schema import shape_violation
 from flyannot.terms import CLASSIFIERS, linear_svm
 from flyannot.terms.bootstrap import add_confidence
-from flyannot.terms.coupled_ridge import _dual_of
+from flyannot.terms.coupled_ridge import _dual_solver
 from flyannot.terms.cross_validation import cross_validate
 from flyannot.terms.feature_rows import inner_products
 from flyannot.terms.group_outcomes import group_outcomes, outcomes_of_groups
@@ -87,7 +87,7 @@ def test_probabilities_of_terms_of_few_genes_shrink_and_no_answer_changes(rng):
 
 @pytest.fixture
 def known(rng):
-    """Rows with terms, of which a third of the entries is not observed; one term is known of all rows."""
+    """Return rows with terms, of which a third is not observed; one term is known for all rows."""
     X, Y, genes = labelled(rng)
     observed = np.repeat(rng.random((60, 3)) < 0.67, 2, axis=0)
     observed[:, 1] = True
@@ -119,12 +119,12 @@ def test_a_term_is_fitted_as_if_the_other_rows_were_not_there(known, rng):
 
 
 def test_coupled_ridge_fits_a_term_on_the_rows_where_it_is_known(known):
-    """The closed form with what is missing filled in, beside the ridge regression of the rows alone."""
+    """Compare the filled closed form with the ridge regression of the known rows."""
     X, Y, _, observed = known
     mean = X.mean(axis=0)
     products = inner_products(X, mean=mean)
     scale, mine = ((X - mean) ** 2).sum() / len(X), observed[:, 0]
-    dual = _dual_of(products, Y.astype(float), observed)(0.3)
+    dual = _dual_solver(products, Y.astype(float), observed)(0.3)
     assert np.abs(dual[~mine, 0]).max() < 1e-10, "a row that is not known pulls at nothing"
     centred = X[mine] - X[mine].mean(axis=0)
     gram = centred.T @ centred + 0.3 * scale * np.eye(X.shape[1])

@@ -1,4 +1,4 @@
-"""Laws of coupled ridge regression."""
+"""Tests of coupled ridge regression."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from flyannot.terms.scorer import FitOptions
 
 @pytest.fixture
 def learnable(rng):
-    """Rows whose terms follow from two hidden numbers, seen through many noisy features."""
+    """Return rows whose terms follow from two hidden numbers, seen through many noisy features."""
     hidden = rng.normal(size=(90, 2))
     X = hidden @ rng.normal(size=(2, 150)) + 2 * rng.normal(size=(90, 150)) + 5
     Y = hidden @ rng.normal(size=(2, 6)) + 0.3 * rng.normal(size=(90, 6)) > 0.4
@@ -27,7 +27,7 @@ def learnable(rng):
 
 
 def fitted(X, Y, genes, rng):
-    """The model and its held-out values."""
+    """Return the model and its out-of-fold values."""
     return CoupledRidge.fit(X, Y, genes, rng=rng, options=FitOptions())
 
 
@@ -36,7 +36,7 @@ def centred_products(X):
 
 
 def plain_ridge(X, Y, alpha):
-    """Weights and intercept as the definition reads, in the space of the features."""
+    """Return weights and intercept by the definition, in the space of the features."""
     centred, level = X - X.mean(axis=0), Y.mean(axis=0)
     scale = (centred**2).sum() / len(X)
     gram = centred.T @ centred + alpha * scale * np.eye(X.shape[1])
@@ -66,7 +66,7 @@ def test_the_model_is_a_mixture_of_ridge_regressions(learnable, rng):
 
 
 def test_rare_terms_learn_from_related_ones(rng):
-    """Six noisy copies of one hidden term: together they say more than each alone."""
+    """Use six noisy copies of one hidden term: together they predict better than each alone."""
     hidden = rng.normal(size=120)
     X = np.outer(hidden, rng.normal(size=80)) + 4 * rng.normal(size=(120, 80))
     Y = np.stack([hidden + rng.normal(size=120) > 0.8 for _ in range(6)], axis=1)
@@ -89,7 +89,7 @@ def test_the_first_pair_stays_unless_another_is_better_by_the_margin(learnable, 
 
 
 def test_a_group_is_mixed_by_what_the_other_folds_say(learnable, rng):
-    """Change the terms of one fold, or the values of one of its groups: the fold's others stay."""
+    """Change the terms of one fold, or the values of one of its groups: the others of the fold stay."""
     (_, Y, _), folds = learnable, np.arange(90) % 3
     H = Y + rng.normal(size=Y.shape)
     every = np.ones_like(Y, bool)
@@ -106,7 +106,7 @@ def test_a_group_is_mixed_by_what_the_other_folds_say(learnable, rng):
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_a_value_is_mixed_with_what_the_covariances_with_the_terms_say(rng, share):
-    """(1 - share) H + share H C, every column of H C of standard deviation 1."""
+    """Compare with (1 - share) H + share H C, where every column of H C has standard deviation 1."""
     truth = rng.random((50, 4)) < 0.4
     H = truth + rng.normal(size=truth.shape)
     C = np.array([[np.cov(h, t)[0, 1] for t in truth.T.astype(float)] for h in H.T])

@@ -1,4 +1,4 @@
-"""What stands behind a term: numbers of genes, and an AUC that nothing flatters."""
+"""Tests of the evidence for a term: numbers of genes, and an unbiased AUC."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_a_term_of_too_few_genes_is_untested_and_any_other_has_its_auc_within_fo
 
 
 def test_the_interval_covers_the_truth_about_as_often_as_it_says(rng):
-    """Values that say nothing have the AUC 0.5; 95 % of the intervals should hold it, 83 % at least here."""
+    """Use values without meaning, with the AUC 0.5: at least 83% of the 95% intervals contain it."""
     genes, folds = np.array([f"g{i}" for i in range(60)]), np.arange(60) % 3
     Y = np.repeat((np.arange(60) < 20)[:, None], 100, axis=1)
     _, low, high = held_out_aucs(held_out(rng.normal(size=Y.shape), folds), Y, genes, np.ones_like(Y))
@@ -42,7 +42,7 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says(rng):
 
 
 def test_the_best_of_many_settings_by_chance_does_not_flatter_what_is_scored(rng):
-    """Forty settings of pure noise: the chosen one looks good on what chose it, and only there."""
+    """Choose among forty settings of noise: the best looks good only on the rows that chose it."""
     folds, chosen, scored = np.arange(60) % 3, [], []
     Y = (np.arange(60) < 15)[:, None]
     for _ in range(40):

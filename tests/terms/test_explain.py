@@ -1,4 +1,4 @@
-"""Explanations: the parts of a decision value sum to it, and belong to the patches that they name."""
+"""Tests of explanations: the parts add up to the decision value, and belong to the named patches."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ LINEAR = [name for name in CLASSIFIERS if CLASSIFIERS[name].is_linear]
 
 @pytest.fixture(scope="module")
 def fitted_of():
-    """A small model of every linear method, on made-up features."""
+    """Return a small model of every linear method, on random features."""
     rng = np.random.default_rng(5)
     X, Y = rng.random((30, 12)), rng.random((30, 3)) < 0.5
     genes = [f"g{i}" for i in range(30)]
@@ -35,7 +35,7 @@ def fitted_of():
 
 
 def group(rng, n_images, n_features=12, n_patches=7):
-    """Pooled features of some images, a third of them without a patch."""
+    """Return pooled features of some images, a third of them without a patch."""
     features = rng.random((n_images, n_features)).astype(np.float32)
     winner = rng.integers(0, n_patches, features.shape).astype(np.int32)
     gone = rng.random(features.shape) < 0.3
@@ -46,7 +46,7 @@ def group(rng, n_images, n_features=12, n_patches=7):
 @pytest.mark.parametrize("n_images", [1, 3])
 @pytest.mark.parametrize("scale", [1.0, 0.03])
 def test_the_parts_sum_to_the_decision_value(fitted_of, rng, method, n_images, scale):
-    """Whatever one number the features were multiplied by."""
+    """Check it for features multiplied by any number."""
     fitted = fitted_of[method]
     features, winner = group(rng, n_images)
     X = features.max(axis=0)[None]
@@ -93,7 +93,7 @@ MEAN = {"scheme": "mean"}
     ids=str,
 )
 def test_every_term_of_every_group_of_a_data_set_is_explained_exactly(chain, tmp_path, change):
-    """The values are those of `flyannot annotate`."""
+    """Compare with the values of `flyannot annotate`."""
     model, out = (chain.model, chain.predictions) if not change else (tmp_path / "m.h5", tmp_path / "p.h5")
     images = read_images(chain.embryos)
     if change:

@@ -1,3 +1,5 @@
+"""Tests of folds by gene."""
+
 import numpy as np
 import pytest
 

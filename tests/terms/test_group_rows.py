@@ -1,4 +1,4 @@
-"""Training from features that stay in their files, against training on the whole array."""
+"""Tests of training from features in files, against training from the whole array."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def columns_of(genes):
 
 @pytest.fixture(scope="module")
 def collection():
-    """Columns, features (n_images, n_features) and annotations; the images of a gene lie apart."""
+    """Return columns, features (n_images, n_features) and annotations; the images of a gene lie apart."""
     rng = np.random.default_rng(3)
     of_image = rng.permutation(np.repeat(np.arange(60), np.resize(PER_GENE, 60)))
     hidden = rng.normal(size=(60, 3))
@@ -49,7 +49,7 @@ def collection():
 
 
 def written(path, collection, rows):
-    """A features file of some of the images."""
+    """Write a features file of some of the images."""
     columns, X, _ = collection
     with create_stored(path, Header("features", {"pool": {}}, {"descriptors": [path.name]})) as file:
         mine = {name: [values[i] for i in rows] for name, values in columns.items()}
@@ -66,7 +66,7 @@ def table(collection, tmp_path):
 
 
 def trained_on(paths, table, out, options, jobs=1):
-    """The terms and the weights of a model file."""
+    """Train a model file; returns its terms and weights."""
     make(train_task(paths, table, out, options, seed=5), jobs=jobs)
     with open_stored(out, "model") as stored:
         assert read_method(stored, "4-6") == options.method

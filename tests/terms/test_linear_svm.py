@@ -1,3 +1,5 @@
+"""Tests of linear support vector machines."""
+
 import os
 import subprocess
 import sys

@@ -1,3 +1,5 @@
+"""Tests of metrics by hand, by definition, and against scikit-learn."""
+
 import json
 from itertools import permutations
 
@@ -21,7 +23,7 @@ ROW_KEYS = {"stage_range", "term", "n_groups", "n_positive", *METRICS, "precisio
 
 
 def counted_auc(values, truth, folds):
-    """Every pair, one by one."""
+    """Return the AUC, counted pair by pair."""
     ordered = [
         1.0 if values[i] > values[j] else 0.5 if values[i] == values[j] else 0.0
         for i in np.flatnonzero(truth)
@@ -32,7 +34,7 @@ def counted_auc(values, truth, folds):
 
 
 def tied_values(rng, n=60):
-    """Values with many ties, truth and folds."""
+    """Return values with many ties, truth and folds."""
     return rng.integers(0, 9, n) / 4, rng.random(n) < 0.3, rng.integers(0, 4, n)
 
 
@@ -201,7 +203,7 @@ def test_scores_compare_groups_of_one_fold_only(rng):
 
 
 def precision_of_order(truth):
-    """Average precision of groups in a given order, by its definition."""
+    """Return the average precision of groups in a given order, by its definition."""
     ends = [i for i, positive in enumerate(truth) if positive]
     return np.mean([sum(truth[: end + 1]) / (end + 1) for end in ends])
 

@@ -1,12 +1,10 @@
-"""Classifiers that keep the labelled groups themselves, and ridge regression."""
+"""Tests of label propagation and ridge regression."""
 
 import numpy as np
 import pytest
 
-from flyannot.base.errors import DataError, InputError
 from flyannot.sparse.coders.cd import encode
 from flyannot.terms.feature_rows import CholeskyBasis, cross_products, inner_products, unit_rows
-from flyannot.terms.model import fit_model
 from flyannot.terms.ridge import Ridge
 from flyannot.terms.siso import FRACTION, Siso
 from tests.terms.labelled_kinds import labelled
@@ -15,7 +13,7 @@ METHODS = (Siso, Ridge)
 
 
 def fitted(cls, X, Y, setting=None):
-    """A scorer with one setting, by default the preferred."""
+    """Return a scorer with one setting, by default the preferred."""
     setting = cls.settings(len(X))[0] if setting is None else setting
     return cls.fit_setting(X, Y, setting, rng=np.random.default_rng(0))
 
@@ -30,7 +28,7 @@ def test_siso_passes_terms_on_with_the_codes_of_the_full_lasso(rng):
 
 
 def test_siso_says_the_same_in_a_space_of_more_dimensions_than_rows(rng):
-    """Turned into 500 dimensions, with an offset in others that only the queries have."""
+    """Rotate the rows into 500 dimensions, with an offset in others that only the queries have."""
     X, Y, _ = labelled(rng)
     X = unit_rows(X).astype(float)
     X[30] = X[31]  # a row twice: the span has fewer dimensions than rows
@@ -54,16 +52,8 @@ def test_the_length_of_a_row_is_nothing_and_a_row_of_zeros_is_legal(method, rng)
     assert model.decision_values(X[:0]).shape == (0, Y.shape[1])
 
 
-def test_bad_calls_are_refused_in_words(rng):
-    X, Y, genes = labelled(rng)
-    with pytest.raises(InputError, match="ridge"):
-        fit_model("rigde", X, Y, genes, rng=rng)
-    with pytest.raises(DataError):
-        fitted(Siso, X, Y).decision_values(X[:, 1:])
-
-
 def test_the_weight_is_two_thousandths_of_the_one_that_passes_nothing_on():
-    """Of orthogonal rows the code is the shrunk product: what lies below the weight passes no term on."""
+    """Use orthogonal rows: the code is the shrunk product, and smaller products pass no term on."""
     scale = np.array([1.0, 0.6, -0.3, 0.0025, 0.0015])
     X = np.zeros((1, 8))
     X[0, :5] = scale

@@ -1,4 +1,4 @@
-"""How unlike an image is to those that a model learned from: against a slow twin, and what is said of it."""
+"""Tests of the unlikeness of images against a slow twin, and of its warnings."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from tests.small_embryos import rows_of_csv
 
 
 def images_of(rng, n, width=900):
-    """Features of images that are mixtures of four kinds."""
+    """Return features of images that are mixtures of four kinds."""
     kinds = np.random.default_rng(1).gamma(0.3, size=(4, width))
     return rng.dirichlet(np.ones(4), n) @ kinds + 0.02 * rng.random((n, width))
 
@@ -36,7 +36,7 @@ def genes_of(n):
 
 
 def slow_distance(a, gene, sketch, genes):
-    """One minus the largest cosine to an image of another gene, in float64."""
+    """Return one minus the largest cosine to an image of another gene, in float64."""
     cosines = [
         float(a @ b) / np.sqrt(float(a @ a) * float(b @ b))
         for b, other in zip(sketch.astype(float), genes)
@@ -113,7 +113,7 @@ def test_of_many_images_some_are_kept_whatever_the_blocks_they_come_in(rng):
 
 
 def as_older(path, out, name):
-    """A file without some dataset or group, as versions before it wrote: through the store's writer."""
+    """Write a copy of a file without some dataset or group, as by an older version."""
     with open_stored(path) as stored, open_hdf5(path) as older, create_stored(out, stored) as file:
         for s in stored.stage_ranges:
             file.copy(older[s], file, s)
