@@ -251,7 +251,10 @@ def run_task(task, execution):
                 f"{task.path} exists and is not what this command would make: {why}",
                 fix="add --force to replace it, or name another output with -o",
             )
-        log.info("making %s: %s", task.path, why)
+        if task.path.exists():
+            log.info("writing %s again: %s", task.path, why)
+        else:
+            log.info("writing %s", task.path)
         try:
             outcome = task.make(execution)
             task.write_beside()
