@@ -1,4 +1,4 @@
-"""Which genes and images look alike: what is looked for, what is found in features.h5, and its table."""
+"""Look-alikes: queries, genes and images found in features.h5, and their table."""
 
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
@@ -23,17 +23,17 @@ COLUMNS = ("query", "stage_range", "found", "rank", "gene", "fbgn", "image", "vi
 
 
 def similar(searched, texts, *, top=20, stage_ranges=()):
-    """Rank the genes and the images of a features file by their similarity to each query.
+    """Rank the genes and images of a features file by their similarity to each query.
 
-    A query is compared with the images of its stage range.  Its own image and its own gene are left out; the
-    other images of its gene are not.
+    A query is compared with the images of its stage range. Its own image and gene are left out, but not the
+    other images of its gene.
 
     Parameters
     ----------
     searched : SimilarityIndex
     texts : each an image or a gene (symbol or FlyBase number) of the file, or the path of a picture
-    top : how many genes, and how many images, are found
-    stage_ranges : those that are searched, empty for all; of a picture its own, if the file has several
+    top : the number of genes, and of images, to find
+    stage_ranges : the stage ranges to search, empty for all; for a picture its own, if the file has several
 
     Yields
     ------
@@ -42,7 +42,7 @@ def similar(searched, texts, *, top=20, stage_ranges=()):
     Raises
     ------
     InputError
-        If nothing of that name is there, or it is not in these stage ranges.
+        If the file has nothing of that name, or not in these stage ranges.
     DataError
         If a picture cannot be read.
     """
@@ -51,6 +51,7 @@ def similar(searched, texts, *, top=20, stage_ranges=()):
 
 
 def _rank(query, searched, top):
+    """Return the SearchResult of one query."""
     s = query.stage_range
     groups = searched.groups[s]
     collection = searched.collection(s)
@@ -75,12 +76,12 @@ def _rank(query, searched, top):
 
 
 def write_similar(out, results, searched, *, force=False):
-    """Write the table of what was found, a list of SearchResult.
+    """Write the table of a list of SearchResult.
 
     Raises
     ------
     InputError
-        If it is an input, or there already with other rows, and `force` is off.
+        If it is an input, or exists with other rows and `force` is off.
     WriteError
         If it cannot be written.
     """
@@ -91,6 +92,7 @@ def write_similar(out, results, searched, *, force=False):
 
 
 def _rows(result, searched):
+    """Yield the rows of one SearchResult."""
     s = result.query.stage_range
     columns = searched.columns[s]
     found = [("gene", rank, *row) for rank, (_, *row) in enumerate(result.genes, 1)]
@@ -102,11 +104,12 @@ def _rows(result, searched):
 
 @dataclass(frozen=True)
 class Query:
-    """One thing that is looked for in one stage range: a gene, an image, or a new picture.
+    """A gene, an image or a new picture to search for in one stage range.
 
     text : as the user named it
-    group, image : the number of the gene's group, or of the image, in the file; or None
-    picture, features : the address of a new picture, and its features; or None
+    stage_range : str
+    group, image : index of the gene's group, or of the image, in the file; or None
+    picture, features : address of a new picture, and its features; or None
     """
 
     text: str
@@ -119,10 +122,11 @@ class Query:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What is most like one query, the most similar first.
+    """The images and genes most similar to one query, the most similar first.
 
-    genes : list of (number of the group, number of its most similar image, similarity of the group)
-    images : list of (number of the image, similarity)
+    query : Query
+    genes : list of (index of the group, index of its most similar image, similarity of the group)
+    images : list of (index of the image, similarity)
     """
 
     query: Query
@@ -142,12 +146,12 @@ class SimilarityIndex:
         self.collection = cache(self._collection)
 
     def _collection(self, stage_range):
-        """The ImageCollection of a stage range."""
+        """Return the ImageCollection of a stage range."""
         blocks = partial(self.stored.blocks_of_images, stage_range)
         return collection_of(lambda: (rows for rows, _ in blocks()), self.groups[stage_range])
 
     def path_of(self, stage_range, number):
-        """Where the picture of an image lies, or None."""
+        """Return the path of the picture of an image, or None."""
         return self._pictures.paths.get(self.columns[stage_range]["image"][number])
 
     @cached_property
@@ -158,7 +162,7 @@ class SimilarityIndex:
 
 
 def _find_queries(text, searched, stage_ranges):
-    """The queries that a text means, one for each stage range."""
+    """Return the queries that a text means, one for each stage range."""
     number = _find_image(text, searched)
     if number is None and file_of_address(text).is_file():
         return _encode_picture(text, searched, stage_ranges)
@@ -174,7 +178,7 @@ def _find_queries(text, searched, stage_ranges):
 
 
 def _find_image(text, searched):
-    """(stage range, number) of an image of the file, by its name or the path of its picture; or None."""
+    """Return (stage range, index) of an image of the file, by its name or its picture; or None."""
     for s, columns in searched.columns.items():
         if text in columns["image"]:
             return s, columns["image"].index(text)
@@ -190,6 +194,7 @@ def _find_image(text, searched):
 
 
 def _find_gene(text, searched):
+    """Return the queries for a gene, one for each stage range."""
     queries = []
     known = set()
     for s, groups in searched.groups.items():
@@ -208,7 +213,7 @@ def _find_gene(text, searched):
 
 
 def _encode_picture(text, searched, stage_ranges):
-    """The queries of a picture, which is described as those of the file were."""
+    """Return the queries for a new picture, which is encoded like the images of the file."""
     stored = searched.stored
     present = list(searched.groups)
     missing = [s for s in stage_ranges if s not in present]
@@ -231,7 +236,7 @@ def _encode_picture(text, searched, stage_ranges):
 
 
 def _choose_embryo(path, extract):
-    """The address of the only embryo of a photograph, where the file is of embryos of photographs."""
+    """Return the address of the only embryo on a photograph, if the file is of embryos."""
     if not extract.multiple_embryos or split_address(path)[2] is not None:
         return path
     embryos = enumerate(embryos_at(path, extract.plane), 1)
