@@ -124,7 +124,9 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
     def parts(share):
         for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
             left_out = pluralise(n, "image was", "images were")
-            log.warning("note: %s: %s left out, the model knows no term of this stage range", s, left_out)
+            log.warning(
+                "note: %s: %s left out, because the model has no term for this stage range", s, left_out
+            )
         reused = None
         if made and share is None and (digest := features_digest_if_reusable(model, images, *made)):
             reused = made[0], digest
@@ -182,7 +184,7 @@ def _read_term_ids(out, options):
     """
     if out.suffix != ".h5":
         raise InputError(
-            f"the output {out} does not end in .h5: its table would be that of other outputs too",
+            f"the output {out} does not end in .h5, so other outputs could have the same table",
             fix=f"name the output {out.with_suffix('.h5')}; flyannot export writes other formats",
         )
     return IdColumns(read_ontology(*options.ontology)) if options.ontology else None
@@ -206,10 +208,10 @@ def _require_same_encoding(model, features):
     changes = "; ".join(changes_in_header(learned, made))
     for s in (s for s in features.stage_ranges if s in model.stage_ranges and not changes):
         if not np.array_equal(read_atoms(model, s), features.array(s, "D")):
-            changes = f"of {s} another dictionary"
+            changes = f"another dictionary of {s}"
     if changes:
         raise DataError(
-            f"{features.path} was made in another way than what {model.path} learned from: {changes}",
+            f"{features.path} was made in another way than the features of {model.path}: {changes}",
             fix="make the features again in that way, or train a model on them",
         )
 
@@ -262,20 +264,24 @@ def summarise_predictions(out):
             groups, predicted = read_predicted(stored, stage_range)
             learned = learned_terms(stored, stage_range)
             precision = precision_of_yes(learned)
-            worth = (
-                "" if precision is None else f", {100 * precision:.0f} % of them right by cross-validation"
-            )
+            worth = "" if precision is None else f"; in cross-validation {precision:.0%} of yeses were right"
             n_yes = predicted.yes.sum() / max(1, len(groups))
             n_known = int(predicted.in_training.sum())
             line = f"{pluralise(len(groups), 'group')}, {pluralise(len(predicted.terms), 'term')}"
-            lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} yes per group{worth}")
+            lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} yeses per group{worth}")
             if n_known:
                 known = pluralise(n_known, "group is", "groups are")
-                how = "by cross-validation" if predicted.held_out.any() else "better than for new genes"
-                lines.append(f"{'':>7}{known} of genes that the model learned from: their answers are {how}")
+                how = (
+                    "come from cross-validation"
+                    if predicted.held_out.any()
+                    else "are better than for new genes"
+                )
+                lines.append(f"{'':>7}{known} of genes that the model learned from: their answers {how}")
             changes = [predicted.change(g, j) for g, j in np.argwhere(predicted.answer_before >= 0)]
             if n_changed := len(changes) - changes.count(""):
-                lines.append(f"{'':>7}{n_changed:,} answers changed with the curated terms (column change)")
+                lines.append(
+                    f"{'':>7}{n_changed:,} answers changed with the curated terms (see the column change)"
+                )
             if weak := weak_terms(learned):
                 lines.append(f"{'':>7}warning: {weak}")
         lines += format_warnings(stored)

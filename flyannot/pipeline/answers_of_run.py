@@ -57,7 +57,7 @@ class AnswersOfRun:
         """
         if not self.scores.is_file():
             raise InputError(
-                f"{self.scores} is not there: annotated genes have their answers from it",
+                f"{self.scores} does not exist, and annotated genes get their answers from it",
                 fix="make it first: flyannot run CONFIG --step evaluate",
             )
         digests = digests_of_curated(annotations_table(self.annotations), self.corrections)

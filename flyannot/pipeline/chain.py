@@ -1,7 +1,7 @@
 """The steps of the chain, from pictures to terms, scores and a page.
 
-To add a step, write a module with its options, its task and a `Step`, and add a line to STEPS at its place in
-the chain. Its command and help, `run`, `status`, `workflow`, configurations, `docs/commands.md` and the
+To add a step, write a module with its options, its task and a `Step`. Then add a line to STEPS at its place
+in the chain. Its command and help, `run`, `status`, `workflow`, configurations, `docs/commands.md` and the
 report then include it. The steps of flyannot itself are described below, so that `--help` imports little.
 """
 

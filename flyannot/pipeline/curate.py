@@ -95,7 +95,7 @@ def agreement_in_words(curated):
     if curated.agreements:
         lines += ["", *_format_kappas(curated.agreements)]
     elif len(curated.said) > 1:
-        lines += ["no term of a gene was reviewed by two curators: how far they agree is not known"]
+        lines += ["no term of a gene was reviewed by two curators, so their agreement is not known"]
     if curated.agreements or curated.disagreements:
         n = len(curated.contested)
         lines += ["", f"{pluralise(len(curated.disagreements), 'disagreement')}, {n} to decide"]
@@ -181,12 +181,12 @@ def _rows(terms, symbols, days):
 def _list_losses(changes, terms, left_out):
     """Yield sentences on what a table of annotations cannot express."""
     if changes.unsure or changes.contested:
-        yield "what is unsure stays in the table as it was; train --corrections leaves it out"
+        yield "unsure terms stay in the table as they were; train --corrections excludes them"
     genes = sorted({new.gene for new in changes.of_new_genes if new.key[:2] in left_out})
     if genes:
         yield (
-            f"left out for want of a row: {first_names(genes)}; a row would say no to every term that was "
-            "not accepted: --new-genes writes them"
+            f"left out, because they have no row: {first_names(genes)}; a row would say no to every term "
+            "that was not accepted (--new-genes writes it)"
         )
     if empty := [gene for (gene, _), left in terms.items() if not left]:
-        yield f"no term is left, so not annotated any more: {first_names(sorted(set(empty)))}"
+        yield f"no longer annotated, because no term is left: {first_names(sorted(set(empty)))}"

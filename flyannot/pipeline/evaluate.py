@@ -89,7 +89,7 @@ def cross_validation_of_model(model, paths, annotations_csv, options, correction
     for role, digests in named.items():
         if sorted(inputs.get(role, [])) != sorted(digests):
             raise InputError(
-                f"{model} was trained on other {role}: its scores would not be its own",
+                f"{model} was trained on other {role}, so the scores would belong to another model",
                 fix=f"name the {role} that it was trained on, or leave out --model",
             )
     return CrossValidation(

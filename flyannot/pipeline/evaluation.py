@@ -7,7 +7,7 @@ from flyannot.base.text import pluralise
 from flyannot.terms.bootstrap import compare_outcomes
 from flyannot.terms.group_outcomes import read_scores
 
-_ENOUGH_GENES = "annotate more genes: scores are worth having from 20 or so of a term"
+_ENOUGH_GENES = "annotate more genes: scores are informative from about 20 genes with a term"
 
 
 def scored_model(json_file):

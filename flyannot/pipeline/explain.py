@@ -92,7 +92,7 @@ def explain(model, images, *, terms=()):
     for term in terms:
         if term not in known:
             raise InputError(
-                f'{model} knows no term "{term}" in stage range {", ".join(present)}.'
+                f'{model} has no term "{term}" in stage range {", ".join(present)}.'
                 f"{did_you_mean(term, known)}",
                 fix=f"list its terms with: flyannot show {model}",
             )

@@ -68,13 +68,19 @@ def _make_part(part):
 
 
 def _refuse_without_patches(out, file, header):
-    """FlyannotError if the open file that is to become `out` has not one patch."""
+    """Refuse an output without a single patch.
+
+    Raises
+    ------
+    FlyannotError
+        If no image in the open file has a patch.
+    """
     if not any(len(group["descriptors"]) for group in file.values()):
         drop_parts(out)
         n = pluralise(sum(len(group["image"]) for group in file.values()), "image")
         raise FlyannotError(
             f"not one patch of {n} was kept: all have less contrast than min-std",
-            fix="look whether the pictures are blank or dark; else lower min-std",
+            fix="check whether the pictures are blank or dark; otherwise lower min-std",
         )
 
 

@@ -39,7 +39,7 @@ class FetchTask(Task):
         if not (self.path / "images.csv").exists():
             return "it is not there yet"
         is_same = holds_text(self._record, self._wanted) and not self._options.refresh
-        return "" if is_same else "these images were fetched with other options, or are to be fetched anew"
+        return "" if is_same else "these images were fetched with other options, or are to be fetched again"
 
     def make(self, execution):
         files = self.path.with_name(f"{self.path.name}-files")

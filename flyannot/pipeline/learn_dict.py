@@ -236,7 +236,7 @@ def _warn_of_few_patches(name, n_patches, n_atoms):
     if n_patches < PATCHES_PER_ATOM * n_atoms:
         fewer = max(1, n_patches // PATCHES_PER_ATOM)
         log.warning(
-            f"warning: {name}: {n_patches / n_atoms:.1f} patches an atom; with fewer than about "
+            f"warning: {name}: {n_patches / n_atoms:.1f} patches per atom; with fewer than about "
             f"{PATCHES_PER_ATOM}, atoms repeat single patches: use --n-atoms {fewer}, or more images"
         )
 
@@ -287,8 +287,8 @@ def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, executi
     if plan.tol is not None and has_converged(progress, plan):
         before, last = progress.records[-2:]
         log.info(
-            f"{name:>5}  {last.n_visits:,} visits to patches in the place of {before.n_visits:,} lower the "
-            f"objective by {1 - last.objective / before.objective:.2%}, less than {100 * plan.tol:g} %"
+            f"{name:>5}  {last.n_visits:,} visits to patches instead of {before.n_visits:,} lower the "
+            f"objective by {1 - last.objective / before.objective:.2%}, less than {100 * plan.tol:g}%"
         )
     return np.asarray(progress.atoms.D), progress.records, min(n_patches, progress.atoms.n_visits)
 

@@ -85,7 +85,7 @@ def require_stage_ranges_with_terms(stored, images):
     asked = [s for s in STAGE_RANGES if any(image.stage_range == s for image in images)]
     if not set(known) & set(asked):
         raise InputError(
-            f"{stored.path} knows terms of stage range {' and '.join(known) or 'none'}, "
+            f"{stored.path} has terms for stage range {' and '.join(known) or 'none'}, "
             f"and the images are of {' and '.join(asked)}",
             fix=f"take a model that was trained on annotated images of stage range {asked[0]}"
             + (f", or images of {' or '.join(known)}" if known else ""),

@@ -11,10 +11,11 @@ from flyannot.terms.answers import learned_terms
 from flyannot.terms.model import FEW_GENES, LEAST_GENES
 
 _LEGEND = """\
-genes: with the term, that it was learned from.  threshold: the probability above which the answer is yes;
-each term has its own.  AUC: chance that a gene with the term gets a larger value than one without (0.5 is
-guessing), cross-validated, with its 95 % interval; best first.  untested: fewer than {least} genes have the
-term, or lack it.  nothing learned: every gene gets the probability of the threshold."""
+genes: number of genes with the term that it was learned from.  threshold: the probability above which the
+answer is yes, for each term its own.  AUC: chance that a gene with the term gets a larger value than a gene
+without it (0.5 is guessing), from cross-validation, with its 95% interval; best terms first.  untested:
+fewer than {least} genes have the term, or lack it.  nothing learned: every gene gets the threshold as its
+probability."""
 _WIDTH = 100  # characters of a line of prose
 _INDENT = " " * 7
 _LEAST_WIDTH = 40  # characters of the column of terms
@@ -29,9 +30,7 @@ def weak_terms(learned):
     if few:
         parts.append(f"{few} of {pluralise(len(learned), 'term')} learned from fewer than {FEW_GENES} genes")
     if untested:
-        parts.append(
-            f"{untested} untested, for want of {LEAST_GENES} genes with and {LEAST_GENES} without the term"
-        )
+        parts.append(f"{untested} untested, because fewer than {LEAST_GENES} genes have the term or lack it")
     if unlearned:
         parts.append(f"nothing was learned of {unlearned}: every gene gets the same probability")
     return "; ".join(parts)
@@ -92,7 +91,7 @@ def _format_table(stage_range, learned):
     """Format the table of the terms of a stage range."""
     width = max(_LEAST_WIDTH, *(len(term.term) for term in learned))
     yes = f"{'yes':>7}" if learned[0].n_yes is not None else ""
-    head = f"{stage_range:<{width}}{'genes':>7}{'threshold':>11}{'AUC':>10}{'95 % interval':>18}{yes}"
+    head = f"{stage_range:<{width}}{'genes':>7}{'threshold':>11}{'AUC':>10}{'95% interval':>18}{yes}"
     ordered = sorted(learned, key=lambda term: (term.auc is None, -(term.auc or 0), term.term))
     return "\n".join([head, "-" * len(head), *(_format_term(term, width) for term in ordered)])
 

@@ -219,12 +219,12 @@ def _encode_picture(text, searched, stage_ranges):
     missing = [s for s in stage_ranges if s not in present]
     if missing or (not stage_ranges and len(present) > 1):
         why = f"{stored.path} holds stage ranges {', '.join(present)}, " + (
-            f"not {missing[0]}" if missing else f"and which of them {text} is of is not known"
+            f"not {missing[0]}" if missing else f"and the stage range of {text} is not known"
         )
         raise InputError(why, fix=f"add --stage-range {present[0]}, or another of them")
     if searched.is_imported:
         raise InputError(
-            f"the features of {stored.path} were imported, and flyannot cannot make them of {text}",
+            f"the features of {stored.path} were imported, and flyannot cannot compute them for {text}",
             fix="name an image or a gene of the file",
         )
     encoders = {s: encoder_of(stored, s) for s in stage_ranges or present}

@@ -151,8 +151,8 @@ def test_a_table_of_annotations_keeps_what_it_cannot_say(flyannot, desk):
     rows = [[gene, stage_range, t, "unsure"] for t in terms] + [["new", stage_range, min(terms), "accept"]]
     write("corrections.csv", rows)
     said = flyannot(f"annotations {TERMS} corrections.csv -o new.csv", code=0)
-    assert said.out == "" and "stays in the table as it was" in said.err
-    assert "left out for want of a row: new" in said.err
+    assert said.out == "" and "stay in the table as they were" in said.err
+    assert "left out, because they have no row: new" in said.err
     assert read_annotations("new.csv").terms_by_gene == annotations.terms_by_gene
     said = flyannot(f"annotations {TERMS} corrections.csv -o n.csv --new-genes")
     assert said.out == f"added: {min(terms)} of new in {stage_range}\n"

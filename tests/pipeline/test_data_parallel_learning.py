@@ -149,7 +149,7 @@ def test_as_many_patches_are_learned_from_as_help(flyannot, desk):
     assert n == visits[-1] < n_patches_of("descriptors.h5")
     gains = 1 - values[1:] / values[:-1]
     assert gains[-1] < 0.03 and (gains[:-1] >= 0.03)[visits[:-2] >= 120].all()
-    assert f"{n:,} visits to patches in the place of {visits[-2]:,} lower the objective" in said
+    assert f"{n:,} visits to patches instead of {visits[-2]:,} lower the objective" in said
     flyannot(f"{line} --data-parallel 16 -o c.h5", code=0)
     assert_same_atoms("a.h5", "c.h5")
     assert LearnOptions(max_patches="auto").tol == 0.005

@@ -53,7 +53,7 @@ def test_a_part_damaged_meanwhile_is_found_and_it_alone_made_anew(chain, tmp_pat
         return closed
 
     monkeypatch.setattr(task_module, "make_missing_parts", made)
-    with pytest.raises(DataError, match="1 part is not what was written") as raised:
+    with pytest.raises(DataError, match="1 part is damaged") as raised:
         make(chain.task("features", out))
     assert "run the same command again" in raised.value.fix and not out.exists()
     make(chain.task("features", out))

@@ -99,8 +99,8 @@ def test_train_says_in_one_line_per_stage_range_what_is_weak(flyannot, desk):
 def test_a_dictionary_of_few_patches_an_atom_is_remarked_on(flyannot, desk):
     line = "learn-dict descriptors.h5 --stage-range 4-6 --max-patches 300 --n-epochs 1"
     said = flyannot(f"{line} -o d.h5 --n-atoms 40", code=0).err
-    assert "4-6: 7.5 patches an atom" in said and "--n-atoms 30" in said
-    assert "patches an atom" not in flyannot(f"{line} -o e.h5 --n-atoms 30", code=0).err
+    assert "4-6: 7.5 patches per atom" in said and "--n-atoms 30" in said
+    assert "patches per atom" not in flyannot(f"{line} -o e.h5 --n-atoms 30", code=0).err
 
 
 def test_images_of_a_stage_range_unknown_to_the_model_are_left_out_and_said(flyannot, own_chain, monkeypatch):
@@ -111,7 +111,7 @@ def test_images_of_a_stage_range_unknown_to_the_model_are_left_out_and_said(flya
     n_images = sum(image.stage_range == "7-8" for image in read_images(own_chain.embryos))
     said = flyannot("annotate model.h5 embryos -o p.h5 --jobs 1", code=0).err
     assert not Path("failures.csv").exists()
-    assert f"7-8: {n_images} images were left out, the model knows no term of this stage range" in said
+    assert f"7-8: {n_images} images were left out, because the model has no term for this stage range" in said
     assert {row["stage_range"] for row in rows_of_csv("p.csv")} == {"4-6"}
 
 

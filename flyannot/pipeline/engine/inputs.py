@@ -42,7 +42,8 @@ def open_all(paths, kind, *, digests=None):
         for file in files:
             if file.digest in path_of_digest:
                 raise InputError(
-                    f"{path_of_digest[file.digest]} and {file.path} hold the same", fix="name each file once"
+                    f"{path_of_digest[file.digest]} and {file.path} have the same contents",
+                    fix="name each file once",
                 )
             path_of_digest[file.digest] = file.path
             require_known_chain(file)
@@ -120,7 +121,7 @@ def refuse_unknown_excluded_terms(terms, annotations, table):
     for term in terms:
         if term not in known:
             raise InputError(
-                f'no gene of {table} carries the term "{term}", which is to be left out.'
+                f'no gene of {table} has the term "{term}", so it cannot be excluded.'
                 f"{did_you_mean(term, [*known, 'not-anatomy'])}",
                 fix="write --exclude-terms as the table does, in quotes; capitals count",
             )

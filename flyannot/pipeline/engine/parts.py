@@ -191,8 +191,8 @@ def _require_whole(parts):
     damaged = [part.path for part in parts if not _is_whole(part.path)]
     if damaged:
         raise DataError(
-            f"{damaged[0].parent}: {pluralise(len(damaged), 'part is', 'parts are')} not what was written",
-            fix="run the same command again: it makes these anew, and takes the others as they are",
+            f"{damaged[0].parent}: {pluralise(len(damaged), 'part is', 'parts are')} damaged",
+            fix="run the same command again: it makes these parts again, and keeps the others",
         )
 
 

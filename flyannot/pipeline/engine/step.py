@@ -73,7 +73,7 @@ class Step:
 
     @property
     def makes_data_set(self):
-        """Whether it makes the data set."""
+        """True for the step that makes the data set."""
         return not self.makes
 
     @property
@@ -121,5 +121,5 @@ class StepRequest:
 
     @property
     def is_in_run(self):
-        """Whether the step is part of a run."""
+        """True if the step is part of a run."""
         return self.run is not None

@@ -119,8 +119,7 @@ class Task:
         for table, columns in self.tables.items():
             if table.exists() and not is_table_of(table, columns):
                 raise InputError(
-                    f"the table {table} would be replaced, and it does not hold what {self.path} has beside "
-                    "it",
+                    f"the table {table} would be replaced, but it is not a table of such an output",
                     fix="name another output with -o; its table is named after it",
                 )
 
@@ -281,7 +280,7 @@ def make_part_of_task(task, share, execution):
     """
     number, count = share
     if not isinstance(task, PartsTask):
-        raise InputError(f"{task.path} is made in one piece", fix="leave out --part")
+        raise InputError(f"{task.path} is not made in parts", fix="leave out --part")
     task.check_outputs()
     held = locked_output(task.path.with_name(f"{task.path.name}.{number}-of-{count}"))
     with held, execution.workers.threads():
