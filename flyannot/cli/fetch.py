@@ -2,7 +2,8 @@
 
 import click
 
-from flyannot.cli.shared.options import Command, execution_of, finish, log, out_folder_option, say, takes
+from flyannot.cli.shared.options import Command, out_folder_option, takes
+from flyannot.cli.shared.output import execution_of, finish, log, say
 from flyannot.pipeline.options import FetchOptions
 
 

@@ -8,16 +8,13 @@ from flyannot.cli.shared.help_page import LazyGroup
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
-    execution_of,
-    finish,
     force_option,
-    log,
     out_folder_option,
     out_option,
     overwrite_option,
-    say,
     takes,
 )
+from flyannot.cli.shared.output import execution_of, finish, log, say
 from flyannot.dataset.importers import IMPORTERS
 
 
@@ -71,7 +68,7 @@ _COMMANDS = {
 }
 
 
-@click.group("import", cls=LazyGroup, table={"Commands": _COMMANDS})
+@click.group("import", cls=LazyGroup, table=lambda: {"Commands": _COMMANDS})
 def command():
     """Turn published data into a data set folder, or vectors of another program into features.
 

@@ -2,7 +2,8 @@
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, Command, log, out_option, overwrite_option, say, takes
+from flyannot.cli.shared.options import IN_FILE, Command, out_option, overwrite_option, takes
+from flyannot.cli.shared.output import log, say
 from flyannot.pipeline.options import Selection, SimilarOptions
 
 _MOST_SHOWN = 5  # genes that are printed

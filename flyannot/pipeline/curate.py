@@ -9,6 +9,7 @@ from flyannot.curation.agreement import agreements_of_curators
 from flyannot.curation.corrections import (
     apply_corrections,
     corrections_as_text,
+    describe_changes,
     read_corrections,
     settle_verdicts,
 )
@@ -149,7 +150,7 @@ def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=F
     before = read_annotations(annotations_csv)
     after, changes = apply_corrections(before, read_corrections(paths), table)
     left_out = frozenset() if with_new_genes else frozenset(after.known_only)
-    added = [correction for correction in changes.added if correction.key[:2] not in left_out]
+    added = [correction for correction in changes["added"] if correction.key[:2] not in left_out]
     terms = {
         key: known | (after.unsure.get(key, frozenset()) & before.terms_by_gene.get(key, frozenset()))
         for key, known in after.terms_by_gene.items()
@@ -160,8 +161,8 @@ def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=F
     text = annotations_as_text(_rows(terms, symbols, days))
     write_output(out, text, (table, *paths), force=force)
     lines = [f"added: {correction.what}" for correction in added]
-    lines += [f"removed: {correction.what}" for correction in changes.removed]
-    return lines, [*changes.sentences(), *_list_losses(changes, terms, left_out)]
+    lines += [f"removed: {correction.what}" for correction in changes["removed"]]
+    return lines, [*describe_changes(changes), *_list_losses(changes, terms, left_out)]
 
 
 def _rows(terms, symbols, days):
@@ -180,9 +181,9 @@ def _rows(terms, symbols, days):
 
 def _list_losses(changes, terms, left_out):
     """Yield sentences on what a table of annotations cannot express."""
-    if changes.unsure or changes.contested:
+    if changes["unsure"] or changes["contested"]:
         yield "unsure terms stay in the table as they were; train --corrections excludes them"
-    genes = sorted({new.gene for new in changes.of_new_genes if new.key[:2] in left_out})
+    genes = sorted({new.gene for new in changes["of_new_genes"] if new.key[:2] in left_out})
     if genes:
         yield (
             f"left out, because they have no row: {first_names(genes)}; a row would say no to every term "

@@ -18,7 +18,6 @@ from flyannot.files.digest import digest_of_file
 from flyannot.files.hdf5.features import StoredFeatures
 from flyannot.files.hdf5.reading import kind_of_file, open_stored
 from flyannot.files.hdf5.writing import changes_in_header
-from flyannot.jobs.dask_cluster import cluster_runner
 from flyannot.jobs.resources import one_blas_thread
 from flyannot.pipeline.answers_of_run import snapshot_previous_run
 from flyannot.pipeline.engine.inputs import (
@@ -135,18 +134,16 @@ class Evaluation:
         """Return a copy in which open options have values that fit the numbers of groups."""
         return self
 
-    def score(self, annotations, execution, out):
+    def score(self, annotations, execution):
         """Return the result without the parts that all evaluations share, or None if no gene is annotated."""
         raise NotImplementedError
 
-    def result(self, execution=None, out=None):
+    def result(self, execution=None):
         """Score the terms against curated ones.
 
         Parameters
         ----------
         execution : Execution
-        out : Path of the file that gets the scores; a cluster shares files beside it. Without it, folds are
-            evaluated on this machine
 
         Returns
         -------
@@ -162,7 +159,7 @@ class Evaluation:
         annotations, changes = self.curated()
         refuse_unknown_excluded_terms(self.train.exclude_terms, annotations, self.annotations_csv)
         fitted = self.fitted(annotations)
-        result = fitted.score(annotations, execution or Execution(), out)
+        result = fitted.score(annotations, execution or Execution())
         if result is None:
             raise InputError(
                 f"no gene of {self.paths[0]} is annotated in {self.annotations_csv}",
@@ -229,11 +226,11 @@ class CrossValidation(Evaluation):
             options = replace(options, folds=options.folds or enough)
         return replace(self, train=train, options=options)
 
-    def score(self, annotations, execution, out):
+    def score(self, annotations, execution):
         with self.loaded() as loaded, one_blas_thread():
-            return self._cross_validate_all(loaded, annotations, execution, out)
+            return self._cross_validate_all(loaded, annotations, execution)
 
-    def _cross_validate_all(self, loaded, annotations, execution, out):
+    def _cross_validate_all(self, loaded, annotations, execution):
         """Return the result, with one split of all genes; None if no gene is annotated."""
         train, options = self.train, self.options
         n_folds = options.folds or ENOUGH_GROUPS
@@ -257,8 +254,7 @@ class CrossValidation(Evaluation):
         n_terms = sum(len(groups.terms) for groups in curated.values())
         n_fits = n_folds ** (2 if options.nested else 1)
         count = ProgressCount(execution.progress, n_terms * n_fits, "term")
-        remote = cluster_runner(execution.workers, out)
-        fit_options = train.fit_options(execution.jobs, on_terms=count.add, elsewhere=remote)
+        fit_options = train.fit_options(execution.jobs, on_terms=count.add)
         outcomes, evaluated = {}, {}
         for s, groups in curated.items():
             rows = groups.with_features(loaded[s][1], train, execution.jobs)
@@ -281,7 +277,7 @@ class HeldOutTest(Evaluation):
     says so. Of the options `train`, only `exclude_terms` and `corrections` are used.
     """
 
-    def score(self, annotations, execution, out):
+    def score(self, annotations, execution):
         outcomes = {}
         evaluated = {}
         n_seen = 0
@@ -387,7 +383,7 @@ class ScoresTask(Task):
 
     def make(self, execution):
         before = self._scores_before(self._evaluation.made_from())
-        result = self._evaluation.result(execution, self.path)
+        result = self._evaluation.result(execution)
         if before is not None:
             result["notes"] += describe_curation_effect(before, result)
         write_text(self.path, json_of_scores(result))

@@ -5,7 +5,6 @@ Imported features have no atoms and no winning patches: the arrays of these have
 
 import numpy as np
 
-from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.importers.vectors import read_vectors
 from flyannot.encode.pooling import Pooled
@@ -33,15 +32,14 @@ def import_features(source, out, execution):
         See `read_vectors`.
     """
     read = read_vectors(source)
-    present = [s for s in STAGE_RANGES if s in read.stage_ranges]
-    options = {"import": {"n_features": read.vectors.shape[1], "stage_ranges": present}}
+    n_features = next(iter(read.values()))[1].shape[1]
+    options = {"import": {"n_features": n_features, "stage_ranges": list(read)}}
     header = Header("features", options, {"vectors": [digest_of_file(source)]})
 
     def make(execution):
         lines = []
         with create_stored(out, header) as file:
-            for s in present:
-                columns, vectors = read.of_stage_range(s)
+            for s, (columns, vectors) in read.items():
                 pooled = [Pooled(vector, _NO_WINNERS) for vector in vectors]
                 write_features(file, s, columns, pooled, _NO_ATOMS)
                 images, each = pluralise(len(vectors), "image"), pluralise(vectors.shape[1], "feature")

@@ -287,7 +287,7 @@ class ReportOptions(Options):
         (),
         Several(FilePath()),
         "An OBO file, such as FBbt or FBdv, or a table of ids (repeatable): terms link to their entries at "
-        "FlyBase. Without it, the ids from `annotate --ontology` are used.",
+        "FlyBase.",
         in_header=False,
     )
 

@@ -15,7 +15,6 @@ from flyannot.files.hdf5.features import StoredFeatures
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.model import write_model
 from flyannot.files.hdf5.writing import create_stored
-from flyannot.jobs.dask_cluster import cluster_runner
 from flyannot.jobs.resources import one_blas_thread
 from flyannot.pipeline.engine.inputs import (
     choose_stage_ranges,
@@ -95,7 +94,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
         for sentence in changes:
             log.info("note: %s", sentence)
         with open_all(paths, "features", digests=digests) as files:
-            trained = _train(files, annotations, chosen, options, seed, execution, out)
+            trained = _train(files, annotations, chosen, options, seed, execution)
             if not any(learned.terms for learned in trained.values()):
                 raise InputError(
                     f"no term can be trained from {annotations_csv} and {paths[0]}",
@@ -119,7 +118,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
     return FileTask(out, header, make, [*paths, annotations_csv, *options.corrections])
 
 
-def _train(files, annotations, stage_ranges, options, seed, execution, out):
+def _train(files, annotations, stage_ranges, options, seed, execution):
     """Return stage range -> _Trained.  The features of one stage range at a time are in memory."""
     features = {s: StoredFeatures(files, s) for s in stage_ranges}
     for note in notes_on_columns({s: stored.columns for s, stored in features.items()}, annotations):
@@ -127,8 +126,7 @@ def _train(files, annotations, stage_ranges, options, seed, execution, out):
     curated = {s: curated_groups(stored.columns, annotations, s, options) for s, stored in features.items()}
     n_terms = sum(len(groups.terms) for groups in curated.values())
     count = ProgressCount(execution.progress, n_terms, "term")
-    remote = cluster_runner(execution.workers, out)
-    fit_options = options.fit_options(execution.jobs, on_terms=count.add, elsewhere=remote)
+    fit_options = options.fit_options(execution.jobs, on_terms=count.add)
     with one_blas_thread():
         trained = {
             s: _train_stage_range(groups, features[s], options, fit_options, rng_for(seed, s))

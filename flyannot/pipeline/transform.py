@@ -4,6 +4,7 @@ from functools import partial
 
 from flyannot.base.registry import import_object
 from flyannot.base.text import pluralise
+from flyannot.encode.encoder import transform_patches
 from flyannot.files.hdf5.descriptors import write_descriptors
 from flyannot.files.hdf5.header import Header, add_step
 from flyannot.files.hdf5.reading import open_stored, read_image_columns
@@ -31,7 +32,7 @@ def build_task(request):
         with open_stored(path, digest=digest) as stored, create_stored(request.out, header) as file:
             for s in stored.stage_ranges:
                 columns = read_image_columns(stored, s)
-                described = [transform(patches) for patches in described_images(stored, s)]
+                described = [transform_patches(transform, one) for one in described_images(stored, s)]
                 write_descriptors(file, s, columns, described)
                 lines.append(f"{s:>5}: {pluralise(len(columns['image']), 'image')}")
         return Outcome(request.out, True, "\n".join(lines))

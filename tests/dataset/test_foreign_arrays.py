@@ -76,7 +76,7 @@ def test_rows_are_in_order_and_what_is_missing_is_empty(tmp_path):
     columns = {"image": ["b", "a", "b"], "gene": gene, "stage_range": ["4-6", "4-6", "1-3"], "group": group}
     np.savez(tmp_path / "t.npz", vector=[[3, 3], [2, 2], [1, 1]], **columns)
     read = read_vectors(tmp_path / "t.npz")
-    assert read.stage_ranges == ["1-3", "4-6", "4-6"] and read.vectors[:, 0].tolist() == [1, 2, 3]
-    columns, vectors = read.of_stage_range("4-6")
+    assert list(read) == ["1-3", "4-6"] and read["1-3"][1].tolist() == [[1, 1]]
+    columns, vectors = read["4-6"]
     rows = list(zip(*(columns[name] for name in ("image", "gene", "group", "view")), vectors[:, 1]))
     assert rows == [("a", "eve", "2.0", "", 2), ("b", "Dl", "Dl", "", 3)]

@@ -6,7 +6,6 @@ an image: its name, gene, stage range and vector; perhaps fbgn, view, group and 
 """
 
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -84,23 +83,13 @@ def _read_parquet(path, names, most_bytes):
     return {n: np.stack(c.to_numpy()) if "list" in str(c.type) else c.to_pylist() for n, c in columns.items()}
 
 
-@dataclass(frozen=True)
-class ImportedVectors:
-    """The rows of a table in the order of features files: image columns (a dict of lists of str), stage range
-    of each row, and vectors, float32 (n_images, n_features)."""
-
-    columns: dict
-    stage_ranges: list
-    vectors: np.ndarray
-
-    def of_stage_range(self, stage_range):
-        """Its columns and vectors."""
-        rows = [i for i, s in enumerate(self.stage_ranges) if s == stage_range]
-        return {name: [column[i] for i in rows] for name, column in self.columns.items()}, self.vectors[rows]
-
-
 def read_vectors(path):
-    """The ImportedVectors of a file.
+    """Read the vectors of images from a table.
+
+    Returns
+    -------
+    vectors : dict, stage range -> image columns (a dict of lists of str) and vectors, float32 (n_images,
+        n_features), in the order of features files
 
     InputError if there is no such file, it is of no known kind, a column is missing, a stage range is
     unknown, an image is named twice, or the package that reads it is not installed.  DataError if it cannot
@@ -140,10 +129,17 @@ def read_vectors(path):
     columns = {name: columns.get(name, [""] * len(vectors)) for name in IMAGE_COLUMNS}
     names = zip(columns["group"], columns["fbgn"], columns["gene"], columns["image"])
     columns["group"] = [next(filter(None, of_image), "") for of_image in names]
-    keys = list(zip(map(STAGE_RANGES.index, stage_ranges), columns["group"], columns["image"]))
-    order = sorted(range(len(keys)), key=keys.__getitem__)  # that of rows in the table does not matter
-    columns = {name: [column[i] for i in order] for name, column in columns.items()}
-    return ImportedVectors(columns, [stage_ranges[i] for i in order], vectors[order])
+    return {
+        s: _rows_of_stage_range(columns, vectors, [i for i, of in enumerate(stage_ranges) if of == s])
+        for s in STAGE_RANGES
+        if s in stage_ranges
+    }
+
+
+def _rows_of_stage_range(columns, vectors, rows):
+    """Return the columns and vectors of some rows, in an order that does not depend on that of the table."""
+    rows = sorted(rows, key=lambda i: (columns["group"][i], columns["image"][i]))
+    return {name: [column[i] for i in rows] for name, column in columns.items()}, vectors[rows]
 
 
 def _text(value):

@@ -10,7 +10,7 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.images import images_named, named_as_genes, select_images
 from flyannot.dataset.paths import IMAGES, table_of_data_set
-from flyannot.files.digest import digest_of_file, digest_of_json, digest_of_list
+from flyannot.files.digest import digest_of_file, digest_of_json
 from flyannot.files.hdf5.schema import IMAGE_COLUMNS
 from flyannot.images.address import photograph_of_embryo
 from flyannot.jobs.executor import map_ordered
@@ -132,7 +132,7 @@ def digest_of_images(images, contents=()):
     Without `contents`, the digests of the files, the files are read.
     """
     contents = contents or _file_digests(images)
-    return digest_of_list([*_describe_image(i), c] for i, c in zip(images, contents, strict=True))
+    return digest_of_json([[*_describe_image(i), c] for i, c in zip(images, contents, strict=True)])
 
 
 def _describe_image(image):

@@ -7,7 +7,7 @@ from pathlib import Path
 from flyannot.base.errors import DataError, InputError, did_you_mean, message_of
 from flyannot.base.options import Count, Real
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.curation.corrections import apply_corrections, read_corrections
+from flyannot.curation.corrections import apply_corrections, describe_changes, read_corrections
 from flyannot.dataset.folder import Annotations, read_annotations
 from flyannot.dataset.ontology import read_ontology, with_parent_terms
 from flyannot.dataset.paths import ANNOTATIONS, annotations_table
@@ -216,7 +216,9 @@ def curated_annotations_of(annotations_csv, *, corrections=(), roll_up=()):
         annotations = read_annotations(table, known=names)
     if corrections:
         annotations, changes = apply_corrections(annotations, read_corrections(corrections), table, names)
-        sentences = [f"{', '.join(path.name for path in corrections)}: {s}" for s in changes.sentences()]
+        sentences = [
+            f"{', '.join(path.name for path in corrections)}: {s}" for s in describe_changes(changes)
+        ]
     return (with_parent_terms(annotations, ontology) if ontology else annotations), sentences
 
 
