@@ -75,26 +75,31 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
     options = options.resolved()
     with open_all(paths, "descriptors") as files:
         chosen = choose_stage_ranges(files, stage_ranges)
-        together = _choose_n_atoms(files, [chosen] if options.shared else [[s] for s in chosen], options)
-        chosen = [s for some in together for s in some]
-        n_atoms = {_join_name(some): each.n_atoms for some, each in together.items()}
-        same = n_atoms if len(set(n_atoms.values())) > 1 else next(iter(n_atoms.values()))
-        learned = options.to_header() | {"n_atoms": same, "stage_ranges": chosen}
+        wanted = [tuple(chosen)] if options.shared else [(s,) for s in chosen]
+        dictionaries = _choose_n_atoms(files, wanted, options)
+        chosen = [s for stage_ranges in dictionaries for s in stage_ranges]
+        n_atoms = {_join_name(ranges): own_options.n_atoms for ranges, own_options in dictionaries.items()}
+        if len(set(n_atoms.values())) == 1:
+            (n_atoms,) = set(n_atoms.values())
+        learned = options.to_header() | {"n_atoms": n_atoms, "stage_ranges": chosen}
         digests = digests_by_path(files)
         made_of = {"descriptors": list(digests.values())}
         header = Header("dictionary", files[0].options | {"learn-dict": learned}, made_of, seed)
 
     def make(execution):
         with open_all(paths, "descriptors", digests=digests) as files, one_blas_thread():
-            learned = [_learn(files, some, out, header, each, execution) for some, each in together.items()]
-        runs = {s: run for some, run in zip(together, learned) for s in some}
+            learned = {
+                stage_ranges: _learn(files, stage_ranges, out, header, own_options, execution)
+                for stage_ranges, own_options in dictionaries.items()
+            }
+        runs = {s: run for stage_ranges, run in learned.items() for s in stage_ranges}
         # The trace is written first, so that it exists if the dictionary does, even after a kill.
         write_trace(trace, {s: records for s, (_, records, _) in runs.items()})
         with create_stored(out, header) as file:
             for stage_range, (D, records, count) in runs.items():
                 write_dictionary(file, stage_range, D, records, n_patches=count)
         drop_parts(out)
-        summary = "\n".join(_summary(_join_name(s), *run) for s, run in zip(together, learned))
+        summary = "\n".join(_summary(_join_name(ranges), *run) for ranges, run in learned.items())
         return Outcome(out, True, summary)
 
     trace = out.with_suffix(".trace.csv")
@@ -106,24 +111,25 @@ def _join_name(stage_ranges):
     return stage_ranges[0] if len(stage_ranges) == 1 else "all"
 
 
-def _choose_n_atoms(files, together, options):
+def _choose_n_atoms(files, wanted, options):
     """Return the options with a number of atoms for every dictionary with enough patches.
 
     Parameters
     ----------
     files : open descriptors files
-    together : list of lists of stage ranges, one for each dictionary
+    wanted : list of tuples of stage ranges, one for each dictionary
     options : LearnOptions
 
     Returns
     -------
     chosen : dict, tuple of stage ranges -> LearnOptions
     """
-    counts = {tuple(some): sum(_count_patches(files, some)) for some in together}
+    counts = {stage_ranges: sum(_count_patches(files, stage_ranges)) for stage_ranges in wanted}
+    n_atoms = {stage_ranges: options.n_atoms_for(count) for stage_ranges, count in counts.items()}
     few = [
-        pluralise(n, f"patch of {', '.join(some)}", f"patches of {', '.join(some)}")
-        for some, n in counts.items()
-        if not options.n_atoms_for(n)
+        pluralise(count, f"patch of {', '.join(ranges)}", f"patches of {', '.join(ranges)}")
+        for ranges, count in counts.items()
+        if not n_atoms[ranges]
     ]
     atoms = pluralise(options.n_atoms or 1, "atom")
     most = max(map(options.n_most, counts.values()))
@@ -133,13 +139,9 @@ def _choose_n_atoms(files, together, options):
             fix=f"lower n-atoms to {max(1, most // PATCHES_PER_ATOM)} or leave it out, lower stride-px at "
             "extraction, or add images",
         )
-    for of_stage_range in few:
-        log.warning("warning: left out, too few for %s: %s", atoms, of_stage_range)
-    return {
-        some: replace(options, n_atoms=n)
-        for some, count in counts.items()
-        if (n := options.n_atoms_for(count))
-    }
+    for patches in few:
+        log.warning("warning: left out, too few for %s: %s", atoms, patches)
+    return {stage_ranges: replace(options, n_atoms=n) for stage_ranges, n in n_atoms.items() if n}
 
 
 def _learn(files, stage_ranges, out, header, options, execution):
