@@ -1,6 +1,6 @@
-"""The steps of the chain, one a file: each reads files, calls the library, and makes one output.
+"""The steps of the chain, one module each: a step reads files, calls the library, and makes one output.
 
-A step is a `Step` of `chain.py`, with a function that makes its `Task` (`engine/`).  An output that is
-already what the task would make is left alone; one made otherwise is replaced only with `force`.  The
-commands and `flyannot run` (`runs/`) are two callers of the same functions.
+A step is a `Step` in `chain.py` with a function that builds its `Task` (`engine/`). An output that is up to
+date is kept, and a different one is only replaced with `force`. Commands and `flyannot run` (`runs/`) call
+the same functions.
 """

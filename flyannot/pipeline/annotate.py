@@ -1,4 +1,4 @@
-"""A model, and images or features, to predictions.h5 and predictions.csv: from pixels to terms in one go."""
+"""From a model, and images or features, to predictions.h5 and predictions.csv."""
 
 import logging
 from collections import Counter
@@ -51,12 +51,19 @@ from flyannot.terms.training_set import training_rows
 from flyannot.terms.unlikeness import warnings_of_images
 
 log = logging.getLogger("flyannot")
-_OF_TERMS = ("probability_threshold", "n_genes", "auc", "auc_low", "auc_high", "precision")  # of a Model
-_NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")  # in a table of predictions
+_OF_TERMS = (
+    "probability_threshold",
+    "n_genes",
+    "auc",
+    "auc_low",
+    "auc_high",
+    "precision",
+)  # attributes of Model
+_NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")  # columns of a predictions table
 
 
 def build_task(request):
-    """The `Task` of what a `StepRequest` asks for."""
+    """Build the Task for a request."""
     (model,) = request.inputs["model"]
     sources = request.inputs["images"]
     chosen = request.selection
@@ -74,23 +81,23 @@ def build_task(request):
         return _annotate_features_task(
             model, sources[0], request.out, request.options, stage_ranges=stage_ranges
         )
-    only = chosen.stage_range[0] if len(chosen.stage_range) == 1 else None  # of pictures that do not say it
+    only = chosen.stage_range[0] if len(chosen.stage_range) == 1 else None  # for pictures without a table
     images = images_named(sources, only or _only_stage_range(model))
     images = select_images(images, views=chosen.view, stage_ranges=chosen.stage_range)
     return annotate_task(model, images, request.out, request.options)
 
 
 def _only_stage_range(model):
-    """The stage range of a model that knows terms of no other, or None."""
+    """Return the stage range of a model that has terms for no other, or None."""
     if kind_claimed(model) != "model":
-        return None  # it will be refused, after the images
+        return None  # the task refuses it, after the images were read
     with open_stored(model, "model") as stored:
         known = stage_ranges_with_terms(stored)
     return known[0] if len(known) == 1 else None
 
 
 def annotate_task(model, images, out, options, *, made=None, of_run=None):
-    """The task that predicts the terms of every group of images.
+    """Build the task that predicts the terms of every group of images.
 
     Parameters
     ----------
@@ -98,9 +105,9 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
     images : list of Image
     out : Path of the predictions file; the table NAME.csv is written beside it
     options : AnnotateOptions
-    made : Paths of the features and of the descriptors of a run, which spare the work where they are of these
-        images, and what the model learned from
-    of_run : AnswersOfRun, what is added to the predictions of a run
+    made : Paths of the features and the descriptors of a run. The features are reused if they are of these
+        images and the model learned from them
+    of_run : AnswersOfRun that are added to the predictions of a run, or None
 
     Returns
     -------
@@ -111,18 +118,22 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
         known = require_stage_ranges_with_terms(stored, images)
         header = _header(stored.options, {"model": [stored.digest]}, stored.seed, options)
     usable = [image for image in images if image.stage_range in known]
-    more = {"more_inputs": of_run.inputs} if of_run else {}  # scores may be made after the parts
+    more = {"more_inputs": of_run.inputs} if of_run else {}  # the scores may be made after the parts
     in_parts = ImagesInParts(usable, out, header, whole_groups=True, **more)
 
     def parts(share):
         for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
             left_out = pluralise(n, "image was", "images were")
-            log.warning("note: %s: %s left out, the model knows no term of this stage range", s, left_out)
+            log.warning(
+                "note: %s: %s left out, because the model has no term for this stage range", s, left_out
+            )
         reused = None
         if made and share is None and (digest := features_digest_if_reusable(model, images, *made)):
             reused = made[0], digest
         found = in_parts.parts(share, (model, reused), [model, *([made[0]] if reused else [])])
-        return [part.identified() for part in found] if reused else found  # a run remembers their digests
+        return (
+            [part.identified() for part in found] if reused else found
+        )  # a run remembers the digests of images
 
     def write_beside():
         write_predictions_table(out, ids)
@@ -140,7 +151,7 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
 
 
 def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
-    """As `annotate_task`, for a features file that was made as those that the model learned from."""
+    """Build the task that predicts the terms of the groups of a features file; see `annotate_task`."""
     ids = _read_term_ids(out, options)
     with open_stored(model, "model") as known, open_stored(features, "features") as stored:
         _require_same_encoding(known, stored)
@@ -164,36 +175,49 @@ def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
 
 
 def _read_term_ids(out, options):
-    """The ids of terms that the table beside the output gets, or None."""
+    """Return the ids of terms for the table beside the output, or None without ontologies.
+
+    Raises
+    ------
+    InputError
+        If the output does not end in .h5.
+    """
     if out.suffix != ".h5":
         raise InputError(
-            f"the output {out} does not end in .h5: its table would be that of other outputs too",
+            f"the output {out} does not end in .h5, so other outputs could have the same table",
             fix=f"name the output {out.with_suffix('.h5')}; flyannot export writes other formats",
         )
     return IdColumns(read_ontology(*options.ontology)) if options.ontology else None
 
 
 def _header(model_options, inputs, model_seed, options):
+    """Return the Header of predictions."""
     annotated = options.to_header() | {"model_seed": model_seed}
     return Header("predictions", model_options | {"annotate": annotated}, inputs)
 
 
 def _require_same_encoding(model, features):
-    """Refuse features that were made in another way than those that the model learned from."""
+    """Refuse features that were made in another way than those that the model learned from.
+
+    Raises
+    ------
+    DataError
+        If an option or a dictionary differs.
+    """
     learned, made = (encoding_options(stored.options) for stored in (model, features))
     changes = "; ".join(changes_in_header(learned, made))
     for s in (s for s in features.stage_ranges if s in model.stage_ranges and not changes):
         if not np.array_equal(read_atoms(model, s), features.array(s, "D")):
-            changes = f"of {s} another dictionary"
+            changes = f"another dictionary of {s}"
     if changes:
         raise DataError(
-            f"{features.path} was made in another way than what {model.path} learned from: {changes}",
+            f"{features.path} was made in another way than the features of {model.path}: {changes}",
             fix="make the features again in that way, or train a model on them",
         )
 
 
 def _make_part(part):
-    """Runs in a worker: predict the groups of the images, in a file of their own."""
+    """Predict the groups of some images in a worker, and write them as a part."""
     (path, reused) = part.made_with
     digest = part.header.inputs["model"][0]
     known = _read_encoded(reused, part.images) if reused else {}
@@ -209,7 +233,7 @@ def _make_part(part):
 
 
 def _predict_groups(file, stage_range, loaded, columns, features, header):
-    """Write the predictions of one stage range: those of all groups of some images with their features."""
+    """Write the predictions of one stage range, from the columns and features of its images."""
     groups = groups_of(columns)
     columns = columns | {"unlikeness": np.full(len(features), np.nan)}
     if loaded.known:
@@ -233,27 +257,31 @@ def _predict_groups(file, stage_range, loaded, columns, features, header):
 
 
 def summarise_predictions(out):
-    """A line per stage range: groups, terms, how many answers are yes."""
+    """Return lines on the groups, terms and yeses of every stage range, as one text."""
     lines = []
     with open_stored(out, "predictions") as stored:
         for stage_range in stored.stage_ranges:
             groups, predicted = read_predicted(stored, stage_range)
             learned = learned_terms(stored, stage_range)
             precision = precision_of_yes(learned)
-            worth = (
-                "" if precision is None else f", {100 * precision:.0f} % of them right by cross-validation"
-            )
+            worth = "" if precision is None else f"; in cross-validation {precision:.0%} of yeses were right"
             n_yes = predicted.yes.sum() / max(1, len(groups))
             n_known = int(predicted.in_training.sum())
             line = f"{pluralise(len(groups), 'group')}, {pluralise(len(predicted.terms), 'term')}"
-            lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} yes per group{worth}")
+            lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} yeses per group{worth}")
             if n_known:
                 known = pluralise(n_known, "group is", "groups are")
-                how = "by cross-validation" if predicted.held_out.any() else "better than for new genes"
-                lines.append(f"{'':>7}{known} of genes that the model learned from: their answers are {how}")
+                how = (
+                    "come from cross-validation"
+                    if predicted.held_out.any()
+                    else "are better than for new genes"
+                )
+                lines.append(f"{'':>7}{known} of genes that the model learned from: their answers {how}")
             changes = [predicted.change(g, j) for g, j in np.argwhere(predicted.answer_before >= 0)]
             if n_changed := len(changes) - changes.count(""):
-                lines.append(f"{'':>7}{n_changed:,} answers changed with the curated terms (column change)")
+                lines.append(
+                    f"{'':>7}{n_changed:,} answers changed with the curated terms (see the column change)"
+                )
             if weak := weak_terms(learned):
                 lines.append(f"{'':>7}warning: {weak}")
         lines += format_warnings(stored)
@@ -261,19 +289,18 @@ def summarise_predictions(out):
 
 
 def write_predictions_table(out, ids=None):
-    """Write NAME.csv beside NAME.h5, whose lock is held; with `IdColumns`, ids
-    of terms and stages too."""
+    """Write NAME.csv beside NAME.h5, which is locked; `ids` (IdColumns) adds ids of terms and stages."""
     with open_stored(out, "predictions") as stored:
         write_table(out.with_suffix(".csv"), *predictions_table(stored, stored.stage_ranges, ids))
 
 
 def features_digest_if_reusable(model, images, features, descriptors):
-    """Return the digest of a features file of just these images that the model learned from; otherwise None.
+    """Return the digest of a features file of exactly these images that the model learned from, or None.
 
     Parameters
     ----------
-    model, features, descriptors : Path of three files of one run
-    images : list of Image, which are read for their digests
+    model, features, descriptors : Paths of three files of one run
+    images : list of Image, whose files are read for their digests
     """
     if not (features.is_file() and descriptors.is_file()):
         return None
@@ -292,7 +319,7 @@ def features_digest_if_reusable(model, images, features, descriptors):
 
 @lru_cache(maxsize=len(STAGE_RANGES))
 def _rows_by_image(features, digest, stage_range):
-    """Return the row of each (name, view) of an image in a stage range of a features file."""
+    """Return (name, view) of an image -> its row, for a stage range of a features file."""
     stored = cached_file(features, "features", digest)
     if stage_range not in stored.stage_ranges:
         return {}
@@ -301,7 +328,17 @@ def _rows_by_image(features, digest, stage_range):
 
 
 def _read_encoded(source, images):
-    """Read from a features file, a (path, digest), what `encode_images` makes of the images that it has."""
+    """Read the features of images from a features file, instead of encoding them.
+
+    Parameters
+    ----------
+    source : (path, digest) of the file
+    images : list of Image, sorted by stage range
+
+    Returns
+    -------
+    made : dict, image -> (image, Pooled, quality warnings), for the images in the file
+    """
     features, digest = source
     stored = cached_file(features, "features", digest)
     made = {}
@@ -309,7 +346,7 @@ def _read_encoded(source, images):
         rows = _rows_by_image(features, digest, s)
         known = {image: rows[image.name, image.view] for image in some if (image.name, image.view) in rows}
         if known:
-            first, stop = min(known.values()), max(known.values()) + 1  # side by side, as images are cut
+            first, stop = min(known.values()), max(known.values()) + 1  # consecutive, as parts are
             values, winner = stored.images(s, first, stop)
             warnings = stored.array(s, "quality_warnings", first, stop)
         for image, row in known.items():

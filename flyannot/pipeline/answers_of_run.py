@@ -1,5 +1,8 @@
-"""What a run knows of its predictions besides its model: the answers of cross-validation, what curators said,
-and what was answered before they said otherwise."""
+"""The answers that a run adds to its predictions.
+
+These are the answers of cross-validation, the verdicts of curators, and the answers of the previous run,
+before the curated terms changed.
+"""
 
 import shutil
 from contextlib import suppress
@@ -20,15 +23,16 @@ from flyannot.terms.group_outcomes import is_cross_validated, outcomes_of_groups
 from flyannot.terms.training_set import annotated_groups, observed_terms, truth_of
 
 PREDICTIONS, SCORES = "predictions.h5", "scores.json"
-BEFORE = "before"  # beside them: both as they were before the run learned with other curated terms
-_CURATED = {"annotations", "corrections"}  # of what scores were made from
+BEFORE = "before"  # folder beside them, with both files from before the curated terms changed
+_CURATED = {"annotations", "corrections"}  # inputs of scores
 
 
 @dataclass(frozen=True)
 class AnswersOfRun:
-    """What is added to the predictions of a run.
+    """The files from which a run adds answers to its predictions.
 
-    scores : Path of the scores of the model; features : Path of what was cross-validated
+    scores : Path of the scores of the model
+    features : Path of the features that were cross-validated
     annotations : Path of the table of curated terms, or of its data set folder
     corrections : paths of tables of corrections
     """
@@ -40,14 +44,20 @@ class AnswersOfRun:
 
     @property
     def before(self):
-        """Path of the predictions before the curated terms changed; it may not be there."""
+        """The path of the predictions before the curated terms changed; the file may not exist."""
         return self.scores.parent / BEFORE / PREDICTIONS
 
     def inputs(self):
-        """Role -> digests, as the header of the predictions names them; InputError without scores."""
+        """Return role -> digests of these files, for the header of the predictions.
+
+        Raises
+        ------
+        InputError
+            If there are no scores.
+        """
         if not self.scores.is_file():
             raise InputError(
-                f"{self.scores} is not there: annotated genes have their answers from it",
+                f"{self.scores} does not exist, and annotated genes get their answers from it",
                 fix="make it first: flyannot run CONFIG --step evaluate",
             )
         digests = digests_of_curated(annotations_table(self.annotations), self.corrections)
@@ -58,7 +68,7 @@ class AnswersOfRun:
         return digests
 
     def write(self, file, header):
-        """Add it to every stage range of an open HDF5 file of predictions, which has this Header."""
+        """Add the answers to every stage range of an open HDF5 file of predictions with this Header."""
         scores = read_scores(self.scores)
         stored = StoredFile(file, self.before, header)
         annotations, _ = curated_annotations_of(self.annotations, corrections=self.corrections)
@@ -87,12 +97,15 @@ class AnswersOfRun:
             write_answers_of_run(file[s], arrays)
 
     def _evaluated_images(self):
-        """Stage range -> the names of the images that were cross-validated."""
+        """Return stage range -> the set of names of the images that were cross-validated."""
         with open_stored(self.features, "features") as features:
             return {s: set(features.array(s, "image")) for s in features.stage_ranges}
 
     def _answers_before(self, stage_range, groups, terms):
-        """Of every group and term the place in ANSWERS, int8 (n_groups, n_terms); -1 where there was none."""
+        """Return the previous answer for every group and term.
+
+        It is an int8 array (n_groups, n_terms) of indices into ANSWERS, -1 if there was none.
+        """
         answers = np.full((len(groups), len(terms)), -1, np.int8)
         if self.before.is_file():
             with open_stored(self.before, "predictions") as stored:
@@ -105,10 +118,12 @@ class AnswersOfRun:
 
 
 def _cross_validated_answers(scores, stage_range, names, terms):
-    """Find the answers of models that had not seen the gene, by scores as in scores.json.
+    """Return the answers of models that had not seen the gene.
 
     Parameters
     ----------
+    scores : dict, as in scores.json
+    stage_range : str
     names : list of the names of groups
     terms : list of terms
 
@@ -137,7 +152,7 @@ def _cross_validated_answers(scores, stage_range, names, terms):
 
 
 def _evaluated_names(groups, images, evaluated):
-    """The names of the groups, "" of one with an image that was not cross-validated."""
+    """Return the names of groups, with "" for a group with an image that was not cross-validated."""
     is_evaluated = [image in evaluated for image in images]
     return [
         name if all(is_evaluated[i] for i in rows) else "" for name, rows in zip(groups.name, groups.rows)
@@ -145,20 +160,23 @@ def _evaluated_names(groups, images, evaluated):
 
 
 def _matching_entries(names, other_names, terms, other_terms):
-    """Return what picks the same groups and terms out of two matrices (n_groups, n_terms)."""
+    """Return the indices that select the common groups and terms from two (n_groups, n_terms) matrices."""
     here, there = zip(_common_places(names, other_names), _common_places(terms, other_terms))
     return np.ix_(*here), np.ix_(*there)
 
 
 def _common_places(names, others):
-    """Return the places of the common names, in one order, in the first list and in the second."""
+    """Return the positions of the common names in the first list and, in the same order, in the second."""
     places = {name: i for i, name in enumerate(others)}
     common = [i for i, name in enumerate(names) if name in places]
     return common, [places[names[i]] for i in common]
 
 
 def _curated_terms(groups, annotations, stage_range, terms):
-    """Whether curators gave each group each term, int8 (n_groups, n_terms); -1 where that is not known."""
+    """Return whether curators gave each term to each group.
+
+    It is an int8 array (n_groups, n_terms), -1 if that is not known.
+    """
     curated = np.full((len(groups), len(terms)), -1, np.int8)
     annotated, carried = annotated_groups(groups, annotations, stage_range)
     known = observed_terms(annotated, annotations, stage_range, terms)
@@ -168,15 +186,19 @@ def _curated_terms(groups, annotations, stage_range, terms):
 
 
 def snapshot_previous_run(scores, made_now):
-    """Keep the scores and the predictions of a run in its folder BEFORE while it learns with other curated
-    terms, all else being equal; otherwise remove that folder.
+    """Copy the scores and predictions of a run before it learns from other curated terms.
 
-    scores : Path of scores.json, which is to be made anew
-    made_now : what the new scores are to be made from, with the options that are given
+    They go to the folder BEFORE if nothing but the curated terms has changed. Otherwise that
+    folder is removed.
+
+    Parameters
+    ----------
+    scores : Path of scores.json, which is about to be made again
+    made_now : dict, the inputs and options of the new scores
 
     Returns
     -------
-    the scores that are kept, as `read_scores` returns them, or None
+    kept : dict, the copied scores as `read_scores` returns them, or None
     """
     before = scores.parent / BEFORE
     predictions = scores.with_name(PREDICTIONS)
@@ -186,7 +208,7 @@ def snapshot_previous_run(scores, made_now):
         made_before = read_scores(scores)["made_from"]
         for role in {*made_before, *made_now} - {"model"}:
             was, now = made_before.get(role), made_now.get(role)
-            if isinstance(now, dict):  # options: where none is given, the curated terms decide
+            if isinstance(now, dict):  # options that are not given follow from the curated terms
                 was = {name: (was or {}).get(name) for name in now}
             if canonical_json(was) != canonical_json(now):
                 changed.add(role)
@@ -194,7 +216,7 @@ def snapshot_previous_run(scores, made_now):
             is_of_scores = stored.inputs.get("scores") == [digest_of_file(scores)]
     if not changed or not changed <= _CURATED:
         shutil.rmtree(before, ignore_errors=True)
-    elif is_of_scores:  # of a run that was interrupted between the two, those before stay
+    elif is_of_scores:  # otherwise the run was interrupted between the two, and the older copies stay
         for path in (predictions, scores):
             copy_file(path, before / path.name)
     kept = before / scores.name

@@ -1,8 +1,8 @@
-"""The steps of the chain, each said once: from pictures to terms, scores and a page.
+"""The steps of the chain, from pictures to terms, scores and a page.
 
-To add one: a file with its options, its task and a `Step` (those of flyannot stand below, for a quick
-`--help`), and a line in STEPS, at its place in the chain.  Its command and help, `run`, `status`, `workflow`,
-configurations, `docs/commands.md` and the report find it there.
+To add a step, write a module with its options, its task and a `Step`. Then add a line to STEPS at its place
+in the chain. Its command and help, `run`, `status`, `workflow`, configurations, `docs/commands.md` and the
+report then include it. The steps of flyannot itself are described below, so that `--help` imports little.
 """
 
 from flyannot.base.registry import Registry
@@ -38,11 +38,11 @@ STEPS = Registry(
 
 
 def maker_of(role, before):
-    """Return the last step before another that makes a kind of file, or a file of that name.
+    """Return the last step before another step that makes a kind of file, or a file of that name.
 
     Parameters
     ----------
-    role : as of `Input.holds`
+    role : see `Input.holds`
     before : Step that reads the file
 
     Raises

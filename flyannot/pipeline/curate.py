@@ -1,4 +1,4 @@
-"""Corrections: of several curators to one table, how far they agree, and applied to annotations."""
+"""Tables of corrections: merged from several curators, compared, and applied to annotations."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -21,10 +21,11 @@ from flyannot.pipeline.engine.task import write_output, write_outputs
 
 @dataclass(frozen=True)
 class MergedCorrections:
-    """What several tables of corrections come to.
+    """The corrections of several tables.
 
-    settled : dict, key -> Consensus; said : dict, curator -> {key: their own last verdict}
-    agreements : as `flyannot.curation.agreement.agreements_of_curators` returns
+    settled : dict, key -> Consensus
+    said : dict, curator -> {key: last verdict of this curator}
+    agreements : see `agreements_of_curators`
     """
 
     settled: dict
@@ -33,37 +34,47 @@ class MergedCorrections:
 
     @property
     def disagreements(self):
-        """What curators do not agree on, or did not before it was decided, by stage range, gene and term."""
+        """The corrections that curators disagree on, or did before a decision, sorted."""
         several = [s for s in self.settled.values() if s.is_contested or any(r.decides for r in s.rows)]
         return sorted(several, key=lambda s: (STAGE_RANGES.index(s.correction.stage_range), s.correction.key))
 
     @property
     def contested(self):
-        """Those that wait to be decided."""
+        """The disagreements without a decision."""
         return [settled for settled in self.disagreements if settled.is_contested]
 
 
 def settle_corrections(paths):
-    """Read tables of corrections, and settle them.
+    """Read tables of corrections and merge them.
 
     Raises
     ------
     InputError
-        As `flyannot.curation.corrections.read_corrections`.
+        See `read_corrections`.
     """
     settled = settle_verdicts(read_corrections(paths))
     said = defaultdict(dict)
     for key, of_key in settled.items():
         for row in of_key.rows:
-            if not row.decides:  # else agreement would grow with what was decided
+            if not row.decides:  # decisions would raise the agreement
                 said[row.curator][key] = row.verdict
     return MergedCorrections(settled, said, agreements_of_curators(said))
 
 
 def write_curated(path, curated, *, force=False):
-    """Write one table of what the curators of some tables said: it teaches the same as all of these.  Beside
-    it goes the table to decide: what they disagree on, each with a row to be filled in.  Returns the Path of
-    that, or None where there is nothing to decide.
+    """Write one table of all verdicts; learning from it is the same as learning from all tables.
+
+    The disagreements go into a second table beside it, each with a row for the decision to fill in.
+
+    Parameters
+    ----------
+    path : Path of the table
+    curated : MergedCorrections
+    force : whether existing tables are replaced
+
+    Returns
+    -------
+    beside : Path of the second table, or None if there is nothing to decide
 
     Raises
     ------
@@ -79,13 +90,13 @@ def write_curated(path, curated, *, force=False):
 
 
 def agreement_in_words(curated):
-    """The agreement and every disagreement, as text."""
+    """Format the agreement of curators and every disagreement as text."""
     who = ", ".join(f"{c} ({pluralise(len(said), 'term')})" for c, said in sorted(curated.said.items()))
     lines = [f"{pluralise(len(curated.said), 'curator')}: {who}; {len(curated.settled):,} in all"]
     if curated.agreements:
         lines += ["", *_format_kappas(curated.agreements)]
     elif len(curated.said) > 1:
-        lines += ["no term of a gene was reviewed by two curators: how far they agree is not known"]
+        lines += ["no term of a gene was reviewed by two curators, so their agreement is not known"]
     if curated.agreements or curated.disagreements:
         n = len(curated.contested)
         lines += ["", f"{pluralise(len(curated.disagreements), 'disagreement')}, {n} to decide"]
@@ -94,6 +105,7 @@ def agreement_in_words(curated):
 
 
 def _format_kappas(agreements):
+    """Yield the lines of the table of kappas."""
     names = [agreement.term or "all terms" for agreement in agreements]
     pairs = [" and ".join(agreement.curators) for agreement in agreements]
     width, width_of_pairs = max(map(len, [*names, "term"])), max(map(len, [*pairs, "curators"]))
@@ -105,6 +117,7 @@ def _format_kappas(agreements):
 
 
 def _format_disagreement(settled):
+    """Format the verdicts of one disagreement, and what follows from them."""
     said = ", ".join(
         f"{row.curator}: {row.verdict} ({row.date}{', decides' * bool(row.decides)})" for row in settled.rows
     )
@@ -113,24 +126,25 @@ def _format_disagreement(settled):
 
 
 def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=False, force=False):
-    """Write the annotations as the corrections change them.
+    """Write the annotations with the corrections applied.
 
     Parameters
     ----------
-    annotations_csv : Path, of the table or of its data set folder
+    annotations_csv : Path of the table or of its data set folder
     paths : of tables of corrections
     out : Path of the new table
     with_new_genes : whether genes without a row in a stage range get rows of their accepted terms
+    force : whether an existing table is replaced
 
     Returns
     -------
-    lines : every change, such as "added: pole cell of Dl in 4-6"
-    sentences : counts, and what the table cannot say
+    lines : list of every change, such as "added: pole cell of Dl in 4-6"
+    sentences : list of counts, and of what the table cannot express
 
     Raises
     ------
     InputError
-        If a table cannot be read, or `out` is one of them, or exists and `force` is off.
+        If a table cannot be read, or `out` is one of them. Or if `out` exists and `force` is off.
     """
     table = annotations_table(annotations_csv)
     before = read_annotations(annotations_csv)
@@ -152,7 +166,7 @@ def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=F
 
 
 def _rows(terms, symbols, days):
-    """The rows of the table, by stage range, gene and term."""
+    """Yield the rows of the table, a dict each, by stage range, gene and term."""
     for gene_id, stage_range in sorted(terms, key=lambda k: (STAGE_RANGES.index(k[1]), symbols[k[0]], k[0])):
         gene = symbols[gene_id]
         for term in sorted(terms[gene_id, stage_range]):
@@ -166,14 +180,14 @@ def _rows(terms, symbols, days):
 
 
 def _list_losses(changes, terms, left_out):
-    """What a table of annotations cannot say."""
+    """Yield sentences on what a table of annotations cannot express."""
     if changes["unsure"] or changes["contested"]:
-        yield "what is unsure stays in the table as it was; train --corrections leaves it out"
+        yield "unsure terms stay in the table as they were; train --corrections excludes them"
     genes = sorted({new.gene for new in changes["of_new_genes"] if new.key[:2] in left_out})
     if genes:
         yield (
-            f"left out for want of a row: {first_names(genes)}; a row would say no to every term that was "
-            "not accepted: --new-genes writes them"
+            f"left out, because they have no row: {first_names(genes)}; a row would say no to every term "
+            "that was not accepted (--new-genes writes it)"
         )
     if empty := [gene for (gene, _), left in terms.items() if not left]:
-        yield f"no term is left, so not annotated any more: {first_names(sorted(set(empty)))}"
+        yield f"no longer annotated, because no term is left: {first_names(sorted(set(empty)))}"

@@ -1,4 +1,4 @@
-"""Pictures to descriptors and features, by the encoder that the header of a file describes."""
+"""Encoders from the headers of files, and the processing of pictures with them."""
 
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -20,18 +20,18 @@ from flyannot.pipeline.engine.inputs import lam_of_dictionary, options_from, req
 
 
 def encoder_of(stored, stage_range="", pool=None):
-    """Build the encoder that made an open file, or that its dictionary is for.
+    """Build the encoder that made an open file, or that its dictionary was learned for.
 
     Parameters
     ----------
-    stored : an open file of any kind, that was not made from imported features
-    stage_range : whose dictionary the file holds; "" for an encoder that only reads and describes
-    pool : PoolOptions; None for those that the header holds
+    stored : open file of any kind that was not made from imported features
+    stage_range : whose dictionary is used; "" for an encoder that only reads and describes
+    pool : PoolOptions; None for those in the header
 
     Raises
     ------
     DataError
-        If the header does not say how the file was made, or names a step that is not known.
+        If the header does not say how the file was made, or names an unknown step.
     """
     extract = options_from(stored, ExtractOptions)
     transforms = tuple(
@@ -48,23 +48,23 @@ def encoder_of(stored, stage_range="", pool=None):
 def load_encoder(dictionary, digest, stage_range, pool):
     """Build the encoder of a dictionary file, and keep it between parts of an output.
 
-    The digest tells one content of the path from another.
+    The digest identifies the contents of the path.
     """
     return encoder_of(cached_file(dictionary, "dictionary", digest), stage_range, pool)
 
 
 def split_photographs(images, options, failures):
-    """Yield every embryo of some images as an image of its own.
+    """Yield every embryo on photographs as an image of its own.
 
     Parameters
     ----------
     images : iterable of Image
-    options : ExtractOptions; images are taken as they are, unless `multiple_embryos` is on
-    failures : list; gets (name, reason) of what cannot be used
+    options : ExtractOptions; images are yielded unchanged unless `multiple_embryos` is on
+    failures : list; gets (name, reason) for what cannot be used
 
     Yields
     ------
-    image : Image; if the gene is unknown, every embryo is a group of its own
+    image : Image; every embryo is a group of its own if the gene is unknown
     """
     for image in images:
         if not options.multiple_embryos or split_address(image.address)[2] is not None:
@@ -86,7 +86,7 @@ def split_photographs(images, options, failures):
 
 
 def _process_image(image, encoder, make):
-    """Return what `make` returns of every embryo of one image, and the embryos that cannot be read."""
+    """Return the outputs of `make` for all embryos of one image, and the failures."""
     made, failures = [], []
     for embryo in split_photographs([image], encoder.extract, failures):
         try:
@@ -99,25 +99,28 @@ def _process_image(image, encoder, make):
 
 
 def process_images(images, encoder, make, *, known=None, each=map_ordered):
-    """Read every embryo of some images, and make something of each.
+    """Read every embryo of some images, and call a function with it.
 
-    Threads share the images, unless `each` is map: what `make` needs is loaded before.  Reading and
-    describing alone keep threads waiting for the interpreter: two take as long as one.
+    Images are shared among threads, unless `each` is map. So everything that `make` needs must be loaded
+    before. For reading and describing alone two threads take as long as one, because they wait for the
+    interpreter.
 
     Parameters
     ----------
     images : list of Image
-    encoder : Encoder, which reads them
+    encoder : Encoder that reads them
     make : function of (image, grey levels, quality warnings)
-    known : dict, image -> what was made of it before
+    known : dict, image -> earlier output of `make`, or None
+    each : `map_ordered` or map
 
     Returns
     -------
-    made : list of what `make` returned, in the order of the images
+    made : list of the outputs of `make`, in the order of the images
     failures : list of (name, reason) of the images that cannot be used
     """
 
     def of_image(image):
+        """Return the known output for an image, or process it."""
         if known and image in known:
             return [known[image]], []
         return _process_image(image, encoder, make)
@@ -131,12 +134,22 @@ def process_images(images, encoder, make, *, known=None, each=map_ordered):
 
 
 def encode_images(images, encoders, *, known=None):
-    """Encode every embryo of some images by the encoder of its stage range, a dict; see `process_images`.
+    """Encode every embryo of some images by the encoder of its stage range; see `process_images`.
 
-    Each is made to (image, Pooled, quality warnings).
+    Parameters
+    ----------
+    images : list of Image
+    encoders : dict, stage range -> Encoder
+    known : dict, image -> earlier output, or None
+
+    Returns
+    -------
+    made : list of (image, Pooled, quality warnings)
+    failures : list of (name, reason)
     """
 
     def encoded(embryo, grey, warnings):
+        """Return the embryo, its features and its quality warnings."""
         pooled = encoders[embryo.stage_range].encode(grey, embryo.view)
         return embryo, pooled, add_warning(warnings, pooled)
 

@@ -1,4 +1,4 @@
-"""How good are the terms?  Cross-validation, split by gene over all stage ranges; or a held-out test."""
+"""Scores of terms, by cross-validation that is split by gene over all stage ranges, or by a held-out test."""
 
 import logging
 from contextlib import contextmanager
@@ -52,7 +52,7 @@ log = logging.getLogger("flyannot")
 
 
 def build_task(request):
-    """Build the Task for a request, `StepRequest`: the scores of the model of a run."""
+    """Build the Task for a request: the scores of the model of a run."""
     (model,) = request.inputs["model"]
     (annotations,) = request.inputs["annotations"]
     corrections = request.run.options["train"].corrections
@@ -63,13 +63,13 @@ def build_task(request):
 
 
 def evaluation_of_files(paths, annotations_csv, **more):
-    """Return the `Evaluation` of features files, or of a predictions file; `more` has its other fields."""
+    """Build the Evaluation of features files, or of a predictions file; `more` has its other fields."""
     evaluation = HeldOutTest if kind_of_file(paths[0]) == "predictions" else CrossValidation
     return evaluation(paths=tuple(paths), annotations_csv=annotations_csv, **more)
 
 
 def cross_validation_of_model(model, paths, annotations_csv, options, corrections=()):
-    """The CrossValidation of what a model was trained on, by the options and seed it was trained with.
+    """Build the CrossValidation with the data, options and seed that a model was trained with.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def cross_validation_of_model(model, paths, annotations_csv, options, correction
     for role, digests in named.items():
         if sorted(inputs.get(role, [])) != sorted(digests):
             raise InputError(
-                f"{model} was trained on other {role}: its scores would not be its own",
+                f"{model} was trained on other {role}, so the scores would belong to another model",
                 fix=f"name the {role} that it was trained on, or leave out --model",
             )
     return CrossValidation(
@@ -104,15 +104,15 @@ def cross_validation_of_model(model, paths, annotations_csv, options, correction
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """The base of what can be evaluated: features and predictions.
+    """The base class of evaluations of features and of predictions.
 
-    paths : of what is scored
-    annotations_csv : Path, of the table or of its data set folder
+    paths : tuple of paths of the files to score
+    annotations_csv : Path of the table or of its data set folder
     train : TrainOptions
     options : EvaluateOptions
     seed : int
-    stage_ranges : those to evaluate; () for all
-    model : digest of the model file whose scores these are; None if there is none
+    stage_ranges : tuple of the stage ranges to evaluate; () for all
+    model : digest of the model file that the scores belong to, or None
     """
 
     paths: tuple
@@ -127,19 +127,19 @@ class Evaluation:
         object.__setattr__(self, "annotations_csv", annotations_table(self.annotations_csv))
 
     def scored(self):
-        """The digests of what is scored."""
+        """Return the digests of the files to score."""
         return file_digests(self.paths)
 
     def fitted(self, annotations=None):
-        """The same, with numbers of the groups where options were left open."""
+        """Return a copy in which open options have values that fit the numbers of groups."""
         return self
 
     def score(self, annotations, execution):
-        """The result but for what all evaluations add; None if no gene is annotated."""
+        """Return the result without the parts that all evaluations share, or None if no gene is annotated."""
         raise NotImplementedError
 
     def result(self, execution=None):
-        """Score against curated terms.
+        """Score the terms against curated ones.
 
         Parameters
         ----------
@@ -147,10 +147,9 @@ class Evaluation:
 
         Returns
         -------
-        result : dict, as `flyannot.terms.metrics.score_terms` returns, with `notes` (sentences), `synthetic`
-            (whether images were), `evaluated` (what was predicted for every group:
-            `flyannot.terms.group_outcomes`), `model` (the digest of the model whose scores these are, or
-            None) and `made_from`, the digests of the inputs and the options
+        result : dict, as `score_terms` returns, with `notes` (sentences), `synthetic` (whether images are),
+            `evaluated` (predictions for every group, see `group_outcomes`), `model` (digest or None) and
+            `made_from` (digests of the inputs, and options)
 
         Raises
         ------
@@ -170,14 +169,14 @@ class Evaluation:
         return add_confidence(result) | {"model": self.model, "made_from": fitted.made_from()}
 
     def curated(self):
-        """The Annotations, and sentences on what corrections changed."""
+        """Return the Annotations, and sentences on what corrections changed."""
         train, options = self.train, self.options
         return curated_annotations_of(
             self.annotations_csv, corrections=train.corrections, roll_up=options.roll_up
         )
 
     def made_from(self):
-        """What the scores follow from: digests of the inputs, and options."""
+        """Return all that the scores depend on: digests of the inputs, and options."""
         return {
             "scored": self.scored(),
             **digests_of_curated(self.annotations_csv, self.train.corrections),
@@ -191,7 +190,7 @@ class Evaluation:
 
 
 def file_digests(paths):
-    """The content digest of each HDF5 file."""
+    """Return the content digest of each HDF5 file."""
     digests = []
     for path in paths:
         with open_stored(path) as stored:
@@ -201,20 +200,20 @@ def file_digests(paths):
 
 @dataclass(frozen=True, kw_only=True)
 class CrossValidation(Evaluation):
-    """Of features files, read as if they were one."""
+    """A cross-validation on features files, which count as one."""
 
     @contextmanager
     def loaded(self):
-        """Yield stage range -> (image columns, features as `pooled_columns` takes them).
+        """Yield stage range -> (image columns, features) while the files are open.
 
-        The features of one stage range at a time are in memory.
+        The features are read as `pooled_columns` takes them; one stage range at a time is in memory.
         """
         with open_all(self.paths, "features") as files:
             features = {s: StoredFeatures(files, s) for s in choose_stage_ranges(files, self.stage_ranges)}
             yield {s: (stored.columns, stored) for s, stored in features.items()}
 
     def columns(self):
-        """Stage range -> image columns."""
+        """Return stage range -> image columns."""
         with self.loaded() as loaded:
             return {s: columns for s, (columns, _) in loaded.items()}
 
@@ -232,7 +231,7 @@ class CrossValidation(Evaluation):
             return self._cross_validate_all(loaded, annotations, execution)
 
     def _cross_validate_all(self, loaded, annotations, execution):
-        """The result, split by gene over all stage ranges at once; None if no gene is annotated."""
+        """Return the result, with one split of all genes; None if no gene is annotated."""
         train, options = self.train, self.options
         n_folds = options.folds or ENOUGH_GROUPS
         curated = {s: curated_groups(columns, annotations, s, train) for s, (columns, _) in loaded.items()}
@@ -272,10 +271,10 @@ class CrossValidation(Evaluation):
 
 @dataclass(frozen=True, kw_only=True)
 class HeldOutTest(Evaluation):
-    """Of one file of predictions; of `train` only `exclude_terms` and `corrections` are used.
+    """A test on one file of predictions.
 
-    What the model itself says is scored. It is a test if the genes are new to the model; a note says so if
-    they are not.
+    The model's own answers are scored, which is a test if its genes are new to the model. Otherwise a note
+    says so. Of the options `train`, only `exclude_terms` and `corrections` are used.
     """
 
     def score(self, annotations, execution):
@@ -309,7 +308,7 @@ class HeldOutTest(Evaluation):
 
 
 def _build_outcome(predicted, rows, carried):
-    """The outcome of one stage range; annotated terms that the model does not know are listed too."""
+    """Return the TermOutcomes of one stage range, with the annotated terms that the model does not know."""
     unknown = sorted(set().union(*carried) - set(predicted.terms))
     terms = (*predicted.terms, *unknown)
     blank = np.zeros((len(rows), len(unknown)))
@@ -328,14 +327,17 @@ def _build_outcome(predicted, rows, carried):
 
 
 def _cross_validate(rows, stage_range, folds, method, options, *, seed):
-    """The outcome of a stage range, and the numbers of its groups in the outcome's order."""
+    """Return the outcome of a stage range, and the indices of its groups in the order of the outcome."""
     rng = rng_for(seed, stage_range)
     outcome = cross_validate(rows, folds=folds, rng=rng, method=method, options=options)
     return outcome, np.arange(len(rows))
 
 
 def _cross_validate_nested(rows, stage_range, folds, method, options, *, seed):
-    """Cross-validate once within the training genes of every fold, whose own genes take no part."""
+    """Cross-validate within the training genes of every fold; see `_cross_validate`.
+
+    The genes of the fold itself take no part.
+    """
     parts = []
     members = []
     n_folds = max(folds.values()) + 1
@@ -351,10 +353,10 @@ def _cross_validate_nested(rows, stage_range, folds, method, options, *, seed):
 
 
 class ScoresTask(Task):
-    """A JSON file with the scores of an `Evaluation`.
+    """A task that writes the scores of an `Evaluation` to a JSON file.
 
-    scores_before : function of what the scores are to be made from, by the options that are given, to the
-        scores to compare them with, or None
+    scores_before : function from the inputs and given options of the new scores to earlier scores to compare
+        with, or None
     """
 
     is_replaced = True

@@ -1,4 +1,4 @@
-"""Files of scores: what was evaluated, a comparison of two, and what is missing where nothing was."""
+"""Files of scores: compared, and explained if nothing could be evaluated."""
 
 import numpy as np
 
@@ -7,11 +7,11 @@ from flyannot.base.text import pluralise
 from flyannot.terms.bootstrap import compare_outcomes
 from flyannot.terms.group_outcomes import read_scores
 
-_ENOUGH_GENES = "annotate more genes: scores are worth having from 20 or so of a term"
+_ENOUGH_GENES = "annotate more genes: scores are informative from about 20 genes with a term"
 
 
 def scored_model(json_file):
-    """{"model": digest} of the model whose scores a file holds; {} where they are of none."""
+    """Return {"model": digest} of the model that a file of scores belongs to, or {}."""
     model = read_scores(json_file)["made_from"].get("model")
     return {"model": model} if model else {}
 
@@ -21,14 +21,14 @@ def compare_files(first, second):
 
     Returns
     -------
-    comparison : dict, as `flyannot.terms.bootstrap.compare_outcomes` returns
+    comparison : dict, as `compare_outcomes` returns
 
     Raises
     ------
     InputError
-        If a file is missing, or they have no stage range, term and group in common.
+        If a file is missing, or the two have no stage range, term and group in common.
     DataError
-        If a file does not hold scores with the values of every group.
+        If a file lacks the values of every group.
     """
     scores = [read_scores(path) for path in (first, second)]
     try:
@@ -46,10 +46,14 @@ def compare_files(first, second):
 
 
 def describe_curation_effect(before, now):
-    """What other curated terms changed, a list of sentences; both results are as `read_scores` returns them.
+    """Say in a list of sentences how other curated terms changed the scores.
 
-    The means are over the terms that were evaluated both times, on the same groups, by the curated terms as
-    they are now: a term that is evaluated no longer would raise or lower a plain mean.
+    Means are over the terms that were evaluated both times, on the same groups, by the present curated terms.
+    A term that is no longer evaluated would raise or lower a plain mean.
+
+    Parameters
+    ----------
+    before, now : dict, as `read_scores` returns
     """
     mean = compare_outcomes(before, now)["mean"]
     sentences = []
@@ -72,7 +76,7 @@ def describe_curation_effect(before, now):
 
 
 def nothing_evaluated(result):
-    """The FlyannotError that says what is missing where not one term could be evaluated; None if one was.
+    """Return an error that says what is missing if no term could be evaluated, otherwise None.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""model.h5 and images to what every patch contributed: numbers, a table, and pictures.
+"""Contributions of patches to decision values: numbers, a table, and pictures.
 
-In a picture the embryo is grey; what supports a term is orange, what opposes it blue.
+In a picture the embryo is grey. Patches that support a term are orange, patches that oppose it blue.
 """
 
 import logging
@@ -27,15 +27,17 @@ log = logging.getLogger("flyannot")
 
 TABLE = "contributions.csv"
 _COLUMNS = ("picture", "image", "gene", "stage_range", "term", "row_px", "column_px", "contribution")
-_MOST_TERMS = 3  # explained where none is named: the most probable ones
+_MOST_TERMS = 3  # most probable terms that are explained if none is named
 
 
 @dataclass(frozen=True)
 class GroupExplanation:
-    """An explanation with all that it is about.
+    """The explanation of one term for one group.
 
-    images : list of Image, the group; greys and described, of each of them
-    patch_px : the side of the largest patches
+    split : Explanation
+    images : list of Image of the group
+    greys, described : lists of the grey levels and the DescribedPatches of each image
+    patch_px : side of the largest patches
     """
 
     group: str
@@ -52,7 +54,7 @@ class GroupExplanation:
     described: list
 
     def patches(self, number):
-        """Centres (n, 2) and contributions (n,) of the patches of one image, the strongest first."""
+        """Return the centres (n, 2) and contributions (n,) of patches of one image, strongest first."""
         patch, contribution = self.split.of_image(number)
         order = np.argsort(-np.abs(contribution), kind="stable")
         return self.described[number].centres_px[patch[order]], contribution[order]
@@ -74,13 +76,13 @@ def explain(model, images, *, terms=()):
     Raises
     ------
     InputError
-        If the model is not linear, or knows no such term.
+        If the model is not linear, or does not know a term.
     DataError
         If an image cannot be read.
     """
     images = images_in_order(images)
     with open_stored(model, "model") as stored:
-        require_stage_ranges_with_terms(stored, images)  # refuses images of no such
+        require_stage_ranges_with_terms(stored, images)  # refuses images of other stage ranges
         digest = stored.digest
     present = [s for s in STAGE_RANGES if any(i.stage_range == s for i in images)]
     models = {s: loaded for s in present if (loaded := load_model(model, digest, s)) is not None}
@@ -90,7 +92,7 @@ def explain(model, images, *, terms=()):
     for term in terms:
         if term not in known:
             raise InputError(
-                f'{model} knows no term "{term}" in stage range {", ".join(present)}.'
+                f'{model} has no term "{term}" in stage range {", ".join(present)}.'
                 f"{did_you_mean(term, known)}",
                 fix=f"list its terms with: flyannot show {model}",
             )
@@ -109,6 +111,7 @@ def explain(model, images, *, terms=()):
 
 
 def _explain_group(loaded, images, terms):
+    """Yield the GroupExplanation of each term, or of the most probable terms if none is named."""
     pictures = [(image.address, image.view) for image in images]
     greys, described, features, winner = loaded.encoder.encode_pictures(pictures)
     group = groups_of(image_columns(images))
@@ -136,22 +139,22 @@ def _explain_group(loaded, images, terms):
 
 
 def draw_explanations(explained, folder, *, force=False):
-    """Write a picture of every image and term, and all contributions as a table.
+    """Write a picture for every image and term, and a table of all contributions.
 
     Parameters
     ----------
     explained : iterable of GroupExplanation
     folder : Path of a new folder
-    force : write into a folder that holds something
+    force : whether to write into a folder that is not empty
 
     Yields
     ------
-    one, names : every GroupExplanation as it comes, and the names of its pictures
+    explanation, names : each GroupExplanation, and the names of its pictures
 
     Raises
     ------
     InputError, WriteError
-        As `flyannot.files.atomic_file.new_folder`.
+        See `new_folder`.
     """
     rows = []
     used = Counter()
@@ -168,7 +171,7 @@ def draw_explanations(explained, folder, *, force=False):
 
 
 def _pictures(explanation):
-    """All images of a group on one scale, so that they can be compared."""
+    """Yield the pictures of all images of a group, in colours of one scale."""
     described = enumerate(explanation.described)
     spreads = [explanation.split.spread(number, patches, STANDARD_PX) for number, patches in described]
     full = max(float(np.abs(spread).max()) for spread in spreads) or 1.0
@@ -182,7 +185,7 @@ def _pictures(explanation):
 
 
 def format_decomposition(explanation, number=None):
-    """How the decision value adds up; with the number of an image, what that image has of it."""
+    """Format the sum that gives the decision value, and the share of one image, by its index."""
     split = explanation.split
     plus, minus, rest = split.sums
     text = (
@@ -195,6 +198,7 @@ def format_decomposition(explanation, number=None):
 
 
 def _table_rows(explanation, names):
+    """Yield the rows of the table of contributions."""
     for number, (image, name) in enumerate(zip(explanation.images, names)):
         for (row, column), contribution in zip(*explanation.patches(number)):
             yield (
@@ -218,19 +222,19 @@ def _picture_name(explanation, number, used: Counter):
     return f"{name}{'' if used[name.lower()] == 1 else f'-{used[name.lower()]}'}.png"
 
 
-SUPPORTS_RGB, OPPOSES_RGB = (217, 95, 2), (20, 90, 190)  # told apart by all common kinds of colour vision
-_SCALE = 3  # of the standard image
+SUPPORTS_RGB, OPPOSES_RGB = (217, 95, 2), (20, 90, 190)  # distinct in all common kinds of colour vision
+_SCALE = 3  # pixels for each pixel of the standard image
 _LEGEND_PX = 96
-_LEAST_SHOWN = 0.02  # of the full colour
+_LEAST_SHOWN = 0.02  # fraction of the full colour
 
 
 def tint_embryo(grey, spread, full):
-    """The embryo with contributions laid over it.
+    """Draw contributions over the picture of an embryo.
 
     Parameters
     ----------
     grey : array (height, width), grey levels from 0 to 255
-    spread : float array (height, width), as `flyannot.terms.explain.contribution_map` returns
+    spread : float array (height, width), as `contribution_map` returns
     full : float > 0, the contribution per pixel that gets the full colour
 
     Returns
@@ -239,13 +243,13 @@ def tint_embryo(grey, spread, full):
     """
     strength = np.clip(np.abs(spread) / full, 0, 1)[..., None] ** 0.7
     colour = np.where(spread[..., None] > 0, SUPPORTS_RGB, OPPOSES_RGB)
-    base = 70 + np.asarray(grey, float)[..., None] * (185 / 255)  # lightened: the colours must show
+    base = 70 + np.asarray(grey, float)[..., None] * (185 / 255)  # light enough for the colours to show
     shown = 0.85 * strength * (strength > _LEAST_SHOWN)
     return np.rint(base * (1 - shown) + colour * shown).astype(np.uint8)
 
 
 def _draw(grey, spread, full, *, patch_px, lines):
-    """A Pillow image with its legend: lines of text, and the scale as decision value per patch."""
+    """Return a Pillow image with a legend: lines of text, and the scale as decision value per patch."""
     from PIL import Image, ImageDraw, ImageFont
 
     height, width = spread.shape
@@ -259,7 +263,7 @@ def _draw(grey, spread, full, *, patch_px, lines):
     for line in lines:
         pen.text((12, top), line, fill="black", font=font)
         top += 22
-    # The scale: from full blue over none to full orange, with the value of its ends.
+    # The scale goes from full blue over grey to full orange, with the values of its ends.
     bar_height, bar_width = 16, 300
     ramp = np.linspace(-1, 1, bar_width)[None].repeat(bar_height, 0)
     left, top = (picture.width - bar_width) // 2, top + 2

@@ -1,4 +1,4 @@
-"""Images to descriptors.h5."""
+"""From images to descriptors.h5."""
 
 from collections import Counter
 from functools import partial
@@ -20,17 +20,17 @@ from flyannot.pipeline.engine.images import ImagesInParts, selected_images, writ
 from flyannot.pipeline.engine.parts import drop_parts
 
 _COLUMNS_OF_PLACES = ("image", "gene", "fbgn", "stage_range", *EmbryoPlace._fields)
-_N_NAMED = 5  # images with a quality warning that a summary names; the file has them all
+_N_NAMED = 5  # images with a quality warning that a summary names
 
 
 def build_task(request):
-    """The `Task` of what a `StepRequest` asks for."""
+    """Build the Task for a request."""
     images = selected_images(request.inputs["data_set"][0], request.selection)
     return extract_task(images, request.out, request.options)
 
 
 def extract_task(images, out, options):
-    """The task that describes the images of a data set; unreadable ones are skipped and listed.
+    """Build the task that describes the images of a data set; unreadable ones are skipped and listed.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def extract_task(images, out, options):
 
 
 def _make_part(part):
-    """Describe the images in a worker, and write them as a file of their own."""
+    """Describe some images in a worker, and write them as a part."""
     encoder = Encoder(part.made_with)
 
     def described(embryo, grey, warnings):
@@ -68,18 +68,24 @@ def _make_part(part):
 
 
 def _refuse_without_patches(out, file, header):
-    """FlyannotError if the open file that is to become `out` has not one patch."""
+    """Refuse an output without a single patch.
+
+    Raises
+    ------
+    FlyannotError
+        If no image in the open file has a patch.
+    """
     if not any(len(group["descriptors"]) for group in file.values()):
         drop_parts(out)
         n = pluralise(sum(len(group["image"]) for group in file.values()), "image")
         raise FlyannotError(
             f"not one patch of {n} was kept: all have less contrast than min-std",
-            fix="look whether the pictures are blank or dark; else lower min-std",
+            fix="check whether the pictures are blank or dark; otherwise lower min-std",
         )
 
 
 def summary_of_extract(path):
-    """A line per stage range: images, patches, and the fraction of the patches that was kept."""
+    """Return a line per stage range, as one text: images, patches, and the fraction of patches kept."""
     lines = []
     with open_stored(path, "descriptors") as stored:
         for stage_range in stored.stage_ranges:
@@ -99,7 +105,7 @@ def summary_of_extract(path):
 
 
 def format_warnings(stored):
-    """A line for every kind of quality warning: how many images have it, and the first of them."""
+    """Return a line for every kind of quality warning, with the number of its images and the first names."""
     images: dict = {}
     for stage_range in stored.stage_ranges:
         names, all_warnings = (stored.array(stage_range, n) for n in ("image", "quality_warnings"))
@@ -115,20 +121,21 @@ def format_warnings(stored):
 
 
 def embryo_table_path(out, options):
-    """Return the table of where each embryo of a photograph lies, beside a file with these options.
+    """Return the table of the embryos of photographs beside a file with these options.
 
-    It is a dict, as the `tables` of a Task; empty if the images are no photographs of several embryos.
+    It is a dict from Path to columns, like the `tables` of a Task. It is empty without photographs of several
+    embryos.
     """
     table = out.with_name(f"{out.stem}-embryos.csv")
     return {table: ("image", *EmbryoPlace._fields)} if options.get("extract", {}).get("many") else {}
 
 
 def _write_beside(images, out, options):
-    """The table of places, and the pictures that were asked for."""
+    """Write the table of embryos, and the pictures of `options.pictures`."""
     write_embryo_table(out)
     if options.pictures is None:
         return
-    from PIL import Image  # slow, and rarely needed
+    from PIL import Image  # imports slowly, and is rarely needed
 
     by_name = {image.name: image for image in images}
     with open_stored(out) as stored:
@@ -143,7 +150,7 @@ def _write_beside(images, out, options):
 
 
 def write_embryo_table(out):
-    """Write the table of where each embryo of a photograph lies, if there is to be one."""
+    """Write where each embryo lies on its photograph, if there is such a table."""
     with open_stored(out) as stored:
         tables = embryo_table_path(out, stored.options)
         rows = []

@@ -1,4 +1,4 @@
-"""BDGP's dumps and images to a folder, ready for `import bdgp`; as a step of a run, imported too."""
+"""Tables and images of BDGP in a folder for `import bdgp`; as a step of a run, imported too."""
 
 import json
 import logging
@@ -19,12 +19,12 @@ from flyannot.files.atomic_file import holds_text, locked_output, write_text
 from flyannot.pipeline.engine.task import Outcome, Task
 
 log = logging.getLogger("flyannot")
-RECORD = "fetched.json"  # in the data set: what was asked for
-_SILENT = 8  # images in a row without any answer: the site is down
+RECORD = "fetched.json"  # the options of the request, in the data set
+_SILENT = 8  # after so many images in a row without an answer the site is down
 
 
 class FetchTask(Task):
-    """A data set folder of all images that `fetch_bdgp` left in the folder NAME-files beside it."""
+    """A data set folder of all images that `fetch_bdgp` put into the folder NAME-files beside it."""
 
     is_replaced = True
     is_locked = False
@@ -39,41 +39,43 @@ class FetchTask(Task):
         if not (self.path / "images.csv").exists():
             return "it is not there yet"
         is_same = holds_text(self._record, self._wanted) and not self._options.refresh
-        return "" if is_same else "these images were fetched with other options, or are to be fetched anew"
+        return "" if is_same else "these images were fetched with other options, or are to be fetched again"
 
     def make(self, execution):
         files = self.path.with_name(f"{self.path.name}-files")
         fetched = fetch_bdgp(files, self._options, execution)
-        copies = BDGP.options(copy=sys.platform == "win32")  # where links are for few
+        copies = BDGP.options(copy=sys.platform == "win32")  # there only some users may make links
         summary = BDGP.run([str(files)], self.path, copies, force=execution.force)
         write_text(self._record, self._wanted)
         return Outcome(self.path, True, f"{fetched.summary}\n{text_of_summary(summary)}", fetched.failures)
 
 
 def build_task(request):
-    """Build the Task for a `StepRequest`."""
+    """Build the Task for a request."""
     return FetchTask(request.out, request.options)
 
 
 def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
-    """Fetch BDGP's two dumps and the images that are wanted and not there yet.
+    """Fetch BDGP's two dumps, and the wanted images that are missing.
 
     Parameters
     ----------
-    folder : Path; gets the dumps, the images under the paths that the dump gives them, and manifest.csv
-    policy : RetryPolicy; by default that of the options
-    dry_run : whether only the dumps are fetched, and the Outcome says how many images there are to fetch
+    folder : Path; gets the dumps, the images under the paths of the dump, and manifest.csv
+    options : FetchOptions
+    execution : Execution
+    policy : RetryPolicy; None for the policy of the options
+    dry_run : whether only the dumps are fetched, and the images counted
 
     Returns
     -------
-    outcome : Outcome, with the images that cannot be had as failures
+    outcome : Outcome, with the images that cannot be fetched as failures
 
     Raises
     ------
     InputError
         If a gene is unknown.
     FlyannotError
-        If a dump cannot be had, or the site stops answering.
+        If a dump cannot be fetched, or the site stops answering.
     WriteError
         If the folder cannot be written.
     """
@@ -85,7 +87,7 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
 
 
 class _Fetch:
-    """What all the downloads of a run share."""
+    """The state that all downloads of a call share."""
 
     def __init__(self, folder, options, downloader, policy):
         self._folder = folder
@@ -95,7 +97,7 @@ class _Fetch:
         self.manifest = Manifest(folder)
 
     def fetch(self, progress, *, dry_run):
-        """The Outcome, with the images that cannot be had as failures."""
+        """Return the Outcome, with the images that cannot be fetched as failures."""
         for kind, name in FILES.items():
             if self._options.refresh or not self.manifest.has(name):
                 self._get_table(kind)
@@ -153,7 +155,7 @@ class _Fetch:
         return url_of_file(self._options.base_url, name)
 
     def _get_images(self, names, progress):
-        """The failures (name, reason); what was fetched is in the manifest."""
+        """Download images, and return the failures (name, reason)."""
         failures = []
         n_silent = 0
         threads = ThreadPoolExecutor(self._policy.connections)
@@ -177,8 +179,7 @@ class _Fetch:
         return failures
 
     def _adopt_files(self, images):
-        """Images that are there and whole although no manifest says so: a run was killed, or somebody copied
-        them."""
+        """Add whole images to the manifest that a killed run or the user left in the folder."""
         for name in images:
             path = self._folder / name
             if (

@@ -1,7 +1,6 @@
-"""Feature vectors of other programs to features.h5, for `train`.
+"""Feature vectors of other programs as features.h5, for `train`.
 
-Features of another program have no atoms and no winning patches: their arrays of these have no rows, or no
-columns.
+Imported features have no atoms and no winning patches: the arrays of these have no rows, or no columns.
 """
 
 import numpy as np
@@ -19,18 +18,18 @@ _NO_ATOMS, _NO_WINNERS = np.zeros((0, 0), np.float32), np.zeros(0, np.int32)
 
 
 def import_features(source, out, execution):
-    """Make a features file of vectors that were made elsewhere.
+    """Make a features file of vectors from another program.
 
     Parameters
     ----------
-    source : Path of an npz or parquet file, see `flyannot.dataset.importers.vectors`
+    source : Path of an npz or parquet file, see `read_vectors`
     out : Path of the features file
     execution : Execution
 
     Raises
     ------
     InputError, DataError
-        As `flyannot.dataset.importers.vectors.read_vectors`.
+        See `read_vectors`.
     """
     read = read_vectors(source)
     n_features = next(iter(read.values()))[1].shape[1]

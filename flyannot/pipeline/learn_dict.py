@@ -1,6 +1,6 @@
-"""descriptors.h5 to dictionary.h5: one dictionary per stage range, or one for all of them.
+"""From descriptors.h5 to dictionary.h5: one dictionary per stage range, or one for all of them.
 
-The patches are held in memory, or, data-parallel, read from their files as they are visited.
+The patches are in memory, or are read from their files as they are visited in data-parallel learning.
 """
 
 import logging
@@ -40,28 +40,28 @@ from flyannot.sparse.fit import EpochRecord, gains_too_little, learn_dictionary,
 from flyannot.sparse.learners import LEARNERS
 
 log = logging.getLogger("flyannot")
-_VERBOSE = logging.DEBUG + 5  # what -v shows
-_BYTES_OF_PATCH = 330  # its descriptor, and its codes of this epoch and the last
-_WORTH_SENDING = 20_000  # patches of a round that are more work than sending them to workers
+_VERBOSE = logging.DEBUG + 5  # level of the messages that -v shows
+_BYTES_OF_PATCH = 330  # a descriptor, and its codes of this epoch and the last
+_WORTH_SENDING = 20_000  # patches; sending fewer to workers takes longer than visiting them here
 
 
 def build_task(request):
-    """The `Task` of what a `StepRequest` asks for."""
+    """Build the Task for a request."""
     stage_ranges = request.selection.stage_range
     paths = request.inputs["descriptors"]
     return learn_task(paths, request.out, request.options, seed=request.seed, stage_ranges=stage_ranges)
 
 
 def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
-    """The task that learns one dictionary per stage range, or one that they share.
+    """Build the task that learns one dictionary per stage range, or a shared one.
 
     Parameters
     ----------
-    paths : list of Path of descriptors files, read as if they were one
-    out : Path of the dictionary file; its trace goes beside it, as NAME.trace.csv
+    paths : list of Path of descriptors files, which count as one
+    out : Path of the dictionary file; the trace is written beside it, as NAME.trace.csv
     options : LearnOptions
     seed : int
-    stage_ranges : the stage ranges to learn; None for all that the descriptors have
+    stage_ranges : the stage ranges to learn; None for all in the descriptors
 
     Returns
     -------
@@ -70,31 +70,36 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
     Raises
     ------
     DataError
-        If no stage range has enough patches; one of several that has not is left out, with a warning.
+        If no stage range has enough patches. If only some have too few, they are left out with a warning.
     """
     options = options.resolved()
     with open_all(paths, "descriptors") as files:
         chosen = choose_stage_ranges(files, stage_ranges)
-        together = _choose_n_atoms(files, [chosen] if options.shared else [[s] for s in chosen], options)
-        chosen = [s for some in together for s in some]
-        n_atoms = {_join_name(some): each.n_atoms for some, each in together.items()}
-        same = n_atoms if len(set(n_atoms.values())) > 1 else next(iter(n_atoms.values()))
-        learned = options.to_header() | {"n_atoms": same, "stage_ranges": chosen}
+        wanted = [tuple(chosen)] if options.shared else [(s,) for s in chosen]
+        dictionaries = _choose_n_atoms(files, wanted, options)
+        chosen = [s for stage_ranges in dictionaries for s in stage_ranges]
+        n_atoms = {_join_name(ranges): own_options.n_atoms for ranges, own_options in dictionaries.items()}
+        if len(set(n_atoms.values())) == 1:
+            (n_atoms,) = set(n_atoms.values())
+        learned = options.to_header() | {"n_atoms": n_atoms, "stage_ranges": chosen}
         digests = digests_by_path(files)
         made_of = {"descriptors": list(digests.values())}
         header = Header("dictionary", files[0].options | {"learn-dict": learned}, made_of, seed)
 
     def make(execution):
         with open_all(paths, "descriptors", digests=digests) as files, one_blas_thread():
-            learned = [_learn(files, some, out, header, each, execution) for some, each in together.items()]
-        runs = {s: run for some, run in zip(together, learned) for s in some}
-        # The trace first: it is there whenever the dictionary is, even if the run is killed between.
+            learned = {
+                stage_ranges: _learn(files, stage_ranges, out, header, own_options, execution)
+                for stage_ranges, own_options in dictionaries.items()
+            }
+        runs = {s: run for stage_ranges, run in learned.items() for s in stage_ranges}
+        # The trace is written first, so that it exists if the dictionary does, even after a kill.
         write_trace(trace, {s: records for s, (_, records, _) in runs.items()})
         with create_stored(out, header) as file:
             for stage_range, (D, records, count) in runs.items():
                 write_dictionary(file, stage_range, D, records, n_patches=count)
         drop_parts(out)
-        summary = "\n".join(_summary(_join_name(s), *run) for s, run in zip(together, learned))
+        summary = "\n".join(_summary(_join_name(ranges), *run) for ranges, run in learned.items())
         return Outcome(out, True, summary)
 
     trace = out.with_suffix(".trace.csv")
@@ -102,17 +107,29 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
 
 
 def _join_name(stage_ranges):
-    """What learns one dictionary, in messages and for its random numbers."""
+    """Return the name of one dictionary, for messages and for its random numbers."""
     return stage_ranges[0] if len(stage_ranges) == 1 else "all"
 
 
-def _choose_n_atoms(files, together, options):
-    """Stage ranges of one dictionary, a tuple -> the options with its atoms; of those with enough patches."""
-    counts = {tuple(some): sum(_count_patches(files, some)) for some in together}
+def _choose_n_atoms(files, wanted, options):
+    """Return the options with a number of atoms for every dictionary with enough patches.
+
+    Parameters
+    ----------
+    files : open descriptors files
+    wanted : list of tuples of stage ranges, one for each dictionary
+    options : LearnOptions
+
+    Returns
+    -------
+    chosen : dict, tuple of stage ranges -> LearnOptions
+    """
+    counts = {stage_ranges: sum(_count_patches(files, stage_ranges)) for stage_ranges in wanted}
+    n_atoms = {stage_ranges: options.n_atoms_for(count) for stage_ranges, count in counts.items()}
     few = [
-        pluralise(n, f"patch of {', '.join(some)}", f"patches of {', '.join(some)}")
-        for some, n in counts.items()
-        if not options.n_atoms_for(n)
+        pluralise(count, f"patch of {', '.join(ranges)}", f"patches of {', '.join(ranges)}")
+        for ranges, count in counts.items()
+        if not n_atoms[ranges]
     ]
     atoms = pluralise(options.n_atoms or 1, "atom")
     most = max(map(options.n_most, counts.values()))
@@ -122,17 +139,13 @@ def _choose_n_atoms(files, together, options):
             fix=f"lower n-atoms to {max(1, most // PATCHES_PER_ATOM)} or leave it out, lower stride-px at "
             "extraction, or add images",
         )
-    for of_stage_range in few:
-        log.warning("warning: left out, too few for %s: %s", atoms, of_stage_range)
-    return {
-        some: replace(options, n_atoms=n)
-        for some, count in counts.items()
-        if (n := options.n_atoms_for(count))
-    }
+    for patches in few:
+        log.warning("warning: left out, too few for %s: %s", atoms, patches)
+    return {stage_ranges: replace(options, n_atoms=n) for stage_ranges, n in n_atoms.items() if n}
 
 
 def _learn(files, stage_ranges, out, header, options, execution):
-    """Atoms, records and number of patches; from the last checkpoint, if there is one."""
+    """Return the atoms, records and number of patches, starting from the last checkpoint if there is one."""
     name = _join_name(stage_ranges)
     place = stage_ranges[0]
     path = part_path(out, digest_of_json([place, header.options, header.inputs, header.seed]))
@@ -173,11 +186,12 @@ def _learn(files, stage_ranges, out, header, options, execution):
 
 
 def _count_patches(files, stage_ranges):
-    """How many patches each stage range has in all files."""
+    """Return the number of patches of each stage range in all files."""
     return [sum(n_patches(file, s) for file in files) for s in stage_ranges]
 
 
 def _choose_patches(files, stage_ranges, n, rng):
+    """Return n patches of all files, drawn at random."""
     ends = np.cumsum(_count_patches(files, stage_ranges))
     rows = np.arange(ends[-1])
     if n < len(rows):
@@ -189,6 +203,7 @@ def _choose_patches(files, stage_ranges, n, rng):
 
 
 def _summary(name, D, records, count):
+    """Format the numbers of atoms and patches of one dictionary."""
     n_unused = records[-1].n_unused_atoms
     unused = f", {n_unused:,} of them unused" if n_unused else ""
     return f"{name:>5}: {pluralise(len(D), 'atom')} from {pluralise(count, 'patch', 'patches')}{unused}"
@@ -196,14 +211,14 @@ def _summary(name, D, records, count):
 
 @dataclass(frozen=True)
 class _Checkpoint:
-    """The file that one dictionary's learning goes on from; `place` is the stage range it is under."""
+    """The file of the learning state of one dictionary, stored under the stage range `place`."""
 
     path: Path
     header: Header
     place: str
 
     def read(self, name):
-        """The state, a dict of arrays, and the records; nothing of either if there is no such file."""
+        """Return the state, a dict of arrays, and the records; both are empty if there is no such file."""
         if header_mismatch(self.path, self.header):
             return {}, []
         with open_stored(self.path, "checkpoint") as stored:
@@ -213,23 +228,23 @@ class _Checkpoint:
         return state, [EpochRecord(**record) for record in records]
 
     def write(self, state, records):
-        """Put this in the place of what was there."""
+        """Replace the file by this state and these records."""
         with create_stored(self.path, self.header) as file:
             write_checkpoint(file, self.place, state, records)
 
 
 def _warn_of_few_patches(name, n_patches, n_atoms):
-    """An atom that few patches share is a copy of one of them, not a pattern."""
+    """Warn if there are few patches per atom: then an atom copies one patch, and is no pattern."""
     if n_patches < PATCHES_PER_ATOM * n_atoms:
         fewer = max(1, n_patches // PATCHES_PER_ATOM)
         log.warning(
-            f"warning: {name}: {n_patches / n_atoms:.1f} patches an atom; with fewer than about "
+            f"warning: {name}: {n_patches / n_atoms:.1f} patches per atom; with fewer than about "
             f"{PATCHES_PER_ATOM}, atoms repeat single patches: use --n-atoms {fewer}, or more images"
         )
 
 
 def _log_record(name, record, n_epochs):
-    """A line for every record of the trace, and with -v what it says."""
+    """Log a line for a record of the trace, and a second one with -v."""
     log.info(
         f"{name:>5}  epoch {record.epoch}/{n_epochs}  {record.n_visits:,} patches  {record.seconds:.1f} s"
     )
@@ -242,7 +257,7 @@ def _log_record(name, record, n_epochs):
 
 
 def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng):
-    """As `_learn`, in rounds; the patches are those that were visited, each counted once."""
+    """Learn in rounds; see `_learn`. The number of patches counts those visited, each once."""
     source = build_patch_blocks(files, stage_ranges)
     n_patches = int(source.sizes.sum())
     if options.n_most(n_patches) < n_patches:
@@ -274,15 +289,15 @@ def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, executi
     if plan.tol is not None and has_converged(progress, plan):
         before, last = progress.records[-2:]
         log.info(
-            f"{name:>5}  {last.n_visits:,} visits to patches in the place of {before.n_visits:,} lower the "
-            f"objective by {1 - last.objective / before.objective:.2%}, less than {100 * plan.tol:g} %"
+            f"{name:>5}  {last.n_visits:,} visits to patches instead of {before.n_visits:,} lower the "
+            f"objective by {1 - last.objective / before.objective:.2%}, less than {100 * plan.tol:g}%"
         )
     return np.asarray(progress.atoms.D), progress.records, min(n_patches, progress.atoms.n_visits)
 
 
 @contextmanager
 def _workers_that_fit(workers):
-    """Those workers; of this machine no more than there is memory for."""
+    """Yield the workers, or fewer workers on this machine if memory is short."""
     n = max(1, available_bytes() // BYTES_OF_WORKER)
     if workers.scheduler is not None or n >= workers.jobs:
         yield workers
@@ -292,7 +307,7 @@ def _workers_that_fit(workers):
 
 
 def _build_runner(workers, count):
-    """What carries out the tasks of a round: here, or by the workers."""
+    """Return a function that carries out the tasks of a round, here or by the workers."""
 
     def run(tasks):
         is_worth_sending = sum(task.n_samples for task in tasks) > _WORTH_SENDING
@@ -309,11 +324,12 @@ def _build_runner(workers, count):
 
 
 def _visit_part(task):
+    """Visit the samples of a task in a worker, and return their number and the result."""
     return task.n_samples, visit_part(task)
 
 
 def _restore_progress(progress, state, records):
-    """The progress that a checkpoint holds, if there is one, in the place of the first."""
+    """Return the progress that a checkpoint holds, or `progress` if there is none."""
     if not state:
         return progress
     numbers = {name: state.pop(name).item() for name in ("n_rounds", "seconds", "n_visits")}

@@ -1,4 +1,4 @@
-"""A stage range's model, read once and kept while images are annotated, explained or reported."""
+"""The models of stage ranges, loaded once to annotate, explain or report images."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,10 +24,13 @@ from flyannot.terms.unlikeness import ARRAYS, NoveltyReference
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """All that leads from an image of one stage range to decision values.
+    """The model of one stage range, from images to decision values.
 
-    encoder : None if the model learned from imported features
-    known : None if the model keeps nothing of the images that it learned from
+    encoder : Encoder; None if the model learned from imported features
+    terms : list of str
+    train_genes : frozenset of the genes that the model learned from
+    known : NoveltyReference; None if the file has none
+    classify : TrainOptions
     """
 
     encoder: Encoder | None
@@ -42,7 +45,7 @@ class LoadedModel:
 def load_model(path, digest, stage_range):
     """Load the model of a stage range, and keep it between images.
 
-    The digest tells one content of the path from another.  Returns None if the file lacks the stage range.
+    The digest identifies the contents of the path. Returns None if the file lacks the stage range.
     """
     stored = cached_file(path, "model", digest)
     if stage_range not in stored.stage_ranges:
@@ -61,17 +64,17 @@ def load_model(path, digest, stage_range):
 
 
 def stage_ranges_with_terms(stored):
-    """Those of an open model of which it knows a term, in order."""
+    """Return the stage ranges for which an open model has terms, in order."""
     return [s for s in stored.stage_ranges if read_terms(stored, s)]
 
 
 def require_stage_ranges_with_terms(stored, images):
-    """`stage_ranges_with_terms` of a model that is to annotate images.
+    """Return the stage ranges for which a model has terms, for annotating images.
 
     Raises
     ------
     InputError
-        If none of the images (Image) is of these.
+        If no image is of one of these, or the model learned from imported features.
     """
     if is_imported(stored):
         raise InputError(
@@ -82,7 +85,7 @@ def require_stage_ranges_with_terms(stored, images):
     asked = [s for s in STAGE_RANGES if any(image.stage_range == s for image in images)]
     if not set(known) & set(asked):
         raise InputError(
-            f"{stored.path} knows terms of stage range {' and '.join(known) or 'none'}, "
+            f"{stored.path} has terms for stage range {' and '.join(known) or 'none'}, "
             f"and the images are of {' and '.join(asked)}",
             fix=f"take a model that was trained on annotated images of stage range {asked[0]}"
             + (f", or images of {' or '.join(known)}" if known else ""),
@@ -91,6 +94,7 @@ def require_stage_ranges_with_terms(stored, images):
 
 
 def _classifier(stored, stage_range, n_features):
+    """Read the classifier of a stage range."""
     method = read_method(stored, stage_range)
     try:
         datasets = schema_of(method)

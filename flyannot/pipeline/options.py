@@ -1,4 +1,4 @@
-"""The options of steps that have no room of their own below this one."""
+"""Options of steps that are not declared in the room of the step's work."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -21,16 +21,16 @@ from flyannot.base.options import (
 from flyannot.base.stage_ranges import StageRange
 from flyannot.sparse.learners import LEARNERS
 
-N_ATOMS = 1000  # where patches are enough
-PATCHES_PER_ATOM = 10  # at least: an atom that few patches share is a copy of one of them, not a pattern
-N_PARTS = 16  # of --max-patches auto
-BYTES_OF_WORKER = 300 * 2**20  # data-parallel; measured: 237 to 252 MB, in rounds of 150,000 patches a part
-WORTH_MORE = 0.005  # of the objective, which twice as many patches must gain there
+N_ATOMS = 1000  # default if there are enough patches
+PATCHES_PER_ATOM = 10  # with fewer, an atom is a copy of one patch and no pattern
+N_PARTS = 16  # parts of --max-patches auto
+BYTES_OF_WORKER = 300 * 2**20  # measured: 237 to 252 MB, in rounds of 150,000 patches a part
+WORTH_MORE = 0.005  # fraction of the objective that twice as many patches must gain
 
 
 @dataclass(frozen=True, kw_only=True)
 class Selection(Options):
-    """Which images a step works on."""
+    """The images that a step works on."""
 
     table: ClassVar[str] = "select"
 
@@ -47,7 +47,7 @@ class Selection(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(Options):
-    """How steps are carried out; nothing here changes the bits of their outputs."""
+    """The way steps are carried out; it never changes the bytes of their outputs."""
 
     table: ClassVar[str] = "run"
 
@@ -69,7 +69,7 @@ class RunOptions(Options):
 
 
 class LearnerSettings(Kind):
-    """NAME=VALUE, several of them; or a table of a configuration.  The learner checks the values."""
+    """One or more NAME=VALUE, or a table of a configuration.  The learner checks the values."""
 
     name = "NAME=VALUE"
     words = "NAME=VALUE, such as variant=paper"
@@ -77,7 +77,7 @@ class LearnerSettings(Kind):
     owners = LEARNERS  # each has its options in its class `Options`
 
     def parse(self, value):
-        """A dict from name, in snake case, to value."""
+        """Return a dict from name, in snake case, to value."""
         if isinstance(value, dict):
             return {str(name).replace("-", "_"): setting for name, setting in value.items()}
         texts = [value] if isinstance(value, str) else value
@@ -91,7 +91,7 @@ class LearnerSettings(Kind):
 
 @dataclass(frozen=True, kw_only=True)
 class FetchOptions(Options):
-    """What to fetch, and how politely."""
+    """Images to fetch, and limits on the requests."""
 
     table: ClassVar[str] = "fetch"
 
@@ -114,7 +114,7 @@ class FetchOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class LearnOptions(Options):
-    """How a dictionary is learned."""
+    """Options of dictionary learning."""
 
     table: ClassVar[str] = "learn-dict"
 
@@ -189,43 +189,49 @@ class LearnOptions(Options):
             )
 
     def resolved(self):
-        """Return a copy in which `lam` and `n_epochs` are numbers, those of the learner if they were open."""
-        from flyannot.sparse.fit import default_lam  # numba: `--help` stays quick
+        """Return a copy with numbers for `lam` and `n_epochs`; the learner's defaults if they were open."""
+        from flyannot.sparse.fit import default_lam  # numba would slow `--help`
 
         n_epochs = self.n_epochs or LEARNERS[self.learner].usual_epochs(self.settings())
         return replace(self, lam=self.lam or float(default_lam(128)), n_epochs=n_epochs)
 
     def to_header(self):
-        """Return the options by name, as JSON: resolved, with all options of the learner."""
+        """Return the resolved options by name, as JSON, with all options of the learner."""
         header = super(LearnOptions, self.resolved()).to_header()
         return header | {"learner_option": self.settings().to_header()}
 
     def n_most(self, count):
-        """Of `count` patches, how many are learned from at most."""
+        """Return how many of `count` patches are learned from at most."""
         return min(count, self.max_patches) if isinstance(self.max_patches, int) else count
 
     def n_atoms_for(self, count):
-        """Atoms of a dictionary that is learned from `count` patches: those that were asked for, or as many
-        as have enough patches; 0 where these are too few."""
+        """Return the number of atoms of a dictionary that is learned from `count` patches.
+
+        It is the number asked for, otherwise as many as have enough patches; 0 if there are too few patches.
+        """
         n_patches = self.n_most(count)
         if self.n_atoms is None:
             return min(N_ATOMS, n_patches // PATCHES_PER_ATOM)
         return self.n_atoms if self.n_atoms <= n_patches else 0
 
     def settings(self, where=""):
-        """The learner's own options: an object of its options class.  Messages begin with `where`.
+        """Return the learner's own options, an object of its options class.
+
+        Parameters
+        ----------
+        where : str, the beginning of messages
 
         Raises
         ------
         InputError
-            If the learner has no such option, or does not take the value.
+            If the learner has no such option, or does not accept the value.
         """
         return LEARNERS[self.learner].Options.of_table(self.learner_option, f"{where}learner {self.learner}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnnotateOptions(Options):
-    """What is said of new images."""
+    """Options of predictions for new images."""
 
     table: ClassVar[str] = "annotate"
 
@@ -245,7 +251,7 @@ class AnnotateOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateOptions(Options):
-    """How terms are evaluated."""
+    """Options of evaluations."""
 
     table: ClassVar[str] = "evaluate"
     gone: ClassVar[dict] = {"retrieval": False, "pixels": None}
@@ -273,7 +279,7 @@ class EvaluateOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions(Options):
-    """What a report shows besides a run's own files."""
+    """Options of the report, besides the run's own files."""
 
     table: ClassVar[str] = "report"
 
@@ -288,7 +294,7 @@ class ReportOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class SimilarOptions(Options):
-    """How much of what looks alike is listed."""
+    """Options of the search for look-alikes."""
 
     table: ClassVar[str] = "similar"
 

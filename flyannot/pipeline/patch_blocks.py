@@ -1,4 +1,4 @@
-"""The patches of descriptors files in blocks that are read one by one, for data-parallel learning."""
+"""Blocks of the patches of descriptors files, read one by one in data-parallel learning."""
 
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -11,11 +11,11 @@ from flyannot.files.hdf5.descriptors import n_patches
 from flyannot.files.hdf5.file_cache import cached_file
 from flyannot.images.sift import normalise_descriptors
 
-_UNIT = 256  # patches: little of a large image, since patches that lie side by side are alike
+_UNIT = 256  # patches; a small part of a large image, because neighbouring patches are alike
 
 
 class NormalisedPatches:
-    """Stored descriptors as an array of rows that are centred and scaled to norm 1 as they are read."""
+    """An array of stored descriptors whose rows are centred and scaled to norm 1 when they are read."""
 
     def __init__(self, stored):
         self.stored = stored
@@ -28,7 +28,7 @@ class NormalisedPatches:
 
 
 class BlockRows(NamedTuple):
-    """Patches that follow each other in one file, all of one unit; of many pieces an array of such rows."""
+    """Consecutive patches in one file that belong to one unit; many of them form an int array."""
 
     unit: int
     file: int
@@ -38,10 +38,10 @@ class BlockRows(NamedTuple):
 
 
 class ImagesToCheck:
-    """The images of files, each of which is to be checked once, whoever reads its patches.
+    """The images of files that must be compared with their digests, each once, by any reader.
 
-    ends : dict, (file, stage range), both by number -> int array, where the patches of each image begin, and
-        where the last one's end
+    ends : dict, (file, stage range), by index -> int array of the first patch of each image, and the end of
+        the last
     """
 
     def __init__(self, ends):
@@ -49,11 +49,20 @@ class ImagesToCheck:
         self._is_left = {place: np.ones(len(first) - 1, bool) for place, first in ends.items()}
 
     def take(self, pieces):
-        """Those that an array of `BlockRows` is the first to have patches of: as `to_check`."""
+        """Return the images that have patches in these pieces and were not taken before.
+
+        Parameters
+        ----------
+        pieces : int array (n_pieces, 5) of `BlockRows`
+
+        Returns
+        -------
+        images : list of (file, stage range, image), by index
+        """
         images = []
         for place, ends in self._ends.items():
             rows = pieces[(pieces[:, 1] == place[0]) & (pieces[:, 2] == place[1])]
-            count = np.zeros(len(ends), int)  # of the pieces that begin, less those that have ended
+            count = np.zeros(len(ends), int)  # pieces that begin minus pieces that end
             np.add.at(count, np.searchsorted(ends, rows[:, 3], side="right") - 1, 1)
             np.add.at(count, np.searchsorted(ends, rows[:, 4]), -1)
             numbers = np.flatnonzero((np.cumsum(count[:-1]) > 0) & self._is_left[place])
@@ -64,16 +73,16 @@ class ImagesToCheck:
 
 @dataclass(frozen=True, eq=False)
 class PatchBlocks:
-    """The patches of one or more stage ranges, counted through all files end to end, `_UNIT` at a time.
+    """The patches of one or more stage ranges, counted through all files, in units of `_UNIT` patches.
 
-    Where images and files begin does not matter: a unit may lie in two.
+    Units do not depend on where images and files begin: a unit may lie in two of them.
 
     files : list of (path, digest)
     stage_ranges : list of str
-    pieces : int array (n_pieces, 5), of every `BlockRows`, unit by unit
-    sizes : int array (n_units,), patches of each
-    images : `ImagesToCheck` of all files, which says what a subset is to check; None in such a one
-    to_check : list of (file, stage range, image), by number, which `read` checks first
+    pieces : int array (n_pieces, 5) of `BlockRows`, unit by unit
+    sizes : int array (n_units,), patches of each unit
+    images : `ImagesToCheck` of all files; None in a subset
+    to_check : list of (file, stage range, image), by index, that `read` checks first
     """
 
     files: list
@@ -84,7 +93,7 @@ class PatchBlocks:
     to_check: list = field(default_factory=list)
 
     def subset(self, units):
-        """These units alone, in that order.  What reads them checks the images that nobody was asked to."""
+        """Return these units alone, in that order, with the images that nobody else was asked to check."""
         pieces = self._select_pieces(units)
         to_check = self.images.take(pieces) if self.images else []
         files, pieces[:, 1] = np.unique(pieces[:, 1], return_inverse=True)
@@ -93,20 +102,21 @@ class PatchBlocks:
         return PatchBlocks(paths, self.stage_ranges, pieces, self.sizes[units], to_check=to_check)
 
     def at_most(self, n_patches, rng):
-        """Units drawn at random, of so many patches together at most; one of them at least."""
+        """Draw units at random, with `n_patches` together at most; at least one unit."""
         order = rng.permutation(len(self.sizes))
         n_units = np.searchsorted(np.cumsum(self.sizes[order]), n_patches, side="right")
         units = np.sort(order[: max(1, n_units)])
         return replace(self, pieces=self._select_pieces(units), sizes=self.sizes[units])
 
     def _select_pieces(self, units):
+        """Return the pieces of some units, numbered from 0."""
         start, stop = (np.searchsorted(self.pieces[:, 0], units, side) for side in ("left", "right"))
         pieces = np.concatenate([self.pieces[a:b] for a, b in zip(start, stop)])
         pieces[:, 0] = np.repeat(np.arange(len(units)), stop - start)
         return pieces
 
     def read(self):
-        """The descriptors of every unit, one by one.
+        """Yield the descriptors of every unit.
 
         Raises
         ------
@@ -120,17 +130,18 @@ class PatchBlocks:
             yield np.concatenate(rows) if len(rows) > 1 else rows[0]
 
     def samples(self, rows):
-        """Descriptors as samples to learn from."""
+        """Return descriptors as samples to learn from."""
         return NormalisedPatches(rows)
 
     def _rows(self, piece):
+        """Read the descriptors of one piece."""
         stage_range = self.stage_ranges[piece.stage_range]
         opened = _open(*self.files[piece.file])
         return opened.array(stage_range, "descriptors", piece.first, piece.stop)
 
 
 def build_patch_blocks(files, stage_ranges):
-    """The `PatchBlocks` of open descriptors files."""
+    """Build the `PatchBlocks` of open descriptors files."""
     of_stage_ranges = []
     n_units = 0
     images = {}

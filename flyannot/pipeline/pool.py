@@ -1,6 +1,6 @@
-"""Descriptors, or images, and dictionary.h5 to features.h5: code every patch, pool every image.
+"""From descriptors or images, and dictionary.h5, to features.h5: patches are coded, and images pooled.
 
-The features of images are those that `extract` and then `pool` make; their descriptors are not stored.
+Pooling images gives the same features as `extract` followed by `pool`, but stores no descriptors.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ from flyannot.pipeline.extract import format_warnings, write_embryo_table
 
 
 def build_task(request):
-    """The `Task` of what a `StepRequest` asks for."""
+    """Build the Task for a request."""
     sources = request.inputs["descriptors"]
     (dictionary,) = request.inputs["dictionary"]
     if len(sources) == 1 and (sources[0].is_dir() or sources[0].suffix.lower() in TABLE_SUFFIXES):
@@ -55,15 +55,15 @@ def build_task(request):
 
 
 def pool_task(paths, dictionary, out, options, *, stage_ranges=None):
-    """The task that codes and pools every image of some descriptors.
+    """Build the task that codes and pools every image of descriptors files.
 
     Parameters
     ----------
-    paths : list of Path of descriptors files, read as if they were one
+    paths : list of Path of descriptors files, which count as one
     dictionary : Path of the dictionary that was learned from such descriptors
     out : Path of the features file
     options : PoolOptions
-    stage_ranges : the stage ranges to pool; None for all that the descriptors have
+    stage_ranges : the stage ranges to pool; None for all in the descriptors
 
     Returns
     -------
@@ -94,12 +94,12 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None):
 
 
 def pool_images_task(images, dictionary, out, options):
-    """The task that describes, codes and pools every image; unreadable ones are skipped and listed.
+    """Build the task that describes, codes and pools images; unreadable ones are skipped and listed.
 
     Parameters
     ----------
     images : list of Image
-    dictionary : Path of the dictionary; images are described as those that it was learned from
+    dictionary : Path of the dictionary; images are described like those that it was learned from
     out : Path of the features file
     options : PoolOptions
 
@@ -123,7 +123,7 @@ def pool_images_task(images, dictionary, out, options):
 
 
 def _header(atoms, options, stage_ranges, inputs):
-    """Return the header of features that are pooled with an open dictionary."""
+    """Return the Header of features that are pooled with an open dictionary."""
     learned = {"learn-dict": atoms.options["learn-dict"] | {"seed": atoms.seed}}
     pooled = options.to_header() | {"stage_ranges": stage_ranges}
     inputs = inputs | {"dictionary": [atoms.digest]}
@@ -131,7 +131,13 @@ def _header(atoms, options, stage_ranges, inputs):
 
 
 def _require_same_descriptors(files, atoms):
-    """Refuse a dictionary that was learned from descriptors that were made in another way."""
+    """Refuse a dictionary that was learned from descriptors made in another way.
+
+    Raises
+    ------
+    DataError
+        If an option differs.
+    """
     learned, made = (encoding_options(stored.options) for stored in (atoms, files[0]))
     del learned["learn-dict"]
     if made != learned:
@@ -144,7 +150,7 @@ def _require_same_descriptors(files, atoms):
 
 
 def _list_images(files, chosen):
-    """The images of all files, as (file, stage range, number within it)."""
+    """Return the images of all files, as (path, stage range, index in the stage range)."""
     return [
         (file.path, stage_range, i)
         for stage_range in chosen
@@ -155,6 +161,7 @@ def _list_images(files, chosen):
 
 
 def _build_part(header, number, images, out, made_with):
+    """Build the Part of consecutive images of descriptors files."""
     (path, first_range, first) = images[0]
     (_, last_range, last) = images[-1]
     return Part(
@@ -168,7 +175,7 @@ def _build_part(header, number, images, out, made_with):
 
 
 def _pool_descriptors(part):
-    """Pool the images of descriptors files in a worker, into a file of their own."""
+    """Pool images of descriptors files in a worker, and write them as a part."""
     (digests, dictionary, options) = part.made_with
     digest = part.header.inputs["dictionary"][0]
     with create_part(part) as file:
@@ -176,7 +183,7 @@ def _pool_descriptors(part):
             encoder = load_encoder(dictionary, digest, stage_range, options)
             columns, pooled = [], []
             for path, images in groupby(its_images, key=itemgetter(0)):
-                numbers = [i for _, _, i in images]  # one after the other, as the images are cut
+                numbers = [i for _, _, i in images]  # consecutive, as parts are
                 stored = cached_file(path, "descriptors", digests[path])
                 rows = stored, stage_range, numbers[0], numbers[-1] + 1
                 columns.append(read_image_columns(*rows))
@@ -191,11 +198,12 @@ def _pool_descriptors(part):
 
 
 def _encode_patches(encoder, described_and_view):
+    """Encode a pair of (DescribedPatches, view)."""
     return encoder.encode_patches(*described_and_view)
 
 
 def _pool_images(part):
-    """Pool the images of a data set in a worker, into a file of their own."""
+    """Pool images of a data set in a worker, and write them as a part."""
     (dictionary, options) = part.made_with
     digest = part.header.inputs["dictionary"][0]
     stage_ranges = {image.stage_range for image in part.images}
@@ -209,12 +217,13 @@ def _pool_images(part):
 
 
 def summarise_features(out, *, more=lambda stored: ()):
-    """A line per stage range: images and features; and what a function says of the open file."""
+    """Return a line per stage range, as one text, with more lines from a function of the open file."""
     with open_stored(out, "features") as stored:
         return "\n".join([*(_summarise_stage_range(stored, s) for s in stored.stage_ranges), *more(stored)])
 
 
 def _summarise_stage_range(stored, stage_range):
+    """Format the numbers of images and features of a stage range."""
     n_images, width = stored.group(stage_range)["features"].shape
     line = f"{stage_range:>5}: {pluralise(n_images, 'image')}, {pluralise(width, 'feature')} each"
     if n_inexact := sum(INEXACT in text for text in stored.array(stage_range, "quality_warnings")):

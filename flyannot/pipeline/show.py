@@ -1,4 +1,4 @@
-"""The terms of a model, or of its predictions, with what stands behind each: for people to judge them by."""
+"""The terms of a model or of predictions in words, with the evidence for each."""
 
 from dataclasses import asdict
 from textwrap import wrap
@@ -11,17 +11,18 @@ from flyannot.terms.answers import learned_terms
 from flyannot.terms.model import FEW_GENES, LEAST_GENES
 
 _LEGEND = """\
-genes: with the term, that it was learned from.  threshold: the probability above which the answer is yes;
-each term has its own.  AUC: chance that a gene with the term gets a larger value than one without (0.5 is
-guessing), cross-validated, with its 95 % interval; best first.  untested: fewer than {least} genes have the
-term, or lack it.  nothing learned: every gene gets the probability of the threshold."""
-_WIDTH = 100  # of prose
+genes: number of genes with the term that it was learned from.  threshold: the probability above which the
+answer is yes, for each term its own.  AUC: chance that a gene with the term gets a larger value than a gene
+without it (0.5 is guessing), from cross-validation, with its 95% interval; best terms first.  untested:
+fewer than {least} genes have the term, or lack it.  nothing learned: every gene gets the threshold as its
+probability."""
+_WIDTH = 100  # characters of a line of prose
 _INDENT = " " * 7
-_LEAST_WIDTH = 40  # of the terms
+_LEAST_WIDTH = 40  # characters of the column of terms
 
 
 def weak_terms(learned):
-    """What of the LearnedTerms of a stage range is little to be trusted, in words; "" if nothing."""
+    """Say which terms of a stage range, a list of LearnedTerm, are unreliable; "" if none is."""
     few = sum(term.n_genes < FEW_GENES for term in learned)
     untested = sum(term.auc is None for term in learned)
     unlearned = sum(not term.is_learned for term in learned)
@@ -29,17 +30,17 @@ def weak_terms(learned):
     if few:
         parts.append(f"{few} of {pluralise(len(learned), 'term')} learned from fewer than {FEW_GENES} genes")
     if untested:
-        parts.append(
-            f"{untested} untested, for want of {LEAST_GENES} genes with and {LEAST_GENES} without the term"
-        )
+        parts.append(f"{untested} untested, because fewer than {LEAST_GENES} genes have the term or lack it")
     if unlearned:
         parts.append(f"nothing was learned of {unlearned}: every gene gets the same probability")
     return "; ".join(parts)
 
 
 def file_in_words(path, *, header=False):
-    """A file in words: of a model and of predictions the terms, else, or with `header`, what
-    `flyannot.files.hdf5.description.describe_file` says."""
+    """Format a file: the terms of a model or of predictions, otherwise its header.
+
+    With `header` the header is shown in any case; see `describe_file`.
+    """
     with open_stored(path) as stored:
         parts = {} if header else _read_terms(stored)
         if not parts:
@@ -53,19 +54,20 @@ def file_in_words(path, *, header=False):
 
 
 def contents(path):
-    """The same for programs: all that `file_summary` has, and the terms."""
+    """Return all that `file_summary` has, and the terms, as JSON."""
     with open_stored(path) as stored:
         terms = {s: [asdict(term) for term in learned] for s, learned in _read_terms(stored).items()}
     return file_summary(path) | ({"terms": terms} if terms else {})
 
 
 def _read_terms(stored):
-    """Stage range -> its LearnedTerms; {} of a file of another kind."""
+    """Return stage range -> list of LearnedTerm; {} for a file of another kind."""
     has_terms = stored.kind in ("model", "predictions")
     return {s: learned_terms(stored, s) for s in stored.stage_ranges} if has_terms else {}
 
 
 def _format_top(stored, parts):
+    """Yield the lines on every stage range above the tables."""
     for stage_range, learned in parts.items():
         yield f"{stage_range:>5}: {_format_counts(stored, stage_range, learned)}"
         if weak := weak_terms(learned):
@@ -73,6 +75,7 @@ def _format_top(stored, parts):
 
 
 def _format_counts(stored, stage_range, learned):
+    """Format the numbers of terms, genes and images of a stage range."""
     terms = pluralise(len(learned), "term")
     if stored.kind == "model":
         return f"{terms}, learned from {pluralise(len(read_train_genes(stored, stage_range)), 'gene')}"
@@ -85,14 +88,16 @@ def _format_counts(stored, stage_range, learned):
 
 
 def _format_table(stage_range, learned):
+    """Format the table of the terms of a stage range."""
     width = max(_LEAST_WIDTH, *(len(term.term) for term in learned))
     yes = f"{'yes':>7}" if learned[0].n_yes is not None else ""
-    head = f"{stage_range:<{width}}{'genes':>7}{'threshold':>11}{'AUC':>10}{'95 % interval':>18}{yes}"
+    head = f"{stage_range:<{width}}{'genes':>7}{'threshold':>11}{'AUC':>10}{'95% interval':>18}{yes}"
     ordered = sorted(learned, key=lambda term: (term.auc is None, -(term.auc or 0), term.term))
     return "\n".join([head, "-" * len(head), *(_format_term(term, width) for term in ordered)])
 
 
 def _format_term(term, width):
+    """Format the row of a term."""
     area = "untested" if term.auc is None else f"{term.auc:.3f}"
     interval = "" if term.auc is None else f"{term.auc_low:.3f} to {term.auc_high:.3f}"
     yes = "" if term.n_yes is None else f"{term.n_yes:>7}"

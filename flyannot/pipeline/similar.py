@@ -1,5 +1,6 @@
-"""Which genes and images look alike: what is looked for, what is found in features.h5, and its table."""
+"""Look-alikes: queries, genes and images found in features.h5, and their table."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -22,18 +23,18 @@ from flyannot.pipeline.runs.configuration import recorded_data_set
 COLUMNS = ("query", "stage_range", "found", "rank", "gene", "fbgn", "image", "view", "similarity")
 
 
-def similar(searched, texts, *, top=20, stage_ranges=()):
-    """Rank the genes and the images of a features file by their similarity to each query.
+def similar(index, texts, *, top=20, stage_ranges=()):
+    """Rank the genes and images of a features file by their similarity to each query.
 
-    A query is compared with the images of its stage range.  Its own image and its own gene are left out; the
-    other images of its gene are not.
+    A query is compared with the images of its stage range. Its own image and gene are left out, but not the
+    other images of its gene.
 
     Parameters
     ----------
-    searched : SimilarityIndex
+    index : SimilarityIndex
     texts : each an image or a gene (symbol or FlyBase number) of the file, or the path of a picture
-    top : how many genes, and how many images, are found
-    stage_ranges : those that are searched, empty for all; of a picture its own, if the file has several
+    top : the number of genes, and of images, to find
+    stage_ranges : the stage ranges to search, empty for all; for a picture its own, if the file has several
 
     Yields
     ------
@@ -42,57 +43,49 @@ def similar(searched, texts, *, top=20, stage_ranges=()):
     Raises
     ------
     InputError
-        If nothing of that name is there, or it is not in these stage ranges.
+        If the file has nothing of that name, or not in these stage ranges.
     DataError
         If a picture cannot be read.
     """
-    for query in [query for text in texts for query in _find_queries(text, searched, stage_ranges)]:
-        yield _rank(query, searched, top)
+    for query in [query for text in texts for query in _find_queries(text, index, stage_ranges)]:
+        yield _rank(query, index, top)
 
 
-def _rank(query, searched, top):
-    s = query.stage_range
-    groups = searched.groups[s]
-    collection = searched.collection(s)
-    own_groups, own_images = [], []
-    if query.group is not None:
-        place = collection.groups[query.group]
-        own_groups, own_images = [query.group], groups.rows[query.group]
-    elif query.image is not None:
-        features, _ = searched.stored.images(s, query.image, query.image + 1)
-        place = collection.coordinates(features)[0]
-        own_groups, own_images = [groups.of_image[query.image]], [query.image]
-    else:
-        place = collection.coordinates(query.features[None])[0]
-    to_images, to_groups = collection.images @ place, collection.groups @ place
-    genes = most_similar(to_groups, top, without=own_groups)
-    images = most_similar(to_images, top, without=own_images)
+def _rank(query, index, top):
+    """Return the SearchResult of one query."""
+    rows = index.groups[query.stage_range].rows
+    collection = index.collection(query.stage_range)
+    to_images = collection.images @ query.place
+    to_groups = collection.groups @ query.place
+    genes = most_similar(to_groups, top, without=query.own_groups)
+    images = most_similar(to_images, top, without=query.own_images)
     return SearchResult(
         query,
-        [(int(g), int(max(groups.rows[g], key=lambda i: to_images[i])), float(to_groups[g])) for g in genes],
+        [(int(g), int(max(rows[g], key=lambda i: to_images[i])), float(to_groups[g])) for g in genes],
         [(int(i), float(to_images[i])) for i in images],
     )
 
 
-def write_similar(out, results, searched, *, force=False):
-    """Write the table of what was found, a list of SearchResult.
+def write_similar(out, results, index, *, force=False):
+    """Write the table of a list of SearchResult.
 
     Raises
     ------
     InputError
-        If it is an input, or there already with other rows, and `force` is off.
+        If it is an input, or exists with other rows and `force` is off.
     WriteError
         If it cannot be written.
     """
-    text = table_as_text(COLUMNS, (row for result in results for row in _rows(result, searched)))
+    text = table_as_text(COLUMNS, (row for result in results for row in _rows(result, index)))
     pictures = (result.query.picture for result in results)
-    inputs = [searched.stored.path, *(file_of_address(picture) for picture in pictures if picture)]
+    inputs = [index.stored.path, *(file_of_address(picture) for picture in pictures if picture)]
     write_output(out, text, inputs, force=force)
 
 
-def _rows(result, searched):
+def _rows(result, index):
+    """Yield the rows of one SearchResult."""
     s = result.query.stage_range
-    columns = searched.columns[s]
+    columns = index.columns[s]
     found = [("gene", rank, *row) for rank, (_, *row) in enumerate(result.genes, 1)]
     found += [("image", rank, *row) for rank, row in enumerate(result.images, 1)]
     for what, rank, number, similarity in found:
@@ -102,27 +95,30 @@ def _rows(result, searched):
 
 @dataclass(frozen=True)
 class Query:
-    """One thing that is looked for in one stage range: a gene, an image, or a new picture.
+    """A gene, an image or a new picture to search for in one stage range.
 
     text : as the user named it
-    group, image : the number of the gene's group, or of the image, in the file; or None
-    picture, features : the address of a new picture, and its features; or None
+    stage_range : str
+    place : float array (n_axes,), its coordinates in the ImageCollection of the stage range
+    own_groups, own_images : indices of the groups and images that are not searched
+    picture : address of a new picture, or None
     """
 
     text: str
     stage_range: str
-    group: int | None = None
-    image: int | None = None
+    place: np.ndarray
+    own_groups: Sequence = ()
+    own_images: Sequence = ()
     picture: Path | None = None
-    features: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What is most like one query, the most similar first.
+    """The images and genes most similar to one query, the most similar first.
 
-    genes : list of (number of the group, number of its most similar image, similarity of the group)
-    images : list of (number of the image, similarity)
+    query : Query
+    genes : list of (index of the group, index of its most similar image, similarity of the group)
+    images : list of (index of the image, similarity)
     """
 
     query: Query
@@ -142,12 +138,22 @@ class SimilarityIndex:
         self.collection = cache(self._collection)
 
     def _collection(self, stage_range):
-        """The ImageCollection of a stage range."""
+        """Return the ImageCollection of a stage range."""
         blocks = partial(self.stored.blocks_of_images, stage_range)
         return collection_of(lambda: (rows for rows, _ in blocks()), self.groups[stage_range])
 
+    def query_group(self, text, stage_range, number):
+        """Return the Query for a group, by its index."""
+        place = self.collection(stage_range).groups[number]
+        return Query(text, stage_range, place, [number], self.groups[stage_range].rows[number])
+
+    def query_image(self, text, stage_range, number):
+        """Return the Query for an image, by its index."""
+        place = self.collection(stage_range).images[number]
+        return Query(text, stage_range, place, [self.groups[stage_range].of_image[number]], [number])
+
     def path_of(self, stage_range, number):
-        """Where the picture of an image lies, or None."""
+        """Return the path of the picture of an image, or None."""
         return self._pictures.paths.get(self.columns[stage_range]["image"][number])
 
     @cached_property
@@ -157,81 +163,85 @@ class SimilarityIndex:
         return find_pictures(pictures_of_file(self.stored), folder, named)
 
 
-def _find_queries(text, searched, stage_ranges):
-    """The queries that a text means, one for each stage range."""
-    number = _find_image(text, searched)
-    if number is None and file_of_address(text).is_file():
-        return _encode_picture(text, searched, stage_ranges)
-    queries = [Query(text, number[0], image=number[1])] if number else _find_gene(text, searched)
-    chosen = [query for query in queries if not stage_ranges or query.stage_range in stage_ranges]
+def _find_queries(text, index, stage_ranges):
+    """Return the queries that a text means, one for each stage range."""
+    image = _find_image(text, index)
+    if image is None and file_of_address(text).is_file():
+        return _encode_picture(text, index, stage_ranges)
+    found = [image] if image else _find_gene(text, index)
+    chosen = [(s, number) for s, number in found if not stage_ranges or s in stage_ranges]
     if not chosen:
-        there = ", ".join(query.stage_range for query in queries)
+        there = ", ".join(s for s, _ in found)
         raise InputError(
-            f"{text} is in stage range {there} of {searched.stored.path}, not in {', '.join(stage_ranges)}",
+            f"{text} is in stage range {there} of {index.stored.path}, not in {', '.join(stage_ranges)}",
             fix="leave out --stage-range, or name another",
         )
-    return chosen
+    make_query = index.query_image if image else index.query_group
+    return [make_query(text, s, number) for s, number in chosen]
 
 
-def _find_image(text, searched):
-    """(stage range, number) of an image of the file, by its name or the path of its picture; or None."""
-    for s, columns in searched.columns.items():
+def _find_image(text, index):
+    """Return (stage range, index) of an image of the file, by its name or its picture; or None."""
+    for s, columns in index.columns.items():
         if text in columns["image"]:
             return s, columns["image"].index(text)
     path = Path(text)
     file = file_of_address(text)
     if file.is_file():
-        for s, columns in searched.columns.items():
+        for s, columns in index.columns.items():
             for number, name in enumerate(columns["image"]):
-                known = searched.path_of(s, number) if Path(name).name == path.name else None
+                known = index.path_of(s, number) if Path(name).name == path.name else None
                 if known and file_of_address(known).samefile(file):
                     return s, number
     return None
 
 
-def _find_gene(text, searched):
-    queries = []
+def _find_gene(text, index):
+    """Return (stage range, index) of the groups of a gene."""
+    found = []
     known = set()
-    for s, groups in searched.groups.items():
+    for s, groups in index.groups.items():
         for g, names in enumerate(zip(groups.gene, groups.fbgn, groups.name)):
             known.update(filter(None, names))
             if text in names:
-                queries.append(Query(text, s, group=g))
-    if not queries:
-        path = searched.stored.path
+                found.append((s, g))
+    if not found:
+        path = index.stored.path
         raise InputError(
             f'"{text}" is no picture, and {path} has no image and no gene of that name.'
             f"{did_you_mean(text, sorted(known))}",
             fix=f"name a picture, or an image or a gene of {path}; capitals count",
         )
-    return queries
+    return found
 
 
-def _encode_picture(text, searched, stage_ranges):
-    """The queries of a picture, which is described as those of the file were."""
-    stored = searched.stored
-    present = list(searched.groups)
+def _encode_picture(text, index, stage_ranges):
+    """Return the queries for a new picture, which is encoded like the images of the file."""
+    stored = index.stored
+    present = list(index.groups)
     missing = [s for s in stage_ranges if s not in present]
     if missing or (not stage_ranges and len(present) > 1):
         why = f"{stored.path} holds stage ranges {', '.join(present)}, " + (
-            f"not {missing[0]}" if missing else f"and which of them {text} is of is not known"
+            f"not {missing[0]}" if missing else f"and the stage range of {text} is not known"
         )
         raise InputError(why, fix=f"add --stage-range {present[0]}, or another of them")
-    if searched.is_imported:
+    if index.is_imported:
         raise InputError(
-            f"the features of {stored.path} were imported, and flyannot cannot make them of {text}",
+            f"the features of {stored.path} were imported, and flyannot cannot compute them for {text}",
             fix="name an image or a gene of the file",
         )
     encoders = {s: encoder_of(stored, s) for s in stage_ranges or present}
     picture = Path(_choose_embryo(Path(text), next(iter(encoders.values())).extract))
-    return [
-        Query(text, s, picture=picture, features=encoder.encode(encoder.read(picture)[0]).features)
-        for s, encoder in encoders.items()
-    ]
+    queries = []
+    for s, encoder in encoders.items():
+        features = encoder.encode(encoder.read(picture)[0]).features
+        place = index.collection(s).coordinates(features[None])[0]
+        queries.append(Query(text, s, place, picture=picture))
+    return queries
 
 
 def _choose_embryo(path, extract):
-    """The address of the only embryo of a photograph, where the file is of embryos of photographs."""
+    """Return the address of the only embryo on a photograph, if the file is of embryos."""
     if not extract.multiple_embryos or split_address(path)[2] is not None:
         return path
     embryos = enumerate(embryos_at(path, extract.plane), 1)

@@ -6,7 +6,7 @@ from flyannot.pipeline.engine.task import Outcome, Task
 
 
 class SynthesizeTask(Task):
-    """A data set folder of synthetic embryos, drawn with some options and a seed."""
+    """A data set folder of synthetic embryos, drawn with given options and a seed."""
 
     is_replaced = True
     is_locked = False
@@ -30,5 +30,5 @@ class SynthesizeTask(Task):
 
 
 def build_task(request):
-    """Build the Task for a `StepRequest`."""
+    """Build the Task for a request."""
     return SynthesizeTask(request.out, request.options, request.seed)

@@ -1,4 +1,4 @@
-"""features.h5 and annotations.csv to model.h5."""
+"""From features.h5 and annotations.csv to model.h5."""
 
 import logging
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ log = logging.getLogger("flyannot")
 
 @dataclass(frozen=True)
 class _Trained:
-    """What was learned of one stage range, and from which genes."""
+    """The model of one stage range, with its terms and the genes that it learned from."""
 
     terms: list
     model: Model
@@ -46,7 +46,7 @@ class _Trained:
 
 
 def build_task(request):
-    """The `Task` of what a `StepRequest` asks for."""
+    """Build the Task for a request."""
     (annotations,) = request.inputs["annotations"]
     stage_ranges = request.selection.stage_range
     return train_task(
@@ -60,21 +60,20 @@ def build_task(request):
 
 
 def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=None):
-    """The task that trains one model per stage range.
+    """Build the task that trains one model per stage range.
 
     Parameters
     ----------
-    paths : list of Path of features files, read as if they were one
-    annotations_csv : Path, of the table or of its data set folder
+    paths : list of Path of features files, which count as one
+    annotations_csv : Path of the table or of its data set folder
     out : Path of the model file
     options : TrainOptions
     seed : int
-    stage_ranges : the stage ranges to train; None for all that the features have
+    stage_ranges : the stage ranges to train; None for all in the features
 
     Returns
     -------
-    task : Task; carried out, it raises an InputError if no term of any stage range
-        can be trained
+    task : Task; it raises an InputError if no term of any stage range can be trained
     """
     annotations_csv = annotations_table(annotations_csv)
     with open_all(paths, "features") as files:
@@ -120,7 +119,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
 
 
 def _train(files, annotations, stage_ranges, options, seed, execution):
-    """Stage range -> _Trained; the features of one stage range at a time are in memory."""
+    """Return stage range -> _Trained.  The features of one stage range at a time are in memory."""
     features = {s: StoredFeatures(files, s) for s in stage_ranges}
     for note in notes_on_columns({s: stored.columns for s, stored in features.items()}, annotations):
         log.info("note: %s", note)
@@ -138,6 +137,7 @@ def _train(files, annotations, stage_ranges, options, seed, execution):
 
 
 def _train_stage_range(curated, features, options, fit_options, rng):
+    """Train the model of one stage range."""
     genes = np.asarray(curated.groups.gene_ids)
     observed = observed_rows(curated.observed)
     kept = [
@@ -153,12 +153,14 @@ def _train_stage_range(curated, features, options, fit_options, rng):
     known = {"genes": rows.genes, "observed": rows.observed[:, kept]}
     model = fit_model(options.method, rows.X, rows.Y[:, kept], **known, rng=rng, options=fit_options)
     model = replace(model, scorer=rows.in_features(model.scorer))
-    known = _known_images(features, curated.groups, rng)  # after the fit, which draws what it always drew
+    known = _known_images(
+        features, curated.groups, rng
+    )  # after the fit, so that the fit draws the same random numbers as before
     return _Trained([curated.terms[j] for j in kept], model, frozenset(genes), known)
 
 
 def _known_images(features, groups, rng):
-    """The `NoveltyReference` of those of the groups."""
+    """Return the `NoveltyReference` of the images of the groups."""
     genes = [""] * len(features)
     for gene, images in zip(groups.gene_ids, groups.rows):
         for i in images:

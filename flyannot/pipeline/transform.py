@@ -1,4 +1,4 @@
-"""Descriptors to other descriptors: what a step between `extract` and `learn-dict` does with a file."""
+"""From descriptors to other descriptors: the work of a step between `extract` and `learn-dict`."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ from flyannot.pipeline.engine.task import FileTask, Outcome
 
 
 def build_task(request):
-    """Build the task of the step whose options are asked for: its `transform`, on every image of a file."""
+    """Build the Task that applies the `transform` of the requested step to every image of a file."""
     step = STEPS[request.options.table]
     (path,) = request.inputs["descriptors"]
     transform = partial(import_object(step.transform), options=request.options)

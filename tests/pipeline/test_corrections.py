@@ -1,4 +1,4 @@
-"""Curators correct what a model said, and it learns again."""
+"""Tests of corrections by curators, and of learning from them."""
 
 import csv
 import json
@@ -28,7 +28,7 @@ def write(path, rows, date="2026-01-02", curator="anna"):
 
 @pytest.fixture
 def reviewed(desk):
-    """corrections.csv of six annotated genes: three get a term, three lose it, and none is left without."""
+    """Write corrections.csv for six annotated genes: three get a term, and three of several terms lose it."""
     annotations = read_annotations(TERMS)
     term = annotations.counts("4-6").most_common(1)[0][0]
     terms_of = {gene: terms for (gene, s), terms in sorted(annotations.terms_by_gene.items()) if s == "4-6"}
@@ -74,7 +74,7 @@ def test_an_unsure_term_is_in_no_score_and_a_gene_of_corrections_alone_in_few(fl
     annotations = read_annotations(TERMS)
     keys = sorted(key for key in annotations.terms_by_gene if key[1] == "4-6")
     term, other = (t for t, _ in annotations.counts("4-6").most_common(2))
-    gone = keys[0][0]  # this gene loses all its rows in 4-6
+    gone = keys[0][0]  # all rows of this gene in 4-6 are deleted
     lines = (desk / TERMS).read_text().splitlines(keepends=True)
     rows_of_gone = (f"{gone},4-6,", f"{gone},,4-6,")
     (desk / "a.csv").write_text("".join(line for line in lines if not line.startswith(rows_of_gone)))
@@ -88,7 +88,7 @@ def test_an_unsure_term_is_in_no_score_and_a_gene_of_corrections_alone_in_few(fl
         {row["term"]: row["n_groups"] for row in scores["terms"] if row["stage_range"] == "4-6"}
         for scores in (before, after)
     )
-    # Unsure: one group fewer.  The gene without a row counts where it was reviewed, and nowhere else.
+    # The unsure term has one group fewer. The gene without a row only counts for the term that was reviewed.
     assert n_after == n_before | {term: n_before[term] - 1, other: n_before[other] + 1}
     evaluated = after["evaluated"]["4-6"]
     assert len(evaluated["group"]) == len(before["evaluated"]["4-6"]["group"]) + 1
@@ -99,21 +99,23 @@ def test_an_unsure_term_is_in_no_score_and_a_gene_of_corrections_alone_in_few(fl
 
 def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, reviewed, desk):
     path = write_configuration(desk, images='[extract]\nstride-px = 32\n[select]\nstage-range = "4-6"\n')
-    path.write_text(path.read_text().replace("folds = 3\n", ""))  # they fit themselves to the terms
+    path.write_text(
+        path.read_text().replace("folds = 3\n", "")
+    )  # the number of folds then follows from the terms
     flyannot("run c.toml", code=0)
     out = desk / "results"
     answers = [{key_of(row): row["answer"] for row in rows_of_csv(out / "predictions.csv")}]
     before = read_scores(out / "scores.json")
     said = flyannot("run c.toml --corrections corrections.csv", code=0)
     again = said.err
-    assert "features.h5" in again and re.search(r"making \S*model\.h5: .*corrections", again), again
+    assert "features.h5" in again and re.search(r"writing \S*model\.h5 again: .*corrections", again), again
     with open_stored(out / "model.h5") as stored:
         digests, model = stored.inputs["corrections"], stored.digest
     scores = read_scores(out / "scores.json")
     assert scores["made_from"]["corrections"] == digests and scores["model"] == model
     assert any("3 added" in note for note in scores["notes"])
-    assert flyannot("run results/run.toml").err.count("making") == 0, "the record names them"
-    # What changed: on the same terms, and every answer.
+    assert flyannot("run results/run.toml").err.count("writing") == 0, "the record names them"
+    # The output compares scores on the same terms, and counts the changed answers.
     mean = compare_outcomes(before, scores)["mean"]
     assert f"was {mean['first']:.3f} and is {mean['second']:.3f} ({mean['difference']:+.3f}" in said.out
     now = rows_of_csv(out / "predictions.csv")
@@ -133,7 +135,7 @@ def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, reviewed, d
     assert len(marked) == len(changed) == page.count('title="with other curated terms: ')
     curated = {(gene, term): "yes" if verdict == "accept" else "no" for gene, _, term, verdict in reviewed[1]}
     assert {key: row["curated"] for row in now if (key := (row["gene"], row["term"])) in curated} == curated
-    # A term that is learned no longer is named: an average without it is no progress.
+    # A term that is no longer learned is named, because leaving it out changes an average.
     term = reviewed[0]
     genes = [key[0] for key, terms in read_annotations(TERMS).terms_by_gene.items() if term in terms]
     write("more.csv", [[gene, "4-6", term, "reject"] for gene in genes[2:]])
@@ -151,8 +153,8 @@ def test_a_table_of_annotations_keeps_what_it_cannot_say(flyannot, desk):
     rows = [[gene, stage_range, t, "unsure"] for t in terms] + [["new", stage_range, min(terms), "accept"]]
     write("corrections.csv", rows)
     said = flyannot(f"annotations {TERMS} corrections.csv -o new.csv", code=0)
-    assert said.out == "" and "stays in the table as it was" in said.err
-    assert "left out for want of a row: new" in said.err
+    assert said.out == "" and "stay in the table as they were" in said.err
+    assert "left out, because they have no row: new" in said.err
     assert read_annotations("new.csv").terms_by_gene == annotations.terms_by_gene
     said = flyannot(f"annotations {TERMS} corrections.csv -o n.csv --new-genes")
     assert said.out == f"added: {min(terms)} of new in {stage_range}\n"

@@ -1,4 +1,4 @@
-"""learn-dict --data-parallel with real processes: whoever works, and whatever is killed, the same bytes."""
+"""Tests of learn-dict --data-parallel with real processes: the bytes do not depend on workers or kills."""
 
 import os
 import random
@@ -19,9 +19,9 @@ OPTIONS = LearnOptions(
 )
 LINE = "learn-dict x.h5 -o d.h5 --n-atoms 12 --n-epochs 2 --data-parallel 5 --shared"
 LINE += " --learner-option variant=quick"
-N_ROUNDS = 20  # there are some more
+N_ROUNDS = 20  # a few fewer than there are
 
-# The command, which kills itself while it writes the checkpoint of the round that comes first.
+# A program that runs the command, and kills itself while it writes the checkpoint of a given round.
 DIES = """
 import os, signal, sys
 from flyannot.pipeline import learn_dict
@@ -43,7 +43,7 @@ main()
 
 @pytest.fixture(scope="module")
 def folder(chain, tmp_path_factory):
-    """A folder with x.h5, so many patches that rounds are worth sending to workers."""
+    """Make a folder with x.h5, which has enough patches for rounds to be sent to workers."""
     folder = tmp_path_factory.mktemp("many")
     make(chain.task("descriptors", folder / "x.h5", options=ExtractOptions(stride_px=4)))
     return folder
@@ -51,7 +51,7 @@ def folder(chain, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def expected(folder):
-    """The dictionary that one process makes."""
+    """Return the bytes of the dictionary that one process makes."""
     make(learn_task([folder / "x.h5"], folder / "expected.h5", OPTIONS))
     return (folder / "expected.h5").read_bytes()
 
@@ -94,14 +94,14 @@ def test_a_cluster_makes_them_too_also_when_a_worker_is_killed(folder, expected,
         for _ in range(trials(1, campaign=5)):
             run = start(folder, "--scheduler", cluster.address)
             wait_for(lambda: cluster.log("worker").count("Registered to") >= 2, run)
-            for _ in range(wait.randrange(15, N_ROUNDS)):  # the first ones stay here
+            for _ in range(wait.randrange(15, N_ROUNDS)):  # the first rounds are not sent to workers
                 checkpoint_changes(folder, run)
             cluster.workers()[0].kill()
             ends_in(expected, folder, run)
 
 
 def test_killed_in_any_round_and_started_again_it_ends_in_the_same_bytes(folder, expected, trials):
-    """Twice, while a checkpoint is written: what is gone on from is that of the round before."""
+    """Kill the command twice while it writes a checkpoint, so that it continues from the round before."""
     wait = random.Random(17)
     for _ in range(trials(1, campaign=10)):
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""learn-dict --data-parallel, as its user meets it."""
+"""Tests of learn-dict --data-parallel by its command."""
 
 import h5py
 import numpy as np
@@ -24,7 +24,7 @@ LINE += "--data-parallel 3"
 
 @pytest.fixture(scope="module")
 def in_parts(chain, tmp_path_factory):
-    """The dictionary of OPTIONS."""
+    """Return the path of the dictionary of OPTIONS."""
     out = tmp_path_factory.mktemp("in_parts") / "d.h5"
     make(chain.task("dictionary", out, options=OPTIONS))
     return out
@@ -92,7 +92,7 @@ def test_every_image_is_checked_once_whoever_reads_it(chain):
 
 def test_an_image_that_is_not_what_was_written_is_found(flyannot, own_chain, monkeypatch):
     monkeypatch.chdir(own_chain.folder)
-    with h5py.File("descriptors.h5", "r+") as file:  # its checksums follow
+    with h5py.File("descriptors.h5", "r+") as file:  # h5py updates the checksums
         file["4-6/descriptors"][-1, 0] ^= 1
     faulty(flyannot(LINE), 65, "is not what was written")
 
@@ -131,13 +131,13 @@ def test_more_patches_than_memory_holds_are_refused_with_the_option_for_them(fly
 def test_workers_that_memory_does_not_hold_are_not_started(flyannot, in_parts, desk, monkeypatch):
     monkeypatch.setattr("flyannot.pipeline.learn_dict.available_bytes", lambda: 400 * 2**20)
     monkeypatch.setattr("flyannot.pipeline.learn_dict._WORTH_SENDING", 0)
-    monkeypatch.setattr("flyannot.jobs.executor.LocalProcesses._start", None)  # who starts workers fails
+    monkeypatch.setattr("flyannot.jobs.executor.LocalProcesses._start", None)  # starting workers would fail
     flyannot(f"{LINE} --jobs 2", code=0)
     assert_same_atoms("d.h5", in_parts)
 
 
 def test_as_many_patches_are_learned_from_as_help(flyannot, desk):
-    """--max-patches auto: 16 parts, and the end where twice as many gain less than --tol."""
+    """Learn with --max-patches auto: in 16 parts, until twice as many patches gain less than --tol."""
     line = "learn-dict descriptors.h5 --n-atoms 12 --shared --tol 0.03"
     said = flyannot(f"{line} --max-patches auto -o a.h5", code=0).err
     with open_stored("a.h5") as stored, open_hdf5("a.h5") as h5:
@@ -149,7 +149,7 @@ def test_as_many_patches_are_learned_from_as_help(flyannot, desk):
     assert n == visits[-1] < n_patches_of("descriptors.h5")
     gains = 1 - values[1:] / values[:-1]
     assert gains[-1] < 0.03 and (gains[:-1] >= 0.03)[visits[:-2] >= 120].all()
-    assert f"{n:,} visits to patches in the place of {visits[-2]:,} lower the objective" in said
+    assert f"{n:,} visits to patches instead of {visits[-2]:,} lower the objective" in said
     flyannot(f"{line} --data-parallel 16 -o c.h5", code=0)
     assert_same_atoms("a.h5", "c.h5")
     assert LearnOptions(max_patches="auto").tol == 0.005

@@ -1,4 +1,4 @@
-"""A step between `extract` and `learn-dict`, as CONTRIBUTING.md shows it, is part of every encoder."""
+"""Tests of a step between `extract` and `learn-dict`, as CONTRIBUTING.md shows it, in every encoder."""
 
 import re
 import shutil
@@ -29,17 +29,22 @@ from tests.page_blocks import blocks_of
 from tests.small_embryos import write_configuration
 
 _, DENOISE = blocks_of(ROOT / "CONTRIBUTING.md", "python")
-# The same step, but it drops patches: so their numbers are others than those of `extract`.
+# This variant of the step drops patches, so that their numbers differ from `extract`.
 DROPS = """    kept = described.descriptors.max(axis=1) % 2 == 0
     columns = ("descriptors", "centres_px", "patch_px")
     return replace(described, **{name: getattr(described, name)[kept] for name in columns})
 """
 PLAIN = dict(STEPS.places)
-CHANGED = ("dictionary", "features", "model", "predictions")  # by a step before them
+CHANGED = (
+    "dictionary",
+    "features",
+    "model",
+    "predictions",
+)  # files that change if a step is added before them
 
 
 def forget():
-    """Do as another process would, which has loaded nothing."""
+    """Forget what this process has loaded, like a new process."""
     close_cached_files()
     load_encoder.cache_clear()
     load_model.cache_clear()
@@ -62,7 +67,7 @@ def digests(results):
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    """The results of a run without the step."""
+    """Return the results of a run without the step."""
     folder = tmp_path_factory.mktemp("plain")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(STEPS, "places", PLAIN)
@@ -72,7 +77,7 @@ def plain(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=["as it is shown", "drops patches"])
 def folder(request, tmp_path_factory):
-    """A run with the step: its folder, with the data set, the configuration and the results."""
+    """Yield the folder of a run with the step: its data set, configuration and results."""
     folder = tmp_path_factory.mktemp("denoised")
     code = DENOISE.code.replace("flyannot.pipeline.denoise", "denoise")
     if request.param == "drops patches":
@@ -95,7 +100,7 @@ def image_of(folder):
 
 
 def with_step():
-    """Return the places of the steps, with the line that CONTRIBUTING.md names after that of `extract`."""
+    """Return the places of the steps, with the line of CONTRIBUTING.md after `extract`."""
     places = {}
     for name, place in PLAIN.items():
         places[name] = place
@@ -188,7 +193,7 @@ def test_report_status_and_run_know_the_step(results, flyannot):
     flyannot("run c.toml", code=0)
     assert "all is up to date" in flyannot("run c.toml", code=0).err
     rows = flyannot("status results", code=0).out.splitlines()
-    assert len(rows) == len(STEPS) - 1 and all(row.endswith("done") for row in rows), rows  # but fetch
+    assert len(rows) == len(STEPS) - 1 and all(row.endswith("done") for row in rows), rows  # all but fetch
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Laws of training and evaluation on a small synthetic data set."""
+"""Tests of training and evaluation on a small synthetic data set."""
 
 import json
 from dataclasses import replace
@@ -72,7 +72,7 @@ def test_scores_are_taken_from_their_file_while_it_is_up_to_date(chain, tmp_path
 
 
 def test_the_scores_of_a_model_name_it_and_are_made_as_it_was(own_chain, tmp_path):
-    """By its options and its seed; other features or terms than it was trained on are refused."""
+    """Evaluate with the options and seed of a model, and refuse other features or terms than it had."""
     make(own_chain.task("model", tmp_path / "m.h5", seed=1))
     inputs = tmp_path / "m.h5", [own_chain.features], own_chain.annotations, EvaluateOptions(folds=3)
     found = cross_validation_of_model(*inputs)
@@ -103,7 +103,7 @@ def test_excluded_and_rare_terms_are_listed_with_the_reason_and_enter_no_average
 
 
 def test_a_held_out_test_knows_that_its_genes_are_new(chain, tmp_path):
-    """A model of half the genes, tested on the other half."""
+    """Test a model of half the genes on the other half."""
     genes = sorted({i.gene for i in read_images(chain.embryos)})
     seen = set(genes[::2])
     rows = chain.annotations.read_text().splitlines()
@@ -120,7 +120,7 @@ def test_a_held_out_test_knows_that_its_genes_are_new(chain, tmp_path):
 
 
 def test_shuffled_terms_score_one_half(own_chain, rng):
-    """Genes swap their terms as a whole: what is left to find is chance."""
+    """Exchange all terms between genes, so that only chance is left."""
     head, *rows = own_chain.annotations.read_text().splitlines()
     genes = sorted({row.split(",")[0] for row in rows})
     aucs = []
@@ -130,7 +130,7 @@ def test_shuffled_terms_score_one_half(own_chain, rng):
         own_chain.annotations.write_text("\n".join([head, *swapped]) + "\n")
         result = scores(own_chain)
         aucs += [row["auc"] for row in result["terms"] if not row["reason"]]
-    # one AUC of 4 against 20 has a deviation of 0.17 at most; terms of one draw are not independent
+    # one AUC of 4 genes against 20 deviates by 0.17 at most; terms of one draw are not independent
     assert abs(np.mean(aucs) - 0.5) < 4 * 0.17 / np.sqrt(len(aucs) / 3)
 
 
@@ -143,7 +143,7 @@ def test_a_stage_range_without_a_trainable_term_is_told_and_the_other_is_trained
 
 
 def test_a_flipped_bit_in_a_file_of_scores_is_found(chain, tmp_path, rng, trials):
-    """By whoever reads it, and by evaluate, which makes it again."""
+    """Flip bits: readers refuse the file, and evaluate writes it again."""
     path = tmp_path / "s.json"
     task = ScoresTask(evaluation(chain, chain.predictions), path)
     make(task)
@@ -166,7 +166,7 @@ def test_a_flipped_bit_in_a_file_of_scores_is_found(chain, tmp_path, rng, trials
 
 @pytest.mark.filterwarnings("error")
 def test_two_annotated_genes_are_scored_without_a_warning_of_numpy(flyannot, own_chain):
-    """Samples of so few genes have no pair of a term at all."""
+    """Score so few genes that a bootstrap sample has no pair of a term."""
     rows = [row for row in own_chain.annotations.read_text().splitlines() if ",4-6," in row]
     one = rows[0].split(",")
     other = next(row for row in rows if one[0] not in row and one[2] not in row)

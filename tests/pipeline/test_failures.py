@@ -1,4 +1,4 @@
-"""failures.csv: one for all steps of a run, one beside the output of a command by itself."""
+"""Tests of failures.csv: one table for all steps of a run, or one beside the output of a command."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""What a step does for every task does not grow with the number of images."""
+"""Tests that the work of a step for each part does not grow with the number of images."""
 
 import h5py
 import pytest
@@ -14,7 +14,7 @@ from tests.small_embryos import make
 
 @pytest.fixture
 def opened(monkeypatch):
-    """The files that were looked over, each as often as that was done, by those who keep files open."""
+    """Return the paths that were opened and validated to be kept open, once for each time."""
     found = []
 
     def counted(path, *more, **given):
@@ -40,7 +40,7 @@ def test_pool_checks_the_descriptors_once_however_many_tasks_there_are(chain, op
 
 
 def test_a_part_damaged_meanwhile_is_found_and_it_alone_made_anew(chain, tmp_path, monkeypatch):
-    """Parts are compared with their digests once, as rows of the whole: no other is made again."""
+    """Damage a part before it is joined: only this part is made again."""
     monkeypatch.setattr(parts, "IMAGES_PER_PART", 3)
     out, undisturbed, makes = tmp_path / "f.h5", tmp_path / "u.h5", []
 
@@ -53,7 +53,7 @@ def test_a_part_damaged_meanwhile_is_found_and_it_alone_made_anew(chain, tmp_pat
         return closed
 
     monkeypatch.setattr(task_module, "make_missing_parts", made)
-    with pytest.raises(DataError, match="1 part is not what was written") as raised:
+    with pytest.raises(DataError, match="1 part is damaged") as raised:
         make(chain.task("features", out))
     assert "run the same command again" in raised.value.fix and not out.exists()
     make(chain.task("features", out))

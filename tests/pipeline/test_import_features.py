@@ -1,4 +1,4 @@
-"""Vectors of another program do all that ours do."""
+"""Tests that features of another program can be used like our own."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ _OPTIONS = "--min-groups 6 --method ridge"
 
 @pytest.fixture(scope="module")
 def vectors(chain):
-    """What a network would give: here the features of the chain, shuffled as any table may be."""
+    """Return a table as a network would give it: the features of the chain in random order."""
     columns, rows, ranges = {}, [], []
     with open_stored(chain.features) as stored:
         for s in stored.stage_ranges:
@@ -32,7 +32,7 @@ def vectors(chain):
 
 @pytest.fixture
 def imported(flyannot, vectors, desk):
-    """Features made of them, in the working folder."""
+    """Import the table into the working folder, and return the path of the features."""
     np.savez("network.npz", **vectors)
     flyannot("import features network.npz -o network.h5", code=0)
     return desk / "network.h5"

@@ -1,4 +1,4 @@
-"""Nothing is presented as more than it is: what train, show, annotate and evaluate say of weak terms."""
+"""Tests of what train, show, annotate and evaluate say of weak terms."""
 
 import json
 import re
@@ -51,7 +51,7 @@ def test_every_prediction_says_what_it_rests_on(chain, models):
 
 
 def test_a_term_of_which_nothing_was_learned_is_seen_as_that(flyannot, chain, models):
-    """It gives every gene the probability of its threshold, and the answer to none."""
+    """Check that every gene gets the probability of the threshold, and no answer."""
     unlearned = {(s, m.terms[j]) for s, m in models.items() for j in np.flatnonzero(m.model.slope == 0)}
     assert unlearned, "the small chain has one"
     rows = rows_of_csv(chain.predictions.with_suffix(".csv"))
@@ -99,19 +99,19 @@ def test_train_says_in_one_line_per_stage_range_what_is_weak(flyannot, desk):
 def test_a_dictionary_of_few_patches_an_atom_is_remarked_on(flyannot, desk):
     line = "learn-dict descriptors.h5 --stage-range 4-6 --max-patches 300 --n-epochs 1"
     said = flyannot(f"{line} -o d.h5 --n-atoms 40", code=0).err
-    assert "4-6: 7.5 patches an atom" in said and "--n-atoms 30" in said
-    assert "patches an atom" not in flyannot(f"{line} -o e.h5 --n-atoms 30", code=0).err
+    assert "4-6: 7.5 patches per atom" in said and "--n-atoms 30" in said
+    assert "patches per atom" not in flyannot(f"{line} -o e.h5 --n-atoms 30", code=0).err
 
 
 def test_images_of_a_stage_range_unknown_to_the_model_are_left_out_and_said(flyannot, own_chain, monkeypatch):
-    """No image was skipped for a fault: the exit code is 0."""
+    """Check that the exit code is 0, because no image was skipped for a fault."""
     monkeypatch.chdir(own_chain.folder)
     table = own_chain.embryos / "images.csv"
     table.write_text(table.read_text().replace(",11-12,", ",7-8,"))
     n_images = sum(image.stage_range == "7-8" for image in read_images(own_chain.embryos))
     said = flyannot("annotate model.h5 embryos -o p.h5 --jobs 1", code=0).err
     assert not Path("failures.csv").exists()
-    assert f"7-8: {n_images} images were left out, the model knows no term of this stage range" in said
+    assert f"7-8: {n_images} images were left out, because the model has no term for this stage range" in said
     assert {row["stage_range"] for row in rows_of_csv("p.csv")} == {"4-6"}
 
 
@@ -163,14 +163,14 @@ def test_an_evaluation_of_nothing_says_what_is_missing_and_fails(flyannot, desk)
 def test_a_run_of_too_few_genes_makes_its_report_and_does_not_look_like_success(flyannot, tmp_path):
     drawn = '[synthesize]\nn-genes = 7\nmax-images = 1\nstage-range = ["4-6"]\n[extract]\nstride-px = 32\n'
     config = write_configuration(tmp_path, images=drawn)
-    for _ in range(2):  # up to date it has evaluated nothing all the same
+    for _ in range(2):  # the second run is up to date, and warns too
         said = flyannot("run C --set evaluate.folds=5", C=config)
         assert said.code == 1 and "nothing could be evaluated: 7 genes" in said.err.splitlines()[-2]
         assert (tmp_path / "results" / "report.html").is_file() and "report.html" in said.err.splitlines()[-3]
 
 
 def test_an_answer_can_be_chosen_otherwise(flyannot, desk):
-    """A larger sensitivity is a lower threshold, in the table too."""
+    """Check that a larger sensitivity gives lower thresholds, also in the table."""
     thresholds = []
     train = f"train features.h5 {TERMS} -o m.h5 --min-groups 4 --inner-folds 2 --stage-range 4-6 --force"
     for point in ("sensitivity=1", "precision=1"):
@@ -182,7 +182,7 @@ def test_an_answer_can_be_chosen_otherwise(flyannot, desk):
 
 
 def test_genes_that_are_enough_but_not_in_every_fold_are_explained_as_that():
-    """Two genes carry the term, two do not, and a fold has both of one kind."""
+    """Give two genes the term and two not, and each fold both genes of one kind."""
     evaluated = {"4-6": {"gene": ["a", "b", "c", "d"], "fold": [0, 0, 1, 1]}}
     result = {
         "summary": {"all": {"n_terms": 0}},

@@ -1,4 +1,4 @@
-"""Outputs in parts, whoever makes them; and files of one kind that count as one input."""
+"""Tests of outputs in parts, and of files of one kind that count as one input."""
 
 from collections import Counter
 
@@ -24,7 +24,7 @@ N = 3  # jobs
 
 
 def arrays(path):
-    """Every dataset of a file, by stage range and name."""
+    """Return every dataset of a file, by stage range and name."""
     with open_stored(path) as stored:
         names = [name for name in SCHEMAS[stored.kind] if not name.startswith("trace")]
         return {
@@ -37,11 +37,11 @@ def arrays(path):
 
 def assert_same(path, expected_path):
     found, expected = arrays(path), arrays(expected_path)
-    np.testing.assert_equal({key: found[key] for key in expected}, expected)  # nan-safe
+    np.testing.assert_equal({key: found[key] for key in expected}, expected)  # nan equals nan here
 
 
 def task_of(chain, name, out):
-    """The task of a kind, or of the features of images, which have no descriptors between."""
+    """Return the task of a kind, or of features that are pooled from images without descriptors."""
     if name == "features of images":
         return pool_images_task(read_images(chain.embryos), chain.dictionary, out, POOL)
     return chain.task(name, out)
@@ -49,7 +49,7 @@ def task_of(chain, name, out):
 
 @pytest.mark.parametrize("name", ["descriptors", "features", "features of images", "predictions"])
 def test_parts_that_several_jobs_make_are_joined_to_what_one_makes(chain, tmp_path, name):
-    """The joining step makes none of them again, and leaves none."""
+    """Check that joining makes no part again, and removes all parts."""
     whole, out = tmp_path / "whole.h5", tmp_path / "out.h5"
     make(task_of(chain, name, whole))
     for number in (2, 3, 1):
@@ -67,7 +67,7 @@ def test_parts_that_several_jobs_make_are_joined_to_what_one_makes(chain, tmp_pa
 def test_a_command_reads_each_image_once_for_its_digest_a_job_only_its_own(
     chain, tmp_path, name, monkeypatch
 ):
-    """Although the header of the output has that of all images, and each part that of its own."""
+    """Check the reading for the digests in the headers of the output and of the parts."""
     read = Counter()
 
     def counted(path):
@@ -129,7 +129,7 @@ def test_parts_divided_among_jobs_are_disjoint_complete_and_even(n_parts, count)
 
 @pytest.fixture(scope="module", params=["gene", "stage_range"])
 def halves(chain, tmp_path_factory, request):
-    """Descriptors of the genes, or stage ranges, of each half, and the features pooled from them."""
+    """Return descriptors of each half of the genes or stage ranges, and the features pooled from them."""
     folder, images = tmp_path_factory.mktemp("halves"), read_images(chain.embryos)
     every = sorted({getattr(image, request.param) for image in images})
     descriptors, features = [], []
@@ -144,7 +144,7 @@ def halves(chain, tmp_path_factory, request):
 
 
 def test_files_of_one_kind_count_as_one(chain, halves, tmp_path):
-    """The halves follow each other as their genes do in the whole: what is learned has the same bits."""
+    """Learn from halves that follow each other like the genes of the whole, for the same bits."""
     descriptors, features = halves
     make(learn_task(descriptors, tmp_path / "dictionary.h5", LEARN))
     assert_same(tmp_path / "dictionary.h5", chain.dictionary)

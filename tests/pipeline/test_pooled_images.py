@@ -1,4 +1,4 @@
-"""In a run, annotate takes the features that pool has made of the same images: the model says the same."""
+"""Tests that annotate reuses the features of a run, with the same predictions."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.small_embryos import rows_of_csv, write_configuration
 
 @pytest.fixture
 def made(flyannot, tmp_path, monkeypatch):
-    """A run whose annotate step would have failed if it had coded a patch, or prepared to code one."""
+    """Run all steps; annotate would fail if it coded a patch, or prepared to code one."""
 
     def coded(*_, **__):
         raise AssertionError("a patch was coded twice")

@@ -1,4 +1,4 @@
-"""What looks alike, as a user asks it."""
+"""Tests of `flyannot similar`."""
 
 import shutil
 
@@ -15,7 +15,7 @@ from tests.small_embryos import rows_of_csv
 
 @pytest.fixture
 def asked(flyannot, chain, tmp_path):
-    """asked(query, ...) -> rows of the table; more words behind the queries."""
+    """Return a function of queries and further words of the command that returns the rows of the table."""
 
     def ask(*queries, file=chain.features, more=""):
         out = tmp_path / "similar.csv"
@@ -28,7 +28,7 @@ def asked(flyannot, chain, tmp_path):
 
 @pytest.fixture
 def image(chain):
-    """An image of a gene with several of them, in stage range 4-6."""
+    """Return an image in stage range 4-6 of a gene with several images."""
     images = [one for one in read_images(chain.embryos) if one.stage_range == "4-6"]
     return next(one for one in images if sum(other.gene == one.gene for other in images) > 1)
 
@@ -70,5 +70,5 @@ def test_a_picture_is_recognised_wherever_it_lies(asked, image, tmp_path):
     shutil.copy(image.file, copy)
     best = next(row for row in asked(copy, more="--stage-range 4-6") if row["found"] == "image")
     assert best["image"] == image.name and float(best["similarity"]) > 0.999
-    known = asked(image.file)  # the picture of an image of the file is that image
+    known = asked(image.file)  # the picture of an image of the file is recognised as this image
     assert known == [row | {"query": image.file} for row in asked(image.name)]

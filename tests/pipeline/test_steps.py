@@ -1,4 +1,4 @@
-"""Laws of the steps, on a small synthetic data set: same bits, resuming, refusing, listing."""
+"""Tests of the steps on a small synthetic data set: same bits, resuming, refusing, listing."""
 
 import os
 import shutil
@@ -44,7 +44,7 @@ def shuffle_table(path, rng):
 
 
 def test_bits_depend_neither_on_jobs_nor_on_the_order_of_rows(own_chain, chain, rng):
-    """Two workers on a shuffled table make what one worker made of the table in order."""
+    """Compare two workers on a shuffled table with one worker on a sorted one."""
     for path in own_chain.kinds.values():
         path.unlink()
     shuffle_table(own_chain.embryos / "images.csv", rng)
@@ -58,7 +58,7 @@ def test_bits_depend_neither_on_jobs_nor_on_the_order_of_rows(own_chain, chain, 
 
 def test_a_second_run_finds_all_up_to_date_and_touches_nothing(own_chain):
     before = {kind: stamp(path) for kind, path in own_chain.kinds.items()}
-    for force in (False, True):  # --force replaces what is different, and nothing else
+    for force in (False, True):  # --force only replaces files that differ
         for kind in KINDS:
             assert not make(own_chain.task(kind), force=force).made
     assert {kind: stamp(path) for kind, path in own_chain.kinds.items()} == before
@@ -78,7 +78,7 @@ def test_the_header_has_the_number_of_epochs_that_the_learner_chooses(given, n_e
 
 
 def test_pictures_that_are_turned_are_described_annotated_and_shown_as_if_they_lay_right(chain, tmp_path):
-    """Half of the pictures are mirrored, and the table says so."""
+    """Mirror half of the pictures, and say so in the table."""
     shutil.copytree(chain.embryos, tmp_path / "embryos")
     rows = rows_of_csv(tmp_path / "embryos" / "images.csv")
     for row in rows[::2]:
@@ -204,7 +204,7 @@ def test_force_never_replaces_what_no_step_has_made(own_chain, name):
         lambda: own_chain.task("predictions", path),
         lambda: ScoresTask(evaluation, path),
     ]
-    if path.suffix == ".csv":  # as the table beside the predictions
+    if path.suffix == ".csv":  # the name of the table beside predictions
         tasks.append(lambda: own_chain.task("predictions", path.with_suffix(".h5")))
     for task in tasks:
         with pytest.raises(InputError):
@@ -214,7 +214,7 @@ def test_force_never_replaces_what_no_step_has_made(own_chain, name):
 
 @pytest.mark.parametrize("scheme", ["group", "mean"])
 def test_annotating_the_training_images_gives_the_values_of_the_model_on_the_features(own_chain, scheme):
-    """Predictions against a slow twin: pool by hand, normalise, multiply by the weights."""
+    """Compare predictions with a slow twin: pool by hand, normalise, multiply by the weights."""
     make(own_chain.task("model", options=replace(CLASSIFY, scheme=scheme)), force=True)
     make(own_chain.task("predictions"), force=True)
     with ExitStack() as stack:
@@ -239,7 +239,7 @@ def test_annotating_the_training_images_gives_the_values_of_the_model_on_the_fea
 
 
 def test_a_table_of_other_predictions_is_replaced_whatever_its_date(own_chain):
-    """A clock that was ahead, or a table put back from elsewhere."""
+    """Date another table in the future, as if a clock was wrong."""
     table = own_chain.predictions.with_suffix(".csv")
     good = table.read_text()
     table.write_text("\n".join(good.splitlines()[:3]) + "\n")
@@ -249,7 +249,7 @@ def test_a_table_of_other_predictions_is_replaced_whatever_its_date(own_chain):
 
 
 def test_a_model_needs_nothing_else(own_chain, chain):
-    """Everything but the model and the pictures is gone, and the answers are the same."""
+    """Delete everything but the model and the pictures, and expect the same answers."""
     for kind, path in own_chain.kinds.items():
         if kind != "model":
             path.unlink()
@@ -288,7 +288,7 @@ def test_plain_folders_and_single_images_are_annotated_one_by_one(chain, tmp_pat
 def test_a_damaged_input_is_named_and_nothing_is_written(
     own_chain, tmp_path, damaged, name, made, said, jobs
 ):
-    """Not as a fault of the output that was being written, nor of the other input, nor of an image."""
+    """Expect the error to name this input: not the output, another input or an image."""
     path = own_chain.kinds[damaged]
     with h5py.File(path) as file:
         at = file[name].id.get_offset()
@@ -302,7 +302,7 @@ def test_a_damaged_input_is_named_and_nothing_is_written(
     ("kind", "module", "name"), [("dictionary", fit, "run_epoch"), ("model", linear_svm, "fit_liblinear")]
 )
 def test_learning_and_training_hold_blas_to_one_thread(chain, tmp_path, monkeypatch, kind, module, name):
-    """Else its spinning threads slow those of the learner, and bits depend on how many there are."""
+    """Check this because threads of BLAS would slow the learner, and their number would change bits."""
     with suppress(ImportError):
         import spams  # noqa: F401  (its BLAS is one by OpenMP, which counts threads for each calling thread)
 
@@ -319,7 +319,7 @@ def test_learning_and_training_hold_blas_to_one_thread(chain, tmp_path, monkeypa
 
 @pytest.mark.parametrize(("kind", "table"), [("dictionary", "trace.csv"), ("predictions", "csv")])
 def test_what_a_killed_run_left_of_the_table_beside_an_output_is_removed(chain, tmp_path, kind, table):
-    """Also where the output was whole before it, and is up to date."""
+    """Check this also if the output is whole and up to date."""
     left = tmp_path / f".out.{table}.123-0badf00d.tmp"
     for is_made in (True, False):
         left.touch()
@@ -338,7 +338,7 @@ READERS = [
 
 @pytest.mark.parametrize(("made", "kind"), READERS)
 def test_an_input_that_is_replaced_while_a_step_runs_is_refused(own_chain, tmp_path, made, kind):
-    """The header has the digest that was read first: what is read later must be the same file."""
+    """Replace an input after its digest was read for the header."""
     task = own_chain.task(made, tmp_path / "out.h5")
     path = own_chain.kinds[kind]
     with h5py.File(path, "r+") as file:
@@ -353,7 +353,7 @@ def test_an_input_that_is_replaced_while_a_step_runs_is_refused(own_chain, tmp_p
 
 @pytest.mark.parametrize(("made", "kind"), [*READERS, ("scores", "predictions")])
 def test_a_value_that_was_edited_is_refused_by_whoever_reads_it(own_chain, tmp_path, made, kind):
-    """With checksums that fit, as h5py writes them, and the digest as it was."""
+    """Edit with h5py, which updates the checksums but not the digest."""
     c, out = own_chain, tmp_path / "out.h5"
     edited = {"dictionary": "D", "model": "model/threshold", "predictions": "probability"}.get(kind, kind)
     with h5py.File(c.kinds[kind], "r+") as file:

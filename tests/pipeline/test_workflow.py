@@ -92,7 +92,7 @@ def test_steps_and_parts_in_any_order_make_the_files_of_a_run(flyannot, place):
     """There are two parts of images: the last share of them has none."""
     results, whole = place / "results", place / "whole" / "results"
     flyannot("run c.toml -o whole/results", code=0)
-    faulty(flyannot("run c.toml -o whole/results --step train --part 1/2"), 2, "is made in one piece")
+    faulty(flyannot("run c.toml -o whole/results --step train --part 1/2"), 2, "is not made in parts")
     faulty(flyannot("run c.toml --step pool"), 2, "descriptors.h5")
     for step in ("extract", "learn-dict", "pool", "train", "evaluate", "annotate"):
         if step in ("extract", "pool", "annotate"):

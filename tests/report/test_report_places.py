@@ -123,8 +123,9 @@ def test_how_far_to_trust_the_answers_stands_on_top(run, page):
 
 
 GUESSES = (
-    "2 of 2 terms learned from fewer than 20 genes; 2 untested, for want of 5 genes with and 5 without the "
-    "term; nothing was learned of 1: every gene gets the same probability. Take every answer as a guess."
+    "2 of 2 terms learned from fewer than 20 genes; 2 untested, because fewer than 5 genes have the term "
+    "or lack it; nothing was learned of 1: every gene gets the same probability. "
+    "Take every answer as a guess."
 )
 
 
@@ -132,7 +133,7 @@ GUESSES = (
     ("auc", "n_genes", "said"),
     [
         ([None] * 2, [2, 3], GUESSES),
-        ([None, 0.8], [3, 30], "; 1 untested, for want of"),
+        ([None, 0.8], [3, 30], "; 1 untested, because"),
         ([0.7, 0.8], [13, 30], "1 of 2 terms learned from fewer than 20 genes"),
         ([0.7, 0.8], [20, 30], ""),
     ],

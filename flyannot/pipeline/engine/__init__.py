@@ -1,1 +1,1 @@
-"""What every step is made of: options from a file, inputs, an output in parts, and how it is carried out."""
+"""The parts that every step shares: its description, its inputs, its output in parts, and its execution."""

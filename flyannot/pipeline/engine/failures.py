@@ -1,4 +1,7 @@
-"""failures.csv: what was skipped and why; one for all steps of a run, else one beside the outputs."""
+"""The table failures.csv: which images were skipped, and why.
+
+A run has one table for all its steps. A command alone writes it beside its output.
+"""
 
 from flyannot.files.atomic_file import explained_write_error, locked_output
 from flyannot.files.tables import read_table, write_table
@@ -6,31 +9,31 @@ from flyannot.images.address import photograph_of_embryo
 
 NAME = "failures.csv"
 _COLUMNS = ("step", "output", "image", "reason")
-_OF_THE_IMAGE = ("stage_range", "gene")  # where it is known
+_OF_THE_IMAGE = ("stage_range", "gene")  # empty if the image is not known
 _REMEDY = "; fix: "
-_PATIENCE_S = 60  # jobs that end at the same time list theirs one after the other
+_PATIENCE_S = 60  # jobs that end at the same time write the table one after the other
 
 
 def format_failure(error):
-    """What a list of failures says of one: what is wrong, and where there is one the remedy."""
+    """Return the text for a failure: the message of the error, and its remedy if it has one."""
     return f"{error.message}{_REMEDY}{error.fix}" if error.fix else error.message
 
 
 def split_failure(reason):
-    """What `format_failure` took: the message, and the remedy or None."""
+    """Return the message and the remedy, or None, of a text of `format_failure`."""
     message, sign, fix = reason.partition(_REMEDY)
     return message, fix if sign else None
 
 
 def list_failures(table, step, outcome, images=()):
-    """Set the lines of one output of a step in the table; others' lines stay.
+    """Replace the rows of one output of a step in the table, and keep all other rows.
 
     Parameters
     ----------
-    table : Path; it exists only while it has lines
+    table : Path; the file exists only while it has rows
     step : name of the step
     outcome : Outcome
-    images : Image of the step, for the stage range and the gene of each
+    images : Image of the step, which give the stage range and the gene of each failure
     """
     if not outcome.failures and not table.exists():
         return

@@ -1,4 +1,4 @@
-"""The images that a step works on: chosen, in order, identified by digests, cut into parts of the output."""
+"""The images of a step: selected, sorted, identified by digests, and divided among the parts of an output."""
 
 import os
 from dataclasses import replace
@@ -19,8 +19,11 @@ from flyannot.pipeline.engine.task import PartsTask
 
 
 def selected_images(data_set, selection):
-    """The images of a data set folder that a `Selection` chooses; of a folder of
-    pictures without a table every picture, each a gene of its own, of the only stage range that is chosen."""
+    """Read the images of a data set folder that a `Selection` chooses.
+
+    A folder of pictures without a table gives every picture, each as a gene of its own. Their stage range is
+    the selected one, if exactly one is selected.
+    """
     table_of_data_set(data_set, IMAGES)  # refuses a folder whose table has another name or place
     only = selection.stage_range[0] if len(selection.stage_range) == 1 else None
     images = named_as_genes(images_named([data_set], only))
@@ -28,27 +31,29 @@ def selected_images(data_set, selection):
 
 
 def images_in_order(images):
-    """Images sorted by stage range, gene and name: the order of rows in the table does not matter."""
+    """Sort images by stage range, gene and name, so that the order of rows in a table does not matter."""
     return sorted(images, key=lambda i: (STAGE_RANGES.index(i.stage_range), i.gene_id, i.group, i.name))
 
 
 def image_columns(images):
-    """The columns of `flyannot.files.hdf5.writing.write_image_columns` for these images."""
+    """Return the image columns of a file for these images, a dict of lists."""
     columns = {name: [getattr(image, name, "") for image in images] for name in IMAGE_COLUMNS}
     return columns | {"image": [image.name for image in images]}
 
 
 class ImagesInParts:
-    """The images that an output is made of, cut into the parts that it is joined from.
+    """The images of an output, divided among the parts that are later joined.
 
-    Each image is read once for its digest, by whom its part is made: the part's header has those of its
-    images, and that of the output one of them all.
+    The worker that makes a part reads each of its images once for its digest. The header of the part stores
+    these digests, and the header of the output stores one digest of all images.
 
+    Parameters
+    ----------
     images : list of Image
     out : Path of the output
-    header : Header of the output, without the images and what was skipped of them
-    whole_groups : whether a group lies in one part
-    more_inputs : function that returns those that the header of the output has besides that of a part
+    header : Header of the output, without the images and the failures
+    whole_groups : whether all images of a group must be in one part
+    more_inputs : function that returns inputs that only the header of the output has
     """
 
     def __init__(self, images, out, header, *, whole_groups=False, more_inputs=dict):
@@ -60,30 +65,31 @@ class ImagesInParts:
         self._cut = cut_into_parts(self._ordered, attrgetter("stage_range", "group") if whole_groups else id)
 
     def header(self, made=()):
-        """The Header of the output, as `PartsTask` asks for it."""
+        """Return the Header of the output from its parts; see `PartsTask`."""
         digest = digest_of_images(self._ordered, [c for part in made for c in part.inputs["images"]])
         return replace(self._header, inputs=self._header.inputs | {"images": [digest]} | self._more_inputs())
 
     def parts(self, share, made_with, files):
-        """The `Part`s of a share, as `take_share` takes it.
+        """Return the parts of a share; see `take_share`.
 
         Parameters
         ----------
+        share : (I, N), or None for all parts
         made_with : what a worker needs besides the images of its part
-        files : paths of what the parts are made from besides the images
+        files : paths of the inputs besides the images
         """
         return [self._build_part(images, made_with, files) for images in take_share(self._cut, share)]
 
     def task(self, make_part, made_with=None, files=(), *, parts=None, **more):
-        """The `Task` of the output.
+        """Build the task that makes the output.
 
         Parameters
         ----------
-        make_part : as of `PartsTask`
+        make_part : see `PartsTask`
         made_with : what a worker needs besides the images of its part
-        files : paths of what the output is made from besides the images
-        parts : function of a share to its parts, if `made_with` is known only when they are made
-        more : as those of `PartsTask`
+        files : paths of the inputs besides the images
+        parts : function from a share to its parts; needed if `made_with` is only known when they are made
+        more : further arguments of `PartsTask`
         """
         parts = parts or (lambda share: self.parts(share, made_with, files))
         return PartsTask(
@@ -111,7 +117,7 @@ class ImagesInParts:
 
 
 class ImagePart(Part):
-    """A `Part` of images that are files."""
+    """A part whose images are files."""
 
     def identified(self):
         if "images" in self.header.inputs:
@@ -121,8 +127,10 @@ class ImagePart(Part):
 
 
 def digest_of_images(images, contents=()):
-    """The digest of what images are, in this order: what is said of them, and the digests of their files.
-    These are `contents`; without them they are read."""
+    """Return the digest of images in this order: of their columns, and of the digests of their files.
+
+    Without `contents`, the digests of the files, the files are read.
+    """
     contents = contents or _file_digests(images)
     return digest_of_json([[*_describe_image(i), c] for i, c in zip(images, contents, strict=True)])
 
@@ -132,7 +140,7 @@ def _describe_image(image):
 
 
 def _file_digests(images):
-    """The digests of the files of some images, read on the threads that this process has."""
+    """Return the digests of the files of images, read on the threads of this process."""
     by_part = map_ordered(lambda some: [_file_digest(i.file) for i in some], cut_into_parts(images))
     return chain.from_iterable(by_part)
 
@@ -145,13 +153,14 @@ def _file_digest(path):
 
 
 def write_part(part, made, failures, write):
-    """Write a part; returns of how many images.
+    """Write a part and return the number of its images.
 
     Parameters
     ----------
-    made : list of (image, what was made of it, quality warnings)
+    part : Part
+    made : list of (image, output, quality warnings)
     failures : list of (name, reason)
-    write : write(file, stage_range, image columns, what was made) adds those of one stage range
+    write : function (file, stage range, image columns, outputs) that adds one stage range to the file
     """
     with create_part(part, failures) as file:
         for stage_range in STAGE_RANGES:
@@ -174,7 +183,7 @@ def describe_image_changes(images, stored):
     names = {image.name for image in images}
 
     def name_in_table(name):
-        """Return the photograph of an embryo that was found on one, or the image itself."""
+        """Return the name of the photograph if this is an embryo found on one."""
         return name if name in names else photograph_of_embryo(name)
 
     before = {(s, name_in_table(name)) for s in stored.stage_ranges for name in stored.array(s, "image")}

@@ -1,4 +1,4 @@
-"""What a step reads: files of one kind as one input, images, curated terms, and how files were made."""
+"""The inputs of a step: files of one kind, curated terms, and the options in the headers of files."""
 
 import logging
 from contextlib import contextmanager
@@ -25,25 +25,25 @@ log = logging.getLogger("flyannot")
 
 @contextmanager
 def open_all(paths, kind, *, digests=None):
-    """Open files of one kind that were made with the same options; of other stage ranges, perhaps.  However
-    many they are, a few are open at a time.
+    """Open files of one kind that were made with the same options, except for their stage ranges.
 
-    With `digests`, by path, they must be the files that were opened before.
+    Only a few files are open at a time. With `digests`, a dict by path, each file must have its digest.
 
     Raises
     ------
     InputError
-        If two hold the same.
+        If two files have the same contents.
     DataError
-        If one is damaged, of another kind, made with other options than the first or by a step that is not
-        known, or replaced.
+        If a file is damaged, of another kind, or replaced. Or if it was made by an unknown step, or with
+        other options than the first file.
     """
     with open_many([Path(path) for path in paths], kind, digests or {}) as files:
         path_of_digest = {}
         for file in files:
             if file.digest in path_of_digest:
                 raise InputError(
-                    f"{path_of_digest[file.digest]} and {file.path} hold the same", fix="name each file once"
+                    f"{path_of_digest[file.digest]} and {file.path} have the same contents",
+                    fix="name each file once",
                 )
             path_of_digest[file.digest] = file.path
             require_known_chain(file)
@@ -56,12 +56,12 @@ def open_all(paths, kind, *, digests=None):
 
 
 def digests_by_path(files):
-    """Path -> digest of open files, for `open_all` when they are opened again."""
+    """Return path -> digest of open files; `open_all` takes it to open them again."""
     return {file.path: file.digest for file in files}
 
 
 def _without_stage_ranges(options):
-    """The options of a step and of those before it, without the stage ranges that were worked on."""
+    """Return a copy of nested options without the stage ranges."""
     return {
         name: _without_stage_ranges(value) if isinstance(value, dict) else value
         for name, value in options.items()
@@ -70,13 +70,15 @@ def _without_stage_ranges(options):
 
 
 def choose_stage_ranges(files, wanted):
-    """The stage ranges to work on, in order: those wanted, or all that the files have.  Of several that are
-    wanted, one that is in no file is left out, with a warning.
+    """Return the stage ranges to work on, in the order of development.
+
+    If none are wanted, these are all stage ranges of the files. If only some of those wanted are in no file,
+    they are left out with a warning.
 
     Raises
     ------
     InputError
-        If all that are wanted are in no file.
+        If no file has any of the wanted stage ranges.
     """
     present = [s for s in STAGE_RANGES if any(s in file.stage_ranges for file in files)]
     missing = [s for s in wanted or () if s not in present]
@@ -97,7 +99,7 @@ def described_images(stored, stage_range, start=0, stop=None):
     Raises
     ------
     DataError
-        If they are not what was written.
+        If an image differs from its digest.
     """
     n_candidates = stored.array(stage_range, "n_candidates", start, stop).tolist()
     images = read_patches_of_images(stored, stage_range, start, start + len(n_candidates))
@@ -106,19 +108,20 @@ def described_images(stored, stage_range, start=0, stop=None):
 
 
 def refuse_unknown_excluded_terms(terms, annotations, table):
-    """Refuse a term to leave out that no gene carries: it is misspelt.
+    """Refuse a term to exclude that no gene has, because it is probably misspelt.
 
-    The terms that `not-anatomy` stands for may be absent.
+    Terms that `not-anatomy` stands for may be absent.
 
     Raises
     ------
     InputError
+        If no gene has one of the terms.
     """
     known = sorted(set().union(*annotations.terms_by_gene.values()) | set(NOT_ANATOMY))
     for term in terms:
         if term not in known:
             raise InputError(
-                f'no gene of {table} carries the term "{term}", which is to be left out.'
+                f'no gene of {table} has the term "{term}", so it cannot be excluded.'
                 f"{did_you_mean(term, [*known, 'not-anatomy'])}",
                 fix="write --exclude-terms as the table does, in quotes; capitals count",
             )
@@ -130,8 +133,8 @@ def require_known_chain(stored):
     Raises
     ------
     DataError
-        If the header names a step on the way from pictures to features that this flyannot does not know, or
-        cannot apply to the descriptors of one picture.
+        If the header names a step between pictures and features that is unknown, or that cannot transform the
+        descriptors of a single picture.
     """
     chain = chain_of(stored.options)
     descriptors = chain[: chain.index("pool")] if "pool" in chain else chain
@@ -149,34 +152,34 @@ def require_known_chain(stored):
 
 
 def encoding_options(options):
-    """Return what of a file's options says how pictures became its descriptors or features."""
+    """Return the options in a header that decide how pictures become descriptors or features."""
     names = ("chain", "import", *chain_of(options), "learn-dict")
     return _without_stage_ranges({name: options[name] for name in names if name in options})
 
 
 def options_from(stored, kind):
-    """Return the options that an open file was made with, of one class such as ExtractOptions.
+    """Return the options of one class, such as ExtractOptions, that an open file was made with.
 
     Raises
     ------
     DataError
-        If the header holds none.
+        If the header lacks them.
     """
     return _read_header_options(stored, kind.table, kind.of_header)
 
 
 def lam_of_dictionary(stored):
-    """The weight of the L1 norm that the dictionary of an open file is for."""
+    """Return the weight of the L1 norm that the dictionary of an open file was learned for."""
     return _read_header_options(stored, "learn-dict", lambda learned: Real(above=0).parse(learned["lam"]))
 
 
 def is_imported(stored):
-    """Whether the feature vectors of an open file were made by another program: they have no patches."""
+    """Return whether the features of an open file were imported from another program."""
     return "import" in stored.options
 
 
 def imported_width(stored):
-    """How many numbers the imported vectors have that an open file holds, or was made from."""
+    """Return the number of imported features per image, from the header of an open file."""
     return _read_header_options(stored, "import", lambda imported: Count().parse(imported["n_features"]))
 
 
@@ -189,18 +192,19 @@ def _read_header_options(stored, table, read):
 
 
 def curated_annotations_of(annotations_csv, *, corrections=(), roll_up=()):
-    """The curated terms of a table, as corrections change them; or of these alone, where there is no table.
+    """Read the curated terms of a table, and apply corrections and parent terms.
 
     Parameters
     ----------
-    annotations_csv : Path, of the table or of its data set folder, which may lack it if there are corrections
+    annotations_csv : Path of the table or of its data set folder, which may lack the table if there are
+        corrections
     corrections : paths of tables of corrections
-    roll_up : paths as `read_ontology` takes: a gene that has a term has its parent terms too
+    roll_up : paths of ontologies, see `read_ontology`; a gene with a term also gets its parent terms
 
     Returns
     -------
     annotations : Annotations
-    sentences : what the corrections changed; none without corrections
+    sentences : list of str, what the corrections changed
     """
     ontology = read_ontology(*roll_up) if roll_up else None
     names = ontology.names() if ontology else ()
@@ -219,17 +223,17 @@ def curated_annotations_of(annotations_csv, *, corrections=(), roll_up=()):
 
 
 def _is_absent(table):
-    """Whether it is the table of a data set folder that has none: any other name is a mistake."""
+    """Return whether this is the table of a data set folder that has no such table."""
     return table.name == ANNOTATIONS and table.parent.is_dir() and not table.exists()
 
 
 def digests_of_curated(annotations_csv, corrections):
-    """The digests of both, by role, as a header's inputs have them; without corrections, no such role."""
+    """Return role -> digests of the annotations and, if there are any, of the corrections."""
     has_none = corrections and _is_absent(annotations_csv)
     digests = {"annotations": [] if has_none else [digest_of_rows(annotations_csv)]}
     return digests | ({"corrections": [digest_of_file(path) for path in corrections]} if corrections else {})
 
 
 def is_synthetic(columns):
-    """Whether any image of these columns (dicts) was drawn by a program."""
+    """Return whether any image of these image columns (dicts) was drawn by a program."""
     return any("synthetic" in some["source"] for some in columns)

@@ -1,8 +1,8 @@
-"""An output in parts: its images are cut into parts, each a whole file that survives any interruption.
+"""Outputs in parts: each part is a whole file that survives any interruption.
 
-Parts are cut by the images alone, never by the number of jobs, and each is named by the digest of what it is
-to be made from.  Its header has the digests of its images as its worker found them: a later run takes up
-exactly the parts that still fit.
+The images alone decide how an output is cut, never the number of jobs. The name of a part is a digest of its
+inputs, and its header has the digests of its images as the worker read them. So a later run reuses exactly
+the parts that still fit.
 """
 
 import shutil
@@ -30,11 +30,14 @@ IMAGES_PER_PART = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """Some images, and the file at `path` that a worker makes of them.
+    """Some images, and the file at `path` that a worker makes from them.
 
-    made_with : what the worker needs besides the images: options, and paths of models
-    name : what messages call it
-    files : the paths of what it is made from, but for images that are files of their own
+    images : list
+    header : Header of the file
+    path : Path of the file
+    made_with : what the worker needs besides the images, such as options and paths of models
+    name : what messages call the part
+    files : paths of the inputs besides images that are files
     """
 
     images: list
@@ -46,22 +49,25 @@ class Part:
 
     @property
     def n_items(self):
+        """The number of images."""
         return len(self.images)
 
     @property
     def reads(self):
-        """The paths of what it is made from: a cluster asks for them, and nobody else."""
+        """The paths of all inputs, for the messages of a cluster whose workers lack a file."""
         paths = (getattr(image, "path", None) for image in self.images)
         return [*self.files, *(path for path in paths if path and path.is_file())]
 
     def identified(self):
-        """The part with the digests of its images in the header, if they are files, which it reads."""
+        """Return the part with the digests of its image files, which are read, in the header."""
         return self
 
 
 def cut_into_parts(items, group_of=id):
-    """Cut a list into consecutive lists of `IMAGES_PER_PART`, or as many more as make the last group whole:
-    the items side by side of which `group_of` says the same."""
+    """Cut a list into consecutive lists of `IMAGES_PER_PART` items.
+
+    Neighbours with the same value of `group_of` stay together, even if the list becomes longer.
+    """
     parts: list = []
     for _, group in groupby(items, group_of):
         if not parts or len(parts[-1]) >= IMAGES_PER_PART:
@@ -71,9 +77,9 @@ def cut_into_parts(items, group_of=id):
 
 
 def take_share(parts, share):
-    """Those of a list of parts that the I-th of N shares has; all if `share` is None.
+    """Return the I-th of N shares of a list of parts, or all parts if `share` is None.
 
-    Consecutive, and as many in every share, to one; where there are fewer than N, some have none.
+    Shares are consecutive, and their sizes differ by one at most.
     """
     number, count = share or (1, 1)
     first, last = (len(parts) * k // count for k in (number - 1, number))
@@ -81,21 +87,20 @@ def take_share(parts, share):
 
 
 def folder_of_parts(out):
-    """Where the parts of the output `out` lie until all are joined."""
+    """Return the folder that holds the parts of an output until they are joined."""
     return out.with_name(f".{out.name}.parts")
 
 
 def part_path(out, key):
-    """Where the part with digest `key` lies."""
+    """Return the path of the part with this digest."""
     return folder_of_parts(out) / f"{key[:24]}.part.h5"
 
 
 def make_missing_parts(make_part, parts, execution):
-    """Make every part that is not there yet, in parallel.  Returns the
-    `PartContents` of each.
+    """Make every part that does not exist yet, in parallel, and return the contents of all parts.
 
-    `make_part(part)` writes part.path, takes its images by `flyannot.jobs.executor.map_ordered` where threads
-    help, and tells `flyannot.jobs.progress_events` of every one.
+    `make_part(part)` writes part.path and returns the number of its images. It takes the images by
+    `map_ordered` if threads help, and reports every image by `progress_events`.
     """
     if not parts:  # of a few parts, some shares have none
         return []
@@ -111,7 +116,7 @@ def make_missing_parts(make_part, parts, execution):
         done += n_items
         execution.progress(done, total, "image")
 
-    def on_items(n_ended):  # a part that is tried again counts twice: never more than all but one
+    def on_items(n_ended):  # a part that is tried again counts twice, so one image is held back
         if done < total:
             execution.progress(max(done, min(before + n_ended, total - 1)), total, "image")
 
@@ -129,25 +134,31 @@ def make_missing_parts(make_part, parts, execution):
 
 
 def _make_and_summarise(make_part, part):
-    """Runs in a worker: to look over what was written takes longer than to join it."""
+    """Make a part in a worker and read its contents, which takes longer than joining it."""
     return make_part(part.identified()), closed_file(part.path)
 
 
 def create_part(part, failures=()):
-    """Yield the h5py file of a part to fill: not verified, as the rows of the joined file are."""
+    """Create the h5py file of a part. It is not verified, because the rows of the joined file are."""
     return create_stored(part.path, replace(part.header, failures=tuple(failures)), verified=False)
 
 
 def join_parts(out, header_of, parts, complete=None):
-    """Join parts, which were closed, into `out` and remove them; `header_of(parts)` is its header, without
-    the failures, which are returned; `complete(file, header)` adds to the open file what the parts lack.
+    """Join closed parts into the output, remove them, and return their failures.
+
+    Parameters
+    ----------
+    out : Path of the output
+    header_of : function from the parts to the Header of the output, without the failures
+    parts : list of PartContents
+    complete : function (file, header) that adds to the joined file, or None
 
     Raises
     ------
     FlyannotError
-        If not one image could be used; `out` is as it was.
+        If no image could be used; `out` stays as it was.
     DataError
-        If a part is not what was written.
+        If a part is damaged.
     """
     failures = tuple(failure for part in parts for failure in part.failures)
     if not any(part.stage_ranges for part in parts):
@@ -170,25 +181,31 @@ def join_parts(out, header_of, parts, complete=None):
 
 
 def _require_whole(parts):
-    """Remove the parts that are not what was written; DataError, which says how many, if there are any."""
+    """Remove damaged parts.
+
+    Raises
+    ------
+    DataError
+        If there was one; the message counts them.
+    """
     damaged = [part.path for part in parts if not _is_whole(part.path)]
     if damaged:
         raise DataError(
-            f"{damaged[0].parent}: {pluralise(len(damaged), 'part is', 'parts are')} not what was written",
-            fix="run the same command again: it makes these anew, and takes the others as they are",
+            f"{damaged[0].parent}: {pluralise(len(damaged), 'part is', 'parts are')} damaged",
+            fix="run the same command again: it makes these parts again, and keeps the others",
         )
 
 
 def drop_parts(out):
-    """Remove the parts of an output, and the locks of jobs that were killed over a share of them."""
+    """Remove the parts of an output, and the locks of killed jobs that made shares of them."""
     shutil.rmtree(folder_of_parts(out), ignore_errors=True)
     for left in out.parent.glob(f".{escape(out.name)}.*-of-*.lock"):
         with suppress(LockedError), exclusive_lock(out.with_name(left.name[1:].removesuffix(".lock"))):
-            pass  # it goes with this
+            pass  # the lock file is removed when the lock is released
 
 
 def _is_kept(part):
-    """Whether it is there, and of what its images are now."""
+    """Return whether a part exists, is whole, and fits the present images."""
     if not _is_whole(part.path):
         return False
     with open_stored(part.path) as stored:
@@ -196,6 +213,7 @@ def _is_kept(part):
 
 
 def _is_whole(part):
+    """Return whether a part exists and is not damaged; a damaged one is removed."""
     try:
         return part.exists() and bool(verify_stored(part))
     except DataError:

@@ -1,4 +1,4 @@
-"""What a step of the chain says of itself, once: commands, runs, status and workflows derive from it."""
+"""The description of a step, from which commands, runs, status and workflows are derived."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,18 +8,18 @@ from typing import Any
 from flyannot.base.options import Options
 from flyannot.base.registry import import_object
 
-IMAGES, ANNOTATIONS = "images", "annotations"  # the inputs that are no step's output: they are the data set's
+IMAGES, ANNOTATIONS = "images", "annotations"  # inputs from the data set, which no step makes
 
 
 @dataclass(frozen=True)
 class Input:
-    """What a step reads.
+    """An input of a step.
 
     name : of the argument of its command
-    holds : IMAGES, ANNOTATIONS, or what another step makes: its kind, or the name of its file, without the
-        suffix; in a run, the last step before makes it
-    several : whether its command takes several files, as if they were one
-    is_argument : whether its command takes it at all; in a run it is there
+    holds : IMAGES, ANNOTATIONS, or the output of another step: its kind, or its file name without the suffix.
+        In a run, the last earlier step with such an output makes it
+    several : whether the command takes several files, which count as one
+    is_argument : whether the command takes it; otherwise only a run has it
     """
 
     name: str
@@ -30,28 +30,28 @@ class Input:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One step of the chain.
+    """A step of the chain.
 
-    name : of its command, of its table in a configuration and in headers, and of `run --step`
-    about : what it does, in a line
+    name : of its command, of its table in configurations and headers, and of `run --step`
+    about : one line on what it does
     options : its class of options, whose `table` is the name
+    makes : name of its output in the folder of a run; "" for the step that makes the data set, which is part
+        of a run only if the configuration has its table
+    task : "module:function" from a StepRequest to the Task
+    kind : kind of HDF5 file that it makes, or ""
+    transform : "module:function" of a step between extract and learn-dict, from the `DescribedPatches` of one
+        image and the options to transformed ones
     reads : tuple of Input
-    makes : name of the file that it leaves in the folder of a run; "" of the step that makes the data set,
-        which is part of a run only where the configuration has its table
-    kind : the kind of HDF5 file that it makes, or ""
-    task : "module:function" from an `StepRequest` to the `Task`
-    transform : "module:function" of a step between extract and learn-dict, from the
-        `DescribedPatches` of one image and the options to other such patches
-    help : what its command says after `about`; ends in "Example:" and lines that can be pasted
+    help : text of the command's help after `about`; ends in "Example:" and lines that can be pasted
     selects : fields of `Selection` that its command takes
     is_seeded : whether its command takes a seed
     in_parts : whether its output is made in parts of images, which a workflow divides among jobs
-    made_from : "module:function" from the path of an output that is no HDF5 file to {kind: digest} of what
-        it was made from; "" where its task alone can tell whether it is up to date
-    has_workers : whether a job of it can use several processors
-    page : "module:function", which builds the Task of a page from the request of a finished step; its command
-        then takes --page
-    command : "module:attribute" of its command, where that is not made from all this
+    made_from : "module:function" from the path of an output that is no HDF5 file to {kind: digest} of its
+        inputs; "" if only its task can tell whether the output is up to date
+    has_workers : whether it can use several processors
+    page : "module:function" from a StepRequest to the Task of a page on the output; its command then takes
+        --page
+    command : "module:attribute" of its command, if that is not derived from this description
     """
 
     name: str
@@ -89,38 +89,43 @@ class Step:
 
     @property
     def makes_data_set(self):
+        """True for the step that makes the data set."""
         return not self.makes
 
     @property
     def role(self):
-        """What other steps call its output, as `Input.holds` has it."""
+        """The name of its output for other steps, see `Input.holds`."""
         return self.kind or self.makes.partition(".")[0]
 
     def paths_read(self, data_set, path_of_kind):
-        """Name of each Input -> its path, in a tuple: the data set, or what a function says of its kind."""
+        """Return the name of each Input -> a tuple of its one path.
+
+        This is the data set folder for images and annotations, otherwise `path_of_kind(kind)`.
+        """
         return {
             read.name: (data_set if read.holds in (IMAGES, ANNOTATIONS) else path_of_kind(read.holds),)
             for read in self.reads
         }
 
     def task_of(self, request):
-        """The Task of an `StepRequest`."""
+        """Build the Task for a request."""
         return import_object(self.task)(request)
 
     def page_of(self, request):
-        """The Task of the page on what an `StepRequest` has made."""
+        """Build the Task of the page on the output of a request."""
         return import_object(self.page)(request)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepRequest:
-    """What one step is asked to do.
+    """A request to carry out one step.
 
     inputs : name of an Input -> tuple of Path
     out : Path of the output
-    options : of its class
+    options : of the step's class
     selection : Selection
-    run : Configuration of the run that it is a step of; None of a command by itself
+    seed : int
+    run : Configuration of the run that the step is part of; None for a command by itself
     """
 
     inputs: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
@@ -132,4 +137,5 @@ class StepRequest:
 
     @property
     def is_in_run(self):
+        """True if the step is part of a run."""
         return self.run is not None

@@ -1,4 +1,4 @@
-"""A step as a task: an output that can be planned, and carried out."""
+"""Tasks: outputs of steps that can be checked and made."""
 
 import logging
 from collections.abc import Callable
@@ -17,15 +17,15 @@ from flyannot.jobs.executor import Executor, map_ordered
 from flyannot.pipeline.engine.parts import drop_parts, join_parts, make_missing_parts
 
 log = logging.getLogger("flyannot")
-_SUFFIXES = (".h5", ".hdf5")  # --force may replace a file of such a name even if it is damaged throughout
+_SUFFIXES = (".h5", ".hdf5")  # --force may replace a damaged file only if its name ends so
 
 
 def no_progress(done, total, unit):
-    """The default where progress is not shown."""
+    """Show no progress."""
 
 
 class ProgressCount:
-    """Calls progress(done, total, unit) at the start, whenever items end, and at the end."""
+    """A counter that calls progress(done, total, unit) at the start, as items end, and at the end."""
 
     def __init__(self, progress, total, unit):
         self._progress = progress
@@ -35,18 +35,18 @@ class ProgressCount:
         progress(0, total, unit)
 
     def add(self, n=1):
-        """So many more items have ended."""
+        """Count n more items."""
         self._done = min(self._done + n, self._total)
         self._progress(self._done, self._total, self._unit)
 
     def finish(self):
-        """All have ended, also those that were not told of."""
+        """Count all items."""
         self.add(self._total)
 
 
 @dataclass(frozen=True)
 class Execution:
-    """How a step is carried out; nothing here changes the bits of its output."""
+    """The way a step is carried out; it never changes the bytes of the output."""
 
     workers: Executor = field(default_factory=Executor)
     force: bool = False
@@ -54,13 +54,13 @@ class Execution:
 
     @property
     def jobs(self):
-        """How many tasks run at a time on this machine."""
+        """The number of tasks that run at a time on this machine."""
         return self.workers.jobs
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a step did.  `made` is false where the output was up to date."""
+    """The result of a task.  `made` is false if the output was up to date."""
 
     path: Path
     made: bool
@@ -69,14 +69,14 @@ class Outcome:
 
 
 class Task:
-    """One output of a step: a subclass says why it is stale, and makes it.
+    """One output of a step; a subclass decides whether it is stale, and makes it.
 
     path : Path of the output
-    inputs : tuple of paths of what it is made from
-    images : list of Image that it is made from, for the list of what was skipped
-    tables : dict, Path of a table that is written beside the output -> columns by which ours is known
-    is_replaced : whether another output of this kind may be replaced without `force`
-    is_locked : whether `run_task` holds the output against other runs; otherwise `make` does
+    inputs : tuple of paths of its inputs
+    images : list of Image that it is made from, for the list of failures
+    tables : dict, Path of a table beside the output -> columns by which our own table is recognised
+    is_replaced : whether a different output may be replaced without `force`
+    is_locked : whether `run_task` locks the output; otherwise `make` does
     """
 
     is_replaced = False
@@ -89,38 +89,43 @@ class Task:
         self.tables = tables or {}
 
     def stale_reason(self, *, is_verified=True):
-        """Return in words why the output must be made; "" if it is up to date.  Nothing is written.
+        """Return in words why the output must be made, or "" if it is up to date.  Writes nothing.
 
-        Without `is_verified`, the header alone is read if the output has one.
+        Without `is_verified`, only the header is read if the output has one.
         """
         raise NotImplementedError
 
     def make(self, execution):
-        """Make the output, and return the Outcome."""
+        """Make the output and return the Outcome."""
         raise NotImplementedError
 
     def write_beside(self):
-        """Write what lies beside the output, once that was made or found up to date."""
+        """Write the files beside the output, after it was made or found up to date."""
 
     def summary(self):
         """Return the Outcome of an output that is up to date."""
         return Outcome(self.path, False, "up to date")
 
     def check_outputs(self):
-        """Refuse outputs that are inputs, and tables beside the output that would replace another table."""
+        """Refuse outputs that are inputs, and tables beside the output that would replace another table.
+
+        Raises
+        ------
+        InputError
+            If there is one.
+        """
         for path in (self.path, *self.tables):
             refuse_as_output(path, self.inputs)
         for table, columns in self.tables.items():
             if table.exists() and not is_table_of(table, columns):
                 raise InputError(
-                    f"the table {table} would be replaced, and it does not hold what {self.path} has beside "
-                    "it",
+                    f"the table {table} would be replaced, but it is not a table of such an output",
                     fix="name another output with -o; its table is named after it",
                 )
 
 
 class TextTask(Task):
-    """A text that is quickly made: it is stale if the file does not hold it.
+    """A text that is quickly made; it is stale if the file has other contents.
 
     make_text : function that returns the text
     """
@@ -140,14 +145,14 @@ class TextTask(Task):
 
 
 class FileTask(Task):
-    """An HDF5 file.
+    """A task that makes an HDF5 file.
 
     Parameters
     ----------
-    header, differ : as `header_mismatch` takes them
+    header, differ : see `header_mismatch`
     make_file : function of an Execution that makes the file and returns the Outcome
-    write_beside : function that writes what lies beside the file, or None
-    more : as of `Task`
+    write_beside : function that writes the files beside the output, or None
+    more : further arguments of `Task`
     """
 
     def __init__(self, path, header, make_file, inputs, *, differ=None, write_beside=None, **more):
@@ -179,18 +184,18 @@ class FileTask(Task):
 
 
 class PartsTask(FileTask):
-    """An HDF5 file that is joined from parts.
+    """A task that makes an HDF5 file from parts.
 
     Parameters
     ----------
-    header : function of the parts, each a ClosedFile, to the Header; without any, to that which the output
-        would have
-    parts : function of (I, N), or of None for all, to the Parts of the output
-    make_part : function of a Part, at the top of a module, that a worker calls: it writes the part, and
-        returns of how many images
-    summary : function of the path of the output to the text of the Outcome
-    complete : as of `join_parts`
-    more : as of `FileTask`
+    header : function from the parts, a list of PartContents, to the Header; without parts, it returns the
+        header that the output would have
+    parts : function from (I, N), or None for all, to the Parts of the output
+    make_part : module-level function of a Part that a worker calls; it writes the part and returns the number
+        of its images
+    summary : function from the path of the output to the text of the Outcome
+    complete : see `join_parts`
+    more : further arguments of `FileTask`
     """
 
     def __init__(self, path, header, parts, make_part, inputs, *, summary, complete=None, **more):
@@ -201,7 +206,7 @@ class PartsTask(FileTask):
         self._complete = complete
 
     def make_share(self, execution, share=None):
-        """Make the I-th of N equal shares of the parts, `share` being (I, N); or all.  Returns the parts."""
+        """Make the I-th of N shares of the parts, or all, and return their contents."""
         made = make_missing_parts(self._make_part, self._parts(share), execution)
         close_cached_files()
         return made
@@ -213,7 +218,7 @@ class PartsTask(FileTask):
 
 
 def is_table_of(path, columns):
-    """Whether a file is a table with these columns, which its first row fills: such as we write."""
+    """Return whether a file is a table with these columns whose first row fills them, as we write it."""
     try:
         next(read_table(path, columns), None)
     except InputError:
@@ -222,13 +227,13 @@ def is_table_of(path, columns):
 
 
 def run_task(task, execution):
-    """Make the output of a task if it must be made.
+    """Make the output of a task if it is stale.
 
     Raises
     ------
     InputError
-        If it is one of the inputs, or exists, was made in another way, and `execution.force` is off; with it
-        too if it is no HDF5 file, which no step has made.
+        If the output is one of the inputs. Or if it exists, was made in another way, and `execution.force` is
+        off. With `force`, if it is no HDF5 file, because no step made it.
     LockedError
         If another run is writing it.
     """
@@ -237,7 +242,7 @@ def run_task(task, execution):
     with held, execution.workers.threads():
         why = task.stale_reason()
         if not why:
-            drop_parts(task.path)  # a run may have been killed just before it removed them
+            drop_parts(task.path)  # a run may have been killed before it removed them
             task.write_beside()
             return task.summary()
         if task.path.exists() and not execution.force and not task.is_replaced:
@@ -245,32 +250,37 @@ def run_task(task, execution):
                 f"{task.path} exists and is not what this command would make: {why}",
                 fix="add --force to replace it, or name another output with -o",
             )
-        log.info("making %s: %s", task.path, why)
+        if task.path.exists():
+            log.info("writing %s again: %s", task.path, why)
+        else:
+            log.info("writing %s", task.path)
         try:
             outcome = task.make(execution)
             task.write_beside()
             return outcome
         except WriteError as error:
-            if error.is_full:  # what would be continued from takes the space that is wanted
+            if error.is_full:  # the parts take up space that the user needs
                 drop_parts(task.path)
             raise
 
 
 def make_part_of_task(task, share, execution):
-    """Make the I-th of N equal shares of the parts of an output; `run_task` then joins all parts.
+    """Make the I-th of N shares of the parts of an output; `run_task` then joins all parts.
 
-    Nothing is made where the output is up to date.  Returns whether anything was to do.
+    Returns
+    -------
+    is_made : bool, False if the output is up to date and nothing was made
 
     Raises
     ------
     InputError
-        If the output is not joined from parts, or is one of the inputs.
+        If the output is not made in parts, or is one of the inputs.
     LockedError
-        If another run is making the same.
+        If another run is making the same share.
     """
     number, count = share
     if not isinstance(task, PartsTask):
-        raise InputError(f"{task.path} is made in one piece", fix="leave out --part")
+        raise InputError(f"{task.path} is not made in parts", fix="leave out --part")
     task.check_outputs()
     held = locked_output(task.path.with_name(f"{task.path.name}.{number}-of-{count}"))
     with held, execution.workers.threads():
@@ -282,17 +292,18 @@ def make_part_of_task(task, share, execution):
 
 @contextmanager
 def output_file(out, inputs=(), *, force=False):
-    """Hold an output that is no task's, such as a table or an export, while it is written within this.
+    """Lock an output that belongs to no task, such as a table or an export, while it is written.
 
     Parameters
     ----------
-    inputs : paths of what it is made from
-    force : whether a file that exists is replaced
+    out : Path
+    inputs : paths of its inputs
+    force : whether an existing file is replaced
 
     Raises
     ------
     InputError
-        If it is one of the inputs, or exists and is not to be replaced.
+        If it is one of the inputs, or exists and `force` is off.
     LockedError
         If another run is writing it.
     """
@@ -304,12 +315,12 @@ def output_file(out, inputs=(), *, force=False):
 
 
 def write_output(out, text, inputs=(), *, force=False):
-    """Write a text that is no task's output, as `output_file` has it; a file that holds it needs no force."""
+    """Write a text that belongs to no task.  A file that holds it already needs no `force`."""
     write_outputs({out: text}, inputs, force=force)
 
 
 def write_outputs(texts, inputs=(), *, force=False):
-    """Write several, path -> text, or none where one may not be replaced."""
+    """Write several texts, a dict by path, or none if one of the files may not be replaced."""
     with ExitStack() as held:
         for out, text in texts.items():
             held.enter_context(output_file(out, inputs, force=force or holds_text(out, text)))
