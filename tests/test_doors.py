@@ -30,7 +30,6 @@ DOORS = {
     "HDF5": tuple(f"files/hdf5/{name}.py" for name in STORE),
     "pictures": ("images/image_file.py", "images/microscope_file.py"),
     "arrays": ("dataset/importers/vectors.py",),
-    "tables as others publish them": ("dataset/importers/source_tables.py",),
     "bytes for a digest": ("files/digest.py",),
     "outputs": ("files/atomic_file.py",),
 }
