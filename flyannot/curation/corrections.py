@@ -163,9 +163,9 @@ def settle_verdicts(corrections):
 
 
 def _settle_rows(rows):
-    rows = sorted(set(rows), key=_order)
-    own = _last_of_curators(row for row in rows if not row.decides)
-    decisions = _last_of_curators(row for row in rows if row.decides)
+    rows = sorted(set(rows), key=_sort_key)
+    own = _latest_verdicts(row for row in rows if not row.decides)
+    decisions = _latest_verdicts(row for row in rows if row.decides)
     later = {c: last for c, last in decisions.items() if c not in own or last[0].date >= own[c][0].date}
     stands = own | later
     kept = {row for last in (*own.values(), *decisions.values()) for row in last}
@@ -179,7 +179,7 @@ def _settle_rows(rows):
     return Consensus(correction, tuple(row for row in rows if row in kept), stands, tuple(overruled))
 
 
-def _last_of_curators(rows):
+def _latest_verdicts(rows):
     """Curator -> their rows of the last day, one of each verdict; a decision is of all whom it names."""
     last = {}
     for row in rows:  # in order, so that of two alike the same one stays whatever table came first
@@ -189,7 +189,7 @@ def _last_of_curators(rows):
     return last
 
 
-def _order(row):
+def _sort_key(row):
     return row.date, bool(row.decides), row.curator, *(getattr(row, name) for name in COLUMNS)
 
 
@@ -210,7 +210,7 @@ def describe_changes(changes):
     """Return what `apply_corrections` changed: a line with counts and first names, and one a conflict."""
     n = sum(len(changes[kind]) for kind in (*_COUNTED, "confirmed", "older", "contested"))
     parts = [
-        f"{len(changes[kind])} {word}{_names(changes[kind])}"
+        f"{len(changes[kind])} {word}{_list_terms(changes[kind])}"
         for kind, word in _COUNTED.items()
         if changes[kind]
     ]
@@ -221,11 +221,11 @@ def describe_changes(changes):
         lines.append(f"{genes} without a row in the annotations: known only of the reviewed terms")
     for kind, words in _CONFLICTS.items():
         if rows := changes[kind]:
-            lines.append(f"{pluralise(len(rows), 'verdict')} {words}{_names(rows)}")
+            lines.append(f"{pluralise(len(rows), 'verdict')} {words}{_list_terms(rows)}")
     return lines
 
 
-def _names(corrections):
+def _list_terms(corrections):
     return f" ({first_names([correction.what for correction in corrections])})"
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from flyannot.base.errors import FlyannotError, InputError, did_you_mean
-from flyannot.dataset.importers.bdgp import DUMPS, TABLES, kind_of_dump
+from flyannot.dataset.importers.bdgp import DUMPS, TABLES, dump_kind
 from flyannot.dataset.importers.import_log import ImportLog
-from flyannot.dataset.importers.resolve import Genes, UnclearGene, stage_range_of
+from flyannot.dataset.importers.resolve import Genes, AmbiguousGene, stage_range_of
 from flyannot.dataset.importers.source_tables import read_source_rows
 from flyannot.files.digest import digest_of_file
 from flyannot.files.tables import read_table, write_table
@@ -63,16 +63,16 @@ def plan_images(annotations, images, *, genes=(), stage_ranges=(), most=None, th
     """
     log, known = ImportLog(), Genes()
     rows = TABLES.rows(images, log)
-    known.learn([*rows, *TABLES.rows(annotations, log)])
-    wanted = {_id_of_name(known, name) for name in genes}
+    known.add_rows([*rows, *TABLES.rows(annotations, log)])
+    wanted = {_gene_id_for_name(known, name) for name in genes}
     chosen, refused, gene_ids = set(), {}, set()
     for row in rows:
         if not row.items or stage_ranges and stage_range_of(row.stage) not in stage_ranges:
             continue
         try:
-            gene = known.named(*row.names, fbgn=row.fbgn)
+            gene = known.find(*row.names, fbgn=row.fbgn)
             gene_id = gene.gene_id if gene else ""
-        except UnclearGene:
+        except AmbiguousGene:
             gene_id = ""
         if wanted and gene_id not in wanted:
             continue
@@ -89,10 +89,10 @@ def plan_images(annotations, images, *, genes=(), stage_ranges=(), most=None, th
     return FetchPlan(names, list(refused.items()), len(gene_ids))
 
 
-def _id_of_name(known, name):
+def _gene_id_for_name(known, name):
     try:
-        gene = known.named(name)
-    except UnclearGene as unclear:
+        gene = known.find(name)
+    except AmbiguousGene as unclear:
         raise InputError(f"unclear gene: {unclear}", fix="name it by its FlyBase number") from None
     if gene.fbgn not in known.symbols:
         names = [name for fbgns in known.fbgns for name in fbgns]
@@ -122,7 +122,7 @@ def validate_downloaded_table(path, kind):
     if _is_page(first_bytes(path, 512)):
         return "a web page, not a table"
     try:
-        kinds = [kind_of_dump(cells) for _, cells, fault in read_source_rows(path) if not fault]
+        kinds = [dump_kind(cells) for _, cells, fault in read_source_rows(path) if not fault]
     except FlyannotError as error:
         return f"a damaged table: {error.message}"
     if not kinds or kinds.count(kind) < 0.9 * len(kinds):

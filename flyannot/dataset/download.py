@@ -158,7 +158,7 @@ class Downloader:
     def _receive(self, url, beside, most_bytes):
         try:
             with self._client.stream("GET", url) as answer, open(beside, "wb") as file:
-                _require_file(answer, most_bytes)
+                _require_whole_file(answer, most_bytes)
                 ends = time.monotonic() + self._policy.attempt_s
                 for block in answer.iter_bytes():  # decoded, where the server packed what we did not ask to
                     file.write(block)
@@ -176,12 +176,12 @@ class Downloader:
             raise DownloadFailed(f"the connection broke: {error or type(error).__name__}") from None
 
 
-def _require_file(answer, most_bytes):
+def _require_whole_file(answer, most_bytes):
     """Raise unless the answer brings the whole file."""
     code, length = answer.status_code, answer.headers.get("Content-Length", "")
     if code in _TRANSIENT:
         asked = answer.headers.get("Retry-After") if code in _ASKING_TO_WAIT else None
-        raise DownloadFailed(f"answer {code}", wait_s=seconds_asked_for(asked, datetime.now(UTC)))
+        raise DownloadFailed(f"answer {code}", wait_s=parse_retry_after(asked, datetime.now(UTC)))
     if code == 206:
         raise DownloadFailed("a part of the file, and the whole was asked for")
     if code != 200:
@@ -194,7 +194,7 @@ def _require_small(n_bytes, most_bytes):
         raise DownloadFailed(f"more than the {most_bytes:,} bytes of such a file", is_final=True)
 
 
-def seconds_asked_for(retry_after, now):
+def parse_retry_after(retry_after, now):
     """The seconds that a Retry-After header asks for, a number or a date; None if it says neither.
 
     `now` is an aware datetime.

@@ -34,13 +34,13 @@ from flyannot.dataset.paths import (
 from flyannot.dataset.table_warnings import (
     bdgp_terms,
     first_names,
-    plain_letters,
+    fold_name,
     raise_errors,
-    respelt_terms,
-    terms_of_cell,
-    warn_of,
-    warn_of_genes,
-    warn_of_terms,
+    unify_capitals,
+    split_terms,
+    warn_about,
+    warn_about_genes,
+    warn_about_terms,
 )
 from flyannot.files.atomic_file import write_text
 from flyannot.files.tables import read_table, table_as_text, write_table
@@ -126,8 +126,8 @@ def read_gene_rows(table, required, optional, faults=None):
         log.info("note: %s: %s", table.name, note)
     taken = [f'"{text}" as {stage_range} (line {line})' for text, (line, stage_range) in dates.items()]
     one, many = "date was taken as a stage range", "dates were taken as stage ranges"
-    warn_of(table, taken, one, many, f"; {AS_TEXT}")
-    warn_of_genes(table, line_of_gene)
+    warn_about(table, taken, one, many, f"; {AS_TEXT}")
+    warn_about_genes(table, line_of_gene)
 
 
 def read_images(folder_or_csv: str | os.PathLike[str], faults: list | None = None) -> list[Image]:
@@ -155,9 +155,9 @@ def read_images(folder_or_csv: str | os.PathLike[str], faults: list | None = Non
     if not images and not found:
         found.append(InputError(f"{table} names no image", fix="add one row per image"))
     paths.warn(table)
-    found += _repeated_images(table, lines, (address_in_file(*image[:2]) for image in images))
-    fbgns = _complete_fbgns(table, lines, [(image[2], image[5]) for image in images], found)
-    images = _grouped(table, lines, images, fbgns, found)
+    found += _find_repeated_images(table, lines, (address_in_file(*image[:2]) for image in images))
+    fbgns = _fill_in_fbgns(table, lines, [(image[2], image[5]) for image in images], found)
+    images = _group_images(table, lines, images, fbgns, found)
     if faults is None:
         raise_errors(table, found)
     return images
@@ -241,7 +241,7 @@ def read_annotations(
     for line, cells in read_gene_rows(table, _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS, found):
         gene, stage_range, cell, *more = cells
         text = " ".join(cell.split())
-        terms = terms_of_cell(text)
+        terms = split_terms(text)
         if terms != [text]:
             several.append(f'line {line}: "{text}"')
         for term in terms:
@@ -251,10 +251,10 @@ def read_annotations(
         fix = "add one row per gene, stage range and term"
         found.append(InputError(f"{table} holds no term", fix=fix))
     one, many = "cell holds several terms", "cells hold several terms"
-    warn_of(table, several, one, many, "; each is taken: give each a row")
+    warn_about(table, several, one, many, "; each is taken: give each a row")
     terms_by_gene, genes, dates = defaultdict(set), defaultdict(set), {}
-    fbgns = _complete_fbgns(table, lines, [(row[0], row[3]) for row in rows], found)
-    respelt = respelt_terms((row[2] for row in rows), bdgp_terms().union(known))
+    fbgns = _fill_in_fbgns(table, lines, [(row[0], row[3]) for row in rows], found)
+    respelt = unify_capitals((row[2] for row in rows), bdgp_terms().union(known))
     for (gene, stage_range, term, _, date), fbgn in zip(rows, fbgns):
         gene_id, term = fbgn or gene, respelt.get(term, term)
         terms_by_gene[gene_id, stage_range].add(term)
@@ -262,8 +262,8 @@ def read_annotations(
         if date:
             dates[gene_id, stage_range, term] = date
     taken = [f'"{term}" as "{other}"' for term, other in respelt.items()]
-    warn_of(table, taken, "term was taken with other capitals", "terms were taken with other capitals")
-    warn_of_terms(table, terms_by_gene.values(), known)
+    warn_about(table, taken, "term was taken with other capitals", "terms were taken with other capitals")
+    warn_about_terms(table, terms_by_gene.values(), known)
     if faults is None:
         raise_errors(table, found)
     return Annotations({key: frozenset(terms) for key, terms in terms_by_gene.items()}, dict(genes), dates)
@@ -307,7 +307,7 @@ def check_tables(folder):
     return faults, tables.get(IMAGES, []), tables.get(ANNOTATIONS)
 
 
-def _repeated_images(table, lines, paths):
+def _find_repeated_images(table, lines, paths):
     """The faults of rows that name the image of another row."""
     first = {}
     for line, path in zip(lines, paths):
@@ -318,7 +318,7 @@ def _repeated_images(table, lines, paths):
             )
 
 
-def _complete_fbgns(table, lines, genes, faults):
+def _fill_in_fbgns(table, lines, genes, faults):
     """The FlyBase number of every row; a row without takes that of its symbol elsewhere in the table.
 
     Otherwise one gene would count as two, and could stand on both sides of a split by gene.
@@ -335,7 +335,7 @@ def _complete_fbgns(table, lines, genes, faults):
     return [fbgn or next(iter(known.get(gene, ("",)))) for gene, fbgn in genes]
 
 
-def _grouped(table, lines, images, fbgns, faults):
+def _group_images(table, lines, images, fbgns, faults):
     """The Images, with group names; a group holds images of one gene.  Each takes the memory of its row."""
     genes, grouped = {}, []
     for line, fbgn in zip(lines, fbgns):
@@ -398,7 +398,7 @@ def coverage_notes(images, annotations, stage_ranges=STAGE_RANGES):
     lines = []
     if any(absent.values()):
         where = ", ".join(f"{n:,} in {s}" for s, n in absent.items() if n)
-        names = _genes_without_images(images, annotations, stage_ranges)
+        names = _list_genes_without_images(images, annotations, stage_ranges)
         lines.append(f"annotated genes without an image: {where} ({first_names(names)})")
     if any(n for n, _ in bare.values()):
         where = ", ".join(f"{n:,} of {n_all:,} in {s}" for s, (n, n_all) in bare.items() if n)
@@ -408,19 +408,19 @@ def coverage_notes(images, annotations, stage_ranges=STAGE_RANGES):
     return lines
 
 
-def _genes_without_images(images, annotations, stage_ranges):
+def _list_genes_without_images(images, annotations, stage_ranges):
     """The genes that are annotated where they have no image, those with a suggestion first."""
     symbols = {gene_id: symbol for symbol, ids in annotations.genes_by_symbol.items() for gene_id in ids}
     here = {(annotations.gene_id(i.gene, i.fbgn), i.stage_range) for i in images}
     absent = sorted({g for g, s in annotations.terms_by_gene.keys() - here if s in stage_ranges})
     alike = defaultdict(set)
     for image in images:
-        alike[plain_letters(image.gene)].add((image.gene, image.fbgn))
+        alike[fold_name(image.gene)].add((image.gene, image.fbgn))
     hinted, others = [], []
     for gene_id in absent:
         symbol = symbols[gene_id]
         has_number = symbol != gene_id  # two FlyBase numbers are two genes, however they are written
-        of_images = alike[plain_letters(symbol)]
+        of_images = alike[fold_name(symbol)]
         close = sorted(g for g, fbgn in of_images if g != symbol and not (fbgn and has_number))
         if close:
             hinted.append(f'{symbol}: did you mean "{close[0]}"?')

@@ -15,7 +15,7 @@ from flyannot.base.errors import FlyannotError, InputError, did_you_mean
 from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
 from flyannot.base.text import printable_text
 from flyannot.dataset.folder import Image, read_images
-from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, has_table, path_from, place_of_table
+from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, has_table, path_from, find_table_folder
 from flyannot.files.hdf5.reading import kind_claimed
 from flyannot.images.address import (
     address_in_file,
@@ -46,7 +46,7 @@ def images_named(paths, stage_range=None):
     if len(paths) == 1 and first.is_dir():
         return read_folder(first, stage_range)
     if stage_range is None:
-        raise _unknown_stage_range(first)
+        raise _stage_range_error(first)
     folders = [path for path in paths if Path(path).is_dir()]
     if folders:
         raise InputError(
@@ -64,7 +64,7 @@ def read_folder(folder, stage_range):
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"no such folder: {folder}", fix="name a folder of images")
-    place = place_of_table(folder, IMAGES) if stage_range is None else None
+    place = find_table_folder(folder, IMAGES) if stage_range is None else None
     if place:
         raise InputError(
             f"{folder} does not say its stage range, but {place} has an {IMAGES}",
@@ -77,12 +77,12 @@ def read_folder(folder, stage_range):
             fix=f"picture files end in {', '.join(SUFFIXES)}",
         )
     if stage_range is None:
-        raise _unknown_stage_range(folder)
+        raise _stage_range_error(folder)
     stage_range = parse_stage_range(stage_range)
-    return [_image_of_unknown_gene(str(folder.absolute() / name), name, stage_range) for name in names]
+    return [_unknown_gene_image(str(folder.absolute() / name), name, stage_range) for name in names]
 
 
-def _unknown_stage_range(path):
+def _stage_range_error(path):
     return InputError(
         f"{path} does not say its stage range",
         fix=f"add --stage-range (to a run: --set select.stage-range=4-6), or list the images in an {IMAGES}",
@@ -94,12 +94,12 @@ def images_of_files(files, stage_range):
     stage_range = parse_stage_range(stage_range)
     names = dict.fromkeys(Path(file).as_posix() for file in files)
     return [
-        _image_of_unknown_gene(str(path_from(Path.cwd(), file_of_address(name))), name, stage_range)
+        _unknown_gene_image(str(path_from(Path.cwd(), file_of_address(name))), name, stage_range)
         for name in names
     ]
 
 
-def _image_of_unknown_gene(file, name, stage_range):
+def _unknown_gene_image(file, name, stage_range):
     """In its name, what no table can hold is written as an escape."""
     name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     name = printable_text(name, keep="")
@@ -187,11 +187,11 @@ def find_pictures(wanted, folder, named=None):
     if not wanted:
         return PicturesOfFile(place=named)
     if named is not None:
-        return PicturesOfFile(_paths_within(named, wanted, same_rows=False), len(wanted), named)
+        return PicturesOfFile(_find_paths(named, wanted, same_rows=False), len(wanted), named)
     best = PicturesOfFile(n_wanted=len(wanted))
     for place in likely_places(folder):
         try:
-            paths = _paths_within(place, wanted, same_rows=True)
+            paths = _find_paths(place, wanted, same_rows=True)
         except FlyannotError:
             continue  # it is no table of ours
         if len(paths) > len(best.paths):
@@ -207,10 +207,10 @@ def likely_places(folder) -> Iterable[Path]:
             yield from sorted(entry for entry in near.iterdir() if entry.is_dir() and entry.name[0] != ".")
 
 
-def _paths_within(place, wanted, *, same_rows):
+def _find_paths(place, wanted, *, same_rows):
     """Name -> path of the wanted images that a place has: by its table, or by the names of its files."""
     if place.is_dir() and not has_table(place, IMAGES):
-        return _paths_in_folder(place, {name for name, *_ in wanted})
+        return _find_paths_in_folder(place, {name for name, *_ in wanted})
     names = defaultdict(list)  # of an image of the table: its own, or those of the embryos on it
     for name, *_ in wanted:
         names[photograph_of_embryo(name)].append(name)
@@ -222,7 +222,7 @@ def _paths_within(place, wanted, *, same_rows):
     return paths
 
 
-def _paths_in_folder(folder, names):
+def _find_paths_in_folder(folder, names):
     paths = {}
     for place in (folder / "images", folder):
         try:

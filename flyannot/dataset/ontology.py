@@ -89,29 +89,29 @@ class Ontology:
         """
         for key in ((term, stage_range), (term, "")):
             if key in self._given:
-                return self._match_of_id(term, self._given[key], "table")
-        if entry_id_and_how := self._in_use(term, prefix):
-            return self._match_of_id(term, *entry_id_and_how)
-        obsolete = _first_with_prefix(self._names[3].get(term, ()), prefix)
+                return self._match_by_id(term, self._given[key], "table")
+        if entry_id_and_how := self._find_in_use(term, prefix):
+            return self._match_by_id(term, *entry_id_and_how)
+        obsolete = _first_entry(self._names[3].get(term, ()), prefix)
         for new in filter(self.entries.get, obsolete.ids["replaced_by"] if obsolete else ()):
-            return self._match_of_id(term, new, "replaced")
-        respelt = _rewritten([term], _respellings())
-        nearest = _rewritten(_rewritten(respelt, _NEAREST), _respellings())
+            return self._match_by_id(term, new, "replaced")
+        respelt = _apply_rules([term], _respellings())
+        nearest = _apply_rules(_apply_rules(respelt, _NEAREST), _respellings())
         for how, spellings in (("respelt", respelt), ("nearest", nearest)):
-            for entry_id, _ in filter(None, (self._in_use(text, prefix) for text in spellings)):
-                return self._match_of_id(term, entry_id, how)
+            for entry_id, _ in filter(None, (self._find_in_use(text, prefix) for text in spellings)):
+                return self._match_by_id(term, entry_id, how)
         if obsolete:
-            return self._match_of_id(term, obsolete.id, "obsolete")
+            return self._match_by_id(term, obsolete.id, "obsolete")
         return OntologyMatch(term)
 
-    def _in_use(self, text, prefix):
+    def _find_in_use(self, text, prefix):
         """The id of the entry of that name or synonym that is not obsolete, and which of HOW; else None."""
         for how, known in zip(HOW, self._names[:3]):
-            if entry := _first_with_prefix(known.get(text, ()), prefix):
+            if entry := _first_entry(known.get(text, ()), prefix):
                 return entry.id, how
         return None
 
-    def _match_of_id(self, term, entry_id, how):
+    def _match_by_id(self, term, entry_id, how):
         entry = self.entries.get(entry_id, OntologyEntry(entry_id))
         return OntologyMatch(term, entry_id, entry.name, how, tuple(entry.ids["consider"]))
 
@@ -125,11 +125,11 @@ class Ontology:
         return ancestors - {entry_id}
 
 
-def _first_with_prefix(entries, prefix):
+def _first_entry(entries, prefix):
     return min((e for e in entries if e.id.startswith(prefix + ":")), key=lambda e: e.id, default=None)
 
 
-def _rewritten(texts, rules):
+def _apply_rules(texts, rules):
     """Some texts, and what rules make of them: a list, each once."""
     texts = list(texts)
     for pattern, text in rules:
@@ -168,7 +168,7 @@ def read_ontology(*paths):
         if not path.is_file():
             raise InputError(f"no such file: {path}", fix=_FIX)
         if path.suffix.lower() in _TABLES:
-            given = _read_given(path) | given
+            given = _read_id_table(path) | given
             continue
         of_file = _read_entries(path)
         if not of_file:
@@ -177,7 +177,7 @@ def read_ontology(*paths):
     return Ontology(entries, given)
 
 
-def _read_given(path):
+def _read_id_table(path):
     """(term, stage range) -> id, of a table."""
     given, is_of_bgee = {}, _COLUMNS_OF_BGEE[1][1].encode() in first_bytes(path, 1000)
     for line, (term, text, stage) in read_table(path, *(_COLUMNS_OF_BGEE if is_of_bgee else _COLUMNS)):
@@ -185,7 +185,7 @@ def _read_given(path):
         if stage_range is None:
             raise InputError(f'{path}, line {line}: unknown stage range "{stage}"', fix="write it as 4-6")
         try:
-            entry_id = "" if text in ("", "none") else _id_in(text)
+            entry_id = "" if text in ("", "none") else _parse_id(text)
         except ValueError as error:
             raise InputError(f"{path}, line {line}: {error}", fix="write it as FBbt:00005304") from None
         if given.setdefault((term, stage_range), entry_id) != entry_id:
@@ -242,13 +242,13 @@ def _read_entries(path):
             entry = OntologyEntry("") if text == "[Term]" else None
         elif text and not text.startswith("!") and entry is not None:
             try:
-                _take_line(entry, text, entries)
+                _parse_line(entry, text, entries)
             except ValueError as error:
                 raise InputError(f"{path}, line {line}: {error}", fix=_FIX) from None
     return entries
 
 
-def _take_line(entry, text, entries):
+def _parse_line(entry, text, entries):
     """Take in one line of a [Term]; ValueError says what is wrong with it."""
     tag, colon, value = text.partition(":")
     if not colon:
@@ -259,29 +259,29 @@ def _take_line(entry, text, entries):
     if tag == "id":
         if entry.id or value in entries:
             raise ValueError(f"{value} comes twice")
-        entry.id = _id_in(value)
+        entry.id = _parse_id(value)
         entries[entry.id] = entry
     elif not entry.id:
         raise ValueError("a [Term] must begin with its id")
     elif tag == "name":
-        entry.name = _unescaped(_COMMENT.sub("", value))
+        entry.name = _unescape(_COMMENT.sub("", value))
     elif tag == "synonym":
         quoted = _SYNONYM.match(value)
         if not quoted:
             raise ValueError("a synonym is not in quotes")
-        entry.synonyms.append((_unescaped(quoted[1]), quoted[2] or "RELATED"))
+        entry.synonyms.append((_unescape(quoted[1]), quoted[2] or "RELATED"))
     elif tag == "is_obsolete":
         entry.is_obsolete = value.split(" ")[0] == "true"
     elif tag in entry.ids:
-        entry.ids[tag].append(_id_in(value))
+        entry.ids[tag].append(_parse_id(value))
 
 
-def _id_in(value):
+def _parse_id(value):
     match = _ID.match(value)
     if not match:
         raise ValueError(f'"{value[:40]}" is no id')
     return match[0]
 
 
-def _unescaped(text):
+def _unescape(text):
     return _ESCAPED.sub(lambda m: _LETTERS.get(m[1], m[1]), text)

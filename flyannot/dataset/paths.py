@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from flyannot.base.errors import InputError, did_you_mean
-from flyannot.dataset.table_warnings import warn_of
+from flyannot.dataset.table_warnings import warn_about
 from flyannot.images.address import file_of_name
 
 IMAGES, ANNOTATIONS = "images.csv", "annotations.csv"
@@ -40,7 +40,7 @@ def table_of_data_set(folder_or_table, name):
         return path
     if table := _table_in(path, name):
         return table
-    if place := place_of_table(path, name):
+    if place := find_table_folder(path, name):
         raise InputError(f"{path} has no {name}, but {place} has", fix=f"name the folder {place}")
     for other in sorted(e.name for e in _entries(path) if e.suffix.lower() in _LIKE_TABLES and e.is_file()):
         if other not in (IMAGES, ANNOTATIONS) and did_you_mean(_stem(name), [_stem(other)]):
@@ -60,7 +60,7 @@ def has_table(folder, name):
     return _table_in(Path(folder), name) is not None
 
 
-def place_of_table(folder, name):
+def find_table_folder(folder, name):
     """The folder around this one, or the only one within, that has the table; else None."""
     path = Path(folder)
     around = path.absolute().parent
@@ -103,7 +103,7 @@ class ImagePaths:
             if path := self._find(text) or ("\\" in text and self._find(text.replace("\\", "/"))):
                 return path
         for text in texts:
-            if path := self._find_in_other_capitals(text.replace("\\", "/")):
+            if path := self._find_ignoring_capitals(text.replace("\\", "/")):
                 self._respelt[name] = line, path
                 return path
         (absent, _), _ = self._listings(name)
@@ -116,31 +116,35 @@ class ImagePaths:
         looked for, and what may be meant."""
         respelt = self._respelt.items()
         taken = [f'"{name}" (line {i}: "{os.path.basename(path)}")' for name, (i, path) in respelt]
-        warn_of(table, taken, "image was taken with other capitals", "images were taken with other capitals")
+        warn_about(
+            table, taken, "image was taken with other capitals", "images were taken with other capitals"
+        )
         missing = self._missing
         if not missing:
             return
-        shown = [f'"{name}" (line {line}{self._meant(name)})' for name, line, _ in missing[:_MOST_SOUGHT]]
+        shown = [
+            f'"{name}" (line {line}{self._suggest_name(name)})' for name, line, _ in missing[:_MOST_SOUGHT]
+        ]
         shown += [f'"{name}" (line {line})' for name, line, _ in missing[_MOST_SOUGHT:]]
         places = dict.fromkeys(os.path.normpath(place) for place, _ in self._listings(missing[0][0]))
         where = f"; looked for in {' and '.join(places)}"
-        warn_of(table, shown, "image is missing", "images are missing", where)
+        warn_about(table, shown, "image is missing", "images are missing", where)
 
     def _find(self, name):
         tail = name.rpartition("/")[2]
         for folder, names in self._listings(name):
-            if stored := names.get(tail) or (not tail.isascii() and names.get(_composed(tail))):
+            if stored := names.get(tail) or (not tail.isascii() and names.get(_normalise(tail))):
                 return folder + stored
         return None
 
-    def _find_in_other_capitals(self, name):
+    def _find_ignoring_capitals(self, name):
         """The only file of that name but for capitals."""
-        tail = _composed(name.rpartition("/")[2]).casefold()
+        tail = _normalise(name.rpartition("/")[2]).casefold()
         alike = {
             folder + stored
             for folder, names in self._listings(name)
             for stored in names.values()
-            if _composed(stored).casefold() == tail
+            if _normalise(stored).casefold() == tail
         }
         return alike.pop() if len(alike) == 1 else None
 
@@ -148,20 +152,20 @@ class ImagePaths:
         """The two places of a name: the folder, ending in a slash, and the names in it."""
         head = name[: name.rfind("/") + 1]
         if head not in self._places:
-            self._places[head] = [self._listed(head), self._listed(os.path.join("images", head))]
+            self._places[head] = [self._list_folder(head), self._list_folder(os.path.join("images", head))]
         return self._places[head]
 
-    def _listed(self, below):
+    def _list_folder(self, below):
         """A folder, ending in a slash, and its names by themselves and composed; none if it is none."""
         folder = str(path_from(self._folder, below))
         try:
             names = os.listdir(folder)
         except OSError:
             names = []
-        stored = {_composed(name): name for name in names} | {name: name for name in names}
+        stored = {_normalise(name): name for name in names} | {name: name for name in names}
         return os.path.join(folder, ""), stored
 
-    def _meant(self, name):
+    def _suggest_name(self, name):
         """'; did you mean …?' for a file of that name but for capitals, suffix or folder, or one alike."""
         head, _, tail = name.replace("\\", "/").rpartition("/")
         head += "/" if head else ""
@@ -177,5 +181,5 @@ def _stem(name):
     return os.path.splitext(name)[0].casefold()
 
 
-def _composed(name):
+def _normalise(name):
     return unicodedata.normalize("NFC", name)

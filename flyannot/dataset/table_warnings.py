@@ -57,7 +57,7 @@ def raise_errors(where, faults):
         raise InputError(f"{where}: {len(faults)} faults:\n{lines}", fix=fixes)
 
 
-def warn_of(table, named, one, many, more=""):
+def warn_about(table, named, one, many, more=""):
     """Name what is probably wrong in a table, if anything is: three in the line, more one below the other.
     `one` and `many` say what is wrong with one of them, or with several, `more` what else there is to say."""
     if named:
@@ -65,7 +65,7 @@ def warn_of(table, named, one, many, more=""):
         log.warning("warning: %s: %s: %s%s", table.name, pluralise(len(named), one, many), names, more)
 
 
-def respelt_terms(terms, known):
+def unify_capitals(terms, known):
     """Term -> as it is known, or else most often written, of those where only capitals differ."""
     counts, of_fold = Counter(terms), defaultdict(dict)
     for term in (*sorted(known), *sorted(counts, key=lambda term: (-counts[term], term))):
@@ -84,12 +84,12 @@ def first_names(names):
     return ", ".join(names[:_MOST_NAMED]) + more
 
 
-def plain_letters(name):
+def fold_name(name):
     """A name but for capitals, spaces and signs."""
     return _SIGNS.sub("", name.casefold())
 
 
-def terms_of_cell(cell):
+def split_terms(cell):
     """The terms of a cell: separated by ; and |, and by commas where all parts are terms of BDGP."""
     term = " ".join(cell.split())
     parts = [part for part in map(str.strip, _SEPARATORS.split(term)) if part]
@@ -99,15 +99,15 @@ def terms_of_cell(cell):
     return parts or [term]
 
 
-def warn_of_terms(table, terms_of_genes, known=()):
+def warn_about_terms(table, terms_of_genes, known=()):
     """Name the terms that are nearly one of BDGP's, of an ontology (`known`), or of the table itself."""
     counts = Counter(term for terms in terms_of_genes for term in terms)
-    near = near_terms(counts, bdgp_terms().union(known))
+    near = find_misspelt_terms(counts, bdgp_terms().union(known))
     shown = [f'"{term}" ({pluralise(counts[term], "gene")}; "{meant}"?)' for term, meant in near.items()]
-    warn_of(table, shown, "term looks misspelt", "terms look misspelt")
+    warn_about(table, shown, "term looks misspelt", "terms look misspelt")
 
 
-def warn_of_genes(table, line_of_gene):
+def warn_about_genes(table, line_of_gene):
     """Name the genes that look like what a spreadsheet makes of Sep1 or 2E5; a dict, gene -> first line."""
     shown = [
         f'"{gene}" (line {line})'
@@ -116,10 +116,10 @@ def warn_of_genes(table, line_of_gene):
     ]
     what = "that a spreadsheet made of the name"
     one, many = f"gene is a date or number {what}", f"genes are dates or numbers {what}"
-    warn_of(table, shown, one, many, f"; write the name again; {AS_TEXT}")
+    warn_about(table, shown, one, many, f"; write the name again; {AS_TEXT}")
 
 
-def near_terms(counts, known):
+def find_misspelt_terms(counts, known):
     """Return a dict, likely misspelt term -> the known, or far more frequent, term that it nearly is.
 
     `counts` maps a term to how many genes have it, `known` is a set of terms that are right.
@@ -143,7 +143,7 @@ def near_terms(counts, known):
 
 def _is_near(term, other, known_words):
     """Whether two terms are alike but for capitals, spaces and signs, or but for one misspelt word."""
-    if plain_letters(term) == plain_letters(other):
+    if fold_name(term) == fold_name(other):
         return True
     words, other_words = term.casefold().split(), other.casefold().split()
     different = [pair for pair in zip(words, other_words) if pair[0] != pair[1]]

@@ -21,7 +21,7 @@ from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset import bdgp_site
 from flyannot.dataset.bdgp_site import plan_images
-from flyannot.dataset.download import RateLimiter, RetryPolicy, Stopped, seconds_asked_for
+from flyannot.dataset.download import RateLimiter, RetryPolicy, Stopped, parse_retry_after
 from flyannot.pipeline import fetch as steps_fetch
 from flyannot.pipeline.engine.task import Execution
 from flyannot.pipeline.fetch import fetch_bdgp
@@ -227,10 +227,10 @@ def test_a_server_that_asks_for_more_patience_than_we_have_ends_the_run(server, 
 def test_retry_after_is_understood_as_seconds_or_as_a_date():
     now = datetime(2026, 1, 1, tzinfo=UTC)
     later = (now + timedelta(seconds=90)).strftime("%a, %d %b %Y %H:%M:%S GMT")
-    assert seconds_asked_for("120", now) == 120 and seconds_asked_for(later, now) == 90
-    assert seconds_asked_for("Thu, 01 Jan 2015 00:00:00 GMT", now) == 0
+    assert parse_retry_after("120", now) == 120 and parse_retry_after(later, now) == 90
+    assert parse_retry_after("Thu, 01 Jan 2015 00:00:00 GMT", now) == 0
     for text in (None, "", "soon", "-5", "1e9", "9" * 5000, "Thu, 99 Jan 2015"):
-        assert seconds_asked_for(text, now) in (None, float("9" * 9))
+        assert parse_retry_after(text, now) in (None, float("9" * 9))
 
 
 def test_requests_of_all_threads_are_spaced_and_a_stop_wakes_those_who_wait(monkeypatch):

@@ -12,7 +12,7 @@ from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers import IMPORTERS, resolve, source_tables, tables
 from flyannot.dataset.importers.bdgp import PART_OF_EMBRYO
 from flyannot.dataset.importers.import_log import text_of_summary
-from flyannot.dataset.importers.resolve import Genes, UnclearGene
+from flyannot.dataset.importers.resolve import Genes, AmbiguousGene
 from flyannot.dataset.importers.tables import TableOptions
 from flyannot.files import text_files
 from tests.small_embryos import rows_of_csv
@@ -180,14 +180,14 @@ def test_a_gene_is_named_by_number_symbol_or_cg_and_never_by_another_case():
     genes.add("FBgn0000462", "dl", "CG6667")
     genes.add("FBgn0000003", "Delta")
     genes.add("not a number", "x")
-    assert genes.named("DL").fbgn == ""
-    assert genes.named("Dl").fbgn == genes.named("CG3619").fbgn == genes.named("unheard of", "CG3619").fbgn
-    assert genes.named("FBgn0000462").symbol == genes.named("whatever", fbgn="FBgn0000462").symbol == "dl"
-    assert genes.named("Delta").fbgn == "FBgn0000003"  # a symbol before another's synonym
-    assert genes.named("x", fbgn="FBgn12").gene_id == "x"
+    assert genes.find("DL").fbgn == ""
+    assert genes.find("Dl").fbgn == genes.find("CG3619").fbgn == genes.find("unheard of", "CG3619").fbgn
+    assert genes.find("FBgn0000462").symbol == genes.find("whatever", fbgn="FBgn0000462").symbol == "dl"
+    assert genes.find("Delta").fbgn == "FBgn0000003"  # a symbol before another's synonym
+    assert genes.find("x", fbgn="FBgn12").gene_id == "x"
     genes.add("FBgn0000004", "Dl")
-    with pytest.raises(UnclearGene, match="FBgn0000004 and FBgn0000463"):
-        genes.named("Dl")
+    with pytest.raises(AmbiguousGene, match="FBgn0000004 and FBgn0000463"):
+        genes.find("Dl")
 
 
 FIRST_OF_BDGP = [f"insitu_images/img_dir_1/insitu{i}.jpe" for i in (1, 2)]

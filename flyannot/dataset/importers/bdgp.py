@@ -18,7 +18,7 @@ _TURNED = {"ap_inverted": "left-right", "dv_inverted": "top-bottom", "ap_dv_inve
 _CG = re.compile(r"C[GR]\d+")
 
 
-def kind_of_dump(cells):
+def dump_kind(cells):
     """Which dump a row of so many cells is of: "images", "terms", or None."""
     if len(cells) >= _N_IMAGE_CELLS:
         return "images"
@@ -26,8 +26,8 @@ def kind_of_dump(cells):
 
 
 def _parse_row(first_row, cells):
-    kind = kind_of_dump(cells)
-    if kind != kind_of_dump(first_row):
+    kind = dump_kind(cells)
+    if kind != dump_kind(first_row):
         raise ValueError(BAD_ROW)
     view = orientation = magnification = ""
     if kind == "terms":
@@ -50,17 +50,17 @@ def _parse_row(first_row, cells):
     }
 
 
-def _dumps_in(folder):
+def _find_dumps(folder):
     places = [Path(folder) / (name + packed) for name in DUMPS.values() for packed in ("", ".gz")]
     return [path for path in places if path.is_file()]
 
 
 TABLES = TableFormat(
-    kind_of_dump,
+    dump_kind,
     _parse_row,
     has_header=False,
     columns=f"name {' and '.join(DUMPS.values())}, with rows of 5 and of 7 or more cells, gzipped or not",
-    tables_in=_dumps_in,
+    tables_in=_find_dumps,
     names_genes=True,
 )
 BDGP = Importer(

@@ -29,7 +29,7 @@ _COLUMNS = {
 }
 
 
-class Rejected(NamedTuple):
+class Rejection(NamedTuple):
     """One thing that was rejected: where it stands, what it is, and why."""
 
     table: str
@@ -53,7 +53,7 @@ class ImportLog:
     def reject(self, sort, table, line, item, reason, detail=""):
         """Count and list one thing that was rejected."""
         self.reasons[sort][reason] += 1
-        self.rejected.append(Rejected(table, line, item, reason, detail))
+        self.rejected.append(Rejection(table, line, item, reason, detail))
 
     def as_json(self):
         """Plain numbers for every sort, the most frequent reason first."""
@@ -77,7 +77,7 @@ def write_imported_tables(staged, images, terms, log, sources, *, one_gene=()):
     write_images_csv(staged / "images.csv", images)
     if terms:
         write_annotations_csv(staged / "annotations.csv", terms)
-    write_table(staged / "rejected.csv", Rejected._fields, log.rejected)
+    write_table(staged / "rejected.csv", Rejection._fields, log.rejected)
     taken, annotations = read_images(staged), read_annotations(staged) if terms else None
     counts = Counter(row["term"] for row in terms)
     summary = {

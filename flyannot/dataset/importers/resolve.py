@@ -24,7 +24,7 @@ _NUMBERED = {str(number): name for number, name in enumerate(STAGE_RANGES, start
 _FBGN = re.compile(r"FBgn\d{7}")
 
 
-class UnclearGene(Exception):
+class AmbiguousGene(Exception):
     """A name that several genes have."""
 
 
@@ -56,15 +56,15 @@ class Genes:
             for name in filter(None, names):
                 fbgns[name].add(fbgn)
 
-    def learn(self, rows):
+    def add_rows(self, rows):
         """Take in what the rows of tables say themselves of which name is which gene."""
         for row in rows:
             self.add(row.fbgn, *row.names)
 
-    def named(self, *names, fbgn=""):
+    def find(self, *names, fbgn=""):
         """The gene that is meant: by its number if it has one, else by the first name that is known.
 
-        A name nobody knows is a gene of its own; without any name it is None.  Raises UnclearGene if a name
+        A name nobody knows is a gene of its own; without any name it is None.  Raises AmbiguousGene if a name
         belongs to several.
         """
         if not _FBGN.fullmatch(fbgn):
@@ -75,7 +75,7 @@ class Genes:
         for known in self.fbgns:
             for name in filter(known.__contains__, names):
                 if len(known[name]) > 1:
-                    raise UnclearGene(f"{name} is {' and '.join(sorted(known[name]))}")
+                    raise AmbiguousGene(f"{name} is {' and '.join(sorted(known[name]))}")
                 (fbgn,) = known[name]
                 return Gene(self.symbols[fbgn] or name, fbgn)
         return Gene(names[0]) if names else None
@@ -123,21 +123,21 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log):
     images, terms : lists of rows for images.csv and annotations.csv, dicts
     one_gene : list of (name, name) of genes that share an image
     """
-    placed_images = list(_placed(image_rows, genes, log, "image rows", NO_IMAGE))
-    placed_terms = list(_placed(term_rows, genes, log, "annotation rows", NO_TERM))
-    same, terms, images = _SameGenes(placed_images), {}, {}
-    for term, row, gene, stage_range in _items(placed_terms, same):
+    placed_images = list(_resolve_rows(image_rows, genes, log, "image rows", NO_IMAGE))
+    placed_terms = list(_resolve_rows(term_rows, genes, log, "annotation rows", NO_TERM))
+    same, terms, images = _GeneMerger(placed_images), {}, {}
+    for term, row, gene, stage_range in _iterate_items(placed_terms, same):
         key = gene.gene_id, stage_range, term
         if term and key not in terms:
             terms[key] = {"gene": gene.symbol, "fbgn": gene.fbgn, "stage_range": stage_range, "term": term}
             log.take("terms")
         else:
             log.reject("terms", row.table, row.line, term, REPEATED if term else NO_TERM, gene.symbol)
-    for name, row, gene, stage_range in _items(placed_images, same):
+    for name, row, gene, stage_range in _iterate_items(placed_images, same):
         path, reason = pictures.find(name)
         detail = ""
         if path in images:
-            reason, detail = _reason_against(images[path], row, gene, stage_range)
+            reason, detail = _rejection_reason(images[path], row, gene, stage_range)
         if reason:
             log.reject("images", row.table, row.line, name, reason, detail)
             continue
@@ -148,14 +148,14 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log):
     return [entry for entry, *_ in images.values()], list(terms.values()), same.pairs
 
 
-def _items(placed, same):
+def _iterate_items(placed, same):
     """Yield every item of the placed rows with its row, gene and stage range."""
     for row, gene, stage_range in placed:
         for item in row.items:
-            yield item, row, same.as_one(gene), stage_range
+            yield item, row, same.merged(gene), stage_range
 
 
-def _reason_against(taken, row, gene, stage_range):
+def _rejection_reason(taken, row, gene, stage_range):
     """Return why a picture that is `taken` (its entry, gene_id and line) is not taken again, and a detail."""
     entry, gene_id, line = taken
     detail = f"as on line {line}: {entry['gene']}, {entry['stage_range']}"
@@ -168,14 +168,14 @@ def _reason_against(taken, row, gene, stage_range):
     return REPEATED, detail
 
 
-def _placed(rows, genes, log, sort, nothing):
+def _resolve_rows(rows, genes, log, sort, nothing):
     """The rows whose gene and stage range are known, with both."""
     for row in rows:
         stage_range, detail = stage_range_of(row.stage), ""
         try:
-            gene = genes.named(*row.names, fbgn=row.fbgn)
+            gene = genes.find(*row.names, fbgn=row.fbgn)
             reason = (not gene and NO_GENE) or (not row.items and nothing)
-        except UnclearGene as unclear:
+        except AmbiguousGene as unclear:
             reason, detail = SEVERAL_GENES, str(unclear)
         if not stage_range:
             reason, detail = UNKNOWN_STAGE, row.stage
@@ -196,20 +196,20 @@ def stage_range_of(text):
     return _NUMBERED.get(text.strip()) or bdgp_name(text)
 
 
-class _SameGenes:
+class _GeneMerger:
     """Genes that share an image are one gene, unless FlyBase numbers them apart."""
 
     def __init__(self, placed_images):
         self.pairs, self._one, first = [], {}, {}
         for row, gene, _ in placed_images:
             for image in row.items:
-                this, other = self.as_one(gene), self.as_one(first.setdefault(image, gene))
+                this, other = self.merged(gene), self.merged(first.setdefault(image, gene))
                 if this != other and not (this.fbgn and other.fbgn):
                     kept, given_up = (this, other) if this.fbgn else (other, this)
                     self._one[given_up] = kept
                     self.pairs.append((given_up.symbol, kept.symbol))
 
-    def as_one(self, gene):
+    def merged(self, gene):
         while gene in self._one:
             gene = self._one[gene]
         return gene

@@ -62,7 +62,7 @@ class TableFormat:
     tables_in: Callable = lambda folder: []
     names_genes: bool = False
 
-    def sorted_tables(self, paths):
+    def classify_tables(self, paths):
         """Kind -> path.  InputError if one is of no kind, there are two of a kind, or none of images."""
         tables = {}
         for path in paths:
@@ -117,13 +117,13 @@ def import_tables(form, sources, folder, options, *, force=False):
         )
     pictures = PictureFolder(folders[0])
     named = [source for source in sources if source not in folders]
-    tables = form.sorted_tables(named or form.tables_in(folders[0]))
+    tables = form.classify_tables(named or form.tables_in(folders[0]))
     log = ImportLog()
     genes = read_genes(options.genes) if options.genes else Genes()
     rows = {kind: form.rows(tables[kind], log) for kind in ROWS if kind in tables}
     if form.names_genes:
         for of_table in rows.values():
-            genes.learn(of_table)
+            genes.add_rows(of_table)
     images, terms, one_gene = resolve_tables(rows["images"], rows.get("terms", ()), genes, pictures, log)
     if not images:
         first = log.rejected[:_MOST_SHOWN]
@@ -169,13 +169,13 @@ class PictureFolder:
 
     def __init__(self, folder):
         self.folder = str(path_from(Path.cwd(), folder))
-        self._paths = set(_files_below(self.folder))
+        self._paths = set(_walk_files(self.folder))
         self.n_files = len(self._paths)
         self._by_name, self._by_number = defaultdict(list), defaultdict(list)
         for path in sorted(self._paths):
             name = path.rpartition("/")[2]
             self._by_name[name].append(path)
-            self._by_number[_number_of(name)].append(path)
+            self._by_number[_picture_number(name)].append(path)
 
     def find(self, name):
         """The path, relative to the folder, of the picture a table calls `name`: (path, "") or ("", why).
@@ -187,7 +187,7 @@ class PictureFolder:
             return path, ""
         last = path.rpartition("/")[2]
         paths = self._by_name.get(last)
-        if not paths and (number := _number_of(last)) is not None:
+        if not paths and (number := _picture_number(last)) is not None:
             paths = self._by_number.get(number, ())
             paths = [path for path in paths if _suffix(path) == _suffix(last)] or paths
         if not paths:
@@ -195,7 +195,7 @@ class PictureFolder:
         return (paths[0], "") if len(paths) == 1 else ("", SEVERAL)
 
 
-def _number_of(name):
+def _picture_number(name):
     match = _NUMBERED.fullmatch(name)
     return match[1].lstrip("0") if match and match[2].lower() in _SUFFIXES else None
 
@@ -204,7 +204,7 @@ def _suffix(name):
     return name.rpartition(".")[2].lower()
 
 
-def _files_below(folder):
+def _walk_files(folder):
     """The paths below a folder that a table can name, relative to it."""
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]

@@ -240,13 +240,13 @@ def read_vectors(path):
     names = zip(columns["group"], columns["fbgn"], columns["gene"], columns["image"])
     columns["group"] = [next(filter(None, of_image), "") for of_image in names]
     return {
-        s: _rows_of_stage_range(columns, vectors, [i for i, of in enumerate(stage_ranges) if of == s])
+        s: _select_rows(columns, vectors, [i for i, of in enumerate(stage_ranges) if of == s])
         for s in STAGE_RANGES
         if s in stage_ranges
     }
 
 
-def _rows_of_stage_range(columns, vectors, rows):
+def _select_rows(columns, vectors, rows):
     """Return the columns and vectors of some rows, in an order that does not depend on that of the table."""
     rows = sorted(rows, key=lambda i: (columns["group"][i], columns["image"][i]))
     return {name: [column[i] for i in rows] for name, column in columns.items()}, vectors[rows]

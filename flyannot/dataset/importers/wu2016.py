@@ -94,12 +94,12 @@ def read_patterns(path):
     not as it should be; DataError names the file and the array.
     """
     arrays = read_arrays(path, (".npz",), fix=_FIX_NPZ, names=_ARRAYS)
-    if fault := next(_faults(arrays), ""):
+    if fault := next(_find_faults(arrays), ""):
         raise DataError(f"{path}: {fault}", fix=_FIX_NPZ)
     return arrays
 
 
-def _faults(arrays):
+def _find_faults(arrays):
     """Yield what is wrong, in words; each takes for granted that there is nothing before it."""
     yield from (f'the array "{name}" is missing' for name in _ARRAYS if name not in arrays)
     patterns, mask = arrays["patterns"], arrays["mask"]

@@ -52,12 +52,12 @@ def draw_tube(radius, *xy):
     return ((radius, tuple(zip(xy[::2], xy[1::2]))),)
 
 
-def _mirrored(radius, *xy):
+def _mirror_tube(radius, *xy):
     """A tube and its mirror image on the other flank."""
     return draw_tube(radius, *xy) + draw_tube(radius, *(v if i % 2 == 0 else -v for i, v in enumerate(xy)))
 
 
-def _in_line(draw, n, radius, x0, x1, *ys):
+def _repeat_shape(draw, n, radius, x0, x1, *ys):
     """`n` discs, or with two `ys` upright tubes, evenly spaced from head to tail."""
     places = ([v for y in ys for v in (x, y)] for x in np.linspace(x0, x1, int(n)))
     return sum((draw(radius, *xy) for xy in places), ())
@@ -65,14 +65,14 @@ def _in_line(draw, n, radius, x0, x1, *ys):
 
 _SHAPES = {
     "tube": draw_tube,
-    "both": _mirrored,
-    "rows": partial(_in_line, draw_tube),
-    "dots": partial(_in_line, draw_tube),
-    "pairs": partial(_in_line, _mirrored),
+    "both": _mirror_tube,
+    "rows": partial(_repeat_shape, draw_tube),
+    "dots": partial(_repeat_shape, draw_tube),
+    "pairs": partial(_repeat_shape, _mirror_tube),
 }
 
 
-def _tubes(text):
+def _parse_tubes(text):
     """The tubes of a cell of the table, such as "tube 0.1 -0.5 0 0.5 0 + rows 9 0.1 -0.3 0.7 0.2 0.5"."""
     shapes = (words.split() for words in text.split("+") if words)
     return sum((_SHAPES[name](*map(float, numbers)) for name, *numbers in shapes), ())
@@ -84,7 +84,7 @@ def _read_anatomy():
     folds = {s: {"lateral": (), "dorsal": ()} for s in STAGE_RANGES}
     table = (files("flyannot.dataset.synthetic") / "anatomy.csv").read_text(encoding="utf-8")
     for row in csv.DictReader(table.splitlines()):
-        views = {view: _tubes(row[view]) for view in ("lateral", "dorsal")}
+        views = {view: _parse_tubes(row[view]) for view in ("lateral", "dorsal")}
         if row["term"] == _FURROWS:
             folds[row["stage_range"]] = views
         else:
@@ -136,13 +136,13 @@ def smooth_noise(rng, sigma_px):
 
     White noise on a grid of `sigma_px`, each point spread by a Gaussian.
     """
-    down, across = _spreader(HEIGHT_PX, sigma_px), _spreader(WIDTH_PX, sigma_px)
+    down, across = _smoothing_matrix(HEIGHT_PX, sigma_px), _smoothing_matrix(WIDTH_PX, sigma_px)
     coarse = rng.standard_normal((down.shape[1], across.shape[1]), dtype="f4")
     return (across @ (down @ coarse).T).T
 
 
 @lru_cache(maxsize=64)
-def _spreader(n_px, sigma_px):
+def _smoothing_matrix(n_px, sigma_px):
     """Sparse matrix (n_px, n_grains): Gaussians around a grid of `sigma_px`, rows of norm 1."""
     centres = np.arange(-3, n_px / sigma_px + 3) * sigma_px
     away = (np.arange(n_px)[:, None] - centres) / sigma_px
@@ -164,11 +164,11 @@ def body_frame(stage_range, rng):
     lumps = 0.01 if stage_range in ("1-3", "4-6") else 0.03
     level += lumps * smooth_noise(rng, 7) + 0.006 * smooth_noise(rng, 2)
     depth_px = distance_transform(level > 0)
-    x, y = _rolled_and_aged(x, y, _DRIFT.get(stage_range, _LATE_DRIFT), rng)
+    x, y = _roll_and_age(x, y, _DRIFT.get(stage_range, _LATE_DRIFT), rng)
     return Frame(x, y, depth_px, np.clip(depth_px * (0.6 + 0.15 * smooth_noise(rng, 1)), 0, 1))
 
 
-def _rolled_and_aged(x, y, drift, rng):
+def _roll_and_age(x, y, drift, rng):
     """What is seen at each place of the outline; `drift` in half lengths of the body."""
     roll, age = rng.normal(0, _ROLL), rng.normal(0, drift)
     flank = np.clip(y, -1, 1)
@@ -189,7 +189,7 @@ def _cell_lattice(frame, spacing_px, rng):
     return (np.cos(v) + np.cos(half * u + v / 2) + np.cos(half * u - v / 2)) / 1.8 - 0.25
 
 
-def _folds(frame, stage_range, view, rng):
+def _furrow_height(frame, stage_range, view, rng):
     """Height of the furrows along the folds of the stage range, each of its own depth and width."""
     wander = 0.02 * smooth_noise(rng, 11)[::2, ::2]
     x, y = frame.x[::2, ::2] + wander, frame.y[::2, ::2] + ASPECT * wander
@@ -215,7 +215,7 @@ def _body_light(frame, stage_range, view, rng):
     yolk, grain = {"1-3": (2.6, 1.3), "11-12": (1.2, 0.8), "13-16": (1.6, 0.8)}.get(stage_range, (1.0, 0.7))
     height = yolk * (smooth_noise(rng, 4.5) + 2.0 * smooth_noise(rng, 10)) + grain * smooth_noise(rng, 1.3)
     height += rng.uniform(0.1, 0.6) * grain * _cell_lattice(frame, 4.2, rng)
-    height += _folds(frame, stage_range, view, rng)
+    height += _furrow_height(frame, stage_range, view, rng)
     level = rng.uniform(0.78, 0.91) + 0.02 * smooth_noise(rng, 40)
     if stage_range != "1-3":
         layer, layer_height = _cell_layer(frame, rng)
@@ -266,9 +266,9 @@ def _term_stain(frame, stage_range, term, view, part, rng):
     mask = enlarged_image(region_mask(tubes, x, y, softness=rng.uniform(0.05, 0.13), swollen=torn), 2)
     is_everywhere = region.tissue in EVERYWHERE
     if part is not None and not is_everywhere:
-        mask *= _part_of_region(mask, frame, rng_for(part, term))
+        mask *= _stained_part(mask, frame, rng_for(part, term))
     swing = 0.12 if is_everywhere else 0.3
-    uneven = np.clip(1 + swing * smooth_noise(rng, 20), 0.3, None) * _lean(frame, rng)
+    uneven = np.clip(1 + swing * smooth_noise(rng, 20), 0.3, None) * _uneven_staining(frame, rng)
     stain = mask * uneven * np.clip(TEXTURES[region.texture](frame, rng), 0, None)
     stain += 0.12 * blurred_image(stain, 7, truncate=2.5)  # stain that has run
     if region.texture == "sheet":  # seen edge on at the rim, a sheet is darker
@@ -276,7 +276,7 @@ def _term_stain(frame, stage_range, term, view, part, rng):
     return blurred_image(stain, blur_px, truncate=3)
 
 
-def _part_of_region(mask, frame, rng):
+def _stained_part(mask, frame, rng):
     """How much of each place a gene stains of a region: all of it, or a part with soft edges.
 
     Waves along and across the body decide which part, so that it is the same in all images of the gene.
@@ -291,7 +291,7 @@ def _part_of_region(mask, frame, rng):
     return 1 / (1 + np.exp(np.clip((least - field) / 0.1, -30, 30)))
 
 
-def _lean(frame, rng):
+def _uneven_staining(frame, rng):
     """More stain on one side than on the other: it reaches, and is washed out of, an embryo unevenly."""
     along, across = rng.normal(0, [0.2, 0.15])
     return np.exp(np.float32(along) * frame.x + np.float32(across) * frame.y)
@@ -302,7 +302,7 @@ def _haze(frame, rng):
     veil = min(0.7, 0.1 * np.exp(rng.normal(0, 0.9)))
     patchy = np.clip(1 + 0.4 * smooth_noise(rng, 25) + 0.1 * smooth_noise(rng, 3), 0, None)
     hollow = 1 + rng.normal(0, 0.4) * np.exp(-frame.depth_px / 14)  # the yolk or the rim holds more
-    return veil * patchy * np.clip(hollow, 0.2, None) * _lean(frame, rng)
+    return veil * patchy * np.clip(hollow, 0.2, None) * _uneven_staining(frame, rng)
 
 
 def _photograph(light, stain, frame, rng):
