@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from flyannot.base.errors import FlyannotError, InputError, did_you_mean
 from flyannot.dataset.importers.bdgp import DUMPS, TABLES, dump_kind
 from flyannot.dataset.importers.import_log import ImportLog
-from flyannot.dataset.importers.resolve import Genes, AmbiguousGene, stage_range_of
+from flyannot.dataset.importers.resolve import AmbiguousGene, Genes, stage_range_of
 from flyannot.dataset.importers.source_tables import read_source_rows
 from flyannot.files.digest import digest_of_file
 from flyannot.files.tables import read_table, write_table

@@ -15,7 +15,7 @@ from flyannot.base.errors import FlyannotError, InputError, did_you_mean
 from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
 from flyannot.base.text import printable_text
 from flyannot.dataset.folder import Image, read_images
-from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, has_table, path_from, find_table_folder
+from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, find_table_folder, has_table, path_from
 from flyannot.files.hdf5.reading import kind_claimed
 from flyannot.images.address import (
     address_in_file,

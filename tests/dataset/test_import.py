@@ -12,7 +12,7 @@ from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers import IMPORTERS, resolve, source_tables, tables
 from flyannot.dataset.importers.bdgp import PART_OF_EMBRYO
 from flyannot.dataset.importers.import_log import text_of_summary
-from flyannot.dataset.importers.resolve import Genes, AmbiguousGene
+from flyannot.dataset.importers.resolve import AmbiguousGene, Genes
 from flyannot.dataset.importers.tables import TableOptions
 from flyannot.files import text_files
 from tests.small_embryos import rows_of_csv
