@@ -1,4 +1,4 @@
-"""BDGP's dumps and images to a folder, ready for `import bdgp`; as a step of a run, imported too."""
+"""Fetch BDGP's dumps and images to a folder for `import bdgp`; as a step of a run, import them, too."""
 
 import json
 import logging
@@ -26,14 +26,15 @@ _SILENT = 8  # images in a row without any answer: the site is down
 
 
 class FetchTask(Task):
-    """A data set folder of all images that `fetch_bdgp` left in the folder NAME-files beside it."""
+    """Task that makes a data set folder of the images that were fetched into NAME-files beside it."""
 
     is_replaced = True
     is_locked = False
 
     def __init__(self, folder, options):
         super().__init__(folder)
-        self._options, self._record = options, folder / RECORD
+        self._options = options
+        self._record = folder / RECORD
         self._wanted = json.dumps(options.to_header(), indent=2) + "\n"
 
     def stale_reason(self, *, is_verified=True):
@@ -57,24 +58,24 @@ def build_task(request):
 
 
 def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
-    """Fetch BDGP's two dumps and the images that are wanted and not there yet.
+    """Fetch BDGP's two dumps, and the images that are wanted and not there yet.
 
     Parameters
     ----------
-    folder : Path; gets the dumps, the images under the paths that the dump gives them, and manifest.csv
-    policy : RetryPolicy; by default that of the options
+    folder : Path; gets the dumps, the images under their paths in the dump, and manifest.csv
+    policy : RetryPolicy; None for the one that the options describe
     dry_run : whether only to estimate; nothing in `folder` is changed
 
     Returns
     -------
-    outcome : Outcome, with the images that cannot be had as failures
+    outcome : Outcome, with the images that could not be fetched as failures
 
     Raises
     ------
     InputError
         If a gene is unknown.
     FlyannotError
-        If a dump cannot be had, or the site stops answering.
+        If a dump cannot be fetched, or the site stops answering.
     WriteError
         If the folder cannot be written.
     """
@@ -88,14 +89,17 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
 
 
 class _Fetch:
-    """What all the downloads of a run share."""
+    """State that all downloads of a run share."""
 
     def __init__(self, folder, options, downloader, policy):
-        self._folder, self._options, self._downloader, self._policy = folder, options, downloader, policy
+        self._folder = folder
+        self._options = options
+        self._downloader = downloader
+        self._policy = policy
         self.manifest = Manifest(folder)
 
     def estimate(self):
-        """The Outcome of a dry run."""
+        """Return the Outcome of a dry run."""
         with tempfile.TemporaryDirectory() as elsewhere:
             place = self._folder
             if self._options.refresh or not all(map(self.manifest.has, FILES.values())):
@@ -103,22 +107,23 @@ class _Fetch:
                 for kind in FILES:
                     self._get_table(place, kind)
             plan = self._plan(place)
-        return Outcome(self._folder, True, f"dry run: nothing was fetched\n{self._in_words(plan)}")
+        return Outcome(self._folder, True, f"dry run: nothing was fetched\n{self._describe_plan(plan)}")
 
     def fetch(self, progress):
-        """The Outcome, with the images that cannot be had as failures."""
+        """Download what is missing; returns the Outcome, with missing images as failures."""
         for kind, name in FILES.items():
             if self._options.refresh or not self.manifest.has(name):
                 self._get_table(self._folder, kind)
         plan = self._plan(self._folder)
-        self._take_in(plan.images)
+        self._list_present_images(plan.images)
         missing = self._missing(plan)
-        log.info("%s", self._in_words(plan))
+        log.info("%s", self._describe_plan(plan))
         try:
             failures = self._get_images(missing, progress)
         finally:
             self.manifest.save()
-        n_there, n_new = len(plan.images) - len(self._missing(plan)), len(missing) - len(failures)
+        n_there = len(plan.images) - len(self._missing(plan))
+        n_new = len(missing) - len(failures)
         wanted = pluralise(len(plan.images), "image is", "images are")
         summary = f"{n_there:,} of {wanted} there, {n_new:,} of them new"
         return Outcome(self.manifest.path, True, summary, tuple(sorted(failures + plan.refused)))
@@ -157,8 +162,9 @@ class _Fetch:
         return url_of_file(self._options.base_url, name)
 
     def _get_images(self, names, progress):
-        """The failures (name, reason); what was fetched is in the manifest."""
-        failures, n_silent = [], 0
+        """Download images into the folder and the manifest; returns failures as (name, reason)."""
+        failures = []
+        n_silent = 0
         threads = ThreadPoolExecutor(self._policy.connections)
         try:
             futures = {threads.submit(self._get_image, name): name for name in names}
@@ -179,9 +185,11 @@ class _Fetch:
             threads.shutdown(wait=False, cancel_futures=True)
         return failures
 
-    def _take_in(self, images):
-        """Images that are there and whole although no manifest says so: a run was killed, or somebody copied
-        them."""
+    def _list_present_images(self, images):
+        """Add images to the manifest that are there and whole, but not listed.
+
+        They were left by a run that was killed, or were copied by the user.
+        """
         for name in images:
             path = self._folder / name
             if (
@@ -191,8 +199,8 @@ class _Fetch:
             ):
                 self.manifest.add(name, path, self._url(name))
 
-    def _in_words(self, plan):
-        """How many images, about how large, at least how long."""
+    def _describe_plan(self, plan):
+        """Describe how many images are missing, about how large they are, and how long they take at least."""
         missing = self._missing(plan)
         wanted = f"{pluralise(len(plan.images), 'image')} of {pluralise(plan.n_genes, 'gene')}"
         lines = [f"{wanted}, {len(missing):,} of them to fetch"]
@@ -201,7 +209,8 @@ class _Fetch:
             megabytes = len(missing) * sum(sizes) / len(sizes) / 1e6
             lines.append(f"about {megabytes:,.1f} MB, estimated from {len(sizes)} of them")
         if missing:
-            pause_s, connections = self._policy.pause_s, pluralise(self._policy.connections, "connection")
+            pause_s = self._policy.pause_s
+            connections = pluralise(self._policy.connections, "connection")
             minutes = len(missing) * pause_s / 60
             lines.append(
                 f"at least {minutes:,.1f} minutes, with {pause_s:g} s between requests on {connections}"

@@ -9,9 +9,9 @@ from tests.processes import LIMIT_S
 
 
 class OddServer:
-    """Serves `files` (path -> bytes); `oddities` (path -> function of a Turn) come instead.
+    """HTTP server with `files` (path -> bytes), and `oddities` (path -> function of a Turn) that come first.
 
-    `requests` lists (method, path, headers) of all that was asked.
+    `requests` lists (method, path, headers) of all requests.
     """
 
     def __init__(self):
@@ -32,11 +32,11 @@ class OddServer:
         self._http.server_close()
 
     def asked(self, path):
-        """The headers of every GET of one path."""
+        """Return the headers of every GET of one path."""
         return [headers for method, where, headers in self.requests if (method, where) == ("GET", path)]
 
     def wait_until_asked(self, *paths):
-        """Return when each of them was."""
+        """Return when each path was asked for."""
         with self._changed:
             assert self._changed.wait_for(lambda: all(map(self.asked, paths)), timeout=LIMIT_S)
 
@@ -81,7 +81,7 @@ class OddServer:
 
 
 class Turn:
-    """One request, and what can be done to it."""
+    """One request, with possible answers."""
 
     def __init__(self, server, handler):
         self.server, self.handler = server, handler
@@ -110,7 +110,7 @@ class Turn:
         self.handler.close_connection = True
 
     def status(self, code, **headers):
-        """A code without a body."""
+        """Send a code without a body."""
         self.begin(code, {"Content-Length": 0} | headers)
 
     def wait(self, seconds):
@@ -122,19 +122,19 @@ class Turn:
 
 
 def first(*oddities):
-    """Misbehave in one way after the other, and no more."""
+    """Misbehave in one way after the other, and then behave."""
     return lambda turn: dict(enumerate(oddities, 1)).get(turn.number, Turn.as_asked)(turn)
 
 
 def answers(code, **headers):
-    """Nothing but a code."""
+    """Send nothing but a code."""
     return lambda turn: turn.status(code, **headers)
 
 
 def sends(body_of=bytes, *, share=1.0, said=1.0, stalls_s=0, code=200, **headers):
-    """A share of a body, made of the right one, and the connection ends, perhaps after a while.
+    """Send a share of a body that is made of the right one, and end the connection, perhaps after a while.
 
-    Its length is said as a multiple of what it is, or not at all if `said` is None.
+    The length is announced as a multiple of the true one, or not at all if `said` is None.
     """
 
     def oddity(turn):
@@ -148,7 +148,7 @@ def sends(body_of=bytes, *, share=1.0, said=1.0, stalls_s=0, code=200, **headers
 
 
 def drips(n_drops):
-    """Ever a few bytes, fast enough to be no stall."""
+    """Send a few bytes at a time, often enough not to be silent."""
 
     def oddity(turn):
         turn.begin(200, {"Content-Length": len(turn.body)})
@@ -220,12 +220,12 @@ HOPELESS = [  # the file cannot be had; the reason says
     (empty_body, "empty"),
     (cut_image, "damaged image"),
     (sends(lambda body: b"%PDF-1.4 " + body, Content_Type="image/jpeg"), "not an image"),
-    (sends(share=0, said=1e9), "more than"),
-    (sends(lambda body: body * 1000, said=None, Connection="close"), "more than"),
+    (sends(share=0, said=1e9), "larger than"),
+    (sends(lambda body: body * 1000, said=None, Connection="close"), "larger than"),
     (claims_more, "connection broke"),
     (claims_less, "damaged image"),
     (packs_badly, "connection broke"),
     (answers_no_http, "connection broke"),
     (drips(1000), "too slow"),
-    (sends_a_part, "a part of the file"),
+    (sends_a_part, "only a part of the file"),
 ]

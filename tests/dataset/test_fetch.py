@@ -34,7 +34,7 @@ QUICK = RetryPolicy(
 
 
 def jpeg(seed):
-    """A picture of some kilobytes."""
+    """Draw a picture of some kilobytes."""
     pixels = np.random.default_rng(seed).integers(0, 256, (60, 80), dtype=np.uint8)
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "jpeg", quality=95)
@@ -56,7 +56,7 @@ def place_of(name):
 
 
 def serve(server, n_images, *, more="", gene=lambda i: ("Dl", "CG3619", "FBgn0000463")):
-    """Put the dumps and so many images on the server; the names of the images."""
+    """Put the dumps and some images on the server; returns the names of the images."""
     names = [f"img_dir_{i % 3}/insitu{i}.jpe" for i in range(n_images)]
     rows = "".join("{},{},RE1,{},Fly,{},{}\n".format(*gene(i), n, i % 6 + 1) for i, n in enumerate(names))
     annot = "".join("{},{},{},2,gap\n".format(*gene(i)) for i in range(n_images))
@@ -218,7 +218,7 @@ def test_a_server_that_asks_for_more_patience_than_we_have_ends_the_run(server, 
     names = serve(server, 30)
     for name in sorted(names)[1:]:
         server.oddities[place_of(name)] = odd.answers(429, Retry_After="3600")
-    with pytest.raises(FlyannotError, match="come back in 3,600 s") as caught:
+    with pytest.raises(FlyannotError, match="asks to wait 3,600 s") as caught:
         fetch(server, tmp_path)
     assert "continues" in caught.value.fix
     assert len([1 for _, path, _ in server.requests if "storage" in path]) < 30 + 5

@@ -37,7 +37,7 @@ def import_tables(kind, sources, folder, *, force=False, **options):
 
 @pytest.fixture
 def flyexpress(tmp_path):
-    """Import tables given as text, with a folder of the named files; the summary."""
+    """Import tables given as text, with a folder of the named files; returns the summary."""
     folder = tmp_path / "bmp"
     folder.mkdir()
 
@@ -238,7 +238,7 @@ SPICE = [b'"', b",", b"\n", b"\r", b"\0", b"(", b"'", b"\xff", b"=", b"\xef\xbb\
 
 
 def tables_of(kind):
-    """The text of a table of images and of one of terms."""
+    """Return the text of a table of images and of a table of terms."""
     images, terms = ([], []) if kind == "bdgp" else ([IMAGES.strip()], [TERMS.strip()])
     for i in range(0, N_IMAGES, 2):
         gene, stage = NAMES[i % len(NAMES)], i % 6 + 1
@@ -252,7 +252,7 @@ def tables_of(kind):
 
 
 def spoilt(raw, rng):
-    """A table with some bytes changed, put in or cut off."""
+    """Change, insert or cut some bytes of a table."""
     raw = bytearray(raw)
     for _ in range(rng.integers(1, 6)):
         at = int(rng.integers(0, len(raw)))

@@ -14,7 +14,7 @@ TERMS = "gene,stage_range,term\n"
 
 @pytest.fixture
 def said(tmp_path, caplog):
-    """What is said of some annotations, and their terms of the gene x in 4-6."""
+    """Read annotations; returns the warnings, and the terms of the gene x in 4-6."""
 
     def read(rows, **how):
         (tmp_path / "annotations.csv").write_text(TERMS + rows)

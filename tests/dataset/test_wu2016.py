@@ -31,7 +31,7 @@ def block_means(picture):
 
 
 def recover_pattern(picture, mask):
-    """The pattern that a picture shows, block by block: float array (n_pixels,)."""
+    """Compute the pattern that a picture shows, block by block: float array (n_pixels,)."""
     body = block_means(body_of_embryo(mask))
     light = (block_means(picture) - 255 * (1 - body)).T[mask.T] / (BODY_GREY * body.T[mask.T])
     return 1 - light
@@ -42,7 +42,7 @@ def by_column(grid):
 
 
 def made_up():
-    """Smooth patterns: a gradient from head to tail, dorsal to ventral, a stripe, and all stained."""
+    """Build smooth patterns: head to tail, dorsal to ventral, a stripe, and all stained."""
     grids = [COLUMNS / 31, ROWS / 15, np.exp(-(((COLUMNS - 12) / 4.0) ** 2)), np.ones((16, 32))]
     return {
         "patterns": np.array([by_column(grid) for grid in grids], "f4"),
@@ -55,7 +55,7 @@ def made_up():
 
 @pytest.fixture
 def saved(tmp_path):
-    """Save arrays as an npz file; gives its path."""
+    """Save arrays as an npz file; returns its path."""
 
     def save(**changes):
         arrays = {name: value for name, value in (made_up() | changes).items() if value is not None}

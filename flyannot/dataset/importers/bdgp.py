@@ -1,4 +1,4 @@
-"""BDGP's dumps `insitu_annot.csv` and `insitu_images.csv`: no header, stages 1 to 6."""
+"""Importer of BDGP's dumps `insitu_annot.csv` and `insitu_images.csv`, without header, stages 1 to 6."""
 
 import re
 from functools import partial
@@ -11,7 +11,7 @@ from flyannot.dataset.importers.tables import TableFormat, TableOptions, import_
 DUMPS = {"terms": "insitu_annot.csv", "images": "insitu_images.csv"}
 PART_OF_EMBRYO = "a part of an embryo, at high magnification"
 _N_TERM_CELLS = 5  # CG number, symbol, FBgn, stage, term
-# CG number, symbol, symbol again, FBgn, clone, image, stage; then view, orientation, magnification or nothing
+# CG number, symbol, symbol again, FBgn, clone, image, stage; some rows also view, orientation, magnification
 _N_IMAGE_CELLS = 7
 _VIEWS = ("lateral", "dorsal", "ventral")
 _TURNED = {"ap_inverted": "left-right", "dv_inverted": "top-bottom", "ap_dv_inverted": "both"}
@@ -19,7 +19,7 @@ _CG = re.compile(r"C[GR]\d+")
 
 
 def dump_kind(cells):
-    """Which dump a row of so many cells is of: "images", "terms", or None."""
+    """Return the kind of dump that has rows of so many cells: "images", "terms", or None."""
     if len(cells) >= _N_IMAGE_CELLS:
         return "images"
     return "terms" if len(cells) == _N_TERM_CELLS else None
@@ -38,7 +38,7 @@ def _parse_row(first_row, cells):
         view, orientation, magnification, *_ = [*map(str.lower, more), "", "", ""]
     if magnification == "high":
         raise ValueError(PART_OF_EMBRYO)
-    if _CG.fullmatch(symbol):  # some dumps have the two the other way round
+    if _CG.fullmatch(symbol):  # some dumps have the two columns in the other order
         cg, symbol = symbol, cg
     return {
         "names": (symbol, cg),

@@ -1,4 +1,4 @@
-"""FlyExpress's tables: genes, stages 1 to 6, views, and tuples of image names or of terms, as text."""
+"""Importer of FlyExpress's tables, which have stages 1 to 6 and tuples of image names or terms as text."""
 
 from functools import partial
 

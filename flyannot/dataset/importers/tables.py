@@ -1,4 +1,4 @@
-"""Tables that name images and terms, with a folder of images, as a data set folder."""
+"""Import of tables that name images and terms, with a folder of images, into a data set folder."""
 
 import os
 import re
@@ -19,17 +19,17 @@ from flyannot.dataset.importers.source_tables import read_source_rows
 from flyannot.dataset.paths import path_from
 from flyannot.files.atomic_file import new_folder
 
-ROWS = {"images": "image rows", "terms": "annotation rows"}  # what the log calls the rows of each table
+ROWS = {"images": "image rows", "terms": "annotation rows"}  # names of the rows in the log
 NOT_THERE = "image is not in the folder"
 SEVERAL = "several images in the folder have this name"
-_MOST_SHOWN = 3  # rejected images named where none was found
+_MOST_SHOWN = 3  # rejected images in the error that no image was found
 _NUMBERED = re.compile(r"(?:insitu)?(\d+)(?:_s)?\.(\w{3,4})", re.ASCII)
 _SUFFIXES = {"bmp", "jpe", "jpg", "jpeg", "png", "tif", "tiff", "gif"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions(Options):
-    """How tables are understood."""
+    """Options of importers of tables."""
 
     table: ClassVar[str] = "import"
 
@@ -43,16 +43,16 @@ class TableOptions(Options):
 
 @dataclass(frozen=True)
 class TableFormat:
-    """How a publisher writes its two tables.
+    """Format of a publisher's two tables.
 
     kind_of : function of the cells of the first row: "images", "terms" (annotations), or None for another
         table
-    parse : function of (first row, cells of a row): the fields of its `SourceRow` but for table and line, a
-        dict; raises ValueError, whose text says why the row cannot be used
+    parse : function of (first row, cells of a row) that returns a dict of fields of a `SourceRow`,
+        without table and line.  It raises ValueError, whose text says why the row cannot be used
     has_header : whether the first row names the columns
-    columns : what the tables look like, for those who named another one
-    tables_in : function of the folder of images: the tables that lie there
-    names_genes : whether a row has a gene's number and its names, so that the tables explain one another
+    columns : description of the tables, for an error message
+    tables_in : function of the folder of images that lists the tables in it
+    names_genes : whether rows have a gene's number and its names, so that the tables identify genes
     """
 
     kind_of: Callable
@@ -63,7 +63,11 @@ class TableFormat:
     names_genes: bool = False
 
     def classify_tables(self, paths):
-        """Kind -> path.  InputError if one is of no kind, there are two of a kind, or none of images."""
+        """Return a dict, kind -> path of the table.
+
+        Raises InputError if a table is of no kind, if two are of one kind, or if there is no table of
+        images.
+        """
         tables = {}
         for path in paths:
             header = _first_row(path)
@@ -83,8 +87,10 @@ class TableFormat:
         return tables
 
     def rows(self, path, log):
-        """The usable SourceRows of a table; the others are entered in the ImportLog."""
-        table, first_row, rows = Path(path).name, _first_row(path), []
+        """Return the usable SourceRows of a table; the ImportLog gets the others."""
+        table = Path(path).name
+        first_row = _first_row(path)
+        rows = []
         sort = ROWS[self.kind_of(first_row)]
         for line, cells, fault in islice(read_source_rows(path), self.has_header, None):
             try:
@@ -101,14 +107,30 @@ def _first_row(path):
 
 
 def import_tables(form, sources, folder, options, *, force=False):
-    """Turn published tables, in a TableFormat, and a folder of images into a data set folder.
+    """Turn published tables and a folder of images into a data set folder.
 
-    `sources` are one folder of images, the table of images, and perhaps that of annotations; they are told
-    apart by what they hold.  `folder` gets `images.csv`, `annotations.csv`, `rejected.csv` (all that was left
-    out, with table, line and reason), `import.json` (the summary, which is returned) and `images`, a link to
-    the folder of images; `force` is needed where it holds something already.  InputError if a source is
-    missing or is no such table, the folder is taken, or not one image was found.  WriteError if the folder
-    cannot be written.
+    The folder gets `images.csv`, `annotations.csv`, `rejected.csv` (what was left out, with table, line
+    and reason) and `import.json` (the summary).  It also gets `images`, a link to the folder of images.
+
+    Parameters
+    ----------
+    form : TableFormat
+    sources : paths of one folder of images, the table of images, and perhaps the table of annotations, in
+        any order
+    folder : path of the data set folder
+    options : TableOptions
+    force : whether to write into a folder that is not empty
+
+    Returns
+    -------
+    summary : dict, as `write_imported_tables` returns it
+
+    Raises
+    ------
+    InputError
+        If a source is missing or is no such table, if the folder is taken, or if no image was found.
+    WriteError
+        If the folder cannot be written.
     """
     folders = [source for source in sources if os.path.isdir(source)]
     if len(folders) != 1:
@@ -142,13 +164,13 @@ def import_tables(form, sources, folder, options, *, force=False):
 def _place_images(staged, folder, picture_folder, rows, copy):
     place = folder / "images"
     if Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(picture_folder)):
-        raise InputError(f"{folder} lies in {picture_folder}", fix="name a folder outside of it")
+        raise InputError(f"{folder} is within {picture_folder}", fix="name a folder outside of it")
     if not copy:
         if place.is_dir() and not place.is_symlink():
             raise InputError(f"{place} is a folder already", fix="add --copy, or name another folder")
         try:
             os.symlink(picture_folder, staged / "images", target_is_directory=True)
-        except (OSError, NotImplementedError) as error:  # Windows allows it to few
+        except (OSError, NotImplementedError) as error:  # Windows allows links to few users
             raise InputError(
                 f"this system makes no link to {picture_folder} ({error})", fix="add --copy"
             ) from error
@@ -162,25 +184,26 @@ def _place_images(staged, folder, picture_folder, rows, copy):
 
 
 class PictureFolder:
-    """All files below a folder; nothing outside it is ever named.
+    """All files below a folder; no path leads out of it.
 
-    `N_s.bmp`, `insituN_s.bmp` and `insituN.jpe` are the same picture, N being BDGP's number of it.
+    `N_s.bmp`, `insituN_s.bmp` and `insituN.jpe` are the same picture; N is BDGP's number of it.
     """
 
     def __init__(self, folder):
         self.folder = str(path_from(Path.cwd(), folder))
         self._paths = set(_walk_files(self.folder))
         self.n_files = len(self._paths)
-        self._by_name, self._by_number = defaultdict(list), defaultdict(list)
+        self._by_name = defaultdict(list)
+        self._by_number = defaultdict(list)
         for path in sorted(self._paths):
             name = path.rpartition("/")[2]
             self._by_name[name].append(path)
             self._by_number[_picture_number(name)].append(path)
 
     def find(self, name):
-        """The path, relative to the folder, of the picture a table calls `name`: (path, "") or ("", why).
+        """Return (path, "") of the picture that a table names, relative to the folder, or ("", reason).
 
-        By its whole path, else by its last part, else by its number.
+        The picture is found by its whole path, otherwise by its file name, otherwise by its number.
         """
         path = name.replace("\\", "/").removeprefix("./")
         if path in self._paths:
@@ -205,7 +228,7 @@ def _suffix(name):
 
 
 def _walk_files(folder):
-    """The paths below a folder that a table can name, relative to it."""
+    """Yield the paths below a folder that a table can name, relative to it."""
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         below = os.path.relpath(parent, folder)

@@ -1,8 +1,10 @@
-"""What other programs made: dictionaries of atoms, and feature vectors such as the embeddings of a network.
+"""Arrays of other programs: dictionaries of atoms, and feature vectors such as the embeddings of a network.
 
-Their files (npy, npz, mat, parquet) are opened here and nowhere else; nothing is unpickled, and what
-compiled code reads is read in a process of its own, which damage may crash.  A row of a table of vectors is
-an image: its name, gene, stage range and vector; perhaps fbgn, view, group and source.
+This module is the only one that opens npy, npz, mat and parquet files.  Nothing is unpickled.  Files that
+compiled code reads are read in a process of their own, since damage may crash it.
+
+A row of a table of vectors is an image: its name, gene, stage range and vector; perhaps fbgn, view, group
+and source.
 """
 
 from collections import Counter
@@ -24,19 +26,29 @@ LAYOUTS = ("rows", "columns")
 NEEDED = ("image", "gene", "stage_range")
 _VECTOR = ("vector", "features")  # the second is what `flyannot export --to parquet` writes
 _MOST_BYTES = 2**35
-_NORM_TOLERANCE = 1e-4  # a dictionary of float32 has norms that are 1 to 1e-7
-_SECONDS = 60  # of a process that reads; a gigabyte takes five
-_BYTES_BESIDE = 2**29  # of that process, besides a few copies of what it reads
+_NORM_TOLERANCE = 1e-4  # rounding to float32 changes norms by 1e-7
+_SECONDS = 60  # limit for the process that reads; a gigabyte takes five
+_BYTES_BESIDE = 2**29  # memory of that process, besides a few copies of the file's contents
 _FIX_MATRIX = "name an npy, npz or mat file that holds a matrix of numbers"
 _FIX_VECTORS = "name an npz or parquet file with image, gene, stage_range and vector"
 
 
 def read_arrays(path, suffixes, *, fix, names=None):
-    """The arrays in a file by name; the one of an npy file is called "".  Of a table, its columns.
+    """Read the arrays in a file by name, or the columns of a table; the array of an npy file has the name "".
 
-    `suffixes` are those that are accepted, `names` those wanted, as far as they are there; None for all.
-    InputError, with the remedy `fix`, if there is no such file, it has another suffix, or the package that
-    reads it is not installed.  DataError if it cannot be read, or would unpack to very much more.
+    Parameters
+    ----------
+    path : path of the file
+    suffixes : accepted suffixes
+    fix : remedy in messages
+    names : names that are wanted, as far as they exist; None for all
+
+    Raises
+    ------
+    InputError
+        If the file does not exist or has another suffix, or the package that reads it is not installed.
+    DataError
+        If the file cannot be read, or would unpack to far more than its size.
     """
     path = Path(path)
     suffix = path.suffix.lower()
@@ -47,15 +59,16 @@ def read_arrays(path, suffixes, *, fix, names=None):
             most = most_unpacked_bytes(path, _MOST_BYTES)
             if suffix in _READERS:
                 return _READERS[suffix](file, names, most)
-        read, beside = _READERS_APART[suffix], _BYTES_BESIDE + 4 * most
-        return call_in_subprocess(read, path, names, most, limit_s=_SECONDS, most_bytes=beside)
+        read = _READERS_APART[suffix]
+        most_memory = _BYTES_BESIDE + 4 * most
+        return call_in_subprocess(read, path, names, most, limit_s=_SECONDS, most_bytes=most_memory)
     except FlyannotError:
         raise
     except FileNotFoundError:
         raise InputError(f"no such file: {path}", fix=fix) from None
     except SubprocessDied as died:
         raise DataError(f"{path} is damaged: reading it {died}", fix=fix) from died
-    except Exception as error:  # a damaged file raises whatever the parser stumbles over
+    except Exception as error:  # parsers raise any exception for a damaged file
         raise DataError(f"{path} cannot be read: {(str(error).splitlines() or [''])[0]}", fix=fix) from error
 
 
@@ -102,7 +115,7 @@ _READERS_APART = {".mat": _read_mat, ".parquet": _read_parquet}
 
 @dataclass(frozen=True, kw_only=True)
 class AtomsOptions(Options):
-    """How a matrix is understood."""
+    """How the matrix of a dictionary is read."""
 
     table: ClassVar[str] = "import-dictionary"
 
@@ -119,7 +132,10 @@ class AtomsOptions(Options):
 
 
 def read_matrices(path):
-    """The matrices of numbers in an npy, npz or mat file, by name; errors as those of `read_arrays`."""
+    """Read the matrices of numbers in an npy, npz or mat file by name.
+
+    Raises InputError and DataError as `read_arrays`; DataError also if there is no matrix.
+    """
     arrays = read_arrays(path, (".npy", ".npz", ".mat"), fix=_FIX_MATRIX)
     matrices = {n: a for n, a in arrays.items() if getattr(a, "ndim", 0) == 2 and a.dtype.kind in "fiu"}
     if not matrices:
@@ -128,11 +144,12 @@ def read_matrices(path):
 
 
 def atoms_by_stage_range(arrays, stage_ranges, *, variable=None):
-    """Which array is the dictionary of which stage range: stage range -> (name, array).
+    """Choose the array with the dictionary of each stage range: a dict, stage range -> (name, array).
 
-    Arrays named after stage ranges (`4-6`, `D_4_6`) are theirs; otherwise the one array, or the one that is
-    named, serves all `stage_ranges`.  InputError if it is not clear which array is meant, or a stage range
-    has none.
+    Arrays named after stage ranges (`4-6`, `D_4_6`) belong to these.  Otherwise one array, the only one
+    or the one that is named, is used for all `stage_ranges`.
+
+    Raises InputError if several arrays are possible, or a stage range has none.
     """
     named = {s: n for s in STAGE_RANGES for n in arrays if n in (s, "D_" + s.replace("-", "_"))}
     if named and variable is None:
@@ -153,11 +170,20 @@ def atoms_by_stage_range(arrays, stage_ranges, *, variable=None):
 
 
 def atoms_as_rows(D, n_features, *, atoms_in=None):
-    """The atoms as rows (n_atoms, n_features) float32, and the layout they came in.
+    """Return the atoms as rows, float32 (n_atoms, n_features), and the layout that they had.
 
-    `D` has atoms in rows, or in columns as SPAMS has them: `atoms_in` says which, None to tell by the shape.
-    InputError if the shape leaves both open.  DataError if neither side is n_features long, or an atom is not
-    finite.
+    Parameters
+    ----------
+    D : matrix with atoms in rows, or in columns as in SPAMS
+    n_features : length of an atom
+    atoms_in : "rows" or "columns"; None to decide by the shape
+
+    Raises
+    ------
+    InputError
+        If both layouts fit the shape.
+    DataError
+        If neither fits, or an atom is not finite.
     """
     fits = [layout for layout, n in zip(LAYOUTS, (D.shape[1], D.shape[0])) if n == n_features]
     if atoms_in:
@@ -184,7 +210,7 @@ def atoms_as_rows(D, n_features, *, atoms_in=None):
 
 
 def require_short_atoms(D):
-    """DataError if an atom is longer than 1: its codes would count for less than those of the others."""
+    """Raise DataError if an atom is longer than 1, since its codes would be too small."""
     norms = np.linalg.norm(D, axis=1)
     if n := int((norms > 1 + _NORM_TOLERANCE).sum()):
         raise DataError(
@@ -201,11 +227,15 @@ def read_vectors(path):
     vectors : dict, stage range -> image columns (a dict of lists of str) and vectors, float32 (n_images,
         n_features), in the order of features files
 
-    InputError if there is no such file, it is of no known kind, a column is missing, a stage range is
-    unknown, an image is named twice, or the package that reads it is not installed.  DataError if it cannot
-    be read, or a vector is no row of finite numbers.
+    Raises
+    ------
+    InputError
+        If the file does not exist, is of another kind, or needs a package that is not installed.  Also if
+        a column is missing, a stage range is unknown, or an image is named twice.
+    DataError
+        If the file cannot be read, or a vector is no row of finite numbers.
     """
-    from flyannot.files.hdf5.schema import IMAGE_COLUMNS  # not above: h5py takes long, for a page of help
+    from flyannot.files.hdf5.schema import IMAGE_COLUMNS  # imported here, so that `--help` stays quick
 
     wanted = {*NEEDED, *_VECTOR, *IMAGE_COLUMNS}
     table = read_arrays(path, (".npz", ".parquet"), fix=_FIX_VECTORS, names=wanted)
@@ -215,7 +245,7 @@ def read_vectors(path):
         there = ", ".join(name for name in sorted(wanted) if name in table) or "nothing that is known"
         raise InputError(f"{path} has no {missing[0]}, only {there}", fix=_FIX_VECTORS)
     vectors = np.asarray(vectors)
-    with np.errstate(over="ignore"):  # what float32 cannot hold is infinite
+    with np.errstate(over="ignore"):  # numbers that are too large for float32 become infinite
         vectors = vectors.astype(np.float32) if vectors.dtype.kind in "fiub" else np.zeros(0)
     if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
         raise DataError(f"{path}: the vectors are no rows of as many finite numbers each", fix=_FIX_VECTORS)
@@ -247,7 +277,7 @@ def read_vectors(path):
 
 
 def _select_rows(columns, vectors, rows):
-    """Return the columns and vectors of some rows, in an order that does not depend on that of the table."""
+    """Return the columns and vectors of some rows, sorted by group and image."""
     rows = sorted(rows, key=lambda i: (columns["group"][i], columns["image"][i]))
     return {name: [column[i] for i in rows] for name, column in columns.items()}, vectors[rows]
 
