@@ -55,7 +55,6 @@ MAKERS_OF_TASKS = ("jobs/", "files/", "pipeline/engine/")
 OUTPUTS_WITHOUT_A_TASK = {
     "cli/run.py": "holds the record of a run while it runs",
     "dataset/download.py": "a file of a mirror",
-    "dataset/bdgp_site.py": "the list of a mirror's files, beside them",
     "dataset/folder.py": "the tables of a data set folder",
     "dataset/importers/import_log.py": "the log within a new data set folder",
     "dataset/importers/tables.py": "a new data set folder",

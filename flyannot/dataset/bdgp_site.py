@@ -1,4 +1,4 @@
-"""Names, addresses and checks of the files on BDGP's site, and the list of files that are there already.
+"""Names, addresses and checks of the files on BDGP's site.
 
 The addresses are taken from published programs; they were not tried against the site itself.
 """
@@ -12,18 +12,14 @@ from flyannot.dataset.importers.bdgp import DUMPS, TABLES, dump_kind
 from flyannot.dataset.importers.import_log import ImportLog
 from flyannot.dataset.importers.resolve import AmbiguousGene, Genes, stage_range_of
 from flyannot.dataset.importers.source_tables import read_source_rows
-from flyannot.files.digest import digest_of_file
-from flyannot.files.tables import read_table, write_table
 from flyannot.files.text_files import first_bytes, read_text
 
 FILES = {kind: f"{name}.gz" for kind, name in DUMPS.items()}
-MANIFEST = "manifest.csv"
 MOST_BYTES_OF_IMAGE = 50_000_000
 MOST_BYTES_OF_TABLE = 500_000_000
 _TABLE_PLACE = "insitu-mysql-dump/"
 _IMAGE_PLACE = "insitu_image_storage/"
 _THUMBNAILS = "thumbnails/"
-_MANIFEST_COLUMNS = ("file", "bytes", "sha256", "url")
 _PICTURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM", b"GIF8", b"II*\0", b"MM\0*")
 _STEP = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
 _SAFE = re.compile(rf"(?:{_STEP}/){{0,4}}{_STEP}\.(?:jpe|jpe?g|png|bmp|tiff?|gif)", re.ASCII | re.IGNORECASE)
@@ -152,32 +148,3 @@ def validate_downloaded_table(path, kind):
 
 def _is_page(start):
     return start.lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml"))
-
-
-class Manifest:
-    """The table manifest.csv of one folder: every fetched file with its size, digest and address."""
-
-    def __init__(self, folder):
-        self._folder = folder
-        self.path = folder / MANIFEST
-        self._files = {}
-        if self.path.exists():
-            for _, (name, n_bytes, sha256, url) in read_table(self.path, _MANIFEST_COLUMNS):
-                if n_bytes.isdecimal() and len(sha256) == 64:
-                    self._files[name] = int(n_bytes), sha256, url
-
-    def has(self, name):
-        """Return True if a file is listed and has the listed size; its contents are not read."""
-        try:
-            return (self._folder / name).stat().st_size == self._files[name][0]
-        except (KeyError, OSError):
-            return False
-
-    def add(self, name, path, url):
-        """Add a file that is at `path`."""
-        self._files[name] = path.stat().st_size, digest_of_file(path), url
-
-    def save(self):
-        """Write the table, sorted by name."""
-        if self._files:
-            write_table(self.path, _MANIFEST_COLUMNS, ((n, *row) for n, row in sorted(self._files.items())))

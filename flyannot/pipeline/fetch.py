@@ -12,11 +12,12 @@ from pathlib import Path
 from flyannot.base.errors import FlyannotError
 from flyannot.base.text import pluralise
 from flyannot.dataset import bdgp_site
-from flyannot.dataset.bdgp_site import FILES, Manifest, url_of_file
+from flyannot.dataset.bdgp_site import FILES, url_of_file
 from flyannot.dataset.download import Downloader, DownloadFailed, RetryPolicy, ServerBusy
 from flyannot.dataset.importers.bdgp import BDGP
 from flyannot.dataset.importers.import_log import text_of_summary
 from flyannot.files.atomic_file import holds_text, locked_output, write_text
+from flyannot.pipeline.engine.failures import NAME as FAILURES
 from flyannot.pipeline.engine.task import Outcome, Task
 
 log = logging.getLogger("flyannot")
@@ -62,7 +63,7 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
 
     Parameters
     ----------
-    folder : Path; gets the dumps, the images under their paths in the dump, and manifest.csv
+    folder : Path; gets the dumps, and the images under their paths in the dump
     policy : RetryPolicy; None for the one that the options describe
     dry_run : whether only to estimate; nothing in `folder` is changed
 
@@ -84,7 +85,7 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
         run = _Fetch(Path(folder), options, downloader, policy)
         if dry_run:
             return run.estimate()
-        with locked_output(run.manifest.path):
+        with locked_output(Path(folder) / FAILURES):  # the tables have locks of their own
             return run.fetch(execution.progress)
 
 
@@ -96,13 +97,12 @@ class _Fetch:
         self._options = options
         self._downloader = downloader
         self._policy = policy
-        self.manifest = Manifest(folder)
 
     def estimate(self):
         """Return the Outcome of a dry run."""
         with tempfile.TemporaryDirectory() as elsewhere:
             place = self._folder
-            if self._options.refresh or not all(map(self.manifest.has, FILES.values())):
+            if self._options.refresh or not all(map(self._has, FILES.values())):
                 place = Path(elsewhere)
                 for kind in FILES:
                     self._get_table(place, kind)
@@ -112,21 +112,17 @@ class _Fetch:
     def fetch(self, progress):
         """Download what is missing; returns the Outcome, with missing images as failures."""
         for kind, name in FILES.items():
-            if self._options.refresh or not self.manifest.has(name):
+            if self._options.refresh or not self._has(name):
                 self._get_table(self._folder, kind)
         plan = self._plan(self._folder)
-        self._list_present_images(plan.images)
         missing = self._missing(plan)
         log.info("%s", self._describe_plan(plan))
-        try:
-            failures = self._get_images(missing, progress)
-        finally:
-            self.manifest.save()
+        failures = self._get_images(missing, progress)
         n_there = len(plan.images) - len(self._missing(plan))
         n_new = len(missing) - len(failures)
         wanted = pluralise(len(plan.images), "image is", "images are")
         summary = f"{n_there:,} of {wanted} there, {n_new:,} of them new"
-        return Outcome(self.manifest.path, True, summary, tuple(sorted(failures + plan.refused)))
+        return Outcome(self._folder / FILES["images"], True, summary, tuple(sorted(failures + plan.refused)))
 
     def _plan(self, place):
         return bdgp_site.plan_images(
@@ -139,7 +135,11 @@ class _Fetch:
         )
 
     def _missing(self, plan):
-        return [name for name in plan.images if not self.manifest.has(name)]
+        return [name for name in plan.images if not self._has(name)]
+
+    def _has(self, name):
+        """Return True if a file is there: files appear only when they are whole."""
+        return (self._folder / name).is_file()
 
     def _get_table(self, place, kind):
         check = partial(bdgp_site.validate_downloaded_table, kind=kind)
@@ -156,13 +156,12 @@ class _Fetch:
 
     def _get(self, place, name, check, most_bytes):
         self._downloader.get(self._url(name), place / name, check, most_bytes=most_bytes)
-        self.manifest.add(name, place / name, self._url(name))
 
     def _url(self, name):
         return url_of_file(self._options.base_url, name)
 
     def _get_images(self, names, progress):
-        """Download images into the folder and the manifest; returns failures as (name, reason)."""
+        """Download images into the folder; returns failures as (name, reason)."""
         failures = []
         n_silent = 0
         threads = ThreadPoolExecutor(self._policy.connections)
@@ -184,20 +183,6 @@ class _Fetch:
             self._downloader.stop()
             threads.shutdown(wait=False, cancel_futures=True)
         return failures
-
-    def _list_present_images(self, images):
-        """Add images to the manifest that are there and whole, but not listed.
-
-        They were left by a run that was killed, or were copied by the user.
-        """
-        for name in images:
-            path = self._folder / name
-            if (
-                not self.manifest.has(name)
-                and path.is_file()
-                and not bdgp_site.validate_downloaded_image(path)
-            ):
-                self.manifest.add(name, path, self._url(name))
 
     def _describe_plan(self, plan):
         """Describe how many images are missing, about how large they are, and how long they take at least."""
