@@ -116,7 +116,7 @@ def _read_table(path, curator):
         if row["curator"]:  # otherwise the row waits for a decision
             corrections.append(Correction(**row))
     if not corrections:
-        raise InputError(f"{path} holds no verdict", fix="add one row per gene, stage range and term")
+        raise InputError(f"{path} has no verdict", fix="add one row per gene, stage range and term")
     return corrections
 
 
@@ -212,8 +212,8 @@ _COUNTED = {  # kind of change -> words after its count
     "unsure": "unsure and left out",
 }
 _CONFLICTS = {
-    "older": "older than the annotations, which say otherwise and stay",
-    "contested": "left out until decided, for curators disagree (flyannot curate lists them)",
+    "older": "older than the annotations, which contradict them and stay",
+    "contested": "left out, since curators disagree and nobody has decided (flyannot curate lists them)",
     "overruled": "replaced by a later one of the same curator, or by a decision",
 }
 
@@ -230,7 +230,7 @@ def describe_changes(changes):
     lines = [f"{pluralise(n, 'reviewed term')}: {', '.join(parts) or 'nothing changed'}"]
     if n_genes := len({correction.key[:2] for correction in changes["of_new_genes"]}):
         genes = pluralise(n_genes, "gene")
-        lines.append(f"{genes} without a row in the annotations: known only of the reviewed terms")
+        lines.append(f"{genes} without a row in the annotations: only the reviewed terms are known")
     for kind, words in _CONFLICTS.items():
         if rows := changes[kind]:
             lines.append(f"{pluralise(len(rows), 'verdict')} {words}{_list_terms(rows)}")
@@ -341,7 +341,7 @@ def _gene_id(annotations, correction, table):
         both = " and ".join(sorted(several))
         raise InputError(
             f'{correction.where}, column "fbgn": empty, and {gene} is {both} in {table}',
-            fix="fill in the one that is meant",
+            fix="fill in the right one",
         )
     return gene_id or fbgn or gene
 

@@ -178,7 +178,7 @@ def read_images(folder_or_csv: str | os.PathLike[str], faults: list | None = Non
         images.append((paths.path_of(cells[0], line), cells[0], *map(intern, cells[1:])))
         lines.append(line)
     if not images and not found:
-        found.append(InputError(f"{table} names no image", fix="add one row per image"))
+        found.append(InputError(f"{table} lists no image", fix="add one row per image"))
     paths.warn(table)
     found += _find_repeated_images(table, lines, (address_in_file(*image[:2]) for image in images))
     fbgns = _fill_in_fbgns(table, lines, [(image[2], image[5]) for image in images], found)
@@ -292,10 +292,10 @@ def read_annotations(
             lines.append(line)
     if not rows and not found:
         fix = "add one row per gene, stage range and term"
-        found.append(InputError(f"{table} holds no term", fix=fix))
+        found.append(InputError(f"{table} has no term", fix=fix))
     one = "cell holds several terms"
     many = "cells hold several terms"
-    warn_about(table, several, one, many, "; each is taken: give each a row")
+    warn_about(table, several, one, many, "; each term is used: give each a row")
     terms_by_gene = defaultdict(set)
     genes = defaultdict(set)
     dates = {}
@@ -384,7 +384,7 @@ def _fill_in_fbgns(table, lines, genes, faults):
         if not fbgn and len(known.get(gene, ())) > 1:
             both = " and ".join(sorted(known[gene]))
             what = f'{table}, line {line}, column "fbgn": empty, and {gene} is {both} elsewhere'
-            faults.append(InputError(what, fix="fill in the one that is meant"))
+            faults.append(InputError(what, fix="fill in the right one"))
     return [fbgn or next(iter(known.get(gene, ("",)))) for gene, fbgn in genes]
 
 
@@ -403,7 +403,7 @@ def _group_images(table, lines, images, fbgns, faults):
         first, first_line = genes.setdefault(group, (gene_id, line))
         if first != gene_id:
             where = f'{table}, lines {first_line} and {line}, column "group"'
-            what = f"{where}: {group} holds the genes {first} and {gene_id}"
+            what = f"{where}: {group} has the genes {first} and {gene_id}"
             faults.append(InputError(what, fix="give the images of each gene a group of their own"))
         grouped.append(Image(file, name, gene, stage_range, view, fbgn, group, source))
     return grouped

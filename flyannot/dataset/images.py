@@ -81,7 +81,7 @@ def read_folder(folder, stage_range):
     place = find_table_folder(folder, IMAGES) if stage_range is None else None
     if place:
         raise InputError(
-            f"{folder} does not say its stage range, but {place} has an {IMAGES}",
+            f"{folder} has no stage range, but {place} has an {IMAGES}",
             fix=f"name {place}, or add --stage-range",
         )
     names = [n for n in sorted(os.listdir(folder)) if n.lower().endswith(SUFFIXES) and n[0] != "."]
@@ -98,7 +98,7 @@ def read_folder(folder, stage_range):
 
 def _stage_range_error(path):
     return InputError(
-        f"{path} does not say its stage range",
+        f"{path} has no stage range",
         fix=f"add --stage-range (to a run: --set select.stage-range=4-6), or list the images in an {IMAGES}",
     )
 
@@ -152,7 +152,7 @@ def select_images(images, *, views=(), stage_ranges=(), genes=()):
         if gene not in known_genes:
             raise InputError(
                 f'no image is of the gene "{gene}".{did_you_mean(gene, known_genes)}',
-                fix="name it as images.csv does: capitals count",
+                fix="write it as in images.csv: capitals count",
             )
     chosen = [
         image

@@ -188,7 +188,7 @@ def read_ontology(*paths):
             continue
         of_file = _read_entries(path)
         if not of_file:
-            raise InputError(f"{path} holds no [Term]", fix=_FIX)
+            raise InputError(f"{path} has no [Term]", fix=_FIX)
         entries = of_file | entries
     return Ontology(entries, given)
 
@@ -208,7 +208,7 @@ def _read_id_table(path):
         if given.setdefault((term, stage_range), entry_id) != entry_id:
             raise InputError(f'{path}, line {line}: another id of "{term}"', fix="delete one of the two rows")
     if not any(given.values()):
-        raise InputError(f"{path} gives no term an id", fix=f"it needs the columns term and id; or {_FIX}")
+        raise InputError(f"{path} has no ids of terms", fix=f"it needs the columns term and id; or {_FIX}")
     return given
 
 
@@ -273,14 +273,14 @@ def _parse_line(entry, text, entries):
     """Add one line of a [Term] to its entry.  Raises ValueError, whose text says what is wrong."""
     tag, colon, value = text.partition(":")
     if not colon:
-        raise ValueError(f'"{text[:40]}" is no tag and value')
+        raise ValueError(f'"{text[:40]}" is no tag with a value')
     value = value.strip()
     if tag == "relationship" and value.startswith("part_of "):
         tag = "is_a"
         value = value.removeprefix("part_of ")
     if tag == "id":
         if entry.id or value in entries:
-            raise ValueError(f"{value} comes twice")
+            raise ValueError(f"{value} is there twice")
         entry.id = _parse_id(value)
         entries[entry.id] = entry
     elif not entry.id:

@@ -3,6 +3,7 @@
 import gzip
 import threading
 from collections import defaultdict
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from tests.processes import LIMIT_S
@@ -18,7 +19,8 @@ class OddServer:
         self.files, self.oddities, self.requests = {}, {}, []
         self.counts, self.closing = defaultdict(int), threading.Event()
         self.busy, self.most_busy, self._changed = 0, 0, threading.Condition()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Turn)
+        self._http.odd = self
         self._http.daemon_threads = True
         threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
 
@@ -40,82 +42,73 @@ class OddServer:
         with self._changed:
             assert self._changed.wait_for(lambda: all(map(self.asked, paths)), timeout=LIMIT_S)
 
-    def _handler(server):  # noqa: N805 - self is the handler's
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self):
-                server._enter(self)
-                try:
-                    turn = Turn(server, self)
-                    server.oddities.get(self.path, Turn.as_asked)(turn)
-                except OSError:
-                    self.close_connection = True
-                finally:
-                    server._leave()
-
-            def do_HEAD(self):
-                server._enter(self)
-                body = server.files.get(self.path)
-                self.send_response(404 if body is None else 200)
-                self.send_header("Content-Length", str(len(body or b"")))
-                self.end_headers()
-                server._leave()
-
-            def log_message(self, *_):
-                pass
-
-        return Handler
-
-    def _enter(self, handler):
+    @contextmanager
+    def busy_with(self, turn):
+        """Note a request, and that it is being answered."""
         with self._changed:
-            self.requests.append((handler.command, handler.path, dict(handler.headers)))
-            self.counts[handler.path] += handler.command == "GET"
+            self.requests.append((turn.command, turn.path, dict(turn.headers)))
+            self.counts[turn.path] += turn.command == "GET"
             self.busy += 1
             self.most_busy = max(self.most_busy, self.busy)
             self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self.busy -= 1
 
-    def _leave(self):
-        with self._changed:
-            self.busy -= 1
 
-
-class Turn:
+class Turn(BaseHTTPRequestHandler):
     """One request, with possible answers."""
 
-    def __init__(self, server, handler):
-        self.server, self.handler = server, handler
-        self.body = server.files.get(handler.path, b"")
-        self.number = server.counts[handler.path]  # the how-manieth request for this path, from 1
+    protocol_version = "HTTP/1.1"
 
-    def as_asked(self, **changed):
+    def do_GET(self):
+        odd = self.server.odd
+        with odd.busy_with(self):
+            self.body = odd.files.get(self.path, b"")
+            self.number = odd.counts[self.path]  # of requests for this path, from 1
+            try:
+                odd.oddities.get(self.path, Turn.as_asked)(self)
+            except OSError:
+                self.close_connection = True
+
+    def do_HEAD(self):
+        with self.server.odd.busy_with(self):
+            body = self.server.odd.files.get(self.path)
+            self.status(404 if body is None else 200, Content_Length=len(body or b""))
+
+    def log_message(self, *_):
+        pass
+
+    def as_asked(self):
         if not self.body:
             self.status(404)
             return
-        self.begin(200, {"Content-Length": len(self.body), "Content-Type": "image/jpeg"} | changed)
+        self.begin(200, {"Content-Length": len(self.body), "Content-Type": "image/jpeg"})
         self.send(self.body)
 
     def begin(self, code, headers):
-        self.handler.send_response(code)
+        self.send_response(code)
         for name, value in headers.items():
             if value is not None:
-                self.handler.send_header(name.replace("_", "-"), str(value))
-        self.handler.end_headers()
+                self.send_header(name.replace("_", "-"), str(value))
+        self.end_headers()
 
     def send(self, raw):
-        self.handler.wfile.write(raw)
-        self.handler.wfile.flush()
+        self.wfile.write(raw)
+        self.wfile.flush()
 
     def hang_up(self):
-        self.handler.close_connection = True
+        self.close_connection = True
 
     def status(self, code, **headers):
         """Send a code without a body."""
-        self.begin(code, {"Content-Length": 0} | headers)
+        self.begin(code, {"Content_Length": 0} | headers)
 
     def wait(self, seconds):
         """Do nothing, unless the server closes."""
-        self.server.closing.wait(seconds)
+        self.server.odd.closing.wait(seconds)
 
 
 # --- what servers do ---
@@ -167,15 +160,15 @@ def never_answers(turn):
 
 def hangs_up_at_once(turn):
     turn.hang_up()
-    turn.handler.connection.close()
+    turn.connection.close()
 
 
 def redirects_in_a_loop(turn):
-    turn.status(302, Location=turn.handler.path)
+    turn.status(302, Location=turn.path)
 
 
 def redirects_once(turn):
-    turn.status(301, Location=turn.handler.path + "?moved")
+    turn.status(301, Location=turn.path + "?moved")
 
 
 def answers_no_http(turn):

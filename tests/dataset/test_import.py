@@ -142,7 +142,7 @@ def test_dirty_annotations_are_accounted_for(flyexpress):
 
 
 def test_what_cannot_be_read_at_all_is_named(flyexpress, tmp_path):
-    with pytest.raises(InputError, match="no image can be taken.*not in the folder"):
+    with pytest.raises(InputError, match="no image was found.*not in the folder"):
         flyexpress(row_of("('77_s.bmp',)"))
     assert not flyexpress.folder.exists()
     (tmp_path / "bad.csv").write_text("what,is,this\n")

@@ -61,7 +61,6 @@ TABLES = TableFormat(
     has_header=False,
     columns=f"name {' and '.join(DUMPS.values())}, with rows of 5 and of 7 or more cells, gzipped or not",
     tables_in=_find_dumps,
-    names_genes=True,
 )
 BDGP = Importer(
     """BDGP's dumps insitu_annot.csv and insitu_images.csv, and the images they name.

@@ -52,7 +52,6 @@ class TableFormat:
     has_header : whether the first row names the columns
     columns : description of the tables, for an error message
     tables_in : function of the folder of images that lists the tables in it
-    names_genes : whether rows have a gene's number and its names, so that the tables identify genes
     """
 
     kind_of: Callable
@@ -60,7 +59,6 @@ class TableFormat:
     has_header: bool
     columns: str
     tables_in: Callable = lambda folder: []
-    names_genes: bool = False
 
     def classify_tables(self, paths):
         """Return a dict, kind -> path of the table.
@@ -74,7 +72,7 @@ class TableFormat:
             kind = self.kind_of(header)
             if kind is None:
                 raise InputError(
-                    f"{path} is no such table: its first row is {', '.join(header[:8]) or 'empty'}",
+                    f"{path} is not such a table: its first row is {', '.join(header[:8]) or 'empty'}",
                     fix=self.columns,
                 )
             if kind in tables:
@@ -143,17 +141,16 @@ def import_tables(form, sources, folder, options, *, force=False):
     log = ImportLog()
     genes = read_genes(options.genes) if options.genes else Genes()
     rows = {kind: form.rows(tables[kind], log) for kind in ROWS if kind in tables}
-    if form.names_genes:
-        for of_table in rows.values():
-            genes.add_rows(of_table)
+    for of_table in rows.values():  # a row with a FlyBase number says which gene its names are
+        genes.add_rows(of_table)
     images, terms, one_gene = resolve_tables(rows["images"], rows.get("terms", ()), genes, pictures, log)
     if not images:
         first = log.rejected[:_MOST_SHOWN]
         shown = "; ".join(f"line {row.line}, {row.item}: {row.reason}" for row in first)
-        where = f"{pictures.folder} holds {pluralise(pictures.n_files, 'file')}"
+        where = f"{pictures.folder} has {pluralise(pictures.n_files, 'file')}"
         raise InputError(
-            f"no image can be taken ({shown or 'the table is empty'}; {where})",
-            fix="name the folder that holds the images, and the tables that name them",
+            f"no image was found ({shown or 'the table is empty'}; {where})",
+            fix="name the folder with the images, and the tables that list them",
         )
     digested = {"images": tables["images"], "annotations": tables.get("terms"), "genes": options.genes}
     with new_folder(folder, sources, force=force) as staged:
@@ -172,7 +169,7 @@ def _place_images(staged, folder, picture_folder, rows, copy):
             os.symlink(picture_folder, staged / "images", target_is_directory=True)
         except (OSError, NotImplementedError) as error:  # Windows allows links to few users
             raise InputError(
-                f"this system makes no link to {picture_folder} ({error})", fix="add --copy"
+                f"this system cannot make a link to {picture_folder} ({error})", fix="add --copy"
             ) from error
         return
     if place.is_symlink():

@@ -139,7 +139,7 @@ def read_matrices(path):
     arrays = read_arrays(path, (".npy", ".npz", ".mat"), fix=_FIX_MATRIX)
     matrices = {n: a for n, a in arrays.items() if getattr(a, "ndim", 0) == 2 and a.dtype.kind in "fiu"}
     if not matrices:
-        raise DataError(f"{path} holds no matrix of numbers", fix=_FIX_MATRIX)
+        raise DataError(f"{path} has no matrix of numbers", fix=_FIX_MATRIX)
     return matrices
 
 
@@ -191,21 +191,19 @@ def atoms_as_rows(D, n_features, *, atoms_in=None):
     if not fits:
         wanted = f" in {atoms_in}" if atoms_in else ""
         raise DataError(
-            f"a matrix of {D.shape[0]} x {D.shape[1]} holds no atoms of length {n_features}{wanted}",
+            f"a matrix of {D.shape[0]} x {D.shape[1]} has no atoms of length {n_features}{wanted}",
             fix="atoms must be learned on the descriptors of these images, mean removed and scaled to norm 1",
         )
     if len(fits) > 1:
         raise InputError(
             f"{D.shape[0]} x {D.shape[1]}: the atoms may be rows or columns",
-            fix="say --atoms-in rows, or --atoms-in columns as SPAMS has them",
+            fix="add --atoms-in rows, or --atoms-in columns as in SPAMS",
         )
     atoms = np.ascontiguousarray(D if fits[0] == "rows" else D.T, dtype="f4")
     bad = ~np.isfinite(atoms).all(axis=1)
     if bad.any():
         what = pluralise(bad.sum(), "atom holds", "atoms hold")
-        raise DataError(
-            f"{what} NaN or infinity, the first is number {bad.argmax()}", fix="make the file again"
-        )
+        raise DataError(f"{what} NaN or infinity, first atom {bad.argmax()}", fix="make the file again")
     return atoms, fits[0]
 
 
@@ -248,7 +246,7 @@ def read_vectors(path):
     with np.errstate(over="ignore"):  # numbers that are too large for float32 become infinite
         vectors = vectors.astype(np.float32) if vectors.dtype.kind in "fiub" else np.zeros(0)
     if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
-        raise DataError(f"{path}: the vectors are no rows of as many finite numbers each", fix=_FIX_VECTORS)
+        raise DataError(f"{path}: vectors must be rows of finite numbers of one length", fix=_FIX_VECTORS)
     columns = {name: np.asarray(table[name], object) for name in table if name not in _VECTOR}
     for name, values in columns.items():
         if values.shape != (len(vectors),):
