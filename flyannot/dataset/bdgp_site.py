@@ -15,8 +15,8 @@ from flyannot.dataset.importers.source_tables import read_source_rows
 from flyannot.files.text_files import first_bytes, read_text
 
 FILES = {kind: f"{name}.gz" for kind, name in DUMPS.items()}
-MOST_BYTES_OF_IMAGE = 50_000_000
-MOST_BYTES_OF_TABLE = 500_000_000
+MAX_IMAGE_BYTES = 50_000_000
+MAX_TABLE_BYTES = 500_000_000
 _TABLE_PLACE = "insitu-mysql-dump/"
 _IMAGE_PLACE = "insitu_image_storage/"
 _THUMBNAILS = "thumbnails/"

@@ -111,7 +111,7 @@ class Downloader:
         """End the run: threads that wait or receive raise Stopped."""
         self._limiter.stop()
 
-    def size_of(self, url):
+    def remote_size(self, url):
         """Ask for the size of a file in bytes, without downloading it; None if the server does not say."""
         self._limiter.wait()
         try:

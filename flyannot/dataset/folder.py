@@ -175,7 +175,7 @@ def read_images(folder_or_csv: str | os.PathLike[str], faults: list | None = Non
             what = f'{table}, line {line}, column "turned": {words}'
             found.append(InputError(what, fix=f"choose from: {', '.join(TURNS)}"))
             continue
-        images.append((paths.path_of(cells[0], line), cells[0], *map(intern, cells[1:])))
+        images.append((paths.find_image(cells[0], line), cells[0], *map(intern, cells[1:])))
         lines.append(line)
     if not images and not found:
         found.append(InputError(f"{table} lists no image", fix="add one row per image"))

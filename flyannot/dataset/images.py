@@ -141,19 +141,10 @@ def select_images(images, *, views=(), stage_ranges=(), genes=()):
     Genes are symbols or FlyBase numbers.  Raises InputError if no image is left.
     """
     known_views = sorted({image.view for image in images if image.view})
-    for view in views:
-        if view not in known_views:
-            raise InputError(
-                f'no image has the view "{view}".{did_you_mean(view, known_views)}',
-                fix=f"choose from: {', '.join(known_views) or 'the table has no view'}",
-            )
     known_genes = sorted({name for image in images for name in (image.gene, image.fbgn) if name})
-    for gene in genes:
-        if gene not in known_genes:
-            raise InputError(
-                f'no image is of the gene "{gene}".{did_you_mean(gene, known_genes)}',
-                fix="write it as in images.csv: capitals count",
-            )
+    listed = f"choose from: {', '.join(known_views) or 'the table has no view'}"
+    _require_known("has the view", views, known_views, fix=listed)
+    _require_known("is of the gene", genes, known_genes, fix="write it as in images.csv: capitals count")
     chosen = [
         image
         for image in images
@@ -168,6 +159,12 @@ def select_images(images, *, views=(), stage_ranges=(), genes=()):
         and_view = f" and view {', '.join(known_views)}" if known_views else ""
         raise InputError(f"no image is {asked}", fix=f"choose from stage range {present}{and_view}")
     return chosen
+
+
+def _require_known(what, names, known, *, fix):
+    for name in names:
+        if name not in known:
+            raise InputError(f'no image {what} "{name}".{did_you_mean(name, known)}', fix=fix)
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ class ImagePaths:
         self._missing = []
         self._respelt = {}
 
-    def path_of(self, name, line):
+    def find_image(self, name, line):
         """Return the absolute path of an image, without `..`, as text."""
         texts = dict.fromkeys((name, file_of_name(name)))  # the name of a file may contain a number sign
         for text in texts:

@@ -144,7 +144,7 @@ class _Fetch:
     def _get_table(self, place, kind):
         check = partial(bdgp_site.validate_downloaded_table, kind=kind)
         try:
-            self._get(place, FILES[kind], check, bdgp_site.MOST_BYTES_OF_TABLE)
+            self._get(place, FILES[kind], check, bdgp_site.MAX_TABLE_BYTES)
         except (DownloadFailed, ServerBusy) as error:
             raise FlyannotError(
                 f"cannot fetch {self._url(FILES[kind])}: {error}",
@@ -152,7 +152,7 @@ class _Fetch:
             ) from None
 
     def _get_image(self, name):
-        self._get(self._folder, name, bdgp_site.validate_downloaded_image, bdgp_site.MOST_BYTES_OF_IMAGE)
+        self._get(self._folder, name, bdgp_site.validate_downloaded_image, bdgp_site.MAX_IMAGE_BYTES)
 
     def _get(self, place, name, check, most_bytes):
         self._downloader.get(self._url(name), place / name, check, most_bytes=most_bytes)
@@ -190,7 +190,7 @@ class _Fetch:
         wanted = f"{pluralise(len(plan.images), 'image')} of {pluralise(plan.n_genes, 'gene')}"
         lines = [f"{wanted}, {len(missing):,} of them to fetch"]
         sampled = missing[:: len(missing) // _SAMPLED + 1]
-        if sizes := [size for name in sampled if (size := self._downloader.size_of(self._url(name)))]:
+        if sizes := [size for name in sampled if (size := self._downloader.remote_size(self._url(name)))]:
             megabytes = len(missing) * sum(sizes) / len(sizes) / 1e6
             lines.append(f"about {megabytes:,.1f} MB, estimated from {len(sizes)} of them")
         if missing:

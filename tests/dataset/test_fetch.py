@@ -81,7 +81,7 @@ def leftovers(folder):
 
 
 def test_a_misbehaving_server_loses_no_file_and_makes_none_wrong(server, tmp_path, monkeypatch):
-    monkeypatch.setattr(bdgp_site, "MOST_BYTES_OF_IMAGE", 3_000_000)
+    monkeypatch.setattr(bdgp_site, "MAX_IMAGE_BYTES", 3_000_000)
     names = serve(server, len(odd.HEALED) + len(odd.HOPELESS) + 5)
     healed, hopeless = names[: len(odd.HEALED)], dict(zip(names[len(odd.HEALED) :], odd.HOPELESS))
     for name, oddity in [*zip(healed, odd.HEALED), *((name, row[0]) for name, row in hopeless.items())]:

@@ -6,7 +6,7 @@ from PIL import Image
 
 from flyannot.base.errors import DataError
 from flyannot.base.options import Options
-from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.dataset.folder import read_images
 from flyannot.dataset.importers import wu2016
 from flyannot.images.pattern import (
     BLOCK_PX,
@@ -159,14 +159,6 @@ def test_the_published_patterns_come_back_from_their_pictures(shared_data, tmp_p
         assert np.sqrt(((back - pattern) ** 2).mean()) < 0.05
         if pattern.std() > 0.02:
             assert np.corrcoef(back, pattern)[0, 1] > 0.98
-
-
-def test_the_published_terms_are_found_for_the_images(shared_data):
-    source = shared_data / "wu2016"
-    arrays, annotations = wu2016.read_patterns(source / "patterns.npz"), read_annotations(source)
-    has_terms = [annotations.terms_of(g, "4-6", f) for g, f in zip(arrays["gene"], arrays["fbgn"])]
-    assert len(has_terms) == 1337
-    assert sum(map(bool, has_terms)) > 1300
 
 
 def test_the_mask_is_that_of_the_published_npz(shared_data):
