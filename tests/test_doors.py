@@ -30,7 +30,6 @@ DOORS = {
     "HDF5": tuple(f"files/hdf5/{name}.py" for name in STORE),
     "pictures": ("images/image_file.py", "images/microscope_file.py"),
     "arrays": ("dataset/importers/vectors.py",),
-    "tables as others publish them": ("dataset/importers/source_tables.py",),
     "bytes for a digest": ("files/digest.py",),
     "outputs": ("files/atomic_file.py",),
 }
@@ -56,7 +55,6 @@ MAKERS_OF_TASKS = ("jobs/", "files/", "pipeline/engine/")
 OUTPUTS_WITHOUT_A_TASK = {
     "cli/run.py": "holds the record of a run while it runs",
     "dataset/download.py": "a file of a mirror",
-    "dataset/bdgp_site.py": "the list of a mirror's files, beside them",
     "dataset/folder.py": "the tables of a data set folder",
     "dataset/importers/import_log.py": "the log within a new data set folder",
     "dataset/importers/tables.py": "a new data set folder",

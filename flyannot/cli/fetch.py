@@ -15,8 +15,8 @@ from flyannot.pipeline.options import FetchOptions
 def command(source, folder, options, dry_run):
     """Fetch BDGP's tables and images into a folder for `flyannot import bdgp`.
 
-    Run the same command again to continue: what is there is not fetched again. manifest.csv lists every
-    file with its digest, failures.csv what could not be had. Be kind to the site: fetch what you need.
+    Run the same command again to continue: what is there is not fetched again. failures.csv lists what could
+    not be fetched, and why. Be kind to the site: fetch what you need.
 
     \b
     Example:

@@ -1,1 +1,1 @@
-"""Corrections of curators: read, applied, and how far curators agree."""
+"""Corrections of curators: how they are read and applied, and how far curators agree."""

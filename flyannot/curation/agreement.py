@@ -1,4 +1,4 @@
-"""The agreement of curators with each other."""
+"""Agreement between curators."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -7,10 +7,14 @@ from itertools import combinations
 
 @dataclass(frozen=True)
 class Agreement:
-    """Of two curators on one term, by Cohen's kappa: 0 for the agreement that chance alone would give.
+    """Agreement of two curators on one term, by Cohen's kappa.
 
-    n : groups on which both gave a verdict; n_agree : on which it was the same
-    kappa : None where it is undefined, and then `why`
+    Kappa is 1 for full agreement, and 0 for agreement by chance.
+
+    n : groups on which both gave a verdict
+    n_agree : groups on which the verdict was the same
+    kappa : None if it is undefined
+    why : reason that it is undefined, or ""
     """
 
     term: str
@@ -22,7 +26,7 @@ class Agreement:
 
 
 def agreements_of_curators(verdicts):
-    """The Agreement of every two curators on every term that both reviewed, and at the end on all terms, "".
+    """Return the Agreement of every two curators on every term that both reviewed, and last on all terms, "".
 
     `verdicts` maps a curator to a dict, (gene_id, stage range, term) -> verdict.
     """
@@ -41,7 +45,7 @@ def agreements_of_curators(verdicts):
 
 
 def _kappa(first, second):
-    """Cohen's kappa of two lists of verdicts, or None and why it is undefined."""
+    """Return Cohen's kappa of two lists of verdicts and "", or None and why it is undefined."""
     if len({*first, *second}) == 1:
         return None, f"undefined: both say {first[0]} throughout"
     from sklearn.metrics import cohen_kappa_score  # imported here, since few tables have two curators

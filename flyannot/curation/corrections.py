@@ -1,8 +1,9 @@
-"""Corrections: what curators say of single terms, on the page of a run or elsewhere, and what it changes.
+"""Corrections: verdicts of curators on single terms, and how they change annotations.
 
-A verdict is about one term of one gene in one stage range: accept (the gene has it), reject or unsure.
-Where there are several of one thing, the last of each curator counts.  What curators disagree on is unsure,
-whatever the dates, until a row decides it: one whose column `decides` names them counts for each of them.
+A verdict is on one term of one gene in one stage range: accept (the gene has it), reject or unsure.  If a
+curator gave several, the last one counts.  If curators disagree, the term is unsure until a row decides
+it, whatever the dates.  Such a row names the curators in its column `decides`, and counts for each of
+them.
 """
 
 import re
@@ -26,7 +27,7 @@ _ISO_DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[T ].*)?", re.ASCII)
 
 @dataclass(frozen=True)
 class Correction:
-    """One row; `date` is year-month-day, and unknown text is ""."""
+    """One row of a table of corrections; `date` is year-month-day, and unknown text is ""."""
 
     gene: str
     fbgn: str
@@ -38,22 +39,22 @@ class Correction:
     note: str = ""
     probability: str = ""
     model_digest: str = ""
-    decides: str = ""  # curators, with semicolons between them
-    where: str = field(default="", compare=False)  # the table and the line that it was read from
+    decides: str = ""  # curators, separated by semicolons
+    where: str = field(default="", compare=False)  # table and line of the row
 
     @property
     def key(self):
-        """What the verdict is about: gene_id, stage range, term."""
+        """Subject of the verdict: gene_id, stage range, term."""
         return self.fbgn or self.gene, self.stage_range, self.term
 
     @property
     def what(self):
-        """The same in words."""
+        """Subject of the verdict in words."""
         return f"{self.term} of {self.gene} in {self.stage_range}"
 
     @property
     def decided(self):
-        """The curators whose disagreement the row decides; none where it is a curator's own verdict."""
+        """Curators whose disagreement the row decides; none if the row is a curator's own verdict."""
         return [name for part in self.decides.split(";") if (name := " ".join(part.split()))]
 
 
@@ -61,12 +62,17 @@ COLUMNS = tuple(column.name for column in fields(Correction) if column.compare)
 
 
 def read_corrections(paths):
-    """The corrections of some tables, one after the other; a curator without a name is named by the table.
-    Rows that nobody has filled in to decide are passed over.
+    """Read the corrections of some tables, one after the other.
 
-    A row without FlyBase number takes the one that its symbol has elsewhere in these tables, if it is one.
-    InputError, with file, line and column: see `flyannot.dataset.folder.read_gene_rows`; an unknown verdict;
-    a date that is none.
+    A curator without a name is named after the table.  A row without FlyBase number gets the number that
+    its symbol has elsewhere in these tables, if there is only one.  Rows that wait for a decision are
+    left out.
+
+    Raises
+    ------
+    InputError
+        As `read_gene_rows`, or if a verdict or date cannot be understood; names the file, line and
+        column.
     """
     n_of_name = Counter(Path(path).stem for path in paths)
     corrections = []
@@ -84,7 +90,7 @@ def read_corrections(paths):
 
 
 def corrections_as_text(corrections):
-    """A table of corrections, by stage range, gene and term; those of one thing in their order."""
+    """Format a table of corrections, sorted by stage range, gene and term."""
     ordered = sorted(corrections, key=lambda c: (STAGE_RANGES.index(c.stage_range), *c.key))
     return table_as_text(COLUMNS, ([getattr(c, name) for name in COLUMNS] for c in ordered))
 
@@ -107,15 +113,15 @@ def _read_table(path, curator):
         elif row["verdict"] != UNSURE and not row["curator"]:
             raise InputError(f'{row["where"]}, column "curator": empty', fix="name who decided")
         row["curator"] = " ".join(row["curator"].replace(";", ",").split())
-        if row["curator"]:  # else it waits to be decided
+        if row["curator"]:  # otherwise the row waits for a decision
             corrections.append(Correction(**row))
     if not corrections:
-        raise InputError(f"{path} holds no verdict", fix="add one row per gene, stage range and term")
+        raise InputError(f"{path} has no verdict", fix="add one row per gene, stage range and term")
     return corrections
 
 
 def _iso_date(text, where):
-    """Year-month-day of a date, perhaps with a time; InputError, whose message begins with `where`."""
+    """Return year-month-day of a date, perhaps with a time.  Raises InputError, which begins with `where`."""
     match = _ISO_DATE.fullmatch(text)
     try:
         day = date.fromisoformat(match[1] if match else "")
@@ -123,19 +129,22 @@ def _iso_date(text, where):
         raise InputError(
             f'{where}: "{text}" is no date such as 2026-01-31', fix=f"write year-month-day; {AS_TEXT}"
         ) from None
-    if day > date.today() + timedelta(days=1):  # elsewhere it may be tomorrow
-        raise InputError(f'{where}: "{text}" is in the future', fix="it would win for ever: correct it")
+    if day > date.today() + timedelta(days=1):  # in another time zone it may be tomorrow
+        raise InputError(
+            f'{where}: "{text}" is in the future',
+            fix="correct the date: otherwise later verdicts could not replace it",
+        )
     return day.isoformat()
 
 
 @dataclass(frozen=True)
 class Consensus:
-    """What several verdicts on one thing come to.
+    """Result of several verdicts on one thing.
 
-    correction : the verdict, by all curators who stand for it; unsure where they disagree and nobody decided
-    rows : the last verdict and the last decision of every curator; more rows teach nothing
-    stands : curator -> those of these rows that they stand for
-    overruled : rows of another verdict that nobody stands for
+    correction : the verdict, with all curators it counts for; unsure if they disagree and nobody decided
+    rows : the last verdict and the last decision of every curator; older rows have no effect
+    stands : dict, curator -> list of these rows that count for the curator
+    overruled : rows with another verdict that count for nobody
     """
 
     correction: Correction
@@ -145,17 +154,17 @@ class Consensus:
 
     @property
     def is_contested(self):
-        """Whether curators disagree, and nobody has decided."""
+        """True if curators disagree, and nobody has decided."""
         return len({row.verdict for of in self.stands.values() for row in of}) > 1
 
     def to_decide(self):
-        """The row that whoever decides fills in, below those of the curators."""
+        """Return the row for whoever decides to fill in."""
         empty = dict.fromkeys(("curator", "probability", "model_digest", "note"), "")
         return replace(self.correction, decides=self.correction.curator, **empty)
 
 
 def settle_verdicts(corrections):
-    """A dict, key of `Correction` -> Consensus, in the order of the first rows."""
+    """Return a dict, key of a `Correction` -> Consensus, in the order of the first rows."""
     by_key = defaultdict(list)
     for correction in corrections:
         by_key[correction.key].append(correction)
@@ -163,9 +172,9 @@ def settle_verdicts(corrections):
 
 
 def _settle_rows(rows):
-    rows = sorted(set(rows), key=_order)
-    own = _last_of_curators(row for row in rows if not row.decides)
-    decisions = _last_of_curators(row for row in rows if row.decides)
+    rows = sorted(set(rows), key=_sort_key)
+    own = _latest_verdicts(row for row in rows if not row.decides)
+    decisions = _latest_verdicts(row for row in rows if row.decides)
     later = {c: last for c, last in decisions.items() if c not in own or last[0].date >= own[c][0].date}
     stands = own | later
     kept = {row for last in (*own.values(), *decisions.values()) for row in last}
@@ -179,38 +188,41 @@ def _settle_rows(rows):
     return Consensus(correction, tuple(row for row in rows if row in kept), stands, tuple(overruled))
 
 
-def _last_of_curators(rows):
-    """Curator -> their rows of the last day, one of each verdict; a decision is of all whom it names."""
+def _latest_verdicts(rows):
+    """Return a dict, curator -> rows of the last day, one for each verdict.
+
+    A decision counts for all curators that it names.
+    """
     last = {}
-    for row in rows:  # in order, so that of two alike the same one stays whatever table came first
+    for row in rows:  # they are sorted, so that the order of tables does not matter
         for curator in {row.curator, *row.decided}:
             others = (r for r in last.get(curator, ()) if r.date == row.date and r.verdict != row.verdict)
             last[curator] = [*others, row]
     return last
 
 
-def _order(row):
+def _sort_key(row):
     return row.date, bool(row.decides), row.curator, *(getattr(row, name) for name in COLUMNS)
 
 
-_COUNTED = {  # kind of change -> what a count says of it
+_COUNTED = {  # kind of change -> words after its count
     "added": "added",
     "removed": "removed",
     "denied": "rejected where there is no row",
     "unsure": "unsure and left out",
 }
 _CONFLICTS = {
-    "older": "older than the annotations, which say otherwise and stay",
-    "contested": "left out until decided, for curators disagree (flyannot curate lists them)",
+    "older": "older than the annotations, which contradict them and stay",
+    "contested": "left out, since curators disagree and nobody has decided (flyannot curate lists them)",
     "overruled": "replaced by a later one of the same curator, or by a decision",
 }
 
 
 def describe_changes(changes):
-    """Return what `apply_corrections` changed: a line with counts and first names, and one a conflict."""
+    """Describe the changes of `apply_corrections`: a line with counts, and a line for each conflict."""
     n = sum(len(changes[kind]) for kind in (*_COUNTED, "confirmed", "older", "contested"))
     parts = [
-        f"{len(changes[kind])} {word}{_names(changes[kind])}"
+        f"{len(changes[kind])} {word}{_list_terms(changes[kind])}"
         for kind, word in _COUNTED.items()
         if changes[kind]
     ]
@@ -218,57 +230,73 @@ def describe_changes(changes):
     lines = [f"{pluralise(n, 'reviewed term')}: {', '.join(parts) or 'nothing changed'}"]
     if n_genes := len({correction.key[:2] for correction in changes["of_new_genes"]}):
         genes = pluralise(n_genes, "gene")
-        lines.append(f"{genes} without a row in the annotations: known only of the reviewed terms")
+        lines.append(f"{genes} without a row in the annotations: only the reviewed terms are known")
     for kind, words in _CONFLICTS.items():
         if rows := changes[kind]:
-            lines.append(f"{pluralise(len(rows), 'verdict')} {words}{_names(rows)}")
+            lines.append(f"{pluralise(len(rows), 'verdict')} {words}{_list_terms(rows)}")
     return lines
 
 
-def _names(corrections):
+def _list_terms(corrections):
     return f" ({first_names([correction.what for correction in corrections])})"
 
 
 def apply_corrections(annotations, corrections, table, known=()):
     """Apply a list of Correction to Annotations.
 
-    Accepted terms are added, rejected ones removed; of unsure ones nothing is known.  Where the table has a
-    column `date` and says otherwise on a later day, it stays.  A gene without a row in a stage range is known
-    only of its reviewed terms there.
+    Accepted terms are added, and rejected ones removed.  An unsure term is left out: whether the gene has
+    it is unknown.  If the table has a column `date` and contradicts on a later day, the table's term
+    stays.  Of a gene without a row in a stage range, only the reviewed terms are known there.
 
     Parameters
     ----------
+    annotations : Annotations
+    corrections : list of Correction
     table : Path of the annotations, for messages
     known : terms that are right, besides BDGP's and those of the annotations
 
     Returns
     -------
     corrected : Annotations
-    changes : dict, kind -> list of Correction: added and removed (terms that the table did not have, or had),
-        unsure (left out), denied (rejected, of genes without a row in the stage range), confirmed (the table
-        says so too), older (the table has a later date and says otherwise), contested (curators disagree, and
-        nobody has decided: left out), overruled (verdicts that gave way to a later one of the same curator,
-        or to a decision, of another kind), of_new_genes (of all kinds, of genes without a row)
+    changes : dict, kind -> list of Correction.  The kinds are
+
+        - added, removed: the table did not have the term, or had it
+        - confirmed: the table agrees
+        - unsure: left out
+        - denied: rejected, and the gene has no row in the stage range
+        - older: the table contradicts, and has a later date
+        - contested: curators disagree, and nobody has decided; left out
+        - overruled: replaced by a later verdict of the same curator, or by a decision
+        - of_new_genes: of any kind, and the gene has no row in the stage range
 
     Raises
     ------
     InputError
-        If a term is unknown, a gene's symbol stands for several genes, or a date of the table is none.
+        If a term is unknown, a gene's symbol belongs to several genes, or a date of the table is invalid.
     """
     _require_terms(annotations, corrections, table, known)
     ids = {(c.gene, c.fbgn): _gene_id(annotations, c, table) for c in corrections}
-    days, before, changes = {}, annotations.terms_by_gene, defaultdict(list)
-    for (*gene_and_stage, term), text in annotations.dates.items():  # of a term, and the last one of the gene
+    days = {}
+    before = annotations.terms_by_gene
+    changes = defaultdict(list)
+    for (
+        *gene_and_stage,
+        term,
+    ), text in annotations.dates.items():  # the day of a term, and the last day of its gene
         day = _iso_date(text, f'{table}, column "date"')
         for key in ((*gene_and_stage, term), tuple(gene_and_stage)):
             days[key] = max(day, days.get(key, ""))
     terms = {key: set(of_gene) for key, of_gene in before.items()}
-    unsure, known_only, reviewed = defaultdict(set), defaultdict(set), defaultdict(set)
-    # Two spellings are one gene.
+    unsure = defaultdict(set)
+    known_only = defaultdict(set)
+    reviewed = defaultdict(set)
+    # A gene may be named in two ways, and is one gene here.
     by_gene = settle_verdicts(replace(c, fbgn=ids[c.gene, c.fbgn]) for c in corrections)
     for (*gene_and_stage, term), settled in by_gene.items():
-        correction, key = settled.correction, tuple(gene_and_stage)
-        is_new, has = key not in before, term in before.get(key, ())
+        correction = settled.correction
+        key = tuple(gene_and_stage)
+        is_new = key not in before
+        has = term in before.get(key, ())
         changes["overruled"] += settled.overruled
         says_otherwise = not is_new and correction.verdict == (REJECT if has else ACCEPT)
         if says_otherwise and days.get((*key, term) if has else key, "") > correction.date:
@@ -304,21 +332,22 @@ def apply_corrections(annotations, corrections, table, known=()):
 
 
 def _gene_id(annotations, correction, table):
-    """The annotated gene that a correction means, else a new one."""
-    gene, fbgn = correction.gene, correction.fbgn
+    """Return the annotated gene that a correction means, or a new one."""
+    gene = correction.gene
+    fbgn = correction.fbgn
     gene_id = annotations.gene_id(gene, fbgn)
     several = annotations.genes_by_symbol.get(gene, ())
     if gene_id is None and not fbgn and len(several) > 1:
         both = " and ".join(sorted(several))
         raise InputError(
             f'{correction.where}, column "fbgn": empty, and {gene} is {both} in {table}',
-            fix="fill in the one that is meant",
+            fix="fill in the right one",
         )
     return gene_id or fbgn or gene
 
 
 def _require_terms(annotations, corrections, table, known):
-    """Refuse a term that nobody knows: it is misspelt, or belongs into the annotations first."""
+    """Raise InputError for an unknown term: it is misspelt, or must first be in the annotations."""
     counts = Counter(term for terms in annotations.terms_by_gene.values() for term in terms)
     for correction in corrections:
         term = correction.term

@@ -1,6 +1,6 @@
-"""BDGP's site: what is fetched from it, whether what arrived is that, and what is there already.
+"""Names, addresses and checks of the files on BDGP's site.
 
-The addresses are those that published programs use; they were not tried against the site itself.
+The addresses are taken from published programs; they were not tried against the site itself.
 """
 
 import re
@@ -8,20 +8,18 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from flyannot.base.errors import FlyannotError, InputError, did_you_mean
-from flyannot.dataset.importers.bdgp import DUMPS, TABLES, kind_of_dump
+from flyannot.dataset.importers.bdgp import DUMPS, TABLES, dump_kind
 from flyannot.dataset.importers.import_log import ImportLog
-from flyannot.dataset.importers.resolve import Genes, UnclearGene, stage_range_of
+from flyannot.dataset.importers.resolve import AmbiguousGene, Genes, stage_range_of
 from flyannot.dataset.importers.source_tables import read_source_rows
-from flyannot.files.digest import digest_of_file
-from flyannot.files.tables import read_table, write_table
 from flyannot.files.text_files import first_bytes, read_text
 
 FILES = {kind: f"{name}.gz" for kind, name in DUMPS.items()}
-MANIFEST = "manifest.csv"
-MOST_BYTES_OF_IMAGE = 50_000_000
-MOST_BYTES_OF_TABLE = 500_000_000
-_TABLE_PLACE, _IMAGE_PLACE, _THUMBNAILS = "insitu-mysql-dump/", "insitu_image_storage/", "thumbnails/"
-_MANIFEST_COLUMNS = ("file", "bytes", "sha256", "url")
+MAX_IMAGE_BYTES = 50_000_000
+MAX_TABLE_BYTES = 500_000_000
+_TABLE_PLACE = "insitu-mysql-dump/"
+_IMAGE_PLACE = "insitu_image_storage/"
+_THUMBNAILS = "thumbnails/"
 _PICTURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM", b"GIF8", b"II*\0", b"MM\0*")
 _STEP = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
 _SAFE = re.compile(rf"(?:{_STEP}/){{0,4}}{_STEP}\.(?:jpe|jpe?g|png|bmp|tiff?|gif)", re.ASCII | re.IGNORECASE)
@@ -29,7 +27,7 @@ _SAFE = re.compile(rf"(?:{_STEP}/){{0,4}}{_STEP}\.(?:jpe|jpe?g|png|bmp|tiff?|gif
 
 @dataclass(frozen=True)
 class FetchPlan:
-    """The images to fetch (paths as in the dump, each once, sorted), and those it would be unsafe to."""
+    """Images to fetch, sorted and without repetitions, and images whose names are not safe."""
 
     images: list
     refused: list  # (name, reason)
@@ -37,14 +35,16 @@ class FetchPlan:
 
 
 def url_of_file(base_url, name):
-    """The address of one of the two dumps, or of an image by its path as the dump has it."""
+    """Return the address of one of the two dumps, or of an image by its path in the dump."""
     place = _TABLE_PLACE if name in FILES.values() else _IMAGE_PLACE
     return f"{base_url.rstrip('/')}/{place}{name}"
 
 
 def gene_names(values):
-    """The names in values of --genes: separated by commas, or @FILE with one a line.  InputError if a file
-    cannot be read."""
+    """Return the names in values of --genes: separated by commas, or @FILE with one name a line.
+
+    Raises InputError if a file cannot be read.
+    """
     names = []
     for value in values:
         if value.startswith("@"):
@@ -55,24 +55,40 @@ def gene_names(values):
 
 
 def plan_images(annotations, images, *, genes=(), stage_ranges=(), most=None, thumbnails=False):
-    """The FetchPlan of the images that the dumps name for some genes and stage ranges; empty means all.
+    """Choose the images of some genes and stage ranges from the dumps.
 
-    `annotations` and `images` are the paths of the dumps, `genes` symbols, CG or FlyBase numbers; no more
-    than `most` images are taken, None for all.  Thumbnails lie below a folder of their own, as on the site.
-    InputError if a gene is unknown or its name unclear.
+    Parameters
+    ----------
+    annotations, images : paths of the dumps
+    genes : symbols, CG numbers or FlyBase numbers; empty for all
+    stage_ranges : names; empty for all
+    most : largest number of images; None for all
+    thumbnails : whether to take the site's small copies, which are in a folder of their own
+
+    Returns
+    -------
+    plan : FetchPlan
+
+    Raises
+    ------
+    InputError
+        If a gene is unknown, or several genes have the name.
     """
-    log, known = ImportLog(), Genes()
+    log = ImportLog()
+    known = Genes()
     rows = TABLES.rows(images, log)
-    known.learn([*rows, *TABLES.rows(annotations, log)])
-    wanted = {_id_of_name(known, name) for name in genes}
-    chosen, refused, gene_ids = set(), {}, set()
+    known.add_rows([*rows, *TABLES.rows(annotations, log)])
+    wanted = {_gene_id_for_name(known, name) for name in genes}
+    chosen = set()
+    refused = {}
+    gene_ids = set()
     for row in rows:
         if not row.items or stage_ranges and stage_range_of(row.stage) not in stage_ranges:
             continue
         try:
-            gene = known.named(*row.names, fbgn=row.fbgn)
+            gene = known.find(*row.names, fbgn=row.fbgn)
             gene_id = gene.gene_id if gene else ""
-        except UnclearGene:
+        except AmbiguousGene:
             gene_id = ""
         if wanted and gene_id not in wanted:
             continue
@@ -81,19 +97,19 @@ def plan_images(annotations, images, *, genes=(), stage_ranges=(), most=None, th
         if _SAFE.fullmatch(name):
             chosen.add(name)
         else:
-            refused[name] = "not the name of an image below the folder"
+            refused[name] = "not a safe name for a file in the folder"
     for name in chosen & {str(folder) for path in chosen for folder in PurePosixPath(path).parents}:
         chosen.remove(name)
-        refused[name] = "other images lie in a folder of that name"
+        refused[name] = "other images are in a folder of that name"
     names = [_THUMBNAILS + name if thumbnails else name for name in sorted(chosen)[:most]]
     return FetchPlan(names, list(refused.items()), len(gene_ids))
 
 
-def _id_of_name(known, name):
+def _gene_id_for_name(known, name):
     try:
-        gene = known.named(name)
-    except UnclearGene as unclear:
-        raise InputError(f"unclear gene: {unclear}", fix="name it by its FlyBase number") from None
+        gene = known.find(name)
+    except AmbiguousGene as unclear:
+        raise InputError(f"several genes have this name: {unclear}", fix="use the FlyBase number") from None
     if gene.fbgn not in known.symbols:
         names = [name for fbgns in known.fbgns for name in fbgns]
         raise InputError(
@@ -103,7 +119,7 @@ def _id_of_name(known, name):
 
 
 def validate_downloaded_image(path):
-    """Why this is no picture that can be read; "" if it is one.  Its bytes decide, and nothing else."""
+    """Return why a file is not a readable picture, whatever its name; "" if it is one."""
     from flyannot.images.picture import read_grey
     from flyannot.images.unreadable import UnreadableImage
 
@@ -118,11 +134,11 @@ def validate_downloaded_image(path):
 
 
 def validate_downloaded_table(path, kind):
-    """Why this is not the dump of that kind; "" if it is."""
+    """Return why a file is not the dump of that kind, "" if it is."""
     if _is_page(first_bytes(path, 512)):
         return "a web page, not a table"
     try:
-        kinds = [kind_of_dump(cells) for _, cells, fault in read_source_rows(path) if not fault]
+        kinds = [dump_kind(cells) for _, cells, fault in read_source_rows(path) if not fault]
     except FlyannotError as error:
         return f"a damaged table: {error.message}"
     if not kinds or kinds.count(kind) < 0.9 * len(kinds):
@@ -132,30 +148,3 @@ def validate_downloaded_table(path, kind):
 
 def _is_page(start):
     return start.lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml"))
-
-
-class Manifest:
-    """manifest.csv of one folder: every file that was fetched, with its size, digest and address."""
-
-    def __init__(self, folder):
-        self._folder, self.path, self._files = folder, folder / MANIFEST, {}
-        if self.path.exists():
-            for _, (name, n_bytes, sha256, url) in read_table(self.path, _MANIFEST_COLUMNS):
-                if n_bytes.isdecimal() and len(sha256) == 64:
-                    self._files[name] = int(n_bytes), sha256, url
-
-    def has(self, name):
-        """Whether this file was fetched and is there in full size; its bytes are not read."""
-        try:
-            return (self._folder / name).stat().st_size == self._files[name][0]
-        except (KeyError, OSError):
-            return False
-
-    def add(self, name, path, url):
-        """Take in a file, which lies at `path`."""
-        self._files[name] = path.stat().st_size, digest_of_file(path), url
-
-    def save(self):
-        """Write the table, in the order of names."""
-        if self._files:
-            write_table(self.path, _MANIFEST_COLUMNS, ((n, *row) for n, row in sorted(self._files.items())))

@@ -1,6 +1,6 @@
-"""One file from a server that may do anything: fetched whole, checked, and in its place only then.
+"""Downloads from a server that may fail: a file is fetched whole, checked, and only then moved to its place.
 
-An attempt that breaks off starts over: pictures are small.
+An attempt that breaks off starts again from the first byte, since pictures are small.
 """
 
 import logging
@@ -24,23 +24,23 @@ _MOST_REDIRECTS = 5
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How long to wait for what; the tests wait less."""
+    """How long to wait, and how often to try again; the tests use shorter times."""
 
     connections: int = 2
-    pause_s: float = 0.5  # between the starts of two requests, over all connections
+    pause_s: float = 0.5  # between the starts of two requests, on all connections together
     tries: int = 5
-    backoff_s: float = 1.0  # before the second try; doubled for each further one
-    longest_wait_s: float = 900.0  # a server that asks for more ends the run
+    backoff_s: float = 1.0  # before the second attempt; doubled for each further one
+    longest_wait_s: float = 900.0  # if a server asks for more, the run ends
     silence_s: float = 30.0
     attempt_s: float = 600.0
 
 
 class DownloadFailed(Exception):
-    """An attempt to get a file failed; the text says why.
+    """Failure of one attempt to download a file; the text gives the reason.
 
-    answered : false where no server did
-    is_final : another attempt would fail too
-    wait_s : what the server asks to wait; None where it does not
+    answered : False if no server answered
+    is_final : True if another attempt would fail too
+    wait_s : seconds that the server asks to wait; None if it does not ask
     """
 
     def __init__(self, reason, *, answered=True, is_final=False, wait_s=None):
@@ -51,15 +51,15 @@ class DownloadFailed(Exception):
 
 
 class ServerBusy(Exception):
-    """The server asks for more patience than we have, or answers no more: the run must end."""
+    """Error that ends the run: the server asks for too long a wait, or has stopped answering."""
 
 
 class Stopped(Exception):
-    """The run is over; whoever still works on a file gives it up."""
+    """Signal to a thread that the run is over."""
 
 
 class RateLimiter:
-    """Spaces the requests of all threads; `stop` wakes those who wait."""
+    """Timer that keeps a pause between the requests of all threads."""
 
     def __init__(self, pause_s):
         self._pause_s = pause_s
@@ -76,25 +76,26 @@ class RateLimiter:
         self.sleep(start - now)
 
     def hold(self, seconds):
-        """No request of anybody starts for some seconds."""
+        """Delay the next request of every thread by some seconds."""
         with self._lock:
             self._next = max(self._next, time.monotonic() + seconds)
 
     def sleep(self, seconds):
-        """Raises Stopped if the run is over by then."""
+        """Sleep for some seconds.  Raises Stopped if the run ends before."""
         if self._over.wait(max(0.0, seconds)):
             raise Stopped
 
     def stop(self):
-        """End the run."""
+        """End the run: threads that wait raise Stopped."""
         self._over.set()
 
 
 class Downloader:
-    """Gets files from one site, on a few connections, as slowly and as patiently as a RetryPolicy says."""
+    """Client for one site that spaces and repeats its requests by a RetryPolicy."""
 
     def __init__(self, policy):
-        self._policy, self._limiter = policy, RateLimiter(policy.pause_s)
+        self._policy = policy
+        self._limiter = RateLimiter(policy.pause_s)
         self._client = httpx.Client(
             timeout=policy.silence_s,
             follow_redirects=True,
@@ -103,19 +104,31 @@ class Downloader:
         )
 
     def close(self):
-        """End the connections."""
+        """Close the connections."""
         self._client.close()
 
     def stop(self):
-        """End the run: whoever waits, or still receives, raises Stopped."""
+        """End the run: threads that wait or receive raise Stopped."""
         self._limiter.stop()
 
     def get(self, url, path, check, *, most_bytes):
-        """Get one file of at most `most_bytes`, with as many tries as the policy allows.
+        """Download one file, with as many attempts as the policy allows.
 
-        `check` is a function of a path that says what is wrong with the file, "" if nothing.  DownloadFailed
-        if the file cannot be had; ServerBusy or Stopped if the run must end; WriteError if it cannot be
-        written.
+        Parameters
+        ----------
+        url : address of the file
+        path : Path to write
+        check : function of a path that returns what is wrong with the file, "" if nothing
+        most_bytes : largest size that is accepted
+
+        Raises
+        ------
+        DownloadFailed
+            If the file cannot be downloaded.
+        ServerBusy, Stopped
+            If the run must end.
+        WriteError
+            If the file cannot be written.
         """
         policy = self._policy
         attempt = 0
@@ -127,7 +140,7 @@ class Downloader:
             except DownloadFailed as failed:
                 wait_s = policy.backoff_s * 2 ** (attempt - 1) if failed.wait_s is None else failed.wait_s
                 if wait_s > policy.longest_wait_s:
-                    raise ServerBusy(f"the server asks to come back in {wait_s:,.0f} s") from None
+                    raise ServerBusy(f"the server asks to wait {wait_s:,.0f} s") from None
                 if failed.wait_s is not None:
                     self._limiter.hold(wait_s)
                 if failed.is_final or attempt >= policy.tries:
@@ -148,32 +161,33 @@ class Downloader:
     def _receive(self, url, beside, most_bytes):
         try:
             with self._client.stream("GET", url) as answer, open(beside, "wb") as file:
-                _require_file(answer, most_bytes)
+                _require_whole_file(answer, most_bytes)
                 ends = time.monotonic() + self._policy.attempt_s
-                for block in answer.iter_bytes():  # decoded, where the server packed what we did not ask to
+                for block in answer.iter_bytes():  # unpacked, even if the server compressed it unasked
                     file.write(block)
                     _require_small(file.tell(), most_bytes)
                     self._limiter.sleep(0)  # the run may be over
                     if time.monotonic() > ends:
                         raise DownloadFailed("too slow", answered=False)
         except httpx.TimeoutException:
-            raise DownloadFailed("the server fell silent", answered=False) from None
+            raise DownloadFailed("the server stopped answering", answered=False) from None
         except (httpx.TooManyRedirects, httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
-            raise DownloadFailed(f"redirected for ever or to nowhere: {error}", is_final=True) from None
+            raise DownloadFailed(f"redirected too often or to nowhere: {error}", is_final=True) from None
         except httpx.ConnectError as error:
             raise DownloadFailed(f"no connection: {error}", answered=False) from None
         except httpx.HTTPError as error:
             raise DownloadFailed(f"the connection broke: {error or type(error).__name__}") from None
 
 
-def _require_file(answer, most_bytes):
-    """Raise unless the answer brings the whole file."""
-    code, length = answer.status_code, answer.headers.get("Content-Length", "")
+def _require_whole_file(answer, most_bytes):
+    """Raise DownloadFailed unless the answer brings the whole file."""
+    code = answer.status_code
+    length = answer.headers.get("Content-Length", "")
     if code in _TRANSIENT:
         asked = answer.headers.get("Retry-After") if code in _ASKING_TO_WAIT else None
-        raise DownloadFailed(f"answer {code}", wait_s=seconds_asked_for(asked, datetime.now(UTC)))
+        raise DownloadFailed(f"answer {code}", wait_s=parse_retry_after(asked, datetime.now(UTC)))
     if code == 206:
-        raise DownloadFailed("a part of the file, and the whole was asked for")
+        raise DownloadFailed("the server sent only a part of the file")
     if code != 200:
         raise DownloadFailed(f"answer {code}", is_final=True)
     _require_small(int(length) if length.isdecimal() else 0, most_bytes)
@@ -181,13 +195,13 @@ def _require_file(answer, most_bytes):
 
 def _require_small(n_bytes, most_bytes):
     if n_bytes > most_bytes:
-        raise DownloadFailed(f"more than the {most_bytes:,} bytes of such a file", is_final=True)
+        raise DownloadFailed(f"larger than {most_bytes:,} bytes, the limit for such a file", is_final=True)
 
 
-def seconds_asked_for(retry_after, now):
-    """The seconds that a Retry-After header asks for, a number or a date; None if it says neither.
+def parse_retry_after(retry_after, now):
+    """Return the seconds that a Retry-After header asks to wait, or None if it cannot be understood.
 
-    `now` is an aware datetime.
+    The header has a number of seconds or a date; `now` is an aware datetime.
     """
     text = (retry_after or "").strip()
     if text.isascii() and text.isdigit():

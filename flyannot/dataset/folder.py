@@ -1,8 +1,9 @@
-"""The data set folder: `images.csv` (what each picture shows) and `annotations.csv` (the terms).
+"""The data set folder: `images.csv` describes each picture, and `annotations.csv` lists the terms of genes.
 
-A gene is its FlyBase number where one is known, else its symbol; symbols are case-sensitive (*Dl* is
-Delta, *dl* is dorsal) and can belong to two FlyBase numbers.  A group is all images of one group name
-in one stage range; the group name is the gene unless the column `group` says otherwise.
+A gene is identified by its FlyBase number if one is known, otherwise by its symbol.  Symbols are
+case-sensitive (*Dl* is Delta, *dl* is dorsal), and one symbol can belong to two FlyBase numbers.  A group
+is all images of one group name in one stage range.  The group name is the gene, unless the column `group`
+has another one.
 """
 
 import logging
@@ -34,13 +35,13 @@ from flyannot.dataset.paths import (
 from flyannot.dataset.table_warnings import (
     bdgp_terms,
     first_names,
-    plain_letters,
+    fold_name,
     raise_errors,
-    respelt_terms,
-    terms_of_cell,
-    warn_of,
-    warn_of_genes,
-    warn_of_terms,
+    split_terms,
+    unify_capitals,
+    warn_about,
+    warn_about_genes,
+    warn_about_terms,
 )
 from flyannot.files.atomic_file import write_text
 from flyannot.files.tables import read_table, table_as_text, write_table
@@ -52,7 +53,7 @@ _IMAGE_COLUMNS = ("image", "gene", "stage_range")
 _MORE_IMAGE_COLUMNS = ("view", "fbgn", "group", "source", "turned")
 _ANNOTATION_COLUMNS = ("gene", "stage_range", "term")
 _MORE_ANNOTATION_COLUMNS = ("fbgn", "date")
-_MEANT = {  # what else columns are called
+_MEANT = {  # other names that people give to columns, to suggest the right one
     "image": ("file", "filename", "file_name", "path", "picture", "images", "image_file", "image_name"),
     "gene": ("symbol", "gene_symbol", "gene_name", "genes", "name"),
     "stage_range": ("stage", "stages", "stageranges", "stagerange", "stage_ranges"),
@@ -64,10 +65,13 @@ _MEANT = {  # what else columns are called
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """One picture and what the table says of it.  Unknown text is ""; the file may be missing.
+    """One picture and its row in `images.csv`.  Unknown text is ""; the file may be missing.
 
-    `file` is its absolute path, `name` as in the table, perhaps with what is meant of the file (`address`);
-    `source` says where it is from ("synthetic"), `place` where an embryo lies on a photograph of many.
+    file : absolute path
+    name : name in the table, perhaps with a part of the file, such as a plane (see `address`)
+    gene, fbgn, stage_range, view, group : as in the table
+    source : origin of the picture, such as "synthetic"
+    place : position of the embryo on a photograph of several
     """
 
     file: str
@@ -82,7 +86,7 @@ class Image:
 
     @property
     def address(self) -> str:
-        """What is read: the file, and what the name says is meant of it."""
+        """The file, and the part of it that the name refers to: what is read."""
         return address_in_file(self.file, self.name)
 
     @property
@@ -91,20 +95,32 @@ class Image:
 
     @property
     def gene_id(self) -> str:
-        """What images of one gene share and no other image has; the name where the gene is unknown."""
+        """Identifier of the gene, the same for all its images; the name if the gene is unknown."""
         return self.fbgn or self.gene or self.name
 
 
 def read_gene_rows(table, required, optional, faults=None):
-    """Every row of a table with the columns gene and stage_range: (line, cells), as `read_table` gives them.
+    """Yield the rows of a table with the columns gene and stage_range, as `read_table` yields them.
 
-    Stage ranges come as BDGP names them.  After the last row the log says what stages were taken for, also
-    where a spreadsheet made dates of them, and which genes look like what it makes of a name.  InputError,
-    with file, line and column: see `read_table`; an unknown stage range.  With `faults`, a list,
-    it gets the errors of rows, which are left out.
+    Stage ranges get BDGP's names.  After the last row, the log lists stages that were taken for stage
+    ranges, dates that a spreadsheet made of stage ranges, and genes that look like such dates.
+
+    Parameters
+    ----------
+    table : Path
+    required, optional : names of columns
+    faults : list that gets the InputErrors of rows, which are left out; None to raise the first
+
+    Raises
+    ------
+    InputError
+        As `read_table`, or if a stage range is unknown; names the file, line and column.
     """
-    where, who = required.index("stage_range"), required.index("gene")
-    stage_ranges, dates, line_of_gene = {}, {}, {}
+    where = required.index("stage_range")
+    who = required.index("gene")
+    stage_ranges = {}
+    dates = {}
+    line_of_gene = {}
     for line, cells in read_table(table, required, optional, meant=_MEANT, faults=faults):
         text = cells[where]
         if text not in stage_ranges and text not in dates:
@@ -125,19 +141,28 @@ def read_gene_rows(table, required, optional, faults=None):
     if note := note_on_stages(stage_ranges):
         log.info("note: %s: %s", table.name, note)
     taken = [f'"{text}" as {stage_range} (line {line})' for text, (line, stage_range) in dates.items()]
-    one, many = "date was taken as a stage range", "dates were taken as stage ranges"
-    warn_of(table, taken, one, many, f"; {AS_TEXT}")
-    warn_of_genes(table, line_of_gene)
+    one = "date was taken as a stage range"
+    many = "dates were taken as stage ranges"
+    warn_about(table, taken, one, many, f"; {AS_TEXT}")
+    warn_about_genes(table, line_of_gene)
 
 
 def read_images(folder_or_csv: str | os.PathLike[str], faults: list | None = None) -> list[Image]:
-    """The images of a data set folder, or of its `images.csv`: a list of Image, in the order of the table.
+    """Read the images of a data set folder, or of its `images.csv`, in the order of the table.
 
-    Absolute paths and `..` are accepted: images are only read, and no output is named after them.  A missing
-    image is no error here, but named in the log; whoever reads it lists it.  InputError, with file, line and
-    column: see `read_table`; an unknown stage range; an image named twice; a symbol without FlyBase number
-    although the table gives it two; a group of two genes.  It says all that is wrong; with `faults`, a
-    list, that gets the errors.
+    Absolute paths and `..` are accepted: images are only read, and no output is named after them.
+    Missing images are listed in the log, and are no error here.
+
+    Parameters
+    ----------
+    folder_or_csv : path
+    faults : list that gets the InputErrors of rows, which are left out; None to raise them as one
+
+    Raises
+    ------
+    InputError
+        As `read_gene_rows`.  Also if an image is named twice, if a group has two genes, or if a symbol
+        without FlyBase number has two numbers elsewhere in the table.
     """
     table = table_of_data_set(Path(folder_or_csv).absolute(), IMAGES)
     found = [] if faults is None else faults
@@ -150,14 +175,14 @@ def read_images(folder_or_csv: str | os.PathLike[str], faults: list | None = Non
             what = f'{table}, line {line}, column "turned": {words}'
             found.append(InputError(what, fix=f"choose from: {', '.join(TURNS)}"))
             continue
-        images.append((paths.path_of(cells[0], line), cells[0], *map(intern, cells[1:])))
+        images.append((paths.find_image(cells[0], line), cells[0], *map(intern, cells[1:])))
         lines.append(line)
     if not images and not found:
-        found.append(InputError(f"{table} names no image", fix="add one row per image"))
+        found.append(InputError(f"{table} lists no image", fix="add one row per image"))
     paths.warn(table)
-    found += _repeated_images(table, lines, (address_in_file(*image[:2]) for image in images))
-    fbgns = _complete_fbgns(table, lines, [(image[2], image[5]) for image in images], found)
-    images = _grouped(table, lines, images, fbgns, found)
+    found += _find_repeated_images(table, lines, (address_in_file(*image[:2]) for image in images))
+    fbgns = _fill_in_fbgns(table, lines, [(image[2], image[5]) for image in images], found)
+    images = _group_images(table, lines, images, fbgns, found)
     if faults is None:
         raise_errors(table, found)
     return images
@@ -165,18 +190,18 @@ def read_images(folder_or_csv: str | os.PathLike[str], faults: list | None = Non
 
 @dataclass(frozen=True)
 class Annotations:
-    """The terms of every annotated gene in every stage range, from `read_annotations`.
+    """The terms of every annotated gene in every stage range.
 
-    A gene without an entry in a stage range is not annotated there, which is not the same as having no
-    terms: it teaches nothing and scores nothing.
+    A gene without an entry in a stage range is not annotated there.  It is used neither for training nor
+    for scores.  That is not the same as an annotated gene without terms.
     """
 
     terms_by_gene: dict[tuple[str, str], Any]  # (gene_id, stage range) -> frozenset of terms
     genes_by_symbol: dict[str, set[str]]  # symbol -> set of gene_id
     dates: dict = field(default_factory=dict)  # (gene_id, stage range, term) -> date, as the table has it
-    unsure: dict = field(default_factory=dict)  # (gene_id, stage range) -> terms of which nothing is known
-    known_only: dict = field(default_factory=dict)  # of genes without a row -> the terms that are known
-    reviewed: dict = field(default_factory=dict)  # (gene_id, stage range) -> terms that corrections are of
+    unsure: dict = field(default_factory=dict)  # (gene_id, stage range) -> terms, unknown whether it has them
+    known_only: dict = field(default_factory=dict)  # the same, of genes without a row -> terms that are known
+    reviewed: dict = field(default_factory=dict)  # (gene_id, stage range) -> terms that curators corrected
     _gene_ids: set[str] = field(init=False, repr=False)
 
     __repr__ = short_repr
@@ -185,9 +210,9 @@ class Annotations:
         object.__setattr__(self, "_gene_ids", set().union(*self.genes_by_symbol.values()))
 
     def gene_id(self, gene: str, fbgn: str = "") -> str | None:
-        """The annotated gene that is meant, or None: by FlyBase number first, then by symbol.
+        """Return the annotated gene that is meant, or None: by FlyBase number first, then by symbol.
 
-        A symbol decides only where it has one gene here, and never against two FlyBase numbers.
+        A symbol is used only if it belongs to one gene, and if the FlyBase numbers do not contradict it.
         """
         if fbgn in self._gene_ids:
             return fbgn
@@ -198,29 +223,31 @@ class Annotations:
         return None if fbgn and gene_id != gene else gene_id
 
     def terms_of(self, gene: str, stage_range: str, fbgn: str = "") -> frozenset[str] | None:
-        """The frozenset of terms of one gene in one stage range, or None where it is not annotated."""
+        """Return the terms of a gene in a stage range as a frozenset, or None if it is not annotated."""
         return self.terms_by_gene.get((self.gene_id(gene, fbgn), stage_range))
 
     def unknown_terms(self, gene, stage_range, terms, fbgn=""):
-        """Those of some terms of which it is not known whether an annotated gene has them: a set.
+        """Return the terms, of those given, of which it is unknown whether an annotated gene has them.
 
-        Curators were unsure of them, or have said of others only.
+        They are terms of which curators were unsure, or all that nobody reviewed if only some were
+        reviewed.
         """
         key = self.gene_id(gene, fbgn), stage_range
-        unsure, known = self.unsure.get(key, frozenset()), self.known_only.get(key)
+        unsure = self.unsure.get(key, frozenset())
+        known = self.known_only.get(key)
         others = frozenset(terms) - known if known is not None else frozenset()
         return (unsure.intersection(terms) | others) - self.terms_by_gene.get(key, frozenset())
 
     def is_partly_known(self, gene, stage_range, fbgn=""):
-        """Whether curators have said of some of its terms only."""
+        """Return True if curators reviewed only some terms of a gene without a row."""
         return (self.gene_id(gene, fbgn), stage_range) in self.known_only
 
     def reviewed_terms(self, gene, stage_range, fbgn=""):
-        """The terms of a gene that a curator has looked at since: those of corrections."""
+        """Return the terms of a gene that corrections are about, as a frozenset."""
         return self.reviewed.get((self.gene_id(gene, fbgn), stage_range), frozenset())
 
     def counts(self, stage_range: str) -> Counter[str]:
-        """How many genes have each term in one stage range: a Counter."""
+        """Count the genes of each term in a stage range."""
         return Counter(
             term for (_, where), terms in self.terms_by_gene.items() if where == stage_range for term in terms
         )
@@ -229,19 +256,35 @@ class Annotations:
 def read_annotations(
     folder_or_csv: str | os.PathLike[str], *, known: Iterable[str] = (), faults: list | None = None
 ) -> Annotations:
-    """The Annotations of a data set folder, or of its `annotations.csv`; a term that is known but for its
-    capitals is taken as that.
+    """Read the annotations of a data set folder, or of its `annotations.csv`.
 
-    What is probably wrong is said in the log: see `flyannot.dataset.table_warnings`; `known` are terms that
-    are right, besides BDGP's.  InputError and `faults` as of `read_images`.
+    A term that differs from a known one in capitals only is read as the known one.  What is probably
+    wrong is listed in the log.
+
+    Parameters
+    ----------
+    folder_or_csv : path
+    known : terms that are right, besides BDGP's
+    faults : as in `read_images`
+
+    Returns
+    -------
+    annotations : Annotations
+
+    Raises
+    ------
+    InputError
+        As `read_images`.
     """
     table = annotations_table(Path(folder_or_csv).absolute())
     found = [] if faults is None else faults
-    rows, lines, several = [], [], []
+    rows = []
+    lines = []
+    several = []
     for line, cells in read_gene_rows(table, _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS, found):
         gene, stage_range, cell, *more = cells
         text = " ".join(cell.split())
-        terms = terms_of_cell(text)
+        terms = split_terms(text)
         if terms != [text]:
             several.append(f'line {line}: "{text}"')
         for term in terms:
@@ -249,21 +292,25 @@ def read_annotations(
             lines.append(line)
     if not rows and not found:
         fix = "add one row per gene, stage range and term"
-        found.append(InputError(f"{table} holds no term", fix=fix))
-    one, many = "cell holds several terms", "cells hold several terms"
-    warn_of(table, several, one, many, "; each is taken: give each a row")
-    terms_by_gene, genes, dates = defaultdict(set), defaultdict(set), {}
-    fbgns = _complete_fbgns(table, lines, [(row[0], row[3]) for row in rows], found)
-    respelt = respelt_terms((row[2] for row in rows), bdgp_terms().union(known))
+        found.append(InputError(f"{table} has no term", fix=fix))
+    one = "cell holds several terms"
+    many = "cells hold several terms"
+    warn_about(table, several, one, many, "; each term is used: give each a row")
+    terms_by_gene = defaultdict(set)
+    genes = defaultdict(set)
+    dates = {}
+    fbgns = _fill_in_fbgns(table, lines, [(row[0], row[3]) for row in rows], found)
+    respelt = unify_capitals((row[2] for row in rows), bdgp_terms().union(known))
     for (gene, stage_range, term, _, date), fbgn in zip(rows, fbgns):
-        gene_id, term = fbgn or gene, respelt.get(term, term)
+        gene_id = fbgn or gene
+        term = respelt.get(term, term)
         terms_by_gene[gene_id, stage_range].add(term)
         genes[gene].add(gene_id)
         if date:
             dates[gene_id, stage_range, term] = date
     taken = [f'"{term}" as "{other}"' for term, other in respelt.items()]
-    warn_of(table, taken, "term was taken with other capitals", "terms were taken with other capitals")
-    warn_of_terms(table, terms_by_gene.values(), known)
+    warn_about(table, taken, "term was taken with other capitals", "terms were taken with other capitals")
+    warn_about_terms(table, terms_by_gene.values(), known)
     if faults is None:
         raise_errors(table, found)
     return Annotations({key: frozenset(terms) for key, terms in terms_by_gene.items()}, dict(genes), dates)
@@ -272,18 +319,18 @@ def read_annotations(
 def write_images_csv(path, rows):
     """Write `images.csv` from mappings whose keys are its columns.
 
-    Optional columns that are empty throughout are left out.  Raises WriteError.
+    Optional columns that are empty in all rows are left out.  Raises WriteError.
     """
     write_table(path, *_used_columns(rows, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS))
 
 
 def write_annotations_csv(path, rows):
-    """Write what `annotations_as_text` makes."""
+    """Write `annotations.csv` from mappings, as `annotations_as_text` formats them."""
     write_text(path, annotations_as_text(rows))
 
 
 def annotations_as_text(rows):
-    """An `annotations.csv` from mappings with the keys gene, stage_range, term, perhaps fbgn and date."""
+    """Format an `annotations.csv` from mappings: gene, stage_range, term, perhaps fbgn and date."""
     return table_as_text(*_used_columns(rows, _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS))
 
 
@@ -294,8 +341,14 @@ def _used_columns(rows, required, optional):
 
 
 def check_tables(folder):
-    """Return the faults of both tables of a data set folder, the Images and the Annotations; nothing of a
-    table that is not there."""
+    """Read both tables of a data set folder, as far as they exist.
+
+    Returns
+    -------
+    faults : list of InputErrors
+    images : list of Image
+    annotations : Annotations, or None
+    """
     faults = []
     tables = {}
     for name, read in ((IMAGES, read_images), (ANNOTATIONS, read_annotations)):
@@ -307,8 +360,8 @@ def check_tables(folder):
     return faults, tables.get(IMAGES, []), tables.get(ANNOTATIONS)
 
 
-def _repeated_images(table, lines, paths):
-    """The faults of rows that name the image of another row."""
+def _find_repeated_images(table, lines, paths):
+    """Yield an InputError for each row that names the image of another row."""
     first = {}
     for line, path in zip(lines, paths):
         if first.setdefault(path, line) != line:
@@ -318,10 +371,10 @@ def _repeated_images(table, lines, paths):
             )
 
 
-def _complete_fbgns(table, lines, genes, faults):
-    """The FlyBase number of every row; a row without takes that of its symbol elsewhere in the table.
+def _fill_in_fbgns(table, lines, genes, faults):
+    """Return the FlyBase number of every row; one without gets the number of its symbol elsewhere.
 
-    Otherwise one gene would count as two, and could stand on both sides of a split by gene.
+    Otherwise one gene would count as two, and could be on both sides of a split by gene.
     """
     known = defaultdict(set)
     for gene, fbgn in genes:
@@ -331,13 +384,17 @@ def _complete_fbgns(table, lines, genes, faults):
         if not fbgn and len(known.get(gene, ())) > 1:
             both = " and ".join(sorted(known[gene]))
             what = f'{table}, line {line}, column "fbgn": empty, and {gene} is {both} elsewhere'
-            faults.append(InputError(what, fix="fill in the one that is meant"))
+            faults.append(InputError(what, fix="fill in the right one"))
     return [fbgn or next(iter(known.get(gene, ("",)))) for gene, fbgn in genes]
 
 
-def _grouped(table, lines, images, fbgns, faults):
-    """The Images, with group names; a group holds images of one gene.  Each takes the memory of its row."""
-    genes, grouped = {}, []
+def _group_images(table, lines, images, fbgns, faults):
+    """Build the Images with their group names, and check that the images of a group are of one gene.
+
+    The rows are removed one by one, so that rows and Images are not in memory together.
+    """
+    genes = {}
+    grouped = []
     for line, fbgn in zip(lines, fbgns):
         file, name, gene, stage_range, view, _, group, source, turned = images.popleft()
         name = turned_name(name, turned) if turned else name
@@ -346,14 +403,14 @@ def _grouped(table, lines, images, fbgns, faults):
         first, first_line = genes.setdefault(group, (gene_id, line))
         if first != gene_id:
             where = f'{table}, lines {first_line} and {line}, column "group"'
-            what = f"{where}: {group} holds the genes {first} and {gene_id}"
+            what = f"{where}: {group} has the genes {first} and {gene_id}"
             faults.append(InputError(what, fix="give the images of each gene a group of their own"))
         grouped.append(Image(file, name, gene, stage_range, view, fbgn, group, source))
     return grouped
 
 
 def notes_on_columns(columns_of, annotations):
-    """`coverage_notes` on the image columns (a dict of lists) of some stage ranges, and on no other."""
+    """Return `coverage_notes` for the image columns (a dict of lists) of some stage ranges."""
     images = [
         Image("", name, gene, stage_range, fbgn=fbgn, group=group)
         for stage_range, columns in columns_of.items()
@@ -363,7 +420,7 @@ def notes_on_columns(columns_of, annotations):
 
 
 def count_coverage(images, annotations=None):
-    """Counts of every stage range that has images or annotations, in the order of development.
+    """Count images, genes and groups in every stage range that has any, in the order of development.
 
     Returns
     -------
@@ -388,9 +445,9 @@ def count_coverage(images, annotations=None):
 
 
 def coverage_notes(images, annotations, stage_ranges=STAGE_RANGES):
-    """What images and annotations lack of each other: a line each, with counts and the first names; no error.
+    """Describe which annotated genes have no image, and which groups no annotation: a line each, with counts.
 
-    A gene without an image that differs from one with images in capitals or signs only comes first.
+    Genes that have an image under a similar symbol come first.
     """
     counts = count_coverage(images, annotations)
     absent = {s: n["n_genes_without_images"] for s, n in counts.items() if s in stage_ranges}
@@ -398,7 +455,7 @@ def coverage_notes(images, annotations, stage_ranges=STAGE_RANGES):
     lines = []
     if any(absent.values()):
         where = ", ".join(f"{n:,} in {s}" for s, n in absent.items() if n)
-        names = _genes_without_images(images, annotations, stage_ranges)
+        names = _list_genes_without_images(images, annotations, stage_ranges)
         lines.append(f"annotated genes without an image: {where} ({first_names(names)})")
     if any(n for n, _ in bare.values()):
         where = ", ".join(f"{n:,} of {n_all:,} in {s}" for s, (n, n_all) in bare.items() if n)
@@ -408,19 +465,20 @@ def coverage_notes(images, annotations, stage_ranges=STAGE_RANGES):
     return lines
 
 
-def _genes_without_images(images, annotations, stage_ranges):
-    """The genes that are annotated where they have no image, those with a suggestion first."""
+def _list_genes_without_images(images, annotations, stage_ranges):
+    """List the genes that are annotated but have no image, first the ones with a similar symbol."""
     symbols = {gene_id: symbol for symbol, ids in annotations.genes_by_symbol.items() for gene_id in ids}
     here = {(annotations.gene_id(i.gene, i.fbgn), i.stage_range) for i in images}
     absent = sorted({g for g, s in annotations.terms_by_gene.keys() - here if s in stage_ranges})
     alike = defaultdict(set)
     for image in images:
-        alike[plain_letters(image.gene)].add((image.gene, image.fbgn))
-    hinted, others = [], []
+        alike[fold_name(image.gene)].add((image.gene, image.fbgn))
+    hinted = []
+    others = []
     for gene_id in absent:
         symbol = symbols[gene_id]
-        has_number = symbol != gene_id  # two FlyBase numbers are two genes, however they are written
-        of_images = alike[plain_letters(symbol)]
+        has_number = symbol != gene_id  # two FlyBase numbers are two genes, even if the symbols are similar
+        of_images = alike[fold_name(symbol)]
         close = sorted(g for g, fbgn in of_images if g != symbol and not (fbgn and has_number))
         if close:
             hinted.append(f'{symbol}: did you mean "{close[0]}"?')

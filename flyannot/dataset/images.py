@@ -1,7 +1,7 @@
-"""Which images a command works on, and where the pictures of a run's files lie.
+"""The images that a command works on, and the pictures that belong to a file of a run.
 
-A file of a run names its images, and no folder: folders move.  The pictures lie in the data set that is named
-or recorded; where none is, they are looked for near the files.
+A file of a run has the names of its images, but no folder, since folders move.  The pictures are looked
+for in the data set that is named or recorded, and otherwise near the file.
 """
 
 import os
@@ -15,7 +15,7 @@ from flyannot.base.errors import FlyannotError, InputError, did_you_mean
 from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
 from flyannot.base.text import printable_text
 from flyannot.dataset.folder import Image, read_images
-from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, has_table, path_from, place_of_table
+from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, find_table_folder, has_table, path_from
 from flyannot.files.hdf5.reading import kind_claimed
 from flyannot.images.address import (
     address_in_file,
@@ -29,11 +29,21 @@ SUFFIXES = (".png", ".bmp", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".btf", ".
 
 
 def images_named(paths, stage_range=None):
-    """The images that the arguments of a command name: a list of Image.
+    """List the images that the arguments of a command name.
 
-    `paths` is one data set folder (or its images.csv), one plain folder, or image files; `stage_range` is for
-    the latter two, which say nothing of it themselves.  InputError if a path is not there, or the stage range
-    is needed and not given.
+    Parameters
+    ----------
+    paths : one data set folder (or its images.csv), one plain folder, or image files
+    stage_range : stage range of a plain folder or of image files; None if not given
+
+    Returns
+    -------
+    images : list of Image
+
+    Raises
+    ------
+    InputError
+        If a path does not exist, or the stage range is needed and not given.
     """
     first = Path(paths[0])
     for path in paths:
@@ -46,7 +56,7 @@ def images_named(paths, stage_range=None):
     if len(paths) == 1 and first.is_dir():
         return read_folder(first, stage_range)
     if stage_range is None:
-        raise _unknown_stage_range(first)
+        raise _stage_range_error(first)
     folders = [path for path in paths if Path(path).is_dir()]
     if folders:
         raise InputError(
@@ -56,18 +66,22 @@ def images_named(paths, stage_range=None):
 
 
 def read_folder(folder, stage_range):
-    """The pictures in a plain folder (not below it), by name; each is a group of its own.
+    """List the pictures in a plain folder (not below it) by name; each is a group of its own.
 
-    Pictures are known by their suffix (`SUFFIXES`); names with a leading dot are left out.  InputError if
-    there is no such folder, no picture in it, or no such stage range, or none was given.
+    Pictures are recognised by their suffix (`SUFFIXES`); names with a leading dot are left out.
+
+    Raises
+    ------
+    InputError
+        If the folder does not exist or has no picture, or if the stage range is unknown or not given.
     """
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"no such folder: {folder}", fix="name a folder of images")
-    place = place_of_table(folder, IMAGES) if stage_range is None else None
+    place = find_table_folder(folder, IMAGES) if stage_range is None else None
     if place:
         raise InputError(
-            f"{folder} does not say its stage range, but {place} has an {IMAGES}",
+            f"{folder} has no stage range, but {place} has an {IMAGES}",
             fix=f"name {place}, or add --stage-range",
         )
     names = [n for n in sorted(os.listdir(folder)) if n.lower().endswith(SUFFIXES) and n[0] != "."]
@@ -77,38 +91,40 @@ def read_folder(folder, stage_range):
             fix=f"picture files end in {', '.join(SUFFIXES)}",
         )
     if stage_range is None:
-        raise _unknown_stage_range(folder)
+        raise _stage_range_error(folder)
     stage_range = parse_stage_range(stage_range)
-    return [_image_of_unknown_gene(str(folder.absolute() / name), name, stage_range) for name in names]
+    return [_unknown_gene_image(str(folder.absolute() / name), name, stage_range) for name in names]
 
 
-def _unknown_stage_range(path):
+def _stage_range_error(path):
     return InputError(
-        f"{path} does not say its stage range",
+        f"{path} has no stage range",
         fix=f"add --stage-range (to a run: --set select.stage-range=4-6), or list the images in an {IMAGES}",
     )
 
 
 def images_of_files(files, stage_range):
-    """Single picture files as images, in the order given, each once and a group of its own."""
+    """List picture files as images in the order given, each once and as a group of its own."""
     stage_range = parse_stage_range(stage_range)
     names = dict.fromkeys(Path(file).as_posix() for file in files)
     return [
-        _image_of_unknown_gene(str(path_from(Path.cwd(), file_of_address(name))), name, stage_range)
+        _unknown_gene_image(str(path_from(Path.cwd(), file_of_address(name))), name, stage_range)
         for name in names
     ]
 
 
-def _image_of_unknown_gene(file, name, stage_range):
-    """In its name, what no table can hold is written as an escape."""
+def _unknown_gene_image(file, name, stage_range):
+    """Build the Image of an unknown gene; characters that no table can hold are escaped in its name."""
     name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     name = printable_text(name, keep="")
     return Image(file, name, "", stage_range, group=name)
 
 
 def named_as_genes(images):
-    """Images of unknown genes, each as a gene of its own: the stem of its file's name, or where several have
-    that stem the whole name."""
+    """Name each image of an unknown gene after its file, as a gene of its own.
+
+    The name is the stem of the file's name, or the whole name if several files have that stem.
+    """
     count = Counter(Path(image.name).stem for image in images if not image.gene)
 
     def named(image):
@@ -120,22 +136,15 @@ def named_as_genes(images):
 
 
 def select_images(images, *, views=(), stage_ranges=(), genes=()):
-    """The images of the given views, stage ranges and genes (symbols or FlyBase numbers); empty means all.
-    InputError if none is left."""
+    """Return the images of some views, stage ranges and genes; empty means all.
+
+    Genes are symbols or FlyBase numbers.  Raises InputError if no image is left.
+    """
     known_views = sorted({image.view for image in images if image.view})
-    for view in views:
-        if view not in known_views:
-            raise InputError(
-                f'no image has the view "{view}".{did_you_mean(view, known_views)}',
-                fix=f"choose from: {', '.join(known_views) or 'the table has no view'}",
-            )
     known_genes = sorted({name for image in images for name in (image.gene, image.fbgn) if name})
-    for gene in genes:
-        if gene not in known_genes:
-            raise InputError(
-                f'no image is of the gene "{gene}".{did_you_mean(gene, known_genes)}',
-                fix="name it as images.csv does: capitals count",
-            )
+    listed = f"choose from: {', '.join(known_views) or 'the table has no view'}"
+    _require_known("has the view", views, known_views, fix=listed)
+    _require_known("is of the gene", genes, known_genes, fix="write it as in images.csv: capitals count")
     chosen = [
         image
         for image in images
@@ -152,12 +161,19 @@ def select_images(images, *, views=(), stage_ranges=(), genes=()):
     return chosen
 
 
+def _require_known(what, names, known, *, fix):
+    for name in names:
+        if name not in known:
+            raise InputError(f'no image {what} "{name}".{did_you_mean(name, known)}', fix=fix)
+
+
 @dataclass(frozen=True)
 class PicturesOfFile:
-    """The pictures of a file of a run.
+    """Pictures that belong to a file of a run.
 
-    paths : dict from the name of an image to its path, of those that are there
-    n_wanted : how many there should be; place : Path of the folder (or table) that has them, or None
+    paths : dict, name of an image -> Path, of pictures that exist
+    n_wanted : number of images of the file
+    place : Path of the folder (or table) that has the pictures, or None
     """
 
     paths: dict = field(default_factory=dict)
@@ -166,7 +182,7 @@ class PicturesOfFile:
 
 
 def pictures_of_file(stored):
-    """What to look for: (name, gene, stage range) of all images of an open file."""
+    """Return (name, gene, stage range) of all images of an open file, as a set."""
     return {
         (name, gene, s)
         for s in (stored.stage_ranges if stored else ())
@@ -175,43 +191,52 @@ def pictures_of_file(stored):
 
 
 def find_pictures(wanted, folder, named=None):
-    """The `PicturesOfFile` of a file.  InputError if a table that is named cannot be read.
+    """Find the pictures of a file.
 
     Parameters
     ----------
     wanted : set, as `pictures_of_file` returns
-    folder : Path of the folder that the file lies in
-    named : Path of a data set, or of a folder of pictures, that has them; None to look near the file, where a
-        table must say of an image what the file says
+    folder : Path of the folder of the file
+    named : Path of a data set, or of a folder of pictures.  None to search near the file, where a table
+        must agree with the file on gene and stage range
+
+    Returns
+    -------
+    pictures : PicturesOfFile
+
+    Raises
+    ------
+    InputError
+        If a table that is named cannot be read.
     """
     if not wanted:
         return PicturesOfFile(place=named)
     if named is not None:
-        return PicturesOfFile(_paths_within(named, wanted, same_rows=False), len(wanted), named)
+        return PicturesOfFile(_find_paths(named, wanted, same_rows=False), len(wanted), named)
     best = PicturesOfFile(n_wanted=len(wanted))
     for place in likely_places(folder):
         try:
-            paths = _paths_within(place, wanted, same_rows=True)
+            paths = _find_paths(place, wanted, same_rows=True)
         except FlyannotError:
-            continue  # it is no table of ours
+            continue  # the table is of another program
         if len(paths) > len(best.paths):
             best = PicturesOfFile(paths, len(wanted), place)
     return best
 
 
 def likely_places(folder) -> Iterable[Path]:
-    """The folder of a run, the folders in it, the one above, and the folders in that."""
+    """Yield the folder of a run and its subfolders, then the folder above and its subfolders."""
     for near in (folder, folder.absolute().parent):
         yield near
-        with suppress(OSError):  # it may not be listed
+        with suppress(OSError):  # the folder may be closed to us
             yield from sorted(entry for entry in near.iterdir() if entry.is_dir() and entry.name[0] != ".")
 
 
-def _paths_within(place, wanted, *, same_rows):
-    """Name -> path of the wanted images that a place has: by its table, or by the names of its files."""
+def _find_paths(place, wanted, *, same_rows):
+    """Return the paths of the wanted images that a place has by name, from its table or its files."""
     if place.is_dir() and not has_table(place, IMAGES):
-        return _paths_in_folder(place, {name for name, *_ in wanted})
-    names = defaultdict(list)  # of an image of the table: its own, or those of the embryos on it
+        return _find_paths_in_folder(place, {name for name, *_ in wanted})
+    names = defaultdict(list)  # image in the table -> its name, or the names of the embryos on it
     for name, *_ in wanted:
         names[photograph_of_embryo(name)].append(name)
     paths = {}
@@ -222,7 +247,7 @@ def _paths_within(place, wanted, *, same_rows):
     return paths
 
 
-def _paths_in_folder(folder, names):
+def _find_paths_in_folder(folder, names):
     paths = {}
     for place in (folder / "images", folder):
         try:

@@ -1,8 +1,8 @@
-"""Terms as ids of an ontology (FBbt for anatomy, FBdv for development), from an OBO file or a table of ids.
+"""Ids of terms in an ontology (FBbt for anatomy, FBdv for development), from OBO files or a table of ids.
 
-What a table says comes first.  Else a term matches by its exact name, by an exact, then by another synonym;
-case counts.  A term of BDGP that has none of these is respelt as FBbt writes it.  A term that only an
-obsolete entry has gets the id that replaces it, or the obsolete id, and is said to be obsolete.
+An id from a table comes first.  Otherwise a term matches by its name, then by an exact synonym, then by
+another synonym; capitals count.  A term of BDGP without such a match is respelt as FBbt writes it.  A
+term that only an obsolete entry has gets the id that replaces it, or the obsolete id.
 
 Source: The OBO Flat File Format, version 1.2 (names, synonyms, is_a, part_of, obsolete entries).
 """
@@ -19,7 +19,8 @@ from flyannot.base.stage_ranges import STAGE_RANGES, bdgp_name
 from flyannot.files.tables import read_table
 from flyannot.files.text_files import first_bytes, read_lines
 
-ANATOMY, DEVELOPMENT = "FBbt", "FBdv"
+ANATOMY = "FBbt"
+DEVELOPMENT = "FBdv"
 HOW = ("name", "exact synonym", "synonym", "table", "respelt", "nearest", "replaced", "obsolete", "")
 
 _SYNONYM = re.compile(r'"((?:[^"\\]|\\.)*)"\s*([A-Z]+)?')
@@ -32,7 +33,7 @@ _TABLES = (".csv", ".tsv", ".xlsx")
 _COLUMNS = ("term",), ("id", "stage_range")
 _COLUMNS_OF_BGEE = ("bgdp_term",), ("fbbt_id", "#stage_name")  # BDGP_terms_to_FBbt_terms.tsv
 
-# The same structure a step later, where FBbt has no entry for the earlier one.
+# FBbt lacks some early structures: these rules name the same structure a step later.
 _NEAREST = ((r"\banlage in statu nascendi$", "anlage"), (r"\banlage$", "primordium"))
 
 
@@ -45,7 +46,7 @@ def _respellings():
 
 @dataclass
 class OntologyEntry:
-    """One [Term] of an ontology; `ids` has ids of others by tag, under is_a also what it is part of."""
+    """One [Term] of an ontology; `ids` has the ids of related entries by tag, with part_of under is_a."""
 
     id: str
     name: str = ""
@@ -56,21 +57,26 @@ class OntologyEntry:
 
 @dataclass(frozen=True)
 class OntologyMatch:
-    """What an ontology says of one term; `how` is one of HOW, "" where it says nothing."""
+    """Entry that matches a term; `how` is one of HOW, "" if there is none."""
 
     term: str
     id: str = ""
     name: str = ""
     how: str = ""
-    consider: tuple = ()  # ids to look at instead of an obsolete one
+    consider: tuple = ()  # ids that the ontology suggests instead of an obsolete one
 
 
 class Ontology:
-    """The entries of one or more OBO files, by id; `given` are the ids of a table, "" of a term without one,
-    by (term, stage range), the latter "" where they hold for all."""
+    """Entries of one or more OBO files, and the ids of tables.
+
+    entries : dict, id -> OntologyEntry
+    given : dict, (term, stage range) -> id of a table; the stage range is "" if the id holds for all, the
+        id is "" if the term has none
+    """
 
     def __init__(self, entries, given=()):
-        self.entries, self._given = entries, dict(given)
+        self.entries = entries
+        self._given = dict(given)
         self._names = names, exact, others, obsolete = [defaultdict(list) for _ in range(4)]
         for entry in entries.values():
             (obsolete if entry.is_obsolete else names)[entry.name].append(entry)
@@ -79,45 +85,46 @@ class Ontology:
                 synonyms[text].append(entry)
 
     def names(self):
-        """Every name and synonym in use, and every term of a table: a set."""
+        """Return every name and synonym in use, and every term of a table, as a set."""
         return {name for known in self._names[:3] for name in known} | {term for term, _ in self._given}
 
     def match(self, term, stage_range="", prefix=ANATOMY):
-        """The OntologyMatch of a term, in a stage range, among the ids with a prefix.
+        """Find the entry of a term in a stage range, among ids with a prefix.
 
-        Where several entries have the name, or one of the same rank, the first id is taken.
+        If several entries match equally well, the first id is taken.  Returns an OntologyMatch.
         """
         for key in ((term, stage_range), (term, "")):
             if key in self._given:
-                return self._match_of_id(term, self._given[key], "table")
-        if entry_id_and_how := self._in_use(term, prefix):
-            return self._match_of_id(term, *entry_id_and_how)
-        obsolete = _first_with_prefix(self._names[3].get(term, ()), prefix)
+                return self._match_by_id(term, self._given[key], "table")
+        if entry_id_and_how := self._find_in_use(term, prefix):
+            return self._match_by_id(term, *entry_id_and_how)
+        obsolete = _first_entry(self._names[3].get(term, ()), prefix)
         for new in filter(self.entries.get, obsolete.ids["replaced_by"] if obsolete else ()):
-            return self._match_of_id(term, new, "replaced")
-        respelt = _rewritten([term], _respellings())
-        nearest = _rewritten(_rewritten(respelt, _NEAREST), _respellings())
+            return self._match_by_id(term, new, "replaced")
+        respelt = _apply_rules([term], _respellings())
+        nearest = _apply_rules(_apply_rules(respelt, _NEAREST), _respellings())
         for how, spellings in (("respelt", respelt), ("nearest", nearest)):
-            for entry_id, _ in filter(None, (self._in_use(text, prefix) for text in spellings)):
-                return self._match_of_id(term, entry_id, how)
+            for entry_id, _ in filter(None, (self._find_in_use(text, prefix) for text in spellings)):
+                return self._match_by_id(term, entry_id, how)
         if obsolete:
-            return self._match_of_id(term, obsolete.id, "obsolete")
+            return self._match_by_id(term, obsolete.id, "obsolete")
         return OntologyMatch(term)
 
-    def _in_use(self, text, prefix):
-        """The id of the entry of that name or synonym that is not obsolete, and which of HOW; else None."""
+    def _find_in_use(self, text, prefix):
+        """Return the id of the entry with a name or synonym, and one of HOW; None if there is none."""
         for how, known in zip(HOW, self._names[:3]):
-            if entry := _first_with_prefix(known.get(text, ()), prefix):
+            if entry := _first_entry(known.get(text, ()), prefix):
                 return entry.id, how
         return None
 
-    def _match_of_id(self, term, entry_id, how):
+    def _match_by_id(self, term, entry_id, how):
         entry = self.entries.get(entry_id, OntologyEntry(entry_id))
         return OntologyMatch(term, entry_id, entry.name, how, tuple(entry.ids["consider"]))
 
     def ancestors(self, entry_id):
-        """The ids of all that an entry is, or is part of, at any remove; itself left out."""
-        ancestors, left = set(), [entry_id]
+        """Return the ids of all entries that an entry is, or is part of, directly or not."""
+        ancestors = set()
+        left = [entry_id]
         while left:
             new = self.entries.keys() & set(self.entries[left.pop()].ids["is_a"]) - ancestors
             ancestors |= new
@@ -125,12 +132,12 @@ class Ontology:
         return ancestors - {entry_id}
 
 
-def _first_with_prefix(entries, prefix):
+def _first_entry(entries, prefix):
     return min((e for e in entries if e.id.startswith(prefix + ":")), key=lambda e: e.id, default=None)
 
 
-def _rewritten(texts, rules):
-    """Some texts, and what rules make of them: a list, each once."""
+def _apply_rules(texts, rules):
+    """Return some texts and all that rules make of them, each once."""
     texts = list(texts)
     for pattern, text in rules:
         texts += [new for old in texts if (new := re.sub(pattern, text, old)) not in texts]
@@ -138,16 +145,17 @@ def _rewritten(texts, rules):
 
 
 class IdColumns:
-    """What stands for terms and stage ranges in a table: ids, separated by spaces, or nothing."""
+    """The columns of a table with ids for terms and stage ranges: ids separated by spaces, or nothing."""
 
     COLUMNS = ("term_id", "stage_id")
 
     def __init__(self, ontology):
-        self._ontology, self._known = ontology, {}
+        self._ontology = ontology
+        self._known = {}
         self._stages = {s: " ".join(ids) for s, ids in ids_of_stage_ranges(ontology).items()}
 
     def of(self, term, stage_range):
-        """The ids of a term and of a stage range, as the COLUMNS."""
+        """Return the ids of a term and of a stage range, in the order of COLUMNS."""
         key = term, stage_range
         if key not in self._known:
             self._known[key] = self._ontology.match(*key).id
@@ -155,48 +163,57 @@ class IdColumns:
 
 
 def read_ontology(*paths):
-    """The Ontology in one or more OBO files, gzipped or not, and tables of ids; an id that comes again, or is
-    given again, is left out.
+    """Read OBO files, gzipped or not, and tables of ids.
 
-    A table (.csv, .tsv, .xlsx) has the columns term, id and perhaps stage_range, or is Bgee's
-    BDGP_terms_to_FBbt_terms.tsv; an id that is empty or "none" says that the term has none.
+    If an id is there twice, the first one counts.  A table (.csv, .tsv, .xlsx) has the columns term, id
+    and perhaps stage_range, or is BDGP_terms_to_FBbt_terms.tsv of Bgee.  An id that is empty or "none"
+    means that the term has none.
 
-    InputError if a file is missing, damaged, or neither; names the line.
+    Returns
+    -------
+    ontology : Ontology
+
+    Raises
+    ------
+    InputError
+        If a file is missing, damaged, or of another kind; names the line.
     """
-    entries, given = {}, {}
+    entries = {}
+    given = {}
     for path in map(Path, paths):
         if not path.is_file():
             raise InputError(f"no such file: {path}", fix=_FIX)
         if path.suffix.lower() in _TABLES:
-            given = _read_given(path) | given
+            given = _read_id_table(path) | given
             continue
         of_file = _read_entries(path)
         if not of_file:
-            raise InputError(f"{path} holds no [Term]", fix=_FIX)
+            raise InputError(f"{path} has no [Term]", fix=_FIX)
         entries = of_file | entries
     return Ontology(entries, given)
 
 
-def _read_given(path):
-    """(term, stage range) -> id, of a table."""
-    given, is_of_bgee = {}, _COLUMNS_OF_BGEE[1][1].encode() in first_bytes(path, 1000)
+def _read_id_table(path):
+    """Return a dict, (term, stage range) -> id, from a table."""
+    given = {}
+    is_of_bgee = _COLUMNS_OF_BGEE[1][1].encode() in first_bytes(path, 1000)
     for line, (term, text, stage) in read_table(path, *(_COLUMNS_OF_BGEE if is_of_bgee else _COLUMNS)):
         stage_range = bdgp_name(stage) if stage else ""
         if stage_range is None:
             raise InputError(f'{path}, line {line}: unknown stage range "{stage}"', fix="write it as 4-6")
         try:
-            entry_id = "" if text in ("", "none") else _id_in(text)
+            entry_id = "" if text in ("", "none") else _parse_id(text)
         except ValueError as error:
             raise InputError(f"{path}, line {line}: {error}", fix="write it as FBbt:00005304") from None
         if given.setdefault((term, stage_range), entry_id) != entry_id:
             raise InputError(f'{path}, line {line}: another id of "{term}"', fix="delete one of the two rows")
     if not any(given.values()):
-        raise InputError(f"{path} gives no term an id", fix=f"it needs the columns term and id; or {_FIX}")
+        raise InputError(f"{path} has no ids of terms", fix=f"it needs the columns term and id; or {_FIX}")
     return given
 
 
 def ids_of_stage_ranges(ontology):
-    """Stage range -> the ids of its stages, as far as the ontology has them ("embryonic stage 4" ...)."""
+    """Return a dict, stage range -> ids of its stages ("embryonic stage 4" ...) in the ontology."""
     ids = {}
     for stage_range in STAGE_RANGES:
         first, last = map(int, stage_range.split("-"))
@@ -207,7 +224,7 @@ def ids_of_stage_ranges(ontology):
 
 
 def parent_terms(ontology, terms, stage_range=""):
-    """Term -> those of the other terms that are its ancestors, in a stage range: a frozenset."""
+    """Return a dict, term -> frozenset of the other given terms that are its ancestors in a stage range."""
     ids = {term: ontology.match(term, stage_range).id for term in terms}
     by_id = defaultdict(set)
     for term, entry_id in ids.items():
@@ -217,9 +234,9 @@ def parent_terms(ontology, terms, stage_range=""):
 
 
 def with_parent_terms(annotations, ontology):
-    """Annotations in which a gene that has a term also has those of the other terms that are its parents.
+    """Return annotations in which a gene with a term also has the parents of this term.
 
-    What was annotated is then less specific, and the same on every level; no term is new.
+    Only terms that are in the annotations are added.  Terms are then less specific, but on one level.
     """
     terms = set().union(*annotations.terms_by_gene.values())
     parents = {s: parent_terms(ontology, terms, s) for s in STAGE_RANGES}
@@ -230,58 +247,63 @@ def with_parent_terms(annotations, ontology):
             for (gene, s), of_gene in terms_by_gene.items()
         }
 
-    known, unsure = rolled_up(annotations.terms_by_gene), rolled_up(annotations.unsure)
-    return replace(annotations, terms_by_gene=known, unsure=unsure)
+    return replace(
+        annotations,
+        terms_by_gene=rolled_up(annotations.terms_by_gene),
+        unsure=rolled_up(annotations.unsure),
+    )
 
 
 def _read_entries(path):
-    entries, entry = {}, None
+    entries = {}
+    entry = None
     for line, raw in enumerate(read_lines(path, fix=_FIX), start=1):
         text = raw.strip()
         if text.startswith("["):
             entry = OntologyEntry("") if text == "[Term]" else None
         elif text and not text.startswith("!") and entry is not None:
             try:
-                _take_line(entry, text, entries)
+                _parse_line(entry, text, entries)
             except ValueError as error:
                 raise InputError(f"{path}, line {line}: {error}", fix=_FIX) from None
     return entries
 
 
-def _take_line(entry, text, entries):
-    """Take in one line of a [Term]; ValueError says what is wrong with it."""
+def _parse_line(entry, text, entries):
+    """Add one line of a [Term] to its entry.  Raises ValueError, whose text says what is wrong."""
     tag, colon, value = text.partition(":")
     if not colon:
-        raise ValueError(f'"{text[:40]}" is no tag and value')
+        raise ValueError(f'"{text[:40]}" is no tag with a value')
     value = value.strip()
     if tag == "relationship" and value.startswith("part_of "):
-        tag, value = "is_a", value.removeprefix("part_of ")
+        tag = "is_a"
+        value = value.removeprefix("part_of ")
     if tag == "id":
         if entry.id or value in entries:
-            raise ValueError(f"{value} comes twice")
-        entry.id = _id_in(value)
+            raise ValueError(f"{value} is there twice")
+        entry.id = _parse_id(value)
         entries[entry.id] = entry
     elif not entry.id:
         raise ValueError("a [Term] must begin with its id")
     elif tag == "name":
-        entry.name = _unescaped(_COMMENT.sub("", value))
+        entry.name = _unescape(_COMMENT.sub("", value))
     elif tag == "synonym":
         quoted = _SYNONYM.match(value)
         if not quoted:
             raise ValueError("a synonym is not in quotes")
-        entry.synonyms.append((_unescaped(quoted[1]), quoted[2] or "RELATED"))
+        entry.synonyms.append((_unescape(quoted[1]), quoted[2] or "RELATED"))
     elif tag == "is_obsolete":
         entry.is_obsolete = value.split(" ")[0] == "true"
     elif tag in entry.ids:
-        entry.ids[tag].append(_id_in(value))
+        entry.ids[tag].append(_parse_id(value))
 
 
-def _id_in(value):
+def _parse_id(value):
     match = _ID.match(value)
     if not match:
         raise ValueError(f'"{value[:40]}" is no id')
     return match[0]
 
 
-def _unescaped(text):
+def _unescape(text):
     return _ESCAPED.sub(lambda m: _LETTERS.get(m[1], m[1]), text)

@@ -1,4 +1,4 @@
-"""Where the tables of a data set lie and the images that they name, and what was meant where nothing does."""
+"""Paths of a data set's tables and images, with suggestions for paths that do not exist."""
 
 import os
 import unicodedata
@@ -6,41 +6,48 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from flyannot.base.errors import InputError, did_you_mean
-from flyannot.dataset.table_warnings import warn_of
+from flyannot.dataset.table_warnings import warn_about
 from flyannot.images.address import file_of_name
 
-IMAGES, ANNOTATIONS = "images.csv", "annotations.csv"
+IMAGES = "images.csv"
+ANNOTATIONS = "annotations.csv"
 TABLE_SUFFIXES = (".csv", ".tsv", ".xlsx")
 _LIKE_TABLES = (*TABLE_SUFFIXES, ".txt", ".xls", ".ods")
-_MOST_FOLDERS = 1000  # below a folder, that are looked into
-_MOST_SOUGHT = 100  # missing images for which a suggestion is sought
+_MOST_FOLDERS = 1000  # subfolders that are searched
+_MOST_SOUGHT = 100  # missing images that get a suggestion
 
 
 def relative_path(path, folder):
-    """A path as it is written in a folder; links on the way to either are followed, for .. leads up from
-    where a folder lies."""
+    """Return a path as it is written in a table or configuration in `folder`.
+
+    Links on the way to either are followed, since `..` leads up from the folder that a link points to.
+    """
     head, name = os.path.split(path)
     if name in ("", ".", ".."):
-        head, name = path, ""
+        head = path
+        name = ""
     return os.path.relpath(os.path.join(os.path.realpath(head), name), os.path.realpath(folder))
 
 
 def path_from(folder, path):
-    """The path that is written in a folder as `path`, without .. where that leads to the same."""
+    """Return the path that is written in a folder as `path`, without `..` if that leads to the same place."""
     written = Path(folder) / path
     plain = Path(os.path.normpath(written))
     return plain if os.path.realpath(plain) == os.path.realpath(written) else written
 
 
 def table_of_data_set(folder_or_table, name):
-    """The path of a table: that of a file as it stands, or in a folder the table `name`, perhaps as .xlsx.
-    InputError if a folder lacks it, and the folder around it, or the only one within, has it."""
+    """Return the path of a table: a file as it is, or the table `name` of a folder, perhaps as .xlsx.
+
+    Raises InputError if a folder lacks the table, but the folder around it, or the only one within, has
+    it.
+    """
     path = Path(folder_or_table)
     if not path.is_dir():
         return path
     if table := _table_in(path, name):
         return table
-    if place := place_of_table(path, name):
+    if place := find_table_folder(path, name):
         raise InputError(f"{path} has no {name}, but {place} has", fix=f"name the folder {place}")
     for other in sorted(e.name for e in _entries(path) if e.suffix.lower() in _LIKE_TABLES and e.is_file()):
         if other not in (IMAGES, ANNOTATIONS) and did_you_mean(_stem(name), [_stem(other)]):
@@ -51,17 +58,17 @@ def table_of_data_set(folder_or_table, name):
 
 
 def annotations_table(path):
-    """The table of annotations that a path names: itself, or in a data set folder its `annotations.csv`."""
+    """Return the path of a table of annotations: a file as it is, or `annotations.csv` of a folder."""
     return table_of_data_set(path, ANNOTATIONS)
 
 
 def has_table(folder, name):
-    """Whether a folder holds the table."""
+    """Return True if a folder holds the table."""
     return _table_in(Path(folder), name) is not None
 
 
-def place_of_table(folder, name):
-    """The folder around this one, or the only one within, that has the table; else None."""
+def find_table_folder(folder, name):
+    """Return the folder around this one, or the only one within, that has the table, or None."""
     path = Path(folder)
     around = path.absolute().parent
     if _table_in(around, name):
@@ -74,36 +81,40 @@ def place_of_table(folder, name):
 def _entries(folder):
     try:
         return list(folder.iterdir())
-    except OSError:  # whoever reads the table says so
+    except OSError:  # reading the table raises an error that says so
         return []
 
 
 def _table_in(folder, name):
     for path in (folder / name, (folder / name).with_suffix(".xlsx")):
-        if os.path.isfile(path):  # where is_file may not look, it raises
+        if os.path.isfile(path):  # Path.is_file raises if it may not look
             return path
     return None
 
 
 class ImagePaths:
-    """The path of every image that a table in `folder` names; one listing per folder, no look at files.
+    """Finder of the images that a table in `folder` names, by one listing of each folder.
 
-    A name is relative to the table, or to the folder `images` beside it when nothing of that name lies
-    next to the table.  What is nowhere would lie next to the table.  Backslashes separate folders where a
-    file is found so.  macOS stores names in another Unicode form than most tables; either form is found.
+    A name is relative to the table, or to the folder `images` beside it if nothing of that name is next
+    to the table.  An image that is missing gets a path next to the table.  Backslashes separate folders
+    if a file is found so.  macOS stores names in another Unicode form than most tables; either form is
+    found.
     """
 
     def __init__(self, folder):
-        self._folder, self._places, self._missing, self._respelt = folder, {}, [], {}
+        self._folder = folder
+        self._places = {}
+        self._missing = []
+        self._respelt = {}
 
-    def path_of(self, name, line):
-        """The normal absolute path, as text."""
-        texts = dict.fromkeys((name, file_of_name(name)))  # a file may have a number sign in its name
+    def find_image(self, name, line):
+        """Return the absolute path of an image, without `..`, as text."""
+        texts = dict.fromkeys((name, file_of_name(name)))  # the name of a file may contain a number sign
         for text in texts:
             if path := self._find(text) or ("\\" in text and self._find(text.replace("\\", "/"))):
                 return path
         for text in texts:
-            if path := self._find_in_other_capitals(text.replace("\\", "/")):
+            if path := self._find_ignoring_capitals(text.replace("\\", "/")):
                 self._respelt[name] = line, path
                 return path
         (absent, _), _ = self._listings(name)
@@ -112,57 +123,60 @@ class ImagePaths:
         return os.path.normpath(absent) if name.rpartition("/")[2] in ("", ".", "..") else absent
 
     def warn(self, table):
-        """Name the images whose files have other capitals; those that are missing, the places where they were
-        looked for, and what may be meant."""
+        """Log the images that were found with other capitals, and the missing ones with suggestions."""
         respelt = self._respelt.items()
         taken = [f'"{name}" (line {i}: "{os.path.basename(path)}")' for name, (i, path) in respelt]
-        warn_of(table, taken, "image was taken with other capitals", "images were taken with other capitals")
+        warn_about(
+            table, taken, "image was taken with other capitals", "images were taken with other capitals"
+        )
         missing = self._missing
         if not missing:
             return
-        shown = [f'"{name}" (line {line}{self._meant(name)})' for name, line, _ in missing[:_MOST_SOUGHT]]
+        shown = [
+            f'"{name}" (line {line}{self._suggest_name(name)})' for name, line, _ in missing[:_MOST_SOUGHT]
+        ]
         shown += [f'"{name}" (line {line})' for name, line, _ in missing[_MOST_SOUGHT:]]
         places = dict.fromkeys(os.path.normpath(place) for place, _ in self._listings(missing[0][0]))
         where = f"; looked for in {' and '.join(places)}"
-        warn_of(table, shown, "image is missing", "images are missing", where)
+        warn_about(table, shown, "image is missing", "images are missing", where)
 
     def _find(self, name):
         tail = name.rpartition("/")[2]
         for folder, names in self._listings(name):
-            if stored := names.get(tail) or (not tail.isascii() and names.get(_composed(tail))):
+            if stored := names.get(tail) or (not tail.isascii() and names.get(_normalise(tail))):
                 return folder + stored
         return None
 
-    def _find_in_other_capitals(self, name):
-        """The only file of that name but for capitals."""
-        tail = _composed(name.rpartition("/")[2]).casefold()
+    def _find_ignoring_capitals(self, name):
+        """Return the path of the only file of that name in other capitals, or None."""
+        tail = _normalise(name.rpartition("/")[2]).casefold()
         alike = {
             folder + stored
             for folder, names in self._listings(name)
             for stored in names.values()
-            if _composed(stored).casefold() == tail
+            if _normalise(stored).casefold() == tail
         }
         return alike.pop() if len(alike) == 1 else None
 
     def _listings(self, name):
-        """The two places of a name: the folder, ending in a slash, and the names in it."""
+        """Return the two places of a name: folders, ending in a slash, and the names in them."""
         head = name[: name.rfind("/") + 1]
         if head not in self._places:
-            self._places[head] = [self._listed(head), self._listed(os.path.join("images", head))]
+            self._places[head] = [self._list_folder(head), self._list_folder(os.path.join("images", head))]
         return self._places[head]
 
-    def _listed(self, below):
-        """A folder, ending in a slash, and its names by themselves and composed; none if it is none."""
+    def _list_folder(self, below):
+        """Return a folder, ending in a slash, and its names as stored and composed."""
         folder = str(path_from(self._folder, below))
         try:
             names = os.listdir(folder)
         except OSError:
             names = []
-        stored = {_composed(name): name for name in names} | {name: name for name in names}
+        stored = {_normalise(name): name for name in names} | {name: name for name in names}
         return os.path.join(folder, ""), stored
 
-    def _meant(self, name):
-        """'; did you mean …?' for a file of that name but for capitals, suffix or folder, or one alike."""
+    def _suggest_name(self, name):
+        """Return '; did you mean …?' with a similar file, if there is one."""
         head, _, tail = name.replace("\\", "/").rpartition("/")
         head += "/" if head else ""
         near = [stored for _, names in self._listings(head) for stored in names]
@@ -177,5 +191,5 @@ def _stem(name):
     return os.path.splitext(name)[0].casefold()
 
 
-def _composed(name):
+def _normalise(name):
     return unicodedata.normalize("NFC", name)

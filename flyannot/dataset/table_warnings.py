@@ -1,8 +1,10 @@
-"""What is probably wrong in a table although it can be read: one line in the log for each kind.
+"""Warnings about tables that can be read, but are probably wrong: one line in the log for each kind.
 
-Misspelt terms, and names of genes that a spreadsheet turned into dates or numbers.  A term is misspelt if it
-is nearly a known one: alike but for capitals, spaces and signs; or the same words but for one that no known
-term has, in which a letter or two differ, but no number.  A known term never is another one misspelt.
+They are about misspelt terms, and names of genes that a spreadsheet turned into dates or numbers.
+
+A term is taken for misspelt if it nearly is a known term.  It then differs in capitals, spaces and signs
+only, or in one or two letters of one word.  Numbers must be equal, and the word must be unknown.  A known
+term is never taken for another one misspelt.
 """
 
 import logging
@@ -19,11 +21,12 @@ from flyannot.base.text import pluralise
 log = logging.getLogger("flyannot")
 
 _MOST_NAMED = 3
-_LEAST_LETTERS = 4  # of a word in which a letter may be wrong
-_LONG = 8  # letters of a word in which two may be
-_MOST_CHECKED = 200  # unknown terms of a table, the rarest first
+_LEAST_LETTERS = 4  # a shorter word must be right in every letter
+_LONG = 8  # a word of so many letters may have two wrong ones
+_MOST_CHECKED = 200  # unknown terms that are checked, the rarest first
 _MOST_OTHERS = 200  # unknown terms that others are compared with, the most frequent first
-_FEW, _RARER = 2, 5  # genes of a misspelt term, and how many times as many the right one has
+_FEW = 2  # a term of so few genes may be misspelt,
+_RARER = 5  # and so may one that is so many times rarer than the right one
 _SEPARATORS = re.compile(r"[;|]")
 _SIGNS = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"\d+")
@@ -33,8 +36,7 @@ _MAYBE_DATE = re.compile(r"\d|[A-Z][a-z]{2}-\d\d$", re.ASCII)  # dec-1 is a gene
 
 @cache
 def bdgp_vocabulary():
-    """BDGP's terms: a dict, term -> the stage ranges that it is used in, in a list; [] where that is not
-    known."""
+    """Return BDGP's terms as a dict, term -> list of the stage ranges that it is used in; [] if unknown."""
     lines = (files("flyannot.dataset") / "terms.txt").read_text(encoding="utf-8").splitlines()
     rows = (line.partition("\t") for line in lines if line and not line.startswith("#"))
     return {term: stage_ranges.split() for term, _, stage_ranges in rows}
@@ -42,13 +44,12 @@ def bdgp_vocabulary():
 
 @cache
 def bdgp_terms():
-    """The names of BDGP's terms: a frozenset."""
+    """Return the names of BDGP's terms as a frozenset."""
     return frozenset(bdgp_vocabulary())
 
 
 def raise_errors(where, faults):
-    """Raise one InputError that has all `faults`, a list of InputErrors, of a table or folder, if there are
-    any."""
+    """Raise one InputError for all `faults`, a list of InputErrors of a table or folder, if there are any."""
     if len(faults) == 1:
         raise faults[0]
     if faults:
@@ -57,17 +58,30 @@ def raise_errors(where, faults):
         raise InputError(f"{where}: {len(faults)} faults:\n{lines}", fix=fixes)
 
 
-def warn_of(table, named, one, many, more=""):
-    """Name what is probably wrong in a table, if anything is: three in the line, more one below the other.
-    `one` and `many` say what is wrong with one of them, or with several, `more` what else there is to say."""
+def warn_about(table, named, one, many, more=""):
+    """Log a warning about some places in a table, if there are any.
+
+    Up to three places are named in the line, more below one another.
+
+    Parameters
+    ----------
+    table : Path of the table
+    named : list of texts, the places
+    one, many : what is wrong with one place, and with several
+    more : text at the end of the warning
+    """
     if named:
         names = first_names(named) if len(named) <= _MOST_NAMED else "".join(f"\n  {name}" for name in named)
         log.warning("warning: %s: %s: %s%s", table.name, pluralise(len(named), one, many), names, more)
 
 
-def respelt_terms(terms, known):
-    """Term -> as it is known, or else most often written, of those where only capitals differ."""
-    counts, of_fold = Counter(terms), defaultdict(dict)
+def unify_capitals(terms, known):
+    """Return a dict, term -> another spelling, of terms that differ from it in capitals only.
+
+    The spelling is the known one, or otherwise the most frequent one in the table.
+    """
+    counts = Counter(terms)
+    of_fold = defaultdict(dict)
     for term in (*sorted(known), *sorted(counts, key=lambda term: (-counts[term], term))):
         of_fold[term.casefold()][term] = True
     respelt = {}
@@ -79,18 +93,18 @@ def respelt_terms(terms, known):
 
 
 def first_names(names):
-    """The first few of some names, and how many more there are: a text."""
+    """Return the first few of some names, and how many more there are, as text."""
     more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(names[:_MOST_NAMED]) + more
 
 
-def plain_letters(name):
-    """A name but for capitals, spaces and signs."""
+def fold_name(name):
+    """Return a name in small letters, without spaces and signs."""
     return _SIGNS.sub("", name.casefold())
 
 
-def terms_of_cell(cell):
-    """The terms of a cell: separated by ; and |, and by commas where all parts are terms of BDGP."""
+def split_terms(cell):
+    """Return the terms of a cell: separated by ; and |, and by commas if all parts are terms of BDGP."""
     term = " ".join(cell.split())
     parts = [part for part in map(str.strip, _SEPARATORS.split(term)) if part]
     if len(parts) == 1:
@@ -99,30 +113,31 @@ def terms_of_cell(cell):
     return parts or [term]
 
 
-def warn_of_terms(table, terms_of_genes, known=()):
-    """Name the terms that are nearly one of BDGP's, of an ontology (`known`), or of the table itself."""
+def warn_about_terms(table, terms_of_genes, known=()):
+    """Warn about terms that nearly are terms of BDGP, of an ontology (`known`), or of the table itself."""
     counts = Counter(term for terms in terms_of_genes for term in terms)
-    near = near_terms(counts, bdgp_terms().union(known))
+    near = find_misspelt_terms(counts, bdgp_terms().union(known))
     shown = [f'"{term}" ({pluralise(counts[term], "gene")}; "{meant}"?)' for term, meant in near.items()]
-    warn_of(table, shown, "term looks misspelt", "terms look misspelt")
+    warn_about(table, shown, "term looks misspelt", "terms look misspelt")
 
 
-def warn_of_genes(table, line_of_gene):
-    """Name the genes that look like what a spreadsheet makes of Sep1 or 2E5; a dict, gene -> first line."""
+def warn_about_genes(table, line_of_gene):
+    """Warn about genes that look like what a spreadsheet makes of Sep1 or 2E5; takes a dict, gene -> line."""
     shown = [
         f'"{gene}" (line {line})'
         for gene, line in line_of_gene.items()
         if _MAYBE_DATE.match(gene) and (_NUMBER.fullmatch(gene) or month_and_day(gene))
     ]
     what = "that a spreadsheet made of the name"
-    one, many = f"gene is a date or number {what}", f"genes are dates or numbers {what}"
-    warn_of(table, shown, one, many, f"; write the name again; {AS_TEXT}")
+    one = f"gene is a date or number {what}"
+    many = f"genes are dates or numbers {what}"
+    warn_about(table, shown, one, many, f"; write the name again; {AS_TEXT}")
 
 
-def near_terms(counts, known):
-    """Return a dict, likely misspelt term -> the known, or far more frequent, term that it nearly is.
+def find_misspelt_terms(counts, known):
+    """Return a dict, likely misspelt term -> the known, or far more frequent, term that is probably meant.
 
-    `counts` maps a term to how many genes have it, `known` is a set of terms that are right.
+    `counts` maps a term to its number of genes; `known` is a set of terms that are right.
     """
     doubtful = sorted((term for term in counts if term not in known), key=lambda term: (counts[term], term))
     others = [*sorted(known), *doubtful[::-1][:_MOST_OTHERS]]
@@ -142,21 +157,22 @@ def near_terms(counts, known):
 
 
 def _is_near(term, other, known_words):
-    """Whether two terms are alike but for capitals, spaces and signs, or but for one misspelt word."""
-    if plain_letters(term) == plain_letters(other):
+    """Return True if two terms differ in capitals, spaces and signs only, or in one misspelt word."""
+    if fold_name(term) == fold_name(other):
         return True
-    words, other_words = term.casefold().split(), other.casefold().split()
+    words = term.casefold().split()
+    other_words = other.casefold().split()
     different = [pair for pair in zip(words, other_words) if pair[0] != pair[1]]
     if len(words) != len(other_words) or len(different) != 1:
         return False
     ((word, other_word),) = different
     if word in known_words:
-        return word in (f"{other_word}s", other_word.removesuffix("s"))  # one is the plural
+        return word in (f"{other_word}s", other_word.removesuffix("s"))  # one is the plural of the other
     return _is_misspelt(word, other_word)
 
 
 def _is_misspelt(word, other):
-    """Whether one or two letters are too many, too few, wrong or exchanged, and no number differs."""
+    """Return True if few letters are too many, too few, wrong or exchanged, and no number differs."""
     n = max(len(word), len(other))
     most = 0 if n < _LEAST_LETTERS else 1 if n < _LONG else 2
     if len({*word} ^ {*other}) > 2 * most or _DIGITS.findall(word) != _DIGITS.findall(other):

@@ -1,4 +1,4 @@
-"""Tables and images of BDGP in a folder for `import bdgp`; as a step of a run, imported too."""
+"""Fetch BDGP's dumps and images to a folder for `import bdgp`; as a step of a run, import them, too."""
 
 import json
 import logging
@@ -11,11 +11,12 @@ from pathlib import Path
 from flyannot.base.errors import FlyannotError
 from flyannot.base.text import pluralise
 from flyannot.dataset import bdgp_site
-from flyannot.dataset.bdgp_site import FILES, Manifest, url_of_file
+from flyannot.dataset.bdgp_site import FILES, url_of_file
 from flyannot.dataset.download import Downloader, DownloadFailed, RetryPolicy, ServerBusy
 from flyannot.dataset.importers.bdgp import BDGP
 from flyannot.dataset.importers.import_log import text_of_summary
 from flyannot.files.atomic_file import holds_text, locked_output, write_text
+from flyannot.pipeline.engine.failures import NAME as FAILURES
 from flyannot.pipeline.engine.task import Outcome, Task
 
 log = logging.getLogger("flyannot")
@@ -24,7 +25,7 @@ _SILENT = 8  # after so many images in a row without an answer the site is down
 
 
 class FetchTask(Task):
-    """A data set folder of all images that `fetch_bdgp` put into the folder NAME-files beside it."""
+    """Task that makes a data set folder of the images that were fetched into NAME-files beside it."""
 
     is_replaced = True
     is_locked = False
@@ -56,19 +57,17 @@ def build_task(request):
 
 
 def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
-    """Fetch BDGP's two dumps, and the wanted images that are missing.
+    """Fetch BDGP's two dumps, and the images that are wanted and not there yet.
 
     Parameters
     ----------
-    folder : Path; gets the dumps, the images under the paths of the dump, and manifest.csv
-    options : FetchOptions
-    execution : Execution
-    policy : RetryPolicy; None for the policy of the options
+    folder : Path; gets the dumps, and the images under their paths in the dump
+    policy : RetryPolicy; None for the one that the options describe
     dry_run : whether only the dumps are fetched, and the images counted
 
     Returns
     -------
-    outcome : Outcome, with the images that cannot be fetched as failures
+    outcome : Outcome, with the images that could not be fetched as failures
 
     Raises
     ------
@@ -82,43 +81,36 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
     policy = policy or RetryPolicy(connections=options.connections, pause_s=options.pause)
     with closing(Downloader(policy)) as downloader:
         run = _Fetch(Path(folder), options, downloader, policy)
-        with locked_output(run.manifest.path):
+        with locked_output(Path(folder) / FAILURES):  # the tables have locks of their own
             return run.fetch(execution.progress, dry_run=dry_run)
 
 
 class _Fetch:
-    """The state that all downloads of a call share."""
+    """State that all downloads of a run share."""
 
     def __init__(self, folder, options, downloader, policy):
         self._folder = folder
         self._options = options
         self._downloader = downloader
         self._policy = policy
-        self.manifest = Manifest(folder)
 
     def fetch(self, progress, *, dry_run):
-        """Return the Outcome, with the images that cannot be fetched as failures."""
+        """Download what is missing; return the Outcome, with missing images as failures."""
         for kind, name in FILES.items():
-            if self._options.refresh or not self.manifest.has(name):
+            if self._options.refresh or not self._has(name):
                 self._get_table(kind)
         plan = self._plan()
-        self._adopt_files(plan.images)
-        missing = self._list_missing(plan)
-        planned = self._format_plan(plan)
+        missing = self._missing(plan)
         if dry_run:
-            self.manifest.save()
-            return Outcome(
-                self.manifest.path, True, f"dry run: no image was fetched\n{self._format_plan(plan)}"
-            )
-        log.info("%s", planned)
-        try:
-            failures = self._get_images(missing, progress)
-        finally:
-            self.manifest.save()
-        n_there, n_new = len(plan.images) - len(self._list_missing(plan)), len(missing) - len(failures)
+            lines = f"dry run: no image was fetched\n{self._describe_plan(plan)}"
+            return Outcome(self._folder / FILES["images"], True, lines)
+        log.info("%s", self._describe_plan(plan))
+        failures = self._get_images(missing, progress)
+        n_there = len(plan.images) - len(self._missing(plan))
+        n_new = len(missing) - len(failures)
         wanted = pluralise(len(plan.images), "image is", "images are")
         summary = f"{n_there:,} of {wanted} there, {n_new:,} of them new"
-        return Outcome(self.manifest.path, True, summary, tuple(sorted(failures + plan.refused)))
+        return Outcome(self._folder / FILES["images"], True, summary, tuple(sorted(failures + plan.refused)))
 
     def _plan(self):
         return bdgp_site.plan_images(
@@ -130,13 +122,17 @@ class _Fetch:
             thumbnails=self._options.thumbnails,
         )
 
-    def _list_missing(self, plan):
-        return [name for name in plan.images if not self.manifest.has(name)]
+    def _missing(self, plan):
+        return [name for name in plan.images if not self._has(name)]
+
+    def _has(self, name):
+        """Return True if a file is there: files appear only when they are whole."""
+        return (self._folder / name).is_file()
 
     def _get_table(self, kind):
         check = partial(bdgp_site.validate_downloaded_table, kind=kind)
         try:
-            self._get(FILES[kind], check, bdgp_site.MOST_BYTES_OF_TABLE)
+            self._get(FILES[kind], check, bdgp_site.MAX_TABLE_BYTES)
         except (DownloadFailed, ServerBusy) as error:
             raise FlyannotError(
                 f"cannot fetch {self._url(FILES[kind])}: {error}",
@@ -144,18 +140,16 @@ class _Fetch:
             ) from None
 
     def _get_image(self, name):
-        self._get(name, bdgp_site.validate_downloaded_image, bdgp_site.MOST_BYTES_OF_IMAGE)
+        self._get(name, bdgp_site.validate_downloaded_image, bdgp_site.MAX_IMAGE_BYTES)
 
     def _get(self, name, check, most_bytes):
-        path = self._folder / name
-        self._downloader.get(self._url(name), path, check, most_bytes=most_bytes)
-        self.manifest.add(name, path, self._url(name))
+        self._downloader.get(self._url(name), self._folder / name, check, most_bytes=most_bytes)
 
     def _url(self, name):
         return url_of_file(self._options.base_url, name)
 
     def _get_images(self, names, progress):
-        """Download images, and return the failures (name, reason)."""
+        """Download images into the folder; returns failures as (name, reason)."""
         failures = []
         n_silent = 0
         threads = ThreadPoolExecutor(self._policy.connections)
@@ -178,20 +172,9 @@ class _Fetch:
             threads.shutdown(wait=False, cancel_futures=True)
         return failures
 
-    def _adopt_files(self, images):
-        """Add whole images to the manifest that a killed run or the user left in the folder."""
-        for name in images:
-            path = self._folder / name
-            if (
-                not self.manifest.has(name)
-                and path.is_file()
-                and not bdgp_site.validate_downloaded_image(path)
-            ):
-                self.manifest.add(name, path, self._url(name))
-
-    def _format_plan(self, plan):
-        """Say how many images there are to fetch, and how long that takes at least."""
-        missing = self._list_missing(plan)
+    def _describe_plan(self, plan):
+        """Describe how many images are missing, and how long they take at least."""
+        missing = self._missing(plan)
         wanted = f"{pluralise(len(plan.images), 'image')} of {pluralise(plan.n_genes, 'gene')}"
         lines = [f"{wanted}, {len(missing):,} of them to fetch"]
         if missing:

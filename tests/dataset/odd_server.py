@@ -3,22 +3,24 @@
 import gzip
 import threading
 from collections import defaultdict
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from tests.processes import LIMIT_S
 
 
 class OddServer:
-    """Serves `files` (path -> bytes); `oddities` (path -> function of a Turn) come instead.
+    """HTTP server with `files` (path -> bytes), and `oddities` (path -> function of a Turn) that come first.
 
-    `requests` lists (method, path, headers) of all that was asked.
+    `requests` lists (method, path, headers) of all requests.
     """
 
     def __init__(self):
         self.files, self.oddities, self.requests = {}, {}, []
         self.counts, self.closing = defaultdict(int), threading.Event()
         self.busy, self.most_busy, self._changed = 0, 0, threading.Condition()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Turn)
+        self._http.odd = self
         self._http.daemon_threads = True
         threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
 
@@ -32,101 +34,95 @@ class OddServer:
         self._http.server_close()
 
     def asked(self, path):
-        """The headers of every GET of one path."""
+        """Return the headers of every GET of one path."""
         return [headers for method, where, headers in self.requests if (method, where) == ("GET", path)]
 
     def wait_until_asked(self, *paths):
-        """Return when each of them was."""
+        """Return when each path was asked for."""
         with self._changed:
             assert self._changed.wait_for(lambda: all(map(self.asked, paths)), timeout=LIMIT_S)
 
-    def _handler(server):  # noqa: N805 - self is the handler's
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self):
-                server._enter(self)
-                try:
-                    turn = Turn(server, self)
-                    server.oddities.get(self.path, Turn.as_asked)(turn)
-                except OSError:
-                    self.close_connection = True
-                finally:
-                    server._leave()
-
-            def log_message(self, *_):
-                pass
-
-        return Handler
-
-    def _enter(self, handler):
+    @contextmanager
+    def busy_with(self, turn):
+        """Note a request, and that it is being answered."""
         with self._changed:
-            self.requests.append((handler.command, handler.path, dict(handler.headers)))
-            self.counts[handler.path] += handler.command == "GET"
+            self.requests.append((turn.command, turn.path, dict(turn.headers)))
+            self.counts[turn.path] += turn.command == "GET"
             self.busy += 1
             self.most_busy = max(self.most_busy, self.busy)
             self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self.busy -= 1
 
-    def _leave(self):
-        with self._changed:
-            self.busy -= 1
 
+class Turn(BaseHTTPRequestHandler):
+    """One request, with possible answers."""
 
-class Turn:
-    """One request, and what can be done to it."""
+    protocol_version = "HTTP/1.1"
 
-    def __init__(self, server, handler):
-        self.server, self.handler = server, handler
-        self.body = server.files.get(handler.path, b"")
-        self.number = server.counts[handler.path]  # the how-manieth request for this path, from 1
+    def do_GET(self):
+        odd = self.server.odd
+        with odd.busy_with(self):
+            self.body = odd.files.get(self.path, b"")
+            self.number = odd.counts[self.path]  # of requests for this path, from 1
+            try:
+                odd.oddities.get(self.path, Turn.as_asked)(self)
+            except OSError:
+                self.close_connection = True
 
-    def as_asked(self, **changed):
+    def log_message(self, *_):
+        pass
+
+    def as_asked(self):
         if not self.body:
             self.status(404)
             return
-        self.begin(200, {"Content-Length": len(self.body), "Content-Type": "image/jpeg"} | changed)
+        self.begin(200, {"Content-Length": len(self.body), "Content-Type": "image/jpeg"})
         self.send(self.body)
 
     def begin(self, code, headers):
-        self.handler.send_response(code)
+        self.send_response(code)
         for name, value in headers.items():
             if value is not None:
-                self.handler.send_header(name.replace("_", "-"), str(value))
-        self.handler.end_headers()
+                self.send_header(name.replace("_", "-"), str(value))
+        self.end_headers()
 
     def send(self, raw):
-        self.handler.wfile.write(raw)
-        self.handler.wfile.flush()
+        self.wfile.write(raw)
+        self.wfile.flush()
 
     def hang_up(self):
-        self.handler.close_connection = True
+        self.close_connection = True
 
     def status(self, code, **headers):
-        """A code without a body."""
-        self.begin(code, {"Content-Length": 0} | headers)
+        """Send a code without a body."""
+        self.begin(code, {"Content_Length": 0} | headers)
 
     def wait(self, seconds):
         """Do nothing, unless the server closes."""
-        self.server.closing.wait(seconds)
+        self.server.odd.closing.wait(seconds)
 
 
 # --- what servers do ---
 
 
 def first(*oddities):
-    """Misbehave in one way after the other, and no more."""
+    """Misbehave in one way after the other, and then behave."""
     return lambda turn: dict(enumerate(oddities, 1)).get(turn.number, Turn.as_asked)(turn)
 
 
 def answers(code, **headers):
-    """Nothing but a code."""
+    """Send nothing but a code."""
     return lambda turn: turn.status(code, **headers)
 
 
 def sends(body_of=bytes, *, share=1.0, said=1.0, stalls_s=0, code=200, **headers):
-    """A share of a body, made of the right one, and the connection ends, perhaps after a while.
+    """Send a share of a body that is made of the right one, and end the connection, perhaps after a while.
 
-    Its length is said as a multiple of what it is, or not at all if `said` is None.
+    The length is announced as a multiple of the true one, or not at all if `said` is None.
     """
 
     def oddity(turn):
@@ -140,7 +136,7 @@ def sends(body_of=bytes, *, share=1.0, said=1.0, stalls_s=0, code=200, **headers
 
 
 def drips(n_drops):
-    """Ever a few bytes, fast enough to be no stall."""
+    """Send a few bytes at a time, often enough not to be silent."""
 
     def oddity(turn):
         turn.begin(200, {"Content-Length": len(turn.body)})
@@ -159,15 +155,15 @@ def never_answers(turn):
 
 def hangs_up_at_once(turn):
     turn.hang_up()
-    turn.handler.connection.close()
+    turn.connection.close()
 
 
 def redirects_in_a_loop(turn):
-    turn.status(302, Location=turn.handler.path)
+    turn.status(302, Location=turn.path)
 
 
 def redirects_once(turn):
-    turn.status(301, Location=turn.handler.path + "?moved")
+    turn.status(301, Location=turn.path + "?moved")
 
 
 def answers_no_http(turn):
@@ -212,12 +208,12 @@ HOPELESS = [  # the file cannot be had; the reason says
     (empty_body, "empty"),
     (cut_image, "damaged image"),
     (sends(lambda body: b"%PDF-1.4 " + body, Content_Type="image/jpeg"), "not an image"),
-    (sends(share=0, said=1e9), "more than"),
-    (sends(lambda body: body * 1000, said=None, Connection="close"), "more than"),
+    (sends(share=0, said=1e9), "larger than"),
+    (sends(lambda body: body * 1000, said=None, Connection="close"), "larger than"),
     (claims_more, "connection broke"),
     (claims_less, "damaged image"),
     (packs_badly, "connection broke"),
     (answers_no_http, "connection broke"),
     (drips(1000), "too slow"),
-    (sends_a_part, "a part of the file"),
+    (sends_a_part, "only a part of the file"),
 ]

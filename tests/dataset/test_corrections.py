@@ -156,7 +156,7 @@ def test_a_gene_without_a_row_is_known_only_of_what_was_reviewed(annotations):
     assert after.terms_of("hb", "4-6") == {"pole cell"}
     assert after.unknown_terms("hb", "4-6", EVERY) == {"amnioserosa anlage"}
     assert after.terms_of("hb", "7-8") is None
-    assert "1 gene without a row in the annotations: known only of the reviewed terms" in describe_changes(
+    assert "1 gene without a row in the annotations: only the reviewed terms are known" in describe_changes(
         changes
     )
 
@@ -174,7 +174,7 @@ def test_the_later_of_annotations_and_corrections_stays(tmp_path):
         after, changes = applied(annotations, said(verdict, day, term=term))
         assert (term in after.terms_of("Dl", "4-6")) == has
         assert len(changes["older"]) == (day == 4)
-        older = "older than the annotations, which say otherwise and stay"
+        older = "older than the annotations, which contradict them and stay"
         assert any(older in line for line in describe_changes(changes)) == (day == 4)
     table.write_text("gene,stage_range,term,date\nDl,4-6,pole cell,5/1/2026\n")
     with pytest.raises(InputError, match='"5/1/2026" is no date'):

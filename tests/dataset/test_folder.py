@@ -27,7 +27,7 @@ def annotations_csv(tmp_path):
 
 
 def refusal(read, path):
-    """What is said of a refused table: the message and the remedy, one line each."""
+    """Return the message and the remedy of a refused table, which are one line each."""
     with pytest.raises(InputError) as caught:
         read(path)
     message = caught.value.message

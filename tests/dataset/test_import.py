@@ -12,7 +12,7 @@ from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers import IMPORTERS, resolve, source_tables, tables
 from flyannot.dataset.importers.bdgp import PART_OF_EMBRYO
 from flyannot.dataset.importers.import_log import text_of_summary
-from flyannot.dataset.importers.resolve import Genes, UnclearGene
+from flyannot.dataset.importers.resolve import AmbiguousGene, Genes
 from flyannot.dataset.importers.tables import TableOptions
 from flyannot.files import text_files
 from tests.small_embryos import rows_of_csv
@@ -37,7 +37,7 @@ def import_tables(kind, sources, folder, *, force=False, **options):
 
 @pytest.fixture
 def flyexpress(tmp_path):
-    """Import tables given as text, with a folder of the named files; the summary."""
+    """Import tables given as text, with a folder of the named files; returns the summary."""
     folder = tmp_path / "bmp"
     folder.mkdir()
 
@@ -142,7 +142,7 @@ def test_dirty_annotations_are_accounted_for(flyexpress):
 
 
 def test_what_cannot_be_read_at_all_is_named(flyexpress, tmp_path):
-    with pytest.raises(InputError, match="no image can be taken.*not in the folder"):
+    with pytest.raises(InputError, match="no image was found.*not in the folder"):
         flyexpress(row_of("('77_s.bmp',)"))
     assert not flyexpress.folder.exists()
     (tmp_path / "bad.csv").write_text("what,is,this\n")
@@ -180,14 +180,14 @@ def test_a_gene_is_named_by_number_symbol_or_cg_and_never_by_another_case():
     genes.add("FBgn0000462", "dl", "CG6667")
     genes.add("FBgn0000003", "Delta")
     genes.add("not a number", "x")
-    assert genes.named("DL").fbgn == ""
-    assert genes.named("Dl").fbgn == genes.named("CG3619").fbgn == genes.named("unheard of", "CG3619").fbgn
-    assert genes.named("FBgn0000462").symbol == genes.named("whatever", fbgn="FBgn0000462").symbol == "dl"
-    assert genes.named("Delta").fbgn == "FBgn0000003"  # a symbol before another's synonym
-    assert genes.named("x", fbgn="FBgn12").gene_id == "x"
+    assert genes.find("DL").fbgn == ""
+    assert genes.find("Dl").fbgn == genes.find("CG3619").fbgn == genes.find("unheard of", "CG3619").fbgn
+    assert genes.find("FBgn0000462").symbol == genes.find("whatever", fbgn="FBgn0000462").symbol == "dl"
+    assert genes.find("Delta").fbgn == "FBgn0000003"  # a symbol before another's synonym
+    assert genes.find("x", fbgn="FBgn12").gene_id == "x"
     genes.add("FBgn0000004", "Dl")
-    with pytest.raises(UnclearGene, match="FBgn0000004 and FBgn0000463"):
-        genes.named("Dl")
+    with pytest.raises(AmbiguousGene, match="FBgn0000004 and FBgn0000463"):
+        genes.find("Dl")
 
 
 FIRST_OF_BDGP = [f"insitu_images/img_dir_1/insitu{i}.jpe" for i in (1, 2)]
@@ -238,7 +238,7 @@ SPICE = [b'"', b",", b"\n", b"\r", b"\0", b"(", b"'", b"\xff", b"=", b"\xef\xbb\
 
 
 def tables_of(kind):
-    """The text of a table of images and of one of terms."""
+    """Return the text of a table of images and of a table of terms."""
     images, terms = ([], []) if kind == "bdgp" else ([IMAGES.strip()], [TERMS.strip()])
     for i in range(0, N_IMAGES, 2):
         gene, stage = NAMES[i % len(NAMES)], i % 6 + 1
@@ -252,7 +252,7 @@ def tables_of(kind):
 
 
 def spoilt(raw, rng):
-    """A table with some bytes changed, put in or cut off."""
+    """Change, insert or cut some bytes of a table."""
     raw = bytearray(raw)
     for _ in range(rng.integers(1, 6)):
         at = int(rng.integers(0, len(raw)))

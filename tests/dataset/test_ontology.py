@@ -187,7 +187,7 @@ def test_a_gene_with_a_term_has_its_parents_too_and_no_term_is_new(write):
 
 @pytest.fixture
 def obo_of_chain(chain, write):
-    """An ontology of the synthetic terms: the first is the parent of the second."""
+    """Write an ontology of the synthetic terms, in which the first is the parent of the second."""
     terms = sorted(set().union(*read_annotations(chain.annotations).terms_by_gene.values()))
     stanzas = [f"[Term]\nid: FBbt:{i}\nname: {term}\n" for i, term in enumerate(terms)]
     stanzas[1] += "is_a: FBbt:0\n"

@@ -169,12 +169,3 @@ def test_a_group_without_terms_is_annotated_with_no_staining(tmp_path):
     bare = [gene for (gene, _), terms in annotated.items() if terms == {NO_STAINING}]
     assert bare == [g for g, _ in annotated if not draw_group(g, "1-3", 0, 1).strengths]
     assert 0 < len(bare) < 12
-
-
-def test_every_stage_range_has_terms_that_can_be_drawn():
-    assert set(render.TERMS) == set(render.FOLDS) == set(STAGE_RANGES)
-    for terms in render.TERMS.values():
-        frequencies = [region.frequency for region in terms.values()]
-        assert len(terms) >= 6
-        assert max(frequencies) >= 0.3 > 0.16 >= min(frequencies)
-        assert all(region.lateral and region.texture in render.TEXTURES for region in terms.values())

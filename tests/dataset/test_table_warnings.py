@@ -14,7 +14,7 @@ TERMS = "gene,stage_range,term\n"
 
 @pytest.fixture
 def said(tmp_path, caplog):
-    """What is said of some annotations, and their terms of the gene x in 4-6."""
+    """Read annotations; returns the warnings, and the terms of the gene x in 4-6."""
 
     def read(rows, **how):
         (tmp_path / "annotations.csv").write_text(TERMS + rows)
@@ -146,5 +146,5 @@ def test_a_term_is_compared_with_few(rng, monkeypatch):
     names = ["".join(map(chr, letters)) for letters in rng.integers(97, 101, (20_000, 9))]
     compared = []
     monkeypatch.setattr(table_warnings, "_is_misspelt", lambda *words: compared.append(words))
-    table_warnings.near_terms(dict.fromkeys(names, 1), table_warnings.bdgp_terms())
+    table_warnings.find_misspelt_terms(dict.fromkeys(names, 1), table_warnings.bdgp_terms())
     assert 0 < len(compared) <= 200 * 200

@@ -6,7 +6,7 @@ from PIL import Image
 
 from flyannot.base.errors import DataError
 from flyannot.base.options import Options
-from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.dataset.folder import read_images
 from flyannot.dataset.importers import wu2016
 from flyannot.images.pattern import (
     BLOCK_PX,
@@ -31,7 +31,7 @@ def block_means(picture):
 
 
 def recover_pattern(picture, mask):
-    """The pattern that a picture shows, block by block: float array (n_pixels,)."""
+    """Compute the pattern that a picture shows, block by block: float array (n_pixels,)."""
     body = block_means(body_of_embryo(mask))
     light = (block_means(picture) - 255 * (1 - body)).T[mask.T] / (BODY_GREY * body.T[mask.T])
     return 1 - light
@@ -42,7 +42,7 @@ def by_column(grid):
 
 
 def made_up():
-    """Smooth patterns: a gradient from head to tail, dorsal to ventral, a stripe, and all stained."""
+    """Build smooth patterns: head to tail, dorsal to ventral, a stripe, and all stained."""
     grids = [COLUMNS / 31, ROWS / 15, np.exp(-(((COLUMNS - 12) / 4.0) ** 2)), np.ones((16, 32))]
     return {
         "patterns": np.array([by_column(grid) for grid in grids], "f4"),
@@ -55,7 +55,7 @@ def made_up():
 
 @pytest.fixture
 def saved(tmp_path):
-    """Save arrays as an npz file; gives its path."""
+    """Save arrays as an npz file; returns its path."""
 
     def save(**changes):
         arrays = {name: value for name, value in (made_up() | changes).items() if value is not None}
@@ -159,14 +159,6 @@ def test_the_published_patterns_come_back_from_their_pictures(shared_data, tmp_p
         assert np.sqrt(((back - pattern) ** 2).mean()) < 0.05
         if pattern.std() > 0.02:
             assert np.corrcoef(back, pattern)[0, 1] > 0.98
-
-
-def test_the_published_terms_are_found_for_the_images(shared_data):
-    source = shared_data / "wu2016"
-    arrays, annotations = wu2016.read_patterns(source / "patterns.npz"), read_annotations(source)
-    has_terms = [annotations.terms_of(g, "4-6", f) for g, f in zip(arrays["gene"], arrays["fbgn"])]
-    assert len(has_terms) == 1337
-    assert sum(map(bool, has_terms)) > 1300
 
 
 def test_the_mask_is_that_of_the_published_npz(shared_data):

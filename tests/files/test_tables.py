@@ -46,7 +46,7 @@ def test_the_dress_of_a_table_does_not_matter(content, images_csv, tmp_path):
     "content, expected",
     [
         ("", ["empty", "image,gene,stage_range"]),
-        ("image,gene,stage_range\n", ["names no image"]),
+        ("image,gene,stage_range\n", ["lists no image"]),
         ("filename,gene,stage\na,b,4-6\n", ["filename, gene, stage", 'Did you mean "filename"?']),
         ("image,Symbol,stage_range\na,b,4-6\n", ['no column "gene"', 'Did you mean "Symbol"?']),
         ("picture,gene,stage_range\na,b,4-6\n", ['no column "image"', 'Did you mean "picture"?']),

@@ -93,7 +93,7 @@ def test_an_unsure_term_is_in_no_score_and_a_gene_of_corrections_alone_in_few(fl
     evaluated = after["evaluated"]["4-6"]
     assert len(evaluated["group"]) == len(before["evaluated"]["4-6"]["group"]) + 1
     assert after["made_from"]["corrections"] and "corrections" not in before["made_from"]
-    note = "1 gene without a row in the annotations: known only of the reviewed terms"
+    note = "1 gene without a row in the annotations: only the reviewed terms are known"
     assert note in json.dumps(after["notes"])
 
 

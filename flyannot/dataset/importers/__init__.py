@@ -1,8 +1,8 @@
-"""Published data as a data set folder: whatever they hold, every row is taken or rejected with a reason.
+"""Importers that turn published data into a data set folder; every row is taken, or rejected with a reason.
 
-A kind of data is an `Importer` in a file of its own, and a line in IMPORTERS; `flyannot import` finds it.
-Tables with a folder of images share `tables`: `source_tables` reads them, `genes` knows which gene a name
-is, `pictures` finds the files, and `resolve` decides what is taken.
+Each kind of data is an `Importer` in a file of its own, and a line in IMPORTERS, where `flyannot import`
+finds it.  Importers of tables share four modules.  `source_tables` reads rows, and `resolve` identifies
+genes and decides what is taken.  `tables` finds pictures and writes the folder, and `import_log` counts.
 """
 
 from collections.abc import Callable
@@ -15,11 +15,11 @@ from flyannot.base.registry import Registry
 class Importer:
     """One kind of published data.
 
-    help : what `flyannot import NAME --help` says; its first line is the kind in a few words
-    sources : what the command calls the paths that it takes
-    options : an options class
-    run : function of (sources, a list of paths; folder; an options object; keyword force), which writes the
-        data set folder and returns its summary, as `write_imported_tables` does
+    help : text of `flyannot import NAME --help`; its first line names the kind in a few words
+    sources : name of the paths in the command's usage
+    options : options class
+    run : function of (sources, a list of paths; folder; an options object; keyword force), which writes
+        the data set folder and returns its summary, as `write_imported_tables` does
     """
 
     help: str

@@ -1,4 +1,4 @@
-"""BDGP's dumps `insitu_annot.csv` and `insitu_images.csv`: no header, stages 1 to 6."""
+"""Importer of BDGP's dumps `insitu_annot.csv` and `insitu_images.csv`, without header, stages 1 to 6."""
 
 import re
 from functools import partial
@@ -11,23 +11,23 @@ from flyannot.dataset.importers.tables import TableFormat, TableOptions, import_
 DUMPS = {"terms": "insitu_annot.csv", "images": "insitu_images.csv"}
 PART_OF_EMBRYO = "a part of an embryo, at high magnification"
 _N_TERM_CELLS = 5  # CG number, symbol, FBgn, stage, term
-# CG number, symbol, symbol again, FBgn, clone, image, stage; then view, orientation, magnification or nothing
+# CG number, symbol, symbol again, FBgn, clone, image, stage; some rows also view, orientation, magnification
 _N_IMAGE_CELLS = 7
 _VIEWS = ("lateral", "dorsal", "ventral")
 _TURNED = {"ap_inverted": "left-right", "dv_inverted": "top-bottom", "ap_dv_inverted": "both"}
 _CG = re.compile(r"C[GR]\d+")
 
 
-def kind_of_dump(cells):
-    """Which dump a row of so many cells is of: "images", "terms", or None."""
+def dump_kind(cells):
+    """Return the kind of dump that has rows of so many cells: "images", "terms", or None."""
     if len(cells) >= _N_IMAGE_CELLS:
         return "images"
     return "terms" if len(cells) == _N_TERM_CELLS else None
 
 
 def _parse_row(first_row, cells):
-    kind = kind_of_dump(cells)
-    if kind != kind_of_dump(first_row):
+    kind = dump_kind(cells)
+    if kind != dump_kind(first_row):
         raise ValueError(BAD_ROW)
     view = orientation = magnification = ""
     if kind == "terms":
@@ -38,7 +38,7 @@ def _parse_row(first_row, cells):
         view, orientation, magnification, *_ = [*map(str.lower, more), "", "", ""]
     if magnification == "high":
         raise ValueError(PART_OF_EMBRYO)
-    if _CG.fullmatch(symbol):  # some dumps have the two the other way round
+    if _CG.fullmatch(symbol):  # some dumps have the two columns in the other order
         cg, symbol = symbol, cg
     return {
         "names": (symbol, cg),
@@ -50,18 +50,17 @@ def _parse_row(first_row, cells):
     }
 
 
-def _dumps_in(folder):
+def _find_dumps(folder):
     places = [Path(folder) / (name + packed) for name in DUMPS.values() for packed in ("", ".gz")]
     return [path for path in places if path.is_file()]
 
 
 TABLES = TableFormat(
-    kind_of_dump,
+    dump_kind,
     _parse_row,
     has_header=False,
     columns=f"name {' and '.join(DUMPS.values())}, with rows of 5 and of 7 or more cells, gzipped or not",
-    tables_in=_dumps_in,
-    names_genes=True,
+    tables_in=_find_dumps,
 )
 BDGP = Importer(
     """BDGP's dumps insitu_annot.csv and insitu_images.csv, and the images they name.

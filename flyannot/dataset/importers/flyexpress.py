@@ -1,4 +1,4 @@
-"""FlyExpress's tables: genes, stages 1 to 6, views, and tuples of image names or of terms, as text."""
+"""Importer of FlyExpress's tables, which have stages 1 to 6 and tuples of image names or terms as text."""
 
 from functools import partial
 
@@ -9,7 +9,7 @@ from flyannot.dataset.importers.tables import TableFormat, TableOptions, import_
 _ITEMS = {"images": "image_url", "terms": "annotation"}  # the column of each table that holds a tuple
 
 
-def _kind_of_header(header):
+def _header_kind(header):
     names = {name.lower() for name in header}
     return next((kind for kind, items in _ITEMS.items() if names >= {"gene", "stage", items}), None)
 
@@ -22,13 +22,13 @@ def _parse_row(header, cells):
         "names": (cell["gene"],),
         "fbgn": cell.get("fbgn", ""),
         "stage": cell["stage"],
-        "items": tuple(parse_texts(cell[_ITEMS[_kind_of_header(header)]])),
+        "items": tuple(parse_texts(cell[_ITEMS[_header_kind(header)]])),
         "view": cell.get("direction", "").lower(),
     }
 
 
 TABLES = TableFormat(
-    _kind_of_header,
+    _header_kind,
     _parse_row,
     has_header=True,
     columns="the columns are gene, stage, direction and image_url, or gene, stage and annotation",

@@ -1,7 +1,4 @@
-"""What an import took and what it rejected, and why: no row is lost without a word.
-
-The tables of the data set folder are written here, and the summary, as JSON and in words.
-"""
+"""Log of an import: what was taken, and what was rejected and why; no row is lost without a reason."""
 
 import json
 from collections import Counter
@@ -29,8 +26,8 @@ _COLUMNS = {
 }
 
 
-class Rejected(NamedTuple):
-    """One thing that was rejected: where it stands, what it is, and why."""
+class Rejection(NamedTuple):
+    """A row or item that was rejected: its place, what it is, and the reason."""
 
     table: str
     line: int
@@ -40,10 +37,11 @@ class Rejected(NamedTuple):
 
 
 class ImportLog:
-    """How many of every sort of thing were taken, how many were rejected for each reason, and which."""
+    """Counts of what was taken and rejected, by sort and reason, and the list of rejections."""
 
     def __init__(self, sorts=SORTS):
-        self.taken, self.reasons = dict.fromkeys(sorts, 0), {sort: Counter() for sort in sorts}
+        self.taken = dict.fromkeys(sorts, 0)
+        self.reasons = {sort: Counter() for sort in sorts}
         self.rejected = []
 
     def take(self, sort):
@@ -53,10 +51,10 @@ class ImportLog:
     def reject(self, sort, table, line, item, reason, detail=""):
         """Count and list one thing that was rejected."""
         self.reasons[sort][reason] += 1
-        self.rejected.append(Rejected(table, line, item, reason, detail))
+        self.rejected.append(Rejection(table, line, item, reason, detail))
 
     def as_json(self):
-        """Plain numbers for every sort, the most frequent reason first."""
+        """Return the counts of every sort as a dict, the most frequent reason first."""
         return {
             sort: {
                 "total": taken + self.reasons[sort].total(),
@@ -68,17 +66,26 @@ class ImportLog:
 
 
 def write_imported_tables(staged, images, terms, log, sources, *, one_gene=()):
-    """Write images.csv, annotations.csv, rejected.csv and import.json, the summary, into a new folder.
+    """Write images.csv, annotations.csv, rejected.csv and import.json into a new folder.
 
-    `images` and `terms` are rows, dicts; `sources` map a role to the path of a table or None; `one_gene` are
-    pairs of names that turned out to be one gene's.  The summary, which is returned, is counted from the
-    tables as they were written: what the next command will read.
+    Parameters
+    ----------
+    staged : Path of the folder
+    images, terms : rows of the two tables, dicts
+    log : ImportLog
+    sources : dict, role -> path of a table, or None
+    one_gene : pairs of names that turned out to belong to one gene
+
+    Returns
+    -------
+    summary : dict, the contents of import.json, counted from the tables as they were written
     """
     write_images_csv(staged / "images.csv", images)
     if terms:
         write_annotations_csv(staged / "annotations.csv", terms)
-    write_table(staged / "rejected.csv", Rejected._fields, log.rejected)
-    taken, annotations = read_images(staged), read_annotations(staged) if terms else None
+    write_table(staged / "rejected.csv", Rejection._fields, log.rejected)
+    taken = read_images(staged)
+    annotations = read_annotations(staged) if terms else None
     counts = Counter(row["term"] for row in terms)
     summary = {
         "sources": {role: digest_of_file(path) for role, path in sources.items() if path},
@@ -95,7 +102,7 @@ def write_imported_tables(staged, images, terms, log, sources, *, one_gene=()):
 
 
 def text_of_summary(summary):
-    """What was taken, what was rejected and why, stage range by stage range, and the terms by frequency."""
+    """Format a summary: what was taken, what was rejected and why, and counts by stage range."""
     blocks = []
     for sort, counts in summary["log"].items():
         reasons = [f"  {n:>9,}  rejected: {reason}" for reason, n in counts["rejected"].items()]
@@ -105,13 +112,14 @@ def text_of_summary(summary):
         f"{stage_range:<8}" + "".join(f"{numbers[name]:>11,}" for name in _COLUMNS)
         for stage_range, numbers in summary["stage_ranges"].items()
     ]
-    blocks.append([head, *rows, "(groups: genes with images; no image: annotated genes without one)"])
+    blocks.append([head, *rows, "(groups: genes with images; no image: annotated genes without an image)"])
     if summary["n_turned"]:
-        blocks.append([f"images that lie inverted, and are turned: {summary['n_turned']:,}"])
-    unknown, merged = summary["n_genes_without_fbgn"], summary["one_gene"]
+        blocks.append([f"inverted images, which are turned: {summary['n_turned']:,}"])
+    unknown = summary["n_genes_without_fbgn"]
+    merged = summary["one_gene"]
     blocks.append([f"genes: {summary['n_genes']:,}, {unknown:,} of them without FlyBase number"])
     if merged:
         pairs = first_names([f"{a} = {b}" for a, b in merged])
-        blocks[-1].append(f"one gene under two names, because they share an image: {pairs}")
+        blocks[-1].append(f"two names of one gene, because they share an image: {pairs}")
     blocks.append([f"terms: {len(summary['terms']):,}, in genes and stage ranges; import.json has them"])
     return "\n\n".join("\n".join(block) for block in blocks)

@@ -1,6 +1,7 @@
-"""What the names in published tables mean, and what is taken: images and terms, each once and for one gene.
+"""Decisions on the rows of published tables: which gene a name means, and which images and terms are taken.
 
-A gene is known by FlyBase number, by symbol, by CG number; case-sensitively, never by guess.
+A gene is identified by FlyBase number, by symbol, or by CG number.  Capitals count, and nothing is
+guessed.
 """
 
 import re
@@ -13,7 +14,7 @@ from flyannot.files.tables import read_table
 
 UNKNOWN_STAGE = "unknown stage"
 NO_GENE = "no gene"
-SEVERAL_GENES = "a name of several genes"
+SEVERAL_GENES = "several genes have this name"
 NO_IMAGE = "names no image"
 NO_TERM = "no annotation"
 REPEATED = "duplicate"
@@ -24,13 +25,13 @@ _NUMBERED = {str(number): name for number, name in enumerate(STAGE_RANGES, start
 _FBGN = re.compile(r"FBgn\d{7}")
 
 
-class UnclearGene(Exception):
-    """A name that several genes have."""
+class AmbiguousGene(Exception):
+    """Error for a name that several genes have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gene:
-    """A symbol, and the FlyBase number or ""."""
+    """A gene's symbol, and its FlyBase number or ""."""
 
     symbol: str
     fbgn: str = ""
@@ -41,14 +42,14 @@ class Gene:
 
 
 class Genes:
-    """The names of genes that are known; add them one by one, then ask."""
+    """Known names of genes."""
 
     def __init__(self):
         self.symbols = {}  # fbgn -> its first symbol, or ""
-        self.fbgns = [defaultdict(set) for _ in range(3)]  # of each symbol, CG number, and synonym
+        self.fbgns = [defaultdict(set) for _ in range(3)]  # by symbol, by CG number, by synonym
 
     def add(self, fbgn, symbol, cg="", synonyms=()):
-        """Take in one gene; rows that say less, or the same again, are fine."""
+        """Add one gene; a row that repeats names, or lacks some, changes nothing."""
         if not _FBGN.fullmatch(fbgn):
             return
         self.symbols[fbgn] = self.symbols.get(fbgn) or symbol
@@ -56,16 +57,16 @@ class Genes:
             for name in filter(None, names):
                 fbgns[name].add(fbgn)
 
-    def learn(self, rows):
-        """Take in what the rows of tables say themselves of which name is which gene."""
+    def add_rows(self, rows):
+        """Add the genes of rows that have a FlyBase number and names."""
         for row in rows:
             self.add(row.fbgn, *row.names)
 
-    def named(self, *names, fbgn=""):
-        """The gene that is meant: by its number if it has one, else by the first name that is known.
+    def find(self, *names, fbgn=""):
+        """Return the gene that is meant: by its number if there is one, otherwise by the first known name.
 
-        A name nobody knows is a gene of its own; without any name it is None.  Raises UnclearGene if a name
-        belongs to several.
+        An unknown name is a gene of its own.  Returns None if there is no name.  Raises AmbiguousGene if
+        several genes have the name.
         """
         if not _FBGN.fullmatch(fbgn):
             fbgn = next((name for name in names if _FBGN.fullmatch(name)), "")
@@ -75,18 +76,17 @@ class Genes:
         for known in self.fbgns:
             for name in filter(known.__contains__, names):
                 if len(known[name]) > 1:
-                    raise UnclearGene(f"{name} is {' and '.join(sorted(known[name]))}")
+                    raise AmbiguousGene(f"{name} is {' and '.join(sorted(known[name]))}")
                 (fbgn,) = known[name]
                 return Gene(self.symbols[fbgn] or name, fbgn)
         return Gene(names[0]) if names else None
 
 
 def read_genes(path):
-    """Return the Genes of a table with the columns fbgn and gene, and perhaps cg and synonyms (separated by
-    |).
+    """Read the Genes of a table with the columns fbgn and gene, and perhaps cg and synonyms (separated by |).
 
-    BDGP's annotations with a header are such a table.  Rows without a number or a symbol are passed over.
-    InputError if there is no such table, or it lacks one of the two columns.
+    BDGP's annotations with a header are such a table.  Rows without a number or a symbol are left out.
+    Raises InputError if the table does not exist, or lacks one of the two columns.
     """
     genes = Genes()
     for _, (fbgn, symbol, cg, synonyms) in read_table(path, ("fbgn", "gene"), ("cg", "synonyms"), faults=[]):
@@ -100,16 +100,16 @@ class SourceRow:
 
     table: str
     line: int
-    names: tuple  # of the gene: symbol, CG number
+    names: tuple  # symbol and CG number of the gene
     stage: str
     items: tuple
     fbgn: str = ""
     view: str = ""
-    turned: str = ""  # one of `flyannot.images.address.TURNS`
+    turned: str = ""  # one of TURNS, or ""
 
 
 def resolve_tables(image_rows, term_rows, genes, pictures, log):
-    """Decide what is taken; whatever is not is entered in the log.
+    """Decide which images and terms are taken; the log gets all others with a reason.
 
     Parameters
     ----------
@@ -123,21 +123,23 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log):
     images, terms : lists of rows for images.csv and annotations.csv, dicts
     one_gene : list of (name, name) of genes that share an image
     """
-    placed_images = list(_placed(image_rows, genes, log, "image rows", NO_IMAGE))
-    placed_terms = list(_placed(term_rows, genes, log, "annotation rows", NO_TERM))
-    same, terms, images = _SameGenes(placed_images), {}, {}
-    for term, row, gene, stage_range in _items(placed_terms, same):
+    placed_images = list(_resolve_rows(image_rows, genes, log, "image rows", NO_IMAGE))
+    placed_terms = list(_resolve_rows(term_rows, genes, log, "annotation rows", NO_TERM))
+    same = _GeneMerger(placed_images)
+    terms = {}
+    images = {}
+    for term, row, gene, stage_range in _iterate_items(placed_terms, same):
         key = gene.gene_id, stage_range, term
         if term and key not in terms:
             terms[key] = {"gene": gene.symbol, "fbgn": gene.fbgn, "stage_range": stage_range, "term": term}
             log.take("terms")
         else:
             log.reject("terms", row.table, row.line, term, REPEATED if term else NO_TERM, gene.symbol)
-    for name, row, gene, stage_range in _items(placed_images, same):
+    for name, row, gene, stage_range in _iterate_items(placed_images, same):
         path, reason = pictures.find(name)
         detail = ""
         if path in images:
-            reason, detail = _reason_against(images[path], row, gene, stage_range)
+            reason, detail = _rejection_reason(images[path], row, gene, stage_range)
         if reason:
             log.reject("images", row.table, row.line, name, reason, detail)
             continue
@@ -148,15 +150,15 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log):
     return [entry for entry, *_ in images.values()], list(terms.values()), same.pairs
 
 
-def _items(placed, same):
-    """Yield every item of the placed rows with its row, gene and stage range."""
+def _iterate_items(placed, same):
+    """Yield every item of some rows with its row, gene and stage range."""
     for row, gene, stage_range in placed:
         for item in row.items:
-            yield item, row, same.as_one(gene), stage_range
+            yield item, row, same.merged(gene), stage_range
 
 
-def _reason_against(taken, row, gene, stage_range):
-    """Return why a picture that is `taken` (its entry, gene_id and line) is not taken again, and a detail."""
+def _rejection_reason(taken, row, gene, stage_range):
+    """Return why a picture that is `taken` (entry, gene_id, line) is not taken again, and a detail."""
     entry, gene_id, line = taken
     detail = f"as on line {line}: {entry['gene']}, {entry['stage_range']}"
     if gene_id != gene.gene_id:
@@ -164,21 +166,24 @@ def _reason_against(taken, row, gene, stage_range):
     if entry["stage_range"] != stage_range:
         return OTHER_STAGE, detail
     if entry["view"] != row.view:
-        entry["view"] = ""  # two views are claimed: which is right is unknown
+        entry["view"] = ""  # the rows disagree, and nothing says which is right
     return REPEATED, detail
 
 
-def _placed(rows, genes, log, sort, nothing):
-    """The rows whose gene and stage range are known, with both."""
+def _resolve_rows(rows, genes, log, sort, nothing):
+    """Yield the rows whose gene and stage range are known, with both; the log gets the others."""
     for row in rows:
-        stage_range, detail = stage_range_of(row.stage), ""
+        stage_range = stage_range_of(row.stage)
+        detail = ""
         try:
-            gene = genes.named(*row.names, fbgn=row.fbgn)
+            gene = genes.find(*row.names, fbgn=row.fbgn)
             reason = (not gene and NO_GENE) or (not row.items and nothing)
-        except UnclearGene as unclear:
-            reason, detail = SEVERAL_GENES, str(unclear)
+        except AmbiguousGene as unclear:
+            reason = SEVERAL_GENES
+            detail = str(unclear)
         if not stage_range:
-            reason, detail = UNKNOWN_STAGE, row.stage
+            reason = UNKNOWN_STAGE
+            detail = row.stage
         if reason:
             item = next(filter(None, row.names), row.fbgn)
             log.reject(sort, row.table, row.line, item, reason, detail)
@@ -189,27 +194,31 @@ def _placed(rows, genes, log, sort, nothing):
 
 @cache
 def stage_range_of(text):
-    """The stage range of a published table's stage: BDGP's name of it, or its number, 1 to 6; else None.
+    """Return the stage range of a stage in a published table: a name of BDGP or a number, 1 to 6; else None.
 
-    FlyExpress's tables and BDGP's dumps number the stage ranges; everywhere else 5 is a stage.
+    The tables of FlyExpress and BDGP number the stage ranges.  Everywhere else 5 is a stage.
     """
     return _NUMBERED.get(text.strip()) or bdgp_name(text)
 
 
-class _SameGenes:
-    """Genes that share an image are one gene, unless FlyBase numbers them apart."""
+class _GeneMerger:
+    """Merger of genes that share an image: they are one gene, unless both have FlyBase numbers."""
 
     def __init__(self, placed_images):
-        self.pairs, self._one, first = [], {}, {}
+        self.pairs = []
+        self._one = {}
+        first = {}
         for row, gene, _ in placed_images:
             for image in row.items:
-                this, other = self.as_one(gene), self.as_one(first.setdefault(image, gene))
+                this = self.merged(gene)
+                other = self.merged(first.setdefault(image, gene))
                 if this != other and not (this.fbgn and other.fbgn):
                     kept, given_up = (this, other) if this.fbgn else (other, this)
                     self._one[given_up] = kept
                     self.pairs.append((given_up.symbol, kept.symbol))
 
-    def as_one(self, gene):
+    def merged(self, gene):
+        """Return the gene that stands for a gene and all that are merged with it."""
         while gene in self._one:
             gene = self._one[gene]
         return gene

@@ -1,4 +1,4 @@
-"""CSV tables as others publish them, plain or gzipped: a bad row is handed on as such, never fatal."""
+"""Rows of CSV tables as others publish them; a row that cannot be used is reported, and is no error."""
 
 import ast
 import warnings
@@ -7,25 +7,30 @@ from flyannot.base.text import is_fit_for_cells, printable_text
 from flyannot.files.tables import read_csv_rows
 from flyannot.files.text_files import read_lines
 
-_MOST_TEXT = 100_000  # letters of one cell that holds a tuple
-_MOST_SHOWN = 100  # letters of a cell that cannot be used
+_MOST_TEXT = 100_000  # letters of a cell with a tuple
+_MOST_SHOWN = 100  # letters of a cell in a row that cannot be used
 
 BAD_ROW = "not a row of a table"
-CONTROL = "holds a control character"
+CONTROL = "a control character"
 NO_TUPLE = "not a tuple of texts"
 
 
 def read_source_rows(path):
-    """Yield every row of a CSV file that is not empty; a line that is not UTF-8 is read as Latin-1.
+    """Yield every row of a CSV file that is not empty.
 
-    Raises InputError if there is no such file, or it cannot be unpacked.
+    The file may be gzipped.  A line that is not UTF-8 is read as Latin-1.
 
     Yields
     ------
-    line : int, where the row begins
-    cells : list of str without surrounding white space; in a row with a fault, what no table can hold is
-        written as an escape, and long cells are cut
+    line : int, the first line of the row
+    cells : list of str without surrounding white space.  In a row with a fault, control characters are
+        written as escapes and long cells are cut
     fault : str, why the row cannot be used; "" if it can
+
+    Raises
+    ------
+    InputError
+        If the file does not exist or cannot be unpacked.
     """
     lines = read_lines(path, fix="is this the table? Then download it again", is_latin1=True)
     for line, row, fault in read_csv_rows(lines):
@@ -39,14 +44,14 @@ def read_source_rows(path):
 
 
 def parse_texts(text):
-    """Return the texts in a tuple or list that was written as Python prints it; never evaluated.
+    """Return the texts of a tuple or list that is written as Python prints it, without running any code.
 
     Raises ValueError(NO_TUPLE) if it is anything else.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of backslashes
-            texts = ast.literal_eval(text[:_MOST_TEXT])  # a longer one lacks its end
+            warnings.simplefilter("ignore")  # Python warns about backslashes
+            texts = ast.literal_eval(text[:_MOST_TEXT])  # a longer text is cut, and then is no tuple
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         texts = None
     if not isinstance(texts, tuple | list) or not all(isinstance(word, str) for word in texts):

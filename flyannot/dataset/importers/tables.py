@@ -1,4 +1,4 @@
-"""Tables that name images and terms, with a folder of images, as a data set folder."""
+"""Import of tables that name images and terms, with a folder of images, into a data set folder."""
 
 import os
 import re
@@ -19,17 +19,17 @@ from flyannot.dataset.importers.source_tables import read_source_rows
 from flyannot.dataset.paths import path_from
 from flyannot.files.atomic_file import new_folder
 
-ROWS = {"images": "image rows", "terms": "annotation rows"}  # what the log calls the rows of each table
+ROWS = {"images": "image rows", "terms": "annotation rows"}  # names of the rows in the log
 NOT_THERE = "image is not in the folder"
 SEVERAL = "several images in the folder have this name"
-_MOST_SHOWN = 3  # rejected images named where none was found
+_MOST_SHOWN = 3  # rejected images in the error that no image was found
 _NUMBERED = re.compile(r"(?:insitu)?(\d+)(?:_s)?\.(\w{3,4})", re.ASCII)
 _SUFFIXES = {"bmp", "jpe", "jpg", "jpeg", "png", "tif", "tiff", "gif"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions(Options):
-    """How tables are understood."""
+    """Options of importers of tables."""
 
     table: ClassVar[str] = "import"
 
@@ -43,16 +43,15 @@ class TableOptions(Options):
 
 @dataclass(frozen=True)
 class TableFormat:
-    """How a publisher writes its two tables.
+    """Format of a publisher's two tables.
 
     kind_of : function of the cells of the first row: "images", "terms" (annotations), or None for another
         table
-    parse : function of (first row, cells of a row): the fields of its `SourceRow` but for table and line, a
-        dict; raises ValueError, whose text says why the row cannot be used
+    parse : function of (first row, cells of a row) that returns a dict of fields of a `SourceRow`,
+        without table and line.  It raises ValueError, whose text says why the row cannot be used
     has_header : whether the first row names the columns
-    columns : what the tables look like, for those who named another one
-    tables_in : function of the folder of images: the tables that lie there
-    names_genes : whether a row has a gene's number and its names, so that the tables explain one another
+    columns : description of the tables, for an error message
+    tables_in : function of the folder of images that lists the tables in it
     """
 
     kind_of: Callable
@@ -60,17 +59,20 @@ class TableFormat:
     has_header: bool
     columns: str
     tables_in: Callable = lambda folder: []
-    names_genes: bool = False
 
-    def sorted_tables(self, paths):
-        """Kind -> path.  InputError if one is of no kind, there are two of a kind, or none of images."""
+    def classify_tables(self, paths):
+        """Return a dict, kind -> path of the table.
+
+        Raises InputError if a table is of no kind, if two are of one kind, or if there is no table of
+        images.
+        """
         tables = {}
         for path in paths:
             header = _first_row(path)
             kind = self.kind_of(header)
             if kind is None:
                 raise InputError(
-                    f"{path} is no such table: its first row is {', '.join(header[:8]) or 'empty'}",
+                    f"{path} is not such a table: its first row is {', '.join(header[:8]) or 'empty'}",
                     fix=self.columns,
                 )
             if kind in tables:
@@ -83,8 +85,10 @@ class TableFormat:
         return tables
 
     def rows(self, path, log):
-        """The usable SourceRows of a table; the others are entered in the ImportLog."""
-        table, first_row, rows = Path(path).name, _first_row(path), []
+        """Return the usable SourceRows of a table; the ImportLog gets the others."""
+        table = Path(path).name
+        first_row = _first_row(path)
+        rows = []
         sort = ROWS[self.kind_of(first_row)]
         for line, cells, fault in islice(read_source_rows(path), self.has_header, None):
             try:
@@ -101,14 +105,30 @@ def _first_row(path):
 
 
 def import_tables(form, sources, folder, options, *, force=False):
-    """Turn published tables, in a TableFormat, and a folder of images into a data set folder.
+    """Turn published tables and a folder of images into a data set folder.
 
-    `sources` are one folder of images, the table of images, and perhaps that of annotations; they are told
-    apart by what they hold.  `folder` gets `images.csv`, `annotations.csv`, `rejected.csv` (all that was left
-    out, with table, line and reason), `import.json` (the summary, which is returned) and `images`, a link to
-    the folder of images; `force` is needed where it holds something already.  InputError if a source is
-    missing or is no such table, the folder is taken, or not one image was found.  WriteError if the folder
-    cannot be written.
+    The folder gets `images.csv`, `annotations.csv`, `rejected.csv` (what was left out, with table, line
+    and reason) and `import.json` (the summary).  It also gets `images`, a link to the folder of images.
+
+    Parameters
+    ----------
+    form : TableFormat
+    sources : paths of one folder of images, the table of images, and perhaps the table of annotations, in
+        any order
+    folder : path of the data set folder
+    options : TableOptions
+    force : whether to write into a folder that is not empty
+
+    Returns
+    -------
+    summary : dict, as `write_imported_tables` returns it
+
+    Raises
+    ------
+    InputError
+        If a source is missing or is no such table, if the folder is taken, or if no image was found.
+    WriteError
+        If the folder cannot be written.
     """
     folders = [source for source in sources if os.path.isdir(source)]
     if len(folders) != 1:
@@ -117,21 +137,20 @@ def import_tables(form, sources, folder, options, *, force=False):
         )
     pictures = PictureFolder(folders[0])
     named = [source for source in sources if source not in folders]
-    tables = form.sorted_tables(named or form.tables_in(folders[0]))
+    tables = form.classify_tables(named or form.tables_in(folders[0]))
     log = ImportLog()
     genes = read_genes(options.genes) if options.genes else Genes()
     rows = {kind: form.rows(tables[kind], log) for kind in ROWS if kind in tables}
-    if form.names_genes:
-        for of_table in rows.values():
-            genes.learn(of_table)
+    for of_table in rows.values():  # a row with a FlyBase number says which gene its names are
+        genes.add_rows(of_table)
     images, terms, one_gene = resolve_tables(rows["images"], rows.get("terms", ()), genes, pictures, log)
     if not images:
         first = log.rejected[:_MOST_SHOWN]
         shown = "; ".join(f"line {row.line}, {row.item}: {row.reason}" for row in first)
-        where = f"{pictures.folder} holds {pluralise(pictures.n_files, 'file')}"
+        where = f"{pictures.folder} has {pluralise(pictures.n_files, 'file')}"
         raise InputError(
-            f"no image can be taken ({shown or 'the table is empty'}; {where})",
-            fix="name the folder that holds the images, and the tables that name them",
+            f"no image was found ({shown or 'the table is empty'}; {where})",
+            fix="name the folder with the images, and the tables that list them",
         )
     digested = {"images": tables["images"], "annotations": tables.get("terms"), "genes": options.genes}
     with new_folder(folder, sources, force=force) as staged:
@@ -142,15 +161,15 @@ def import_tables(form, sources, folder, options, *, force=False):
 def _place_images(staged, folder, picture_folder, rows, copy):
     place = folder / "images"
     if Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(picture_folder)):
-        raise InputError(f"{folder} lies in {picture_folder}", fix="name a folder outside of it")
+        raise InputError(f"{folder} is within {picture_folder}", fix="name a folder outside of it")
     if not copy:
         if place.is_dir() and not place.is_symlink():
             raise InputError(f"{place} is a folder already", fix="add --copy, or name another folder")
         try:
             os.symlink(picture_folder, staged / "images", target_is_directory=True)
-        except (OSError, NotImplementedError) as error:  # Windows allows it to few
+        except (OSError, NotImplementedError) as error:  # Windows allows links to few users
             raise InputError(
-                f"this system makes no link to {picture_folder} ({error})", fix="add --copy"
+                f"this system cannot make a link to {picture_folder} ({error})", fix="add --copy"
             ) from error
         return
     if place.is_symlink():
@@ -162,32 +181,33 @@ def _place_images(staged, folder, picture_folder, rows, copy):
 
 
 class PictureFolder:
-    """All files below a folder; nothing outside it is ever named.
+    """All files below a folder; no path leads out of it.
 
-    `N_s.bmp`, `insituN_s.bmp` and `insituN.jpe` are the same picture, N being BDGP's number of it.
+    `N_s.bmp`, `insituN_s.bmp` and `insituN.jpe` are the same picture; N is BDGP's number of it.
     """
 
     def __init__(self, folder):
         self.folder = str(path_from(Path.cwd(), folder))
-        self._paths = set(_files_below(self.folder))
+        self._paths = set(_walk_files(self.folder))
         self.n_files = len(self._paths)
-        self._by_name, self._by_number = defaultdict(list), defaultdict(list)
+        self._by_name = defaultdict(list)
+        self._by_number = defaultdict(list)
         for path in sorted(self._paths):
             name = path.rpartition("/")[2]
             self._by_name[name].append(path)
-            self._by_number[_number_of(name)].append(path)
+            self._by_number[_picture_number(name)].append(path)
 
     def find(self, name):
-        """The path, relative to the folder, of the picture a table calls `name`: (path, "") or ("", why).
+        """Return (path, "") of the picture that a table names, relative to the folder, or ("", reason).
 
-        By its whole path, else by its last part, else by its number.
+        The picture is found by its whole path, otherwise by its file name, otherwise by its number.
         """
         path = name.replace("\\", "/").removeprefix("./")
         if path in self._paths:
             return path, ""
         last = path.rpartition("/")[2]
         paths = self._by_name.get(last)
-        if not paths and (number := _number_of(last)) is not None:
+        if not paths and (number := _picture_number(last)) is not None:
             paths = self._by_number.get(number, ())
             paths = [path for path in paths if _suffix(path) == _suffix(last)] or paths
         if not paths:
@@ -195,7 +215,7 @@ class PictureFolder:
         return (paths[0], "") if len(paths) == 1 else ("", SEVERAL)
 
 
-def _number_of(name):
+def _picture_number(name):
     match = _NUMBERED.fullmatch(name)
     return match[1].lstrip("0") if match and match[2].lower() in _SUFFIXES else None
 
@@ -204,8 +224,8 @@ def _suffix(name):
     return name.rpartition(".")[2].lower()
 
 
-def _files_below(folder):
-    """The paths below a folder that a table can name, relative to it."""
+def _walk_files(folder):
+    """Yield the paths below a folder that a table can name, relative to it."""
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         below = os.path.relpath(parent, folder)

@@ -1,8 +1,10 @@
 """Feature vectors that other programs made, such as the embeddings of a network.
 
-Their files (npz, parquet) are opened here and nowhere else; nothing is unpickled, and what
-compiled code reads is read in a process of its own, which damage may crash.  A row of a table of vectors is
-an image: its name, gene, stage range and vector; perhaps fbgn, view, group and source.
+This module is the only one that opens npz and parquet files.  Nothing is unpickled.  Parquet, which compiled
+code reads, is read in a process of its own, since damage may crash it.
+
+A row of a table of vectors is an image: its name, gene, stage range and vector; perhaps fbgn, view, group
+and source.
 """
 
 from collections import Counter
@@ -26,20 +28,21 @@ _FIX = "name an npz or parquet file with image, gene, stage_range and vector"
 
 
 def read_arrays(path, suffixes, *, fix, names):
-    """Return the wanted arrays of a file, or columns of a table, by name, as far as they are there.
+    """Read the wanted arrays of a file, or columns of a table, by name, as far as they exist.
 
     Parameters
     ----------
-    suffixes : tuple of those that are accepted, of .npz and .parquet
-    fix : the remedy that errors name
+    path : path of the file
+    suffixes : accepted suffixes, of .npz and .parquet
+    fix : remedy in messages
     names : names of the arrays or columns
 
     Raises
     ------
     InputError
-        If there is no such file, it has another suffix, or the package that reads it is not installed.
+        If the file does not exist or has another suffix, or the package that reads it is not installed.
     DataError
-        If it cannot be read, or would unpack to very much more.
+        If the file cannot be read, or would unpack to far more than its size.
     """
     path = Path(path)
     suffix = path.suffix.lower()
@@ -58,7 +61,7 @@ def read_arrays(path, suffixes, *, fix, names):
         raise InputError(f"no such file: {path}", fix=fix) from None
     except SubprocessDied as died:
         raise DataError(f"{path} is damaged: reading it {died}", fix=fix) from died
-    except Exception as error:  # a damaged file raises whatever the parser stumbles over
+    except Exception as error:  # parsers raise any exception for a damaged file
         raise DataError(f"{path} cannot be read: {(str(error).splitlines() or [''])[0]}", fix=fix) from error
 
 
@@ -91,11 +94,15 @@ def read_vectors(path):
     vectors : dict, stage range -> image columns (a dict of lists of str) and vectors, float32 (n_images,
         n_features), in the order of features files
 
-    InputError if there is no such file, it is of no known kind, a column is missing, a stage range is
-    unknown, an image is named twice, or the package that reads it is not installed.  DataError if it cannot
-    be read, or a vector is no row of finite numbers.
+    Raises
+    ------
+    InputError
+        If the file does not exist, is of another kind, or needs a package that is not installed.  Also if
+        a column is missing, a stage range is unknown, or an image is named twice.
+    DataError
+        If the file cannot be read, or a vector is no row of finite numbers.
     """
-    from flyannot.files.hdf5.schema import IMAGE_COLUMNS  # not above: h5py takes long, for a page of help
+    from flyannot.files.hdf5.schema import IMAGE_COLUMNS  # imported here, so that `--help` stays quick
 
     wanted = {*NEEDED, *_VECTOR, *IMAGE_COLUMNS}
     table = read_arrays(path, (".npz", ".parquet"), fix=_FIX, names=wanted)
@@ -105,10 +112,10 @@ def read_vectors(path):
         there = ", ".join(name for name in sorted(wanted) if name in table) or "nothing that is known"
         raise InputError(f"{path} has no {missing[0]}, only {there}", fix=_FIX)
     vectors = np.asarray(vectors)
-    with np.errstate(over="ignore"):  # what float32 cannot hold is infinite
+    with np.errstate(over="ignore"):  # numbers that are too large for float32 become infinite
         vectors = vectors.astype(np.float32) if vectors.dtype.kind in "fiub" else np.zeros(0)
     if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
-        raise DataError(f"{path}: the vectors are no rows of as many finite numbers each", fix=_FIX)
+        raise DataError(f"{path}: vectors must be rows of finite numbers of one length", fix=_FIX)
     columns = {name: np.asarray(table[name], object) for name in table if name not in _VECTOR}
     for name, values in columns.items():
         if values.shape != (len(vectors),):
@@ -130,14 +137,14 @@ def read_vectors(path):
     names = zip(columns["group"], columns["fbgn"], columns["gene"], columns["image"])
     columns["group"] = [next(filter(None, of_image), "") for of_image in names]
     return {
-        s: _rows_of_stage_range(columns, vectors, [i for i, of in enumerate(stage_ranges) if of == s])
+        s: _select_rows(columns, vectors, [i for i, of in enumerate(stage_ranges) if of == s])
         for s in STAGE_RANGES
         if s in stage_ranges
     }
 
 
-def _rows_of_stage_range(columns, vectors, rows):
-    """Return the columns and vectors of some rows, in an order that does not depend on that of the table."""
+def _select_rows(columns, vectors, rows):
+    """Return the columns and vectors of some rows, sorted by group and image."""
     rows = sorted(rows, key=lambda i: (columns["group"][i], columns["image"][i]))
     return {name: [column[i] for i in rows] for name, column in columns.items()}, vectors[rows]
 

@@ -1,10 +1,11 @@
-"""The blastoderm patterns of Wu et al. 2016 as a data set folder: pictures of dark stain on a light body.
+"""Importer of the blastoderm patterns of Wu et al. 2016: pictures of dark stain on a light body.
 
-Source: Wu, Joseph, Hammonds, Celniker, Yu and Frise, PNAS 2016, doi:10.1073/pnas.1521171113, as the
-package staNMF stores them: 405 pixels of an ellipse on a grid of 16 x 32, for each image of BDGP.
+Source: Wu, Joseph, Hammonds, Celniker, Yu and Frise, PNAS 2016, doi:10.1073/pnas.1521171113.  The package
+staNMF has the patterns: 405 pixels of an ellipse on a grid of 16 x 32, for each image of BDGP.
 
-In an npz file: patterns (n_images, n_pixels) float in [0, 1], mask (16, 32) bool with n_pixels True, which
-each pattern fills column by column, and image_id, gene and fbgn, text (n_images,).
+The npz file has patterns (n_images, n_pixels), float in [0, 1], and mask (16, 32), bool with n_pixels
+True; each pattern fills the mask column by column.  It also has image_id, gene and fbgn, text
+(n_images,).
 """
 
 import re
@@ -37,22 +38,21 @@ def import_wu2016(sources, folder, options, *, force=False):
 
     Parameters
     ----------
-    sources : list of the one path of the npz file; an annotations.csv beside it gives the annotations,
-        and without that table the folder has images only
+    sources : list of one path, the npz file; an annotations.csv beside it gives the annotations
     folder : path of the data set folder
     options : Options; there are none
     force : whether to write into a folder that is not empty
 
     Returns
     -------
-    summary : dict, as `flyannot.dataset.importers.import_log.write_imported_tables` returns it
+    summary : dict, as `write_imported_tables` returns it
 
     Raises
     ------
     InputError
-        If there is no such file, the folder is taken, or the annotations are no such table.
+        If the file does not exist, the folder is taken, or the annotations cannot be read.
     DataError
-        If an array is missing or not as it should be.
+        If an array is missing or wrong.
     WriteError
         If the folder cannot be written.
     """
@@ -61,7 +61,9 @@ def import_wu2016(sources, folder, options, *, force=False):
     (source,) = map(Path, sources)
     if not source.is_file():
         raise InputError(f"no such file: {source}", fix="name the patterns.npz")
-    arrays, log, table = read_patterns(source), ImportLog(("images",)), source.parent / "annotations.csv"
+    arrays = read_patterns(source)
+    log = ImportLog(("images",))
+    table = source.parent / "annotations.csv"
     for _ in arrays["image_id"]:
         log.take("images")
     terms = _read_terms(table) if table.is_file() else []
@@ -90,19 +92,20 @@ def _read_terms(table):
 def read_patterns(path):
     """Return the checked arrays of an npz file, by name.
 
-    Raises InputError if there is no such file, and DataError if it is no npz file, or an array is missing or
-    not as it should be; DataError names the file and the array.
+    Raises InputError if the file does not exist.  Raises DataError, which names the file and the array,
+    if it is no npz file, or an array is missing or wrong.
     """
     arrays = read_arrays(path, (".npz",), fix=_FIX_NPZ, names=_ARRAYS)
-    if fault := next(_faults(arrays), ""):
+    if fault := next(_find_faults(arrays), ""):
         raise DataError(f"{path}: {fault}", fix=_FIX_NPZ)
     return arrays
 
 
-def _faults(arrays):
-    """Yield what is wrong, in words; each takes for granted that there is nothing before it."""
+def _find_faults(arrays):
+    """Yield descriptions of faults; each check assumes that the ones before found nothing."""
     yield from (f'the array "{name}" is missing' for name in _ARRAYS if name not in arrays)
-    patterns, mask = arrays["patterns"], arrays["mask"]
+    patterns = arrays["patterns"]
+    mask = arrays["mask"]
     if mask.dtype == bool and not mask.any():
         yield 'the array "mask" is False everywhere'
     n_images = arrays["image_id"].size

@@ -1,4 +1,4 @@
-"""Synthetic embryos whose terms are known, and the options of making them."""
+"""Synthetic embryos with known terms, and the options to make them."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,7 +9,7 @@ from flyannot.base.stage_ranges import StageRange
 
 @dataclass(frozen=True, kw_only=True)
 class SynthesizeOptions(Options):
-    """How many synthetic embryos of what."""
+    """Number and stage ranges of synthetic embryos."""
 
     table: ClassVar[str] = "synthesize"
 

@@ -1,7 +1,7 @@
-"""Labelled synthetic embryos: a data set folder whose terms are known because we drew them.
+"""Labelled synthetic embryos: a data set folder with known terms, since the program drew them.
 
-They are for trying the program and for testing it.  A score on them says that the chain works, and
-nothing about real embryos; the column `source` of `images.csv` says "synthetic" for every image.
+They serve to try the program and to test it.  A score on them shows that the steps work, and nothing
+about real embryos.  The column `source` of `images.csv` is "synthetic" for every image.
 """
 
 from typing import NamedTuple
@@ -23,12 +23,12 @@ The genes do not exist. Scores on these images say nothing about real embryos.
 
 Edition {edition} of the drawings; {options}.
 """
-_EDITION = 2  # to be raised when the same options and seed give other pictures
+_EDITION = 2  # raise it when the same options and seed give other pictures
 _TISSUES = sorted({region.tissue for terms in TERMS.values() for region in terms.values()})
 
 
 class SyntheticGroup(NamedTuple):
-    """What one gene shows in one stage range."""
+    """The terms and images of one gene in one stage range."""
 
     gene: str
     stage_range: str
@@ -38,23 +38,42 @@ class SyntheticGroup(NamedTuple):
 
 
 def synthesize(folder, options, *, seed=0, force=False, progress=None):
-    """Write a data set folder of synthetic embryos with known terms; returns counts as a dict.
+    """Write a data set folder of synthetic embryos with known terms.
 
-    A gene prefers some tissues, so that terms come in company.  Every group has a lateral first image that
-    shows all its terms; each further image leaves out about a quarter of them, and about a third of these
-    images are dorsal views, where some terms cannot be seen.  The same seed gives the same bytes, and a
-    gene's images depend on nothing but the seed, the gene and `max_images`.
+    A gene prefers some tissues, so that terms occur together.  Every group has a lateral first image that
+    shows all its terms.  Each further image leaves out about a quarter of them.  About a third of the
+    further images are dorsal views, in which some terms cannot be seen.
 
-    The folder gets `images/*.png` (320 x 128 px RGB), `images.csv`, `annotations.csv` and `README.txt`;
-    `force` is needed where it holds something already.  `progress` is called with (done, total, unit).
-    InputError if the folder is taken.  WriteError if it cannot be written; nothing is left behind.
+    The same seed gives the same bytes.  The images of a gene depend only on the seed, the gene and
+    `max_images`.  The folder gets `images/*.png` (320 x 128 px RGB), `images.csv`, `annotations.csv` and
+    `README.txt`.
+
+    Parameters
+    ----------
+    folder : path
+    options : SynthesizeOptions
+    seed : int
+    force : whether to write into a folder that is not empty
+    progress : function of (done, total, unit), or None
+
+    Returns
+    -------
+    counts : dict of the numbers of images, groups, genes and annotations
+
+    Raises
+    ------
+    InputError
+        If the folder is taken.
+    WriteError
+        If it cannot be written; nothing is left behind.
     """
     stage_ranges = [s for s in STAGE_RANGES if s in options.stage_range]
     genes = [f"syn{i:03d}" for i in range(1, options.n_genes + 1)]
     groups = [draw_group(gene, stage, seed, options.max_images) for gene in genes for stage in stage_ranges]
     with new_folder(folder, force=force) as staged:
         (staged / "images").mkdir()
-        image_rows, n_images = [], sum(group.n_images for group in groups)
+        image_rows = []
+        n_images = sum(group.n_images for group in groups)
         for group in groups:
             for index in range(group.n_images):
                 picture, view = render_group_image(group, index, seed)
@@ -77,8 +96,9 @@ def synthesize(folder, options, *, seed=0, force=False, progress=None):
 
 
 def readme_of_synthesis(options, seed):
-    """The text of README.txt: that the embryos are synthetic, and all that decides what they are."""
-    genes, images = pluralise(options.n_genes, "gene"), pluralise(options.max_images, "image")
+    """Format README.txt: that the embryos are synthetic, and the options that they depend on."""
+    genes = pluralise(options.n_genes, "gene")
+    images = pluralise(options.max_images, "image")
     chosen = f"{genes}, at most {images} of a group, seed {seed}"
     return _README.format(
         edition=_EDITION, options=f"{chosen}, stage ranges {', '.join(options.stage_range)}"
@@ -86,8 +106,10 @@ def readme_of_synthesis(options, seed):
 
 
 def draw_group(gene, stage_range, seed, max_images):
-    """Draw the terms of a gene in a stage range, their strengths and the number of images."""
-    taste = rng_for(seed, gene).random(len(_TISSUES)) < 0.25  # the gene's own tissues, at all ages
+    """Draw the terms of a gene in a stage range, the strengths of their stain and the number of images."""
+    taste = (
+        rng_for(seed, gene).random(len(_TISSUES)) < 0.25
+    )  # tissues that the gene prefers in all stage ranges
     prefers = dict(zip(_TISSUES, np.where(taste, 2.2, 0.6)))
     rng = rng_for(seed, f"{gene}/{stage_range}")
     terms = TERMS[stage_range]
@@ -95,17 +117,19 @@ def draw_group(gene, stage_range, seed, max_images):
     strengths = np.clip(np.exp(rng.normal(0, 0.5, len(terms))), 0.35, 2.2)
     chosen = {term: float(s) for term, s, yes in zip(terms, strengths, drawn) if yes}
     if any(terms[term].tissue not in EVERYWHERE for term in chosen):
-        # At full strength they would drown the others.
+        # At full strength, stain in the whole body would hide all other terms.
         chosen = {t: 0.4 * s if terms[t].tissue in EVERYWHERE else s for t, s in chosen.items()}
     n_images = int(rng.integers(1, max_images + 1))
     return SyntheticGroup(gene, stage_range, chosen, n_images, int(rng.integers(2**62)))
 
 
 def render_group_image(group, index, seed):
-    """The picture (uint8 array (128, 320, 3)) and the view of one image of a group."""
+    """Draw one image of a group; returns the picture, uint8 (128, 320, 3), and the view."""
     rng = rng_for(seed, f"{group.gene}/{group.stage_range}/{index}")
     view = "dorsal" if rng.random() < 0.3 and index else "lateral"
     shown = rng.random(len(group.strengths)) < (0.75 if index else 1.0)
-    swing = np.exp(rng.normal(0, 0.1, len(group.strengths)) + rng.normal(0, 0.25))  # stained for longer
+    swing = np.exp(
+        rng.normal(0, 0.1, len(group.strengths)) + rng.normal(0, 0.25)
+    )  # some embryos are stained for longer
     strengths = {t: s * w for (t, s), w, yes in zip(group.strengths.items(), swing, shown) if yes}
     return render_embryo(group.stage_range, strengths, rng, view=view, part=group.part), view

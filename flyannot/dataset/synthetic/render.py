@@ -1,17 +1,17 @@
-"""One picture of a synthetic embryo: a body in relief light, stain in the regions of its terms, a camera.
+"""Drawing of one synthetic embryo: a body in relief, stain in the regions of its terms, and a camera.
 
-Light is multiplied, as in a stained embryo: the body gives a relief, the stain absorbs, the camera
-blurs and adds noise.  Every part draws from a generator of its own name, so that a term more or less
+Light is multiplied, as in a stained embryo: the body gives a relief, the stain absorbs, the camera blurs
+and adds noise.  Every part draws from a random generator of its own name.  A term more or less therefore
 changes nothing but its own stain.
 
-Where the terms lie is in `anatomy.csv`.  The names are BDGP's; the layout is a sketch after the images of
-BDGP, good enough to look like them and no more.  A region is a union of tubes, as it looks from the side and
-from above.  Coordinates are in half lengths of the body: x from -1, the anterior tip, to 1, and in half
-heights: y from -1, dorsal (or one flank in a dorsal view), to 1.  The radius of a tube is in half heights.
+The table `anatomy.csv` has the regions of terms.  Names are BDGP's; the layout is a sketch after images
+of BDGP.  A region is a union of tubes, seen from the side and from above.  Coordinates are in half
+lengths of the body: x from -1, the anterior tip, to 1.  In half heights, y goes from -1, dorsal (or one
+flank in a dorsal view), to 1.  The radius of a tube is in half heights.
 
-Two images of one gene differ as those of BDGP do: the embryo is rolled about its long axis, older or
-younger within its stage range, bent and blunt in its own way; it is stained more or less, from one side,
-and often all over.
+Images of one gene differ as images of BDGP do.  The embryo is rolled about its long axis, older or
+younger within its stage range, bent and blunt to its own degree.  Its stain is more or less strong,
+uneven, and often spread over the whole body.
 """
 
 import csv
@@ -26,65 +26,68 @@ from flyannot.base.stage_ranges import STAGE_RANGES, rng_for
 from flyannot.images.geometry import blurred_image, distance_transform, enlarged_image
 
 ASPECT = 2.5  # length of the body over its height
-EVERYWHERE = ("all", "maternal")  # tissues of terms that leave no part of the body out
-_FURROWS = "(furrows)"  # the row of what every body of a stage range shows, stained or not
+EVERYWHERE = ("all", "maternal")  # tissues of terms that are in the whole body
+_FURROWS = "(furrows)"  # row of the table with the furrows of every body of a stage range
 HEIGHT_PX, WIDTH_PX = 128, 320
 _SHAPE = (HEIGHT_PX, WIDTH_PX)
-_ROLL = 0.2  # radians, the deviation of how an embryo lies about its long axis
-_DRIFT = {"1-3": 0.01, "4-6": 0.015}  # half lengths by which organs move within a stage range, else:
-_LATE_DRIFT = 0.04  # from gastrulation on
-_STAIN_BLUE = np.array([1.0, 0.95, 0.36], "f4")  # optical density in red, green, blue
+_ROLL = 0.2  # radians, standard deviation of the roll about the long axis
+_DRIFT = {"1-3": 0.01, "4-6": 0.015}  # half lengths by which organs move within a stage range
+_LATE_DRIFT = 0.04  # in all other stage ranges, from gastrulation on
+_STAIN_BLUE = np.array([1.0, 0.95, 0.36], "f4")  # optical densities in red, green and blue
 _STAIN_PURPLE = np.array([0.90, 1.05, 0.62], "f4")
 
 
 class Region(NamedTuple):
-    """One term: how often a gene has it, with which others, and how it looks from two sides."""
+    """Region of one term: how often genes have it, its tissue, and its shape from two sides."""
 
     frequency: float
-    tissue: str  # terms of one tissue tend to come together
+    tissue: str  # terms of one tissue often occur together
     texture: str  # a key of TEXTURES
     lateral: tuple
     dorsal: tuple  # empty where the region cannot be seen from above
 
 
 def draw_tube(radius, *xy):
-    """A tube around the line through the points x0, y0, x1, y1, ...; one point makes a disc."""
+    """Return a tube around the line through the points x0, y0, x1, y1, ...; one point makes a disc."""
     return ((radius, tuple(zip(xy[::2], xy[1::2]))),)
 
 
-def _mirrored(radius, *xy):
-    """A tube and its mirror image on the other flank."""
+def _mirror_tube(radius, *xy):
+    """Return a tube and its mirror image on the other flank."""
     return draw_tube(radius, *xy) + draw_tube(radius, *(v if i % 2 == 0 else -v for i, v in enumerate(xy)))
 
 
-def _in_line(draw, n, radius, x0, x1, *ys):
-    """`n` discs, or with two `ys` upright tubes, evenly spaced from head to tail."""
+def _repeat_shape(draw, n, radius, x0, x1, *ys):
+    """Return `n` discs, or with two `ys` upright tubes, evenly spaced from head to tail."""
     places = ([v for y in ys for v in (x, y)] for x in np.linspace(x0, x1, int(n)))
     return sum((draw(radius, *xy) for xy in places), ())
 
 
 _SHAPES = {
     "tube": draw_tube,
-    "both": _mirrored,
-    "rows": partial(_in_line, draw_tube),
-    "dots": partial(_in_line, draw_tube),
-    "pairs": partial(_in_line, _mirrored),
+    "both": _mirror_tube,
+    "rows": partial(_repeat_shape, draw_tube),
+    "dots": partial(_repeat_shape, draw_tube),
+    "pairs": partial(_repeat_shape, _mirror_tube),
 }
 
 
-def _tubes(text):
-    """The tubes of a cell of the table, such as "tube 0.1 -0.5 0 0.5 0 + rows 9 0.1 -0.3 0.7 0.2 0.5"."""
+def _parse_tubes(text):
+    """Return the tubes of a cell of the table.
+
+    An example is "tube 0.1 -0.5 0 0.5 0 + rows 9 0.1 -0.3 0.7 0.2 0.5".
+    """
     shapes = (words.split() for words in text.split("+") if words)
     return sum((_SHAPES[name](*map(float, numbers)) for name, *numbers in shapes), ())
 
 
 def _read_anatomy():
-    """Stage range -> term -> Region, and stage range -> view -> the furrows of every body."""
+    """Read two dicts: stage range -> term -> Region, and stage range -> view -> furrows of every body."""
     terms = {s: {} for s in STAGE_RANGES}
     folds = {s: {"lateral": (), "dorsal": ()} for s in STAGE_RANGES}
     table = (files("flyannot.dataset.synthetic") / "anatomy.csv").read_text(encoding="utf-8")
     for row in csv.DictReader(table.splitlines()):
-        views = {view: _tubes(row[view]) for view in ("lateral", "dorsal")}
+        views = {view: _parse_tubes(row[view]) for view in ("lateral", "dorsal")}
         if row["term"] == _FURROWS:
             folds[row["stage_range"]] = views
         else:
@@ -97,12 +100,14 @@ TERMS, FOLDS = _read_anatomy()
 
 
 def distance_to_line(points, x, y):
-    """Distance, in half heights, of the places (x, y) from the line through `points`."""
+    """Return the distances, in half heights, of the points (x, y) from the line through `points`."""
     nearest = np.full(x.shape, np.inf, x.dtype)
     points = points if len(points) > 1 else points * 2
     for (ax, ay), (bx, by) in zip(points, points[1:]):
-        along_x, along_y = ASPECT * (bx - ax), by - ay
-        from_x, from_y = ASPECT * (x - ax), y - ay
+        along_x = ASPECT * (bx - ax)
+        along_y = by - ay
+        from_x = ASPECT * (x - ax)
+        from_y = y - ay
         length2 = along_x**2 + along_y**2 or 1.0  # a disc has no length
         t = np.clip((from_x * along_x + from_y * along_y) / length2, 0.0, 1.0)
         nearest = np.minimum(nearest, (from_x - t * along_x) ** 2 + (from_y - t * along_y) ** 2)
@@ -110,10 +115,14 @@ def distance_to_line(points, x, y):
 
 
 def region_mask(tubes, x, y, *, softness=0.05, swollen=0.0):
-    """How much of each place (x, y) belongs to a union of tubes: 1 inside, 0 outside, soft between.
+    """Return the share of each point (x, y) in a union of tubes: 1 inside, 0 outside, soft at the edge.
 
-    `x` and `y` are arrays of one shape, in half lengths and half heights of the body; `softness` is the width
-    of the edge in half heights, `swollen` added to every radius, a number or one for each place.
+    Parameters
+    ----------
+    tubes : tuple of (radius, points)
+    x, y : arrays of one shape, in half lengths and half heights of the body
+    softness : width of the edge in half heights
+    swollen : number, or array of the shape of `x`, that is added to every radius
     """
     mask = np.zeros(x.shape, x.dtype)
     for radius, points in tubes:
@@ -123,27 +132,28 @@ def region_mask(tubes, x, y, *, softness=0.05, swollen=0.0):
 
 
 class Frame(NamedTuple):
-    """The body frame seen by each pixel of one picture."""
+    """Coordinates of the body for each pixel of one picture."""
 
-    x: np.ndarray  # -1 anterior to 1 posterior, of what is seen there: organs move as the embryo ages
-    y: np.ndarray  # -1 dorsal to 1 ventral, of what is seen there: the embryo may be rolled
+    x: np.ndarray  # -1 anterior to 1 posterior; organs move as the embryo ages
+    y: np.ndarray  # -1 dorsal to 1 ventral; the embryo may be rolled
     depth_px: np.ndarray  # distance from the outline, 0 outside
-    inside: np.ndarray  # how much of the pixel is body, in [0, 1]
+    inside: np.ndarray  # share of the pixel that is body, in [0, 1]
 
 
 def smooth_noise(rng, sigma_px):
-    """A random field (HEIGHT_PX, WIDTH_PX) of expectation 0, deviation 1 and grains of `sigma_px`.
+    """Draw a random field (HEIGHT_PX, WIDTH_PX) of mean 0, standard deviation 1 and grains of `sigma_px`.
 
-    White noise on a grid of `sigma_px`, each point spread by a Gaussian.
+    It is white noise on a grid of `sigma_px`, in which each point is spread by a Gaussian.
     """
-    down, across = _spreader(HEIGHT_PX, sigma_px), _spreader(WIDTH_PX, sigma_px)
+    down = _smoothing_matrix(HEIGHT_PX, sigma_px)
+    across = _smoothing_matrix(WIDTH_PX, sigma_px)
     coarse = rng.standard_normal((down.shape[1], across.shape[1]), dtype="f4")
     return (across @ (down @ coarse).T).T
 
 
 @lru_cache(maxsize=64)
-def _spreader(n_px, sigma_px):
-    """Sparse matrix (n_px, n_grains): Gaussians around a grid of `sigma_px`, rows of norm 1."""
+def _smoothing_matrix(n_px, sigma_px):
+    """Return a sparse matrix (n_px, n_grains) of Gaussians around a grid of `sigma_px`, rows of norm 1."""
     centres = np.arange(-3, n_px / sigma_px + 3) * sigma_px
     away = (np.arange(n_px)[:, None] - centres) / sigma_px
     spread = np.where(abs(away) < 3.5, np.exp(-(away**2) / 2), 0)
@@ -151,10 +161,12 @@ def _spreader(n_px, sigma_px):
 
 
 def body_frame(stage_range, rng):
-    """A body of its own size, tilt, taper, warp, roll and age: each pixel's place in its coordinates."""
+    """Draw the size, tilt, taper, warp, roll and age of a body; returns its Frame."""
     row, column = np.mgrid[:HEIGHT_PX, :WIDTH_PX].astype("f4")
-    across, down = (column - WIDTH_PX / 2 + 0.5) / 158, (row - HEIGHT_PX / 2 + 0.5) / 62
-    tilt, shift = rng.normal(0, 0.025), rng.normal(0, 0.01, 2)
+    across = (column - WIDTH_PX / 2 + 0.5) / 158
+    down = (row - HEIGHT_PX / 2 + 0.5) / 62
+    tilt = rng.normal(0, 0.025)
+    shift = rng.normal(0, 0.01, 2)
     size = rng.uniform([0.94, 0.88], [0.995, 0.99])
     x = (across + tilt * down / ASPECT) / size[0] + shift[0] + 0.012 * smooth_noise(rng, 30)
     y = (down - ASPECT * tilt * across) / size[1] + shift[1] + 0.035 * smooth_noise(rng, 30)
@@ -164,16 +176,17 @@ def body_frame(stage_range, rng):
     lumps = 0.01 if stage_range in ("1-3", "4-6") else 0.03
     level += lumps * smooth_noise(rng, 7) + 0.006 * smooth_noise(rng, 2)
     depth_px = distance_transform(level > 0)
-    x, y = _rolled_and_aged(x, y, _DRIFT.get(stage_range, _LATE_DRIFT), rng)
+    x, y = _roll_and_age(x, y, _DRIFT.get(stage_range, _LATE_DRIFT), rng)
     return Frame(x, y, depth_px, np.clip(depth_px * (0.6 + 0.15 * smooth_noise(rng, 1)), 0, 1))
 
 
-def _rolled_and_aged(x, y, drift, rng):
-    """What is seen at each place of the outline; `drift` in half lengths of the body."""
-    roll, age = rng.normal(0, _ROLL), rng.normal(0, drift)
+def _roll_and_age(x, y, drift, rng):
+    """Return the part of the body that is seen at each point; `drift` is in half lengths."""
+    roll = rng.normal(0, _ROLL)
+    age = rng.normal(0, drift)
     flank = np.clip(y, -1, 1)
     y = y - flank + np.sin(np.arcsin(flank) - np.float32(roll))
-    x = x + np.float32(age) * np.clip(1 - x**2, 0, None)  # the tips stay
+    x = x + np.float32(age) * np.clip(1 - x**2, 0, None)  # the tips do not move
     return x + 0.5 * drift * smooth_noise(rng, 40), y + drift * smooth_noise(rng, 30)
 
 
@@ -189,10 +202,11 @@ def _cell_lattice(frame, spacing_px, rng):
     return (np.cos(v) + np.cos(half * u + v / 2) + np.cos(half * u - v / 2)) / 1.8 - 0.25
 
 
-def _folds(frame, stage_range, view, rng):
-    """Height of the furrows along the folds of the stage range, each of its own depth and width."""
+def _furrow_height(frame, stage_range, view, rng):
+    """Draw the height of the furrows of a stage range, each of its own depth and width."""
     wander = 0.02 * smooth_noise(rng, 11)[::2, ::2]
-    x, y = frame.x[::2, ::2] + wander, frame.y[::2, ::2] + ASPECT * wander
+    x = frame.x[::2, ::2] + wander
+    y = frame.y[::2, ::2] + ASPECT * wander
     height = np.zeros(x.shape, "f4")
     for _, points in FOLDS[stage_range][view]:
         distance_px = 62 * distance_to_line(points, x, y)
@@ -202,7 +216,7 @@ def _folds(frame, stage_range, view, rng):
 
 
 def _cell_layer(frame, rng):
-    """How much of each place is in the layer of tall cells under the outline, and its height."""
+    """Draw the layer of tall cells under the outline: the share of each pixel in it, and its height."""
     wall_px = rng.uniform(7, 12) + 1.2 * smooth_noise(rng, 14)
     layer = 1 / (1 + np.exp((frame.depth_px - wall_px) / 0.8))
     around = 158 * frame.x * np.abs(frame.y) + 62 * frame.y * np.abs(frame.x)  # px along the outline
@@ -211,11 +225,11 @@ def _cell_layer(frame, rng):
 
 
 def _body_light(frame, stage_range, view, rng):
-    """The unstained body in relief: light (HEIGHT_PX, WIDTH_PX), about 0.8 with lit and shaded slopes."""
+    """Draw the light of the unstained body in relief, (HEIGHT_PX, WIDTH_PX), about 0.8."""
     yolk, grain = {"1-3": (2.6, 1.3), "11-12": (1.2, 0.8), "13-16": (1.6, 0.8)}.get(stage_range, (1.0, 0.7))
     height = yolk * (smooth_noise(rng, 4.5) + 2.0 * smooth_noise(rng, 10)) + grain * smooth_noise(rng, 1.3)
     height += rng.uniform(0.1, 0.6) * grain * _cell_lattice(frame, 4.2, rng)
-    height += _folds(frame, stage_range, view, rng)
+    height += _furrow_height(frame, stage_range, view, rng)
     level = rng.uniform(0.78, 0.91) + 0.02 * smooth_noise(rng, 40)
     if stage_range != "1-3":
         layer, layer_height = _cell_layer(frame, rng)
@@ -254,34 +268,39 @@ TEXTURES = {"solid": _solid, "sheet": _sheet, "dots": _dots, "fibres": _fibres, 
 
 
 def _term_stain(frame, stage_range, term, view, part, rng):
-    """The stain of one term at strength 1: its region, torn and grainy, (HEIGHT_PX, WIDTH_PX) >= 0."""
+    """Draw the stain of one term at strength 1, ragged and grainy, (HEIGHT_PX, WIDTH_PX) >= 0."""
     region = TERMS[stage_range][term]
     tubes = region.lateral if view == "lateral" else region.dorsal
     if not tubes:
         return np.zeros(_SHAPE, "f4")
     blur_px = rng.uniform(0.6, 2.8)
-    dx, dy = 0.022 * smooth_noise(rng, 14), 0.055 * smooth_noise(rng, 14)  # no two embryos alike
-    x, y = (frame.x + dx)[::2, ::2], (frame.y + dy)[::2, ::2]
-    torn = 0.035 * smooth_noise(rng, 4)[::2, ::2] + 0.05 * smooth_noise(rng, 9)[::2, ::2]  # ragged edge
+    dx = 0.022 * smooth_noise(rng, 14)  # shifts the region, differently in each embryo
+    dy = 0.055 * smooth_noise(rng, 14)
+    x = (frame.x + dx)[::2, ::2]
+    y = (frame.y + dy)[::2, ::2]
+    torn = (
+        0.035 * smooth_noise(rng, 4)[::2, ::2] + 0.05 * smooth_noise(rng, 9)[::2, ::2]
+    )  # makes the edge ragged
     mask = enlarged_image(region_mask(tubes, x, y, softness=rng.uniform(0.05, 0.13), swollen=torn), 2)
     is_everywhere = region.tissue in EVERYWHERE
     if part is not None and not is_everywhere:
-        mask *= _part_of_region(mask, frame, rng_for(part, term))
+        mask *= _stained_part(mask, frame, rng_for(part, term))
     swing = 0.12 if is_everywhere else 0.3
-    uneven = np.clip(1 + swing * smooth_noise(rng, 20), 0.3, None) * _lean(frame, rng)
+    uneven = np.clip(1 + swing * smooth_noise(rng, 20), 0.3, None) * _uneven_staining(frame, rng)
     stain = mask * uneven * np.clip(TEXTURES[region.texture](frame, rng), 0, None)
-    stain += 0.12 * blurred_image(stain, 7, truncate=2.5)  # stain that has run
-    if region.texture == "sheet":  # seen edge on at the rim, a sheet is darker
+    stain += 0.12 * blurred_image(stain, 7, truncate=2.5)  # some stain has spread
+    if region.texture == "sheet":  # a sheet is darker at the rim, where it is seen edge on
         stain *= 0.85 + 0.5 * np.exp(-frame.depth_px / 9)
     return blurred_image(stain, blur_px, truncate=3)
 
 
-def _part_of_region(mask, frame, rng):
-    """How much of each place a gene stains of a region: all of it, or a part with soft edges.
+def _stained_part(mask, frame, rng):
+    """Return the share of a region that a gene stains at each pixel: all of it, or a part with soft edges.
 
-    Waves along and across the body decide which part, so that it is the same in all images of the gene.
+    Waves along and across the body decide on the part, so that it is the same in all images of the gene.
     """
-    share, waves = rng.uniform(0.55, 1.35), rng.normal(0, 1, (3, 2)) * [4.0, 2.5]
+    share = rng.uniform(0.55, 1.35)
+    waves = rng.normal(0, 1, (3, 2)) * [4.0, 2.5]
     if share >= 1:
         return 1.0
     phases = rng.uniform(0, 2 * np.pi, len(waves))
@@ -291,22 +310,22 @@ def _part_of_region(mask, frame, rng):
     return 1 / (1 + np.exp(np.clip((least - field) / 0.1, -30, 30)))
 
 
-def _lean(frame, rng):
-    """More stain on one side than on the other: it reaches, and is washed out of, an embryo unevenly."""
+def _uneven_staining(frame, rng):
+    """Draw a factor for each pixel: stain is stronger on one side of an embryo than on the other."""
     along, across = rng.normal(0, [0.2, 0.15])
     return np.exp(np.float32(along) * frame.x + np.float32(across) * frame.y)
 
 
 def _haze(frame, rng):
-    """Stain that means nothing: a veil over the body, faint in most embryos and strong in some."""
+    """Draw background stain without meaning: faint in most embryos, strong in some."""
     veil = min(0.7, 0.1 * np.exp(rng.normal(0, 0.9)))
     patchy = np.clip(1 + 0.4 * smooth_noise(rng, 25) + 0.1 * smooth_noise(rng, 3), 0, None)
-    hollow = 1 + rng.normal(0, 0.4) * np.exp(-frame.depth_px / 14)  # the yolk or the rim holds more
-    return veil * patchy * np.clip(hollow, 0.2, None) * _lean(frame, rng)
+    hollow = 1 + rng.normal(0, 0.4) * np.exp(-frame.depth_px / 14)  # more in the yolk, or more at the rim
+    return veil * patchy * np.clip(hollow, 0.2, None) * _uneven_staining(frame, rng)
 
 
 def _photograph(light, stain, frame, rng):
-    """Body, stain and white ground as an 8-bit picture."""
+    """Combine body, stain and white ground into an 8-bit picture."""
     purple = rng.beta(0.7, 1.3)
     density = _STAIN_BLUE * (1 - purple) + _STAIN_PURPLE * purple
     warm = rng.normal(0, 0.018)
@@ -315,7 +334,7 @@ def _photograph(light, stain, frame, rng):
     light = light * (1 + tilt[0] * frame.x + tilt[1] * frame.y)
     light = blurred_image(light, rng.uniform(0.3, 0.9), truncate=3)
     body = light[..., None] * tint * np.exp(-stain[..., None] * density)
-    body += 0.006 * rng.standard_normal((*_SHAPE, 1), dtype="f4")  # grain of the light, then of the chip
+    body += 0.006 * rng.standard_normal((*_SHAPE, 1), dtype="f4")  # noise of the light, then of the camera
     body += 0.003 * rng.standard_normal((*_SHAPE, 3), dtype="f4")
     for _ in range(rng.poisson(0.5)):  # a grain of dirt
         row, column, radius = rng.uniform([20, 40, 0.7], [108, 280, 1.8])
@@ -328,16 +347,17 @@ def _photograph(light, stain, frame, rng):
 
 
 def render_embryo(stage_range, strengths, rng, *, view="lateral", part=None):
-    """A synthetic picture of one embryo, stained in the regions of some terms.
+    """Draw a synthetic picture of one embryo that is stained in the regions of some terms.
 
     Parameters
     ----------
-    strengths : dict, one of `TERMS[stage_range]` -> optical density of its stain, about 0.3 faint to 2 black
-    rng : numpy Generator
-        One number is drawn from it: the same state gives the same body, light, haze and noise whatever
-        the terms, and each term its own stain whatever the others.
+    stage_range : name
+    strengths : dict, a term of `TERMS[stage_range]` -> optical density of its stain, about 0.3 faint to 2
+        black
+    rng : numpy Generator; one number is drawn from it.  Body, light, haze and noise depend on its state,
+        and not on the terms; the stain of a term does not depend on other terms
     view : "lateral" or "dorsal"
-    part : int, the seed that decides which part of each region is stained; None for the whole of each
+    part : int, the seed that decides which part of each region is stained; None for all of each
 
     Returns
     -------
