@@ -1,9 +1,10 @@
-"""Tables: strict reading that names the column and the line, and atomic writing.
+"""Tables: reading that names the line and column of every fault, and atomic writing.
 
-CSV in UTF-8 with or without a byte-order mark, LF or CRLF, quotes as in RFC 4180, separated by commas,
-semicolons or tabs; or the first sheet of an Excel workbook.  Columns come in any order, capitals in their
-names do not matter, and those that nobody asked for are ignored.  A cell that begins with = + - @ and is no
-number is written with a leading apostrophe, so that no spreadsheet runs it, and is read back without.
+A table is CSV in UTF-8, with or without a byte-order mark, with LF or CRLF line ends and quotes as in
+RFC 4180. Commas, semicolons or tabs separate its cells. The first sheet of an Excel workbook is a table too.
+Columns may come in any order, and the case of their names is ignored. Columns that no caller asks for are
+ignored too. A cell that begins with = + - @ and is not a number is written with a leading apostrophe, so that
+no spreadsheet runs it. The apostrophe is removed when the table is read.
 """
 
 import csv
@@ -22,34 +23,44 @@ from flyannot.files.text_files import first_bytes, most_unpacked_bytes, open_reg
 log = logging.getLogger("flyannot")
 _GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")  # written as '=..., read as =...
 _NEEDS_GUARD = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
-_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")  # a negative number is no formula
-_COLUMNS_SHOWN = 30  # in a message, and letters of each
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")  # a negative number is not a formula
+_COLUMNS_SHOWN = 30  # in a message, and characters of each
 
 
 def read_table(path, required, optional=(), *, meant=None, faults=None):
-    """Every row of a table as (line number, its cells in the order of `required + optional`).
+    """Yield every row of a table as (line number, cells in the order of `required + optional`).
 
-    Cells come without surrounding white space; those of required columns are never empty, those of optional
-    ones that are missing "".  InputError names the file and, for a bad row, its line and column: no such
-    file, not UTF-8, a missing or repeated column, a row of more cells than columns, an empty or control-
-    ridden cell. `meant` maps a required column to other names of it that people write, to suggest.  With
-    `faults`, a list, it gets the errors of rows, which are left out.
+    Cells are stripped of white space. Cells of required columns are never empty. Cells of missing optional
+    columns are "".
+
+    Parameters
+    ----------
+    path : Path
+    required, optional : tuples of column names
+    meant : dict, required column -> other names that people write for it, which an error suggests
+    faults : list or None; a list receives the errors of faulty rows, which are then left out
+
+    Raises
+    ------
+    InputError
+        If the file is missing or not UTF-8, or a column is missing or repeated. For a faulty row the message
+        has the line and column: too many cells, an empty cell or a control character.
     """
     path = Path(path)
     if not path.is_file():
-        raise InputError(f"no such table: {path}", fix=f"make it, with the columns {', '.join(required)}")
+        raise InputError(f"no such table: {path}", fix=f"create it with the columns {', '.join(required)}")
     rows = _read_cells(path, required)
     _, header = next(rows, (1, []))
-    places = _places(path, [name.strip() for name in header], required, optional, meant or {})
+    places = _find_columns(path, [name.strip() for name in header], required, optional, meant or {})
     n_columns = len(header)
     for begins, row in rows:
         if not any(row):
             continue
         n_cells = len(row)
-        row += [""] * (n_columns + 1 - n_cells)  # one more: where the missing columns point
+        row += [""] * (n_columns + 1 - n_cells)  # the last one stands for missing columns
         cells = [row[place].strip() for place in places]
         if n_cells > n_columns or not all(cells[: len(required)]) or not is_fit_for_cells("".join(cells)):
-            error = _fault_of_row(f"{path}, line {begins}", n_cells, n_columns, cells, required, optional)
+            error = _row_error(f"{path}, line {begins}", n_cells, n_columns, cells, required, optional)
             if faults is None:
                 raise error
             faults.append(error)
@@ -58,62 +69,58 @@ def read_table(path, required, optional=(), *, meant=None, faults=None):
 
 
 def write_table(path, columns, rows):
-    """Write rows of text as CSV; what stood at `path` is replaced only by the whole new table, if it differs.
-
-    WriteError if it cannot be written; nothing is left behind.
-    """
+    """Write rows of text as CSV, unless the file already has the same bytes; errors as `write_text`."""
     write_text(path, table_as_text(columns, rows), keep_same=True)
 
 
 def table_as_text(columns, rows):
-    """What `write_table` writes, as text."""
+    """Return rows as the text of a CSV table."""
     text = io.StringIO()
     write_csv_rows(text, [columns, *rows])
     return text.getvalue()
 
 
 def write_csv_rows(file, rows, *, delimiter=","):
-    """Write rows of text to an open file, what a spreadsheet would run with an apostrophe in front."""
+    """Write rows to an open text file, with an apostrophe before each cell that a spreadsheet would run."""
     writer = csv.writer(file, lineterminator="\n", delimiter=delimiter)
     for row in rows:
         cells = map(str, row)
         writer.writerow([f"'{c}" if _NEEDS_GUARD.match(c) and not _NUMBER.fullmatch(c) else c for c in cells])
 
 
-def _places(path, header, required, optional, meant):
-    """Where each wanted column stands; a missing optional one stands just behind the last."""
+def _find_columns(path, header, required, optional, meant):
+    """Return the index of each wanted column; missing optional ones get the number of columns."""
     if not any(header):
         raise InputError(f"{path} is empty", fix=f"its first line names the columns: {','.join(required)}")
-    plain = [_folded(name) for name in header]
+    plain = [_plain_name(name) for name in header]
     names = {name: header if name in header else plain for name in required + optional}
     for name, among in names.items():
         if among.count(name) > 1:
-            raise InputError(
-                f'{path}: the column "{name}" is there twice', fix="rename or delete one of them"
-            )
+            raise InputError(f'{path}: the column "{name}" appears twice', fix="rename or delete one of them")
     for name in required:
         if name not in names[name]:
-            raise _no_column(path, name, header, required, meant.get(name, ()))
+            raise _missing_column(path, name, header, required, meant.get(name, ()))
     return [among.index(name) if name in among else len(header) for name, among in names.items()]
 
 
-def _no_column(path, name, header, required, meant):
-    named = [column for column in header if _folded(column) in meant]
-    others = [column for column in header if _folded(column) not in required]
+def _missing_column(path, name, header, required, meant):
+    """Return the InputError for a missing column, with the name that was probably meant."""
+    named = [column for column in header if _plain_name(column) in meant]
+    others = [column for column in header if _plain_name(column) not in required]
     suggestion = f' Did you mean "{named[0]}"?' if named else did_you_mean(name, others)
     rename = f'rename the column "{named[0]}" to "{name}"; ' if named else ""
     return InputError(
-        f'{path} has no column "{name}", only {_listed(header)}.{suggestion}',
+        f'{path} has no column "{name}", only {_list_columns(header)}.{suggestion}',
         fix=f"{rename}its first line must name the columns {', '.join(required)}, separated by commas",
     )
 
 
-def _fault_of_row(where, n_cells, n_columns, cells, required, optional):
-    """The InputError of a row that cannot be taken."""
+def _row_error(where, n_cells, n_columns, cells, required, optional):
+    """Return the InputError for a faulty row."""
     if n_cells > n_columns:
         return InputError(
             f"{where}: {pluralise(n_cells, 'cell')} under {pluralise(n_columns, 'column')}",
-            fix="put a cell that contains a comma (or what else separates columns) in double quotes",
+            fix="put a cell that contains a comma, or another separator, in double quotes",
         )
     named = dict(zip(required + optional, cells))
     if unfit := next((name for name, cell in named.items() if not is_fit_for_cells(cell)), ""):
@@ -126,10 +133,17 @@ def _fault_of_row(where, n_cells, n_columns, cells, required, optional):
 
 
 def table_with_cells(path, required, cells):
-    """A table as text, all its columns, with other cells: (line, column in `required`) -> text."""
+    """Return a table as text with some cells replaced.
+
+    Parameters
+    ----------
+    path : Path
+    required : tuple of column names
+    cells : dict, (line number, column of `required`) -> text
+    """
     rows = _read_cells(path, required)
     _, header = next(rows)
-    plain = [_folded(name) for name in header]
+    plain = [_plain_name(name) for name in header]
     changed = []
     for line, row in rows:
         row += [""] * (len(header) - len(row))
@@ -139,8 +153,8 @@ def table_with_cells(path, required, cells):
     return table_as_text([name.strip() for name in header], changed)
 
 
-def _listed(header):
-    """The columns of what may be no table at all: not too many, not too long, nothing unprintable."""
+def _list_columns(header):
+    """Return the names of columns for a message: few, short and without unprintable characters."""
     shown = [printable_text(name[:_COLUMNS_SHOWN], keep="") for name in header[:_COLUMNS_SHOWN]]
     return ", ".join(shown) + ", ..." * (len(header) > _COLUMNS_SHOWN)
 
@@ -149,15 +163,17 @@ _SAVE_AS = "save the table as CSV UTF-8 (in Excel: File > Save As > CSV UTF-8)"
 _ZIP, _OLD_EXCEL, _UTF_16 = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", (b"\xff\xfe", b"\xfe\xff")
 _HDF5 = b"\x89HDF"
 _SEPARATORS = ",;\t"
-_MOST_HEADER = 100_000  # letters
-_MOST_BYTES = 2**29  # of a workbook, unpacked
-_MOST_CELLS = 2**24  # that a workbook says it has, most of them empty
-_MOST_SHOWN = 40  # letters of a line that cannot be read
+_MAX_HEADER = 100_000  # characters
+_MAX_BYTES = 2**29  # of a workbook, unpacked
+_MAX_CELLS = 2**24  # of a workbook, also empty ones
+_MAX_SHOWN = 40  # characters of a line that is not UTF-8
 
 
 def _read_cells(path, required):
-    """Every row of a CSV file in UTF-8, or of the first sheet of a workbook (.xlsx), as (line number, list of
-    str); line 1 is the first.  InputError if it is neither, or not written as it should be."""
+    """Yield every row of a table as (line number, list of str); the header is line 1.
+
+    The table is CSV in UTF-8 or the first sheet of a workbook (.xlsx); InputError if it is neither.
+    """
     try:
         begins = first_bytes(path, 4)
         if begins == _ZIP:
@@ -168,11 +184,11 @@ def _read_cells(path, required):
         if begins == _HDF5:
             raise InputError(f"{path} is an HDF5 file, not a table", fix="name a table, such as a .csv")
         if begins.startswith(_UTF_16):
-            raise InputError(f'{path} is UTF-16 text, as Excel\'s "Unicode Text"', fix=_SAVE_AS)
+            raise InputError(f'{path} is UTF-16 text, such as Excel\'s "Unicode Text"', fix=_SAVE_AS)
         with io.TextIOWrapper(open_regular(path), newline="", encoding="utf-8-sig") as file:
-            yield from _csv_rows(path, file, _separator(file, required))
+            yield from _csv_rows(path, file, _find_separator(file, required))
     except UnicodeDecodeError:
-        line, text = _undecodable(path)
+        line, text = _undecodable_line(path)
         raise InputError(
             f'{path}, line {line}: not UTF-8 text, but perhaps Latin-1: "{text}"', fix=_SAVE_AS
         ) from None
@@ -180,23 +196,24 @@ def _read_cells(path, required):
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def _folded(name):
-    """The name of a column but for capitals, spaces and dashes."""
+def _plain_name(name):
+    """Return the name of a column in lower case, with underscores for spaces and dashes."""
     return name.strip().casefold().replace(" ", "_").replace("-", "_")
 
 
-def _separator(file, required):
-    """A comma, unless the first line has the required columns only when it is split by another one."""
-    first = file.readline(_MOST_HEADER)
+def _find_separator(file, required):
+    """Return the separator by which the first line has all required columns; a comma if there is none."""
+    first = file.readline(_MAX_HEADER)
     file.seek(0)
     for separator in _SEPARATORS:
-        names = {_folded(name.strip('"')) for name in first.split(separator)}
+        names = {_plain_name(name.strip('"')) for name in first.split(separator)}
         if names.issuperset(required):
             return separator
     return ","
 
 
 def _csv_rows(path, file, separator):
+    """Yield the rows of an open CSV file as (line number, list of str)."""
     reader = csv.reader(file, strict=True, delimiter=separator)
     begins = 1
     try:
@@ -211,45 +228,47 @@ def _csv_rows(path, file, separator):
 
 
 def _sheet_rows(path):
+    """Yield the rows of the first sheet of a workbook as (line number, list of str), without empty ones."""
     try:
         openpyxl = optional_package("openpyxl", "excel", f"{path} is an Excel workbook; reading it needs")
     except InputError as absent:
         raise InputError(absent.message, fix=f"{_SAVE_AS}; or {absent.fix}") from None
     try:
-        file = open_regular(path)  # the book stays open while its rows are read
+        file = open_regular(path)  # stays open while rows are read
         with zipfile.ZipFile(file) as archive:
             n_bytes = sum(member.file_size for member in archive.infolist())
-        if n_bytes > (most := most_unpacked_bytes(path, _MOST_BYTES)):
+        if n_bytes > (most := most_unpacked_bytes(path, _MAX_BYTES)):
             raise InputError(f"{path} unpacks to more than {most:,} bytes", fix=_SAVE_AS)
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         sheet = book.worksheets[0]
         if len(book.worksheets) > 1:
-            n_sheets, name = len(book.worksheets), Path(path).name
-            log.info('note: %s has %d sheets; "%s", the first, is read', name, n_sheets, sheet.title)
+            n_sheets = len(book.worksheets)
+            name = Path(path).name
+            log.info('note: %s has %d sheets; only the first, "%s", is read', name, n_sheets, sheet.title)
         n_cells = 0
         for line, row in enumerate(sheet.iter_rows(values_only=True), start=1):
             n_cells += len(row) + 1
-            if n_cells > _MOST_CELLS:
-                raise InputError(f"{path} has more than {_MOST_CELLS:,} cells, or claims to", fix=_SAVE_AS)
+            if n_cells > _MAX_CELLS:
+                raise InputError(f"{path} has more than {_MAX_CELLS:,} cells, or claims to", fix=_SAVE_AS)
             if line == 1 or row.count(None) < len(row):
                 yield line, [_as_text(value) for value in row]
     except (InputError, GeneratorExit):
         raise
-    except Exception as error:  # a damaged workbook raises anything
-        raise InputError(f"{path} is no Excel workbook that can be read: {error}", fix=_SAVE_AS) from None
+    except Exception as error:  # a damaged workbook may raise any exception
+        raise InputError(f"{path} cannot be read as an Excel workbook: {error}", fix=_SAVE_AS) from None
 
 
 def _as_text(value):
-    """What a cell holds; a date as 2023-04-06 00:00:00."""
+    """Return the value of a cell as text; a date looks like 2023-04-06 00:00:00."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return "" if value is None else str(value)
 
 
-def _undecodable(path):
-    """The number of the first line that is not UTF-8, and how it begins as Latin-1."""
+def _undecodable_line(path):
+    """Return the number of the first line that is not UTF-8, and its beginning read as Latin-1."""
     with open_regular(path) as file:
         for number, line in enumerate(file, start=1):
             if line.decode("utf-8", "ignore").encode() != line:
-                return number, printable_text(line.decode("latin-1").strip()[:_MOST_SHOWN], keep="")
-    return 1, ""  # a sequence cut by the end of the file, or changed meanwhile
+                return number, printable_text(line.decode("latin-1").strip()[:_MAX_SHOWN], keep="")
+    return 1, ""  # the end of the file cuts a character, or the file has changed

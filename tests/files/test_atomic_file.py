@@ -175,7 +175,7 @@ def test_the_same_bytes_leave_the_file_as_it_is_only_where_that_is_wanted(target
 
 def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="no ordinary file"):
+    with pytest.raises(InputError, match="not a regular file"):
         write_text(tmp_path / "pipe", NEW)
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
     (tmp_path / "a").touch()

@@ -128,7 +128,7 @@ def test_what_is_bulky_is_checked_image_by_image_and_not_before(path, kind, name
         file[f"4-6/{name}"][-1] = 7
     with open_stored(path) as stored:
         stored.images("4-6", 0, 2)
-        with pytest.raises(DataError, match=r"image 2 is not what was written"):
+        with pytest.raises(DataError, match=r"image 2 are not what was written"):
             stored.images("4-6", 0, 3)
 
 
@@ -165,8 +165,8 @@ def test_garbage_is_refused_and_nobody_is_told_to_delete_it(path, garbage):
 HEADERS = [("format", name, "was not made by flyannot", "") for name in ("features", "flyannot-", None)]
 HEADERS += [("format", f"flyannot-{name}", "was not made by flyannot", "") for name in ("poem", "features ")]
 HEADERS += [
-    ("format_version", 2, "format version 2, this flyannot reads 1", "upgrade flyannot"),
-    ("digest", "", "its header says nothing", "make it again"),
+    ("format_version", 2, "format version 2; this flyannot reads version 1", "upgrade flyannot"),
+    ("digest", "", "its header names none", "make it again"),
 ]
 
 
@@ -342,7 +342,7 @@ def test_blocks_go_through_the_checksum_and_no_other_filter(path, settings):
     """All the filters that HDF5 has, and those that it would load from the system's folders."""
     with changed(path, "dictionary") as file:
         crafted(file, "4-6/D", h5py.h5t.IEEE_F32LE, *settings)
-    refused(path, "4-6/D", "stored neither in one piece nor in checksummed blocks")
+    refused(path, "4-6/D", "stored neither in one piece nor in blocks with checksums")
 
 
 def test_a_dataset_like_ours_that_is_made_by_hand_is_read(path):
@@ -365,7 +365,7 @@ def test_no_type_is_read_but_those_that_are_written(path, kind, place, dtype):
         file.create_dataset(place, (4, 128), dtype, chunks=(4, 128), fletcher32=dtype.kind != "O")
         if dtype.kind in "fciub":
             file[place][...] = 1
-    refused(path, place, "which no flyannot file does")
+    refused(path, place, "which flyannot does not write")
 
 
 NO_JSON = ["", "{", "5", "null", "[[" * 5000, '"x"', '[["image"]]', '[["image", 5]]', '[[5, "cut short"]]']

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 
 from flyannot.base.errors import LockedError
-from flyannot.files.locks import _path_of_lock, exclusive_lock
+from flyannot.files.locks import _lock_path, exclusive_lock
 from tests.processes import started
 
 HOLD = """
@@ -71,14 +71,14 @@ def test_a_lock_file_that_was_removed_between_opening_and_locking_is_not_the_loc
     path, flock = tmp_path / "out.h5", fcntl.flock
 
     def late(descriptor, how):
-        if _path_of_lock(path).exists():  # else filelock tries what this folder can
+        if _lock_path(path).exists():  # else filelock tries what this folder can
             monkeypatch.setattr(fcntl, "flock", flock)
-            _path_of_lock(path).unlink()
-            flock(stack.enter_context(_path_of_lock(path).open("w")), fcntl.LOCK_EX)
+            _lock_path(path).unlink()
+            flock(stack.enter_context(_lock_path(path).open("w")), fcntl.LOCK_EX)
         return flock(descriptor, how)
 
     with ExitStack() as stack:
         monkeypatch.setattr(fcntl, "flock", late)
         with pytest.raises(LockedError), exclusive_lock(path):
             pass
-        assert _path_of_lock(path).exists()  # the other's
+        assert _lock_path(path).exists()  # the other's

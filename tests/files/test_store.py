@@ -331,7 +331,7 @@ def test_a_part_that_changed_since_it_was_looked_over_is_noticed(tmp_path):
     spoiled[place.offset + place.n_bytes - 1] ^= 1
     path.write_bytes(spoiled)
     with (
-        pytest.raises(DataError, match="image 2 is not what was written"),
+        pytest.raises(DataError, match="image 2 are not what was written"),
         create_joined(tmp_path / "c.h5", header("features"), parts),
     ):
         pass
@@ -352,9 +352,9 @@ def _of_image(stored, kind, i):
 def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path):
     with open_stored(write(tmp_path / "f.h5", "features")) as stored, pytest.raises(DataError) as caught:
         stored.array("7-8", "features")
-    assert "holds no stage range 7-8, only 4-6, 11-12" in str(caught.value)
+    assert "has no stage range 7-8, only 4-6, 11-12" in str(caught.value)
     assert caught.value.fix == "make it with: flyannot pool --stage-range 7-8"
-    with pytest.raises(InputError, match="is not there") as caught, open_stored(tmp_path / "g.h5", "model"):
+    with pytest.raises(InputError, match="does not exist") as caught, open_stored(tmp_path / "g.h5", "model"):
         pass
     assert "flyannot train" in caught.value.fix
     assert reading._first_line(OSError("one\ntwo")) == "one"

@@ -82,7 +82,7 @@ def die(_):
 
 
 def test_what_kills_its_workers_is_named(cluster_workers):
-    with pytest.raises(FlyannotError, match="2 workers were killed over the images a to b") as caught:
+    with pytest.raises(FlyannotError, match="2 workers were killed by the images a to b") as caught:
         cluster_workers.run_all(die, [1], name=lambda _: "the images a to b")
     assert "memory" in caught.value.fix
 
@@ -104,7 +104,7 @@ def test_a_scheduler_that_goes_away_ends_the_run_and_it_continues(made_here, own
         _, err = run.communicate(timeout=LIMIT_S)
     assert run.returncode == 1
     _, error, fix = err.splitlines()
-    assert error == f"Error: the scheduler at {cluster.address} has gone away" and fix.startswith("Fix: ")
+    assert error == f"Error: the scheduler at {cluster.address} is gone" and fix.startswith("Fix: ")
     assert made_here(LONG) and not list(own_chain.folder.glob(".out*"))
 
 
@@ -149,8 +149,8 @@ def test_a_scheduler_without_workers_is_explained(tmp_path, monkeypatch):
 def test_workers_that_do_not_see_the_files_are_named(cluster_workers, tmp_path, monkeypatch):
     with pytest.raises(FlyannotError, match="the worker at tcp:.* does not see /nowhere") as caught:
         cluster_workers.run_all(square, [1], reads=lambda _: [Path("/nowhere")])
-    assert "share a file system" in caught.value.fix
-    monkeypatch.setattr(dask_cluster, "_mark_in", lambda folder: nullcontext(folder / ".wanted"))
+    assert "file system that all machines share" in caught.value.fix
+    monkeypatch.setattr(dask_cluster, "_create_mark", lambda folder: nullcontext(folder / ".wanted"))
     with pytest.raises(FlyannotError, match="does not see .*/.wanted"):
         cluster_workers.run_all(square, [1], folder=tmp_path / "parts")
 
