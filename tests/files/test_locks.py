@@ -1,4 +1,4 @@
-"""Locks: one holder at a time, on file systems with and without locks of the operating system."""
+"""Tests that one run at a time has a lock, on file systems with and without locks."""
 
 import errno
 import subprocess
@@ -25,6 +25,8 @@ NO_LOCKS = [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP]
 
 
 def refuse_locks(monkeypatch, number):
+    """Let flock fail with this error number."""
+
     def refuse(*arguments):
         raise OSError(number, "not here")
 
@@ -33,7 +35,7 @@ def refuse_locks(monkeypatch, number):
 
 @pytest.fixture(params=[None, *NO_LOCKS], ids=lambda one: errno.errorcode.get(one, "flock"))
 def refused(request, monkeypatch):
-    """What the file system answers to flock: nothing, or an error."""
+    """Return the error that the file system gives to flock, or nothing, as an argument of HOLD."""
     if request.param:
         refuse_locks(monkeypatch, request.param)
     return () if request.param is None else (request.param,)
@@ -65,7 +67,7 @@ def test_another_error_is_not_taken_for_a_file_system_without_locks(tmp_path, mo
 
 
 def test_a_lock_file_that_was_removed_between_opening_and_locking_is_not_the_lock(tmp_path, monkeypatch):
-    """Its holder has ended, and another run has made and locked a new one."""
+    """The first process has ended, and another run has created and locked a new file."""
     import fcntl
 
     path, flock = tmp_path / "out.h5", fcntl.flock

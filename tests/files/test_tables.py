@@ -1,4 +1,4 @@
-"""Tables: the dress does not matter, a fault names its line and column, a table is written whole."""
+"""Tests of tables: equivalent spellings are read alike, and a fault has its line and column."""
 
 import datetime
 import os
@@ -101,7 +101,7 @@ def test_a_workbook_is_read_as_the_table_that_it_shows(tmp_path):
 
 @pytest.mark.parametrize("place", ["XFD1048576", "C1048576", "C99999999999999", "XFD3"])
 def test_a_workbook_that_claims_more_cells_than_it_has_is_read_or_refused_at_once(place, tmp_path):
-    """A cell far below the others makes a row of every line between, as wide as the widest."""
+    """One cell far below the others makes every line between them a row as wide as the widest."""
     path = workbook(tmp_path / "t.xlsx", ["gene", "term"], ["Dl", "gap"])
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}

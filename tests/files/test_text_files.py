@@ -1,4 +1,4 @@
-"""Files from outside: what is no file is refused, what unpacks is bounded, what is wrong names its remedy."""
+"""Tests of files from outside: size limits, and messages with a remedy."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster: the same bytes as without, and one line for whatever goes wrong."""
+"""Tests of a Dask cluster: the same bytes as without, and one line for every fault."""
 
 import os
 import re
@@ -25,7 +25,7 @@ LONG = "extract embryos -o out.h5 --stride-px 2"
 
 @contextmanager
 def working(chain, address):
-    """A command whose tasks are at work on a cluster."""
+    """Yield a command whose tasks are running on a cluster."""
     words = ["-m", "flyannot", *LONG.split(), "--scheduler", address]
     with started(*words, cwd=chain.folder, stderr=subprocess.PIPE) as run:
         wait_for(lambda: list((chain.folder / ".out.h5.parts").glob(".*.tmp")), run)  # a worker writes
@@ -35,7 +35,7 @@ def working(chain, address):
 
 @pytest.fixture
 def made_here(flyannot, own_chain, monkeypatch):
-    """A function of a command to the bytes that it makes on this machine, which are removed."""
+    """Return a function that runs a command on this machine and returns its output, which it removes."""
     monkeypatch.chdir(own_chain.folder)
 
     def made(line):
@@ -56,7 +56,7 @@ def made_here(flyannot, own_chain, monkeypatch):
     ],
 )
 def test_a_cluster_makes_the_same_bytes(flyannot, cluster, made_here, monkeypatch, line):
-    """Also from relative paths, although its workers work in another folder."""
+    """This holds for relative paths too, although workers run in another folder."""
     expected = made_here(line)
     monkeypatch.setenv("FLYANNOT_SCHEDULER", cluster.address)
     said = flyannot(line)

@@ -1,9 +1,9 @@
 """The layout of an HDF5 file, which is checked before any of its values is read.
 
 HDF5 does not defend itself against hostile files. So we check that every dataset is reached by hard links
-only, lies in this file, and is stored in full. A file of 1 MB then cannot claim 4 GiB. The low-level interface
-of h5py answers this ten times faster than the high-level one. A dataset in one piece is then read without
-HDF5, also by several threads at once.
+only, lies in this file, and is stored in full. A file of 1 MB then cannot claim 4 GiB. The low-level
+interface of h5py answers this ten times faster than the high-level one. A dataset in one piece is then read
+without HDF5, also by several threads at once.
 """
 
 import math
