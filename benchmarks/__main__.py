@@ -59,7 +59,7 @@ def _list_items(ctx, _, asked):
 )
 @click.pass_context
 def command(ctx, items, papers, full, repeats, data_set, ratings, seed, out, force):
-    """Measure ITEMs and print their tables: without a name, our own; with --papers, those of the papers.
+    """Measure ITEMs and print their tables: without names, our own; with --papers, all of the papers.
 
     Methods that are compared take turns, each measurement in a process of its own. A reference that is not
     installed is named as absent: SPAMS comes with `pip install 'flyannot[bench]'`, figures with

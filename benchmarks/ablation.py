@@ -1,9 +1,9 @@
-"""python -m benchmarks.ablation: the scores of many configurations in one table, which is that of README.
+"""python -m benchmarks.ablation: the scores of many configurations in one table, as in README.
 
-CONFIG has a `seed` and a list of rows.  A row has a `name`, a `base` (a configuration of `flyannot run`,
-relative to the file) and tables of options that change it; or `pixels`, a grid of grey levels that are
-classified instead of features, and the table train.  What two rows have in common is made once: a file is
-named by the options that it follows from.
+CONFIG has a `seed` and a list of rows. A row has a `name` and a `base`, which is a configuration of `flyannot
+run`. Its path is relative to CONFIG. Tables of options in the row change the base. Instead of a base a row
+may have `pixels`, a grid of grey levels that are classified instead of features, and the table train. Files
+that several rows need are made once, since each file is named by the options it was made with.
 """
 
 import logging

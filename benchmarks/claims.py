@@ -78,8 +78,11 @@ class Claim:
         return next((word for word in (CONTRADICTED, OPEN, HOLDS) if word in found), REPRODUCED)
 
     def finding_of(self, case, times=1):
-        """Of one case: it holds if its whole interval lies within the bounds, times a factor; it is
-        contradicted if none of it does, and open between.  On the paper's own data it is reproduced."""
+        """Return the finding of one case, with the bounds multiplied by `times`.
+
+        The claim holds if the whole interval of the case is within the bounds, and is contradicted if none of
+        it is. Otherwise it is open. A claim that holds on the paper's own data is reproduced.
+        """
         if case.value is None:
             return OPEN
         low, high = _ends(case.low, case.high)
@@ -89,7 +92,7 @@ class Claim:
         return CONTRADICTED if high <= above or low >= below else OPEN
 
     def distance(self, case):
-        """How far a case lies outside the bounds."""
+        """Return how far a case is outside the bounds."""
         above, below = _ends(self.above, self.below)
         return max(above - case.value, case.value - below)
 
@@ -100,7 +103,7 @@ class Claim:
         return " or ".join(_beyond(bound, side, self.unit) for bound, side in edges if bound is not None)
 
     def at_other_bounds(self, case):
-        """Whose the bound is; of ours, what the finding would be at half and at double of it."""
+        """Return whose bound it is; for a bound of ours, also the finding at half and double of it."""
         if self.by == OURS or self.bound == PAPER:
             return self.by
         half, double = (self.finding_of(case, times) for times in (0.5, 2))
@@ -109,14 +112,17 @@ class Claim:
 
 @dataclass(frozen=True)
 class Regime:
-    """Where an item's statements can be concluded: in words, and the least that columns of rows, or else the
-    facts of a finding (`benchmarks.findings.Finding.facts`), must reach; a row's None does not matter."""
+    """The conditions under which an item's statements can be concluded.
+
+    Columns of the rows, or else the facts of a finding (`Finding.facts`), must reach the values of `least`.
+    None in a row does not matter.
+    """
 
     text: str
     least: dict = field(default_factory=dict)
 
     def of(self, rows, facts):
-        """The regime of a case, from its rows."""
+        """Return the regime of a case from its rows."""
         for name, least in self.least.items():
             found = [row[name] for row in rows if name in row] or [facts.get(name, -np.inf)]
             if not all(value is None or value >= least for value in found):
@@ -151,7 +157,7 @@ class Statement:
     where: dict = field(default_factory=dict)
 
     def of(self, rows, regime=None, facts=None):
-        """Its `Claim`, from the rows of an item."""
+        """Return the `Claim` that this statement makes of the rows of an item."""
         regime, facts = regime or Regime(""), facts or {}
         rows = Rows(row for row in rows if all(row.get(name, v) == v for name, v in self.where.items()))
         cases = (
@@ -173,7 +179,7 @@ class Statement:
 
 
 def _case_of(column, value):
-    """The name of a case; a number's says what it counts."""
+    """Return the name of a case; for a number with the name of what it counts."""
     what = column.removeprefix("n_").replace("_", " ")
     return f"{what} {value:,}" if isinstance(value, int | float) else str(value)
 
@@ -188,9 +194,9 @@ _OPPOSITES |= {"lower": "higher", "higher": "lower"}
 
 
 def in_words(value, unit, low=0, high=0):
-    """A number, its interval and its unit as people say them: -0.05 "% above" is 5 % below.
+    """Return a number with its interval and unit in words: -0.05 "% above" becomes 5 % below.
 
-    What 0 means, where it is no number, stands in the unit behind a bar.
+    A unit may have the meaning of 0 after a bar.
     """
     unit, _, zero = unit.partition("|")
     if value == 0 and zero:
@@ -202,13 +208,13 @@ def in_words(value, unit, low=0, high=0):
 
 
 def _opposite(unit):
-    """The unit with each word's opposite; "" where no word has one."""
+    """Return the unit with each word replaced by its opposite; "" if no word has one."""
     swapped = " ".join(_OPPOSITES.get(word, word) for word in unit.split())
     return "" if swapped == unit else swapped
 
 
 def _beyond(bound, side, unit):
-    """What lies beyond a bound, on the side of "at most" it or of "at least"."""
+    """Return in words what is beyond a bound, on the side of "at most" or "at least"."""
     unit = unit.partition("|")[0]
     if bound == 0 and _opposite(unit):
         return "equal or " + (_opposite(unit) if side == "at most" else unit).removeprefix("% ")
@@ -244,28 +250,28 @@ def statements_of(paper):
 
 
 def exactly(value, detail=""):
-    """A number without noise: a count, or one that rounding alone makes uncertain."""
+    """Return a `Number` without noise, such as a count."""
     return Number(float(value), float(value), float(value), detail)
 
 
 def give_or_take(value, noise, detail=""):
-    """A number between value - noise and value + noise."""
+    """Return a `Number` between value - noise and value + noise."""
     return Number(float(value), float(value - noise), float(value + noise), detail)
 
 
 def ratio_of_times(slow, quick, detail="", *, noise=TIME_NOISE):
-    """One time over another."""
+    """Return the ratio of two times as a `Number`."""
     ratio = float(slow) / max(float(quick), 1e-9)  # a difference of two times can be 0
     return Number(ratio, ratio / (1 + noise), ratio * (1 + noise), detail)
 
 
 def share_above(one, other, detail="", *, noise=OBJECTIVE_NOISE):
-    """How far one objective lies above another, as a part of it."""
+    """Return how far one objective is above another, relative to the other, as a `Number`."""
     return give_or_take(one / other - 1, noise, detail)
 
 
 def of_repeats(values, detail=""):
-    """The mean of repeats or splits, with Student's interval."""
+    """Return the mean of repeats or splits with Student's interval."""
     values = np.asarray(values, float)
     if len(values) < 2:
         return Number(float(values[0]), -np.inf, np.inf, detail)
@@ -274,7 +280,7 @@ def of_repeats(values, detail=""):
 
 
 def of_counts(n_yes, n):
-    """A share with Wilson's interval."""
+    """Return a share with Wilson's interval."""
     z2 = ndtri((1 + LEVEL) / 2) ** 2
     middle = (n_yes + z2 / 2) / (n + z2)
     half = np.sqrt(z2 * (n_yes * (n - n_yes) / n + z2 / 4)) / (n + z2)
@@ -282,18 +288,18 @@ def of_counts(n_yes, n):
 
 
 def of_draws(value, draws, detail=""):
-    """A number with the interval of its bootstrap draws."""
+    """Return a number with the interval of its bootstrap draws."""
     low, high = np.quantile(np.asarray(draws, float), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Number(float(value), float(low), float(high), detail)
 
 
 def least(numbers, names=(), form=".3g"):
-    """The smallest of several numbers, of which all must lie above a bound."""
+    """Return the smallest of several numbers, all of which must be above a bound."""
     return _extreme(numbers, names, form, min)
 
 
 def largest(numbers, names=(), form=".3g"):
-    """The largest of several numbers, of which all must lie below a bound."""
+    """Return the largest of several numbers, all of which must be below a bound."""
     return _extreme(numbers, names, form, max)
 
 
@@ -313,10 +319,16 @@ def _extreme(numbers, names, form, pick):
 
 
 def pairs(rows, column, one, other, by=()):
-    """For every value of the columns `by`, or of all their values, the numbers of a column in two rows.
+    """Return the numbers of a column in two rows, for every value of the columns `by`.
 
-    one, other : what the two rows hold, values by column; of several such rows, the mean
-    Empty where one of the numbers is not known.
+    Parameters
+    ----------
+    one, other : dicts, column -> value, that select the two rows; of several such rows the mean is taken
+    by : column, or several columns, whose values are combined
+
+    Returns
+    -------
+    found : dict, value or tuple of values -> pair of numbers; empty if a number is unknown
     """
     columns, found = [by] if isinstance(by, str) else by, {}
     for key in product(*map(rows.values, columns)):
@@ -329,12 +341,12 @@ def pairs(rows, column, one, other, by=()):
 
 
 def times(rows, column, one, other, *, by=(), form=".3g"):
-    """How many times as large, a time, the column is in one row as in the other; the least of all `by`."""
+    """Return how many times as large a time is in one row as in the other; the least over all `by`."""
     return _compared(rows, column, one, other, by, form, "least", ratio_of_times)
 
 
 def above(rows, column, one, other, *, by=(), form=".3g", pick="largest", noise=OBJECTIVE_NOISE):
-    """How far the column, an objective, lies above the other row's in the one, as a part of it."""
+    """Return how far an objective is above the other row's, relative to the other."""
     return _compared(rows, column, one, other, by, form, pick, partial(share_above, noise=noise))
 
 
@@ -345,5 +357,5 @@ def _compared(rows, column, one, other, by, form, pick, compare):
 
 
 def _ends(low, high):
-    """Of an interval; None is none."""
+    """Return the ends of an interval, with infinity for None."""
     return -np.inf if low is None else low, np.inf if high is None else high

@@ -34,7 +34,10 @@ class Method:
 
 
 def methods_at(setup, methods, *, is_main_size):
-    """Those that are measured at one of several sizes; without --full, minor ones at the main size alone."""
+    """Return the methods that are measured at one of several sizes.
+
+    Without --full, minor methods are measured at the main size only.
+    """
     return [method for method in methods if is_main_size or setup.scale == "full" or not method.is_minor]
 
 
@@ -77,13 +80,13 @@ def _run_one(setup, method, threads, repeat):
 
 
 def _median_of(results):
-    """The median of every number and array of numbers, over repeats; counts stay integers."""
+    """Return the median over repeats of every number and array of numbers; counts stay integers."""
     values = {name: [result[name] for result in results] for name in results[-1]} if results else {}
     is_same = {name: len(set(map(str, of_one))) == 1 for name, of_one in values.items()}
     return {name: v[0] if is_same[name] else np.median(v, axis=0).tolist() for name, v in values.items()}
 
 
 def _paired_ratio(theirs, ours):
-    """The median over repeats of their time per sample over ours in the same repeat; None without any."""
+    """Return the median over repeats of their time per sample over ours; None without repeats."""
     ratios = [t["us_per_sample"] / o["us_per_sample"] for t, o in zip(theirs, ours)]
     return float(np.median(ratios)) if ratios else None

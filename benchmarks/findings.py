@@ -143,7 +143,7 @@ class Finding:
         return self.why_not or stated
 
     def evaluated_by(self, statements, regime=None):
-        """This finding with the claims that the statements make of its rows."""
+        """Return this finding with the claims that the statements make of its rows."""
         stated = [] if self.why_not else statements
         return replace(self, claims=[statement.of(self.rows, regime, self.facts) for statement in stated])
 
@@ -153,7 +153,7 @@ class Finding:
 
     @classmethod
     def from_json(cls, stored):
-        """What `as_json` gave, as a finding again."""
+        """Return the finding that `as_json` described."""
         kinds = {"targets": Target, "comparisons": Comparison}
         parts = {name: [kind(**one) for one in stored[name]] for name, kind in kinds.items()} | {"claims": []}
         panels = [Panel(**p | {"series": [Series(**s) for s in p["series"]]}) for p in stored["panels"]]
@@ -162,13 +162,13 @@ class Finding:
 
 
 def counted(claims):
-    """How many claims have each finding, in words; what there is none of is left out."""
+    """Return in words how many claims have each finding; findings of no claim are left out."""
     findings = [claim.finding for claim in claims]
     return ", ".join(f"{findings.count(word)} {name}" for word, name in WORDS.items() if word in findings)
 
 
 def not_runnable(why):
-    """The finding of an item that cannot be run."""
+    """Return the finding of an item that cannot be run."""
     return Finding(source=Source("none"), variant="none", why_not=why)
 
 

@@ -45,7 +45,7 @@ class Item:
     regime: Regime = Regime("")
 
     def finding(self, setup):
-        """The finding; where data are absent, one that says so."""
+        """Return the finding of this item; if data are absent, a finding that says so."""
         absent = [name for name in self.needs if setup.data_file(name) is None]
         if absent:
             return not_runnable(" ".join(map(why_data_set_is_absent, absent)))
@@ -57,12 +57,12 @@ class Item:
 
 @lru_cache(maxsize=1)
 def papers():
-    """All papers: a dict of paper -> title, authors, venue and one dict for every table or figure."""
+    """Return all papers: a dict of paper -> title, authors, venue and one dict for every table or figure."""
     return tomllib.loads((files("benchmarks") / "papers.toml").read_text(encoding="utf-8"))
 
 
 def paper_values(paper, where):
-    """The numbers of one table or figure.
+    """Return the numbers of one table or figure.
 
     Raises
     ------
@@ -108,7 +108,7 @@ ITEMS = Items(tomllib.loads((files("benchmarks") / "items.toml").read_text(encod
 
 
 def chosen_items(names, *, papers):
-    """The items of the given names, in the order of the table; without names the papers', or our own.
+    """Return the items of the given names, in the order of the table; without names the papers' or our own.
 
     Raises
     ------

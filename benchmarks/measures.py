@@ -1,8 +1,8 @@
-"""What workers measure: time, and what was learned or coded.
+"""Measurements in workers: time, and the quality of dictionaries and codes.
 
-One thread is timed in processor time, which other programs do not lengthen; on an idle machine the two agree.
-Several threads, and what reads a file, are timed in wall-clock time.  Objectives and duality gaps, ours and
-theirs alike, are those of `flyannot.sparse.objective` in float64.
+One thread is timed in processor time, which other programs do not lengthen. On an idle machine it agrees with
+wall-clock time. Several threads, and code that reads files, are timed in wall-clock time. All objectives and
+duality gaps, ours and theirs, come from one module, `objective`, in float64.
 """
 
 import os
@@ -34,7 +34,7 @@ class Stopwatch:
 
 
 def processor_seconds():
-    """Of this process and of those it has waited for, from their start."""
+    """Return the processor time of this process and of the processes it has waited for."""
     return sum(os.times()[:4])
 
 
@@ -45,7 +45,7 @@ def bytes_moved():
 
 
 def timed(first, *others, at_least_s=0.5, clock=time.process_time):
-    """What `first` returns, and the median seconds of one call of each function, an array.
+    """Return the result of `first`, and the median seconds of one call of each function, an array.
 
     They take turns until `at_least_s` have passed.
     """
@@ -62,7 +62,7 @@ def timed(first, *others, at_least_s=0.5, clock=time.process_time):
 
 
 def timed_steps(learner, X, blocks):
-    """The seconds that a learner takes to visit blocks of rows of X."""
+    """Return the seconds that a learner takes to visit blocks of rows of X."""
     seconds = 0.0
     for rows in blocks:
         with Stopwatch() as watch:
@@ -78,14 +78,16 @@ def normalised_patches(file, rows):
 
 
 def exact_objective(X, D, lam, *, tol=1e-6):
-    """The mean objective of exact codes of X."""
+    """Return the mean objective of exact codes of X."""
     X, D = np.asarray(X, np.float64), np.ascontiguousarray(D, np.float64)
     return float(objective(X, D, exact_codes(X, D, lam, tol=tol), lam).mean())
 
 
 def objective_by_eq_7(X, D, lam, Z=None):
-    """The mean of 1/2 (|x - z D|^2 + lam |z|_1), Eq. 7 of Lin et al. as printed, of the first patches that
-    were learned from; with the codes that the learner holds, else exact ones."""
+    """Return the mean of 1/2 (|x - z D|^2 + lam |z|_1), Eq. 7 of Lin et al. as printed.
+
+    It is taken over the first training patches, with the codes of the learner or with exact ones.
+    """
     X, D = np.asarray(X[:_N_EVALUATED], np.float64), np.ascontiguousarray(D, np.float64)
     Z = exact_codes(X, D, lam) if Z is None else Z[:_N_EVALUATED].astype(np.float64)
     return float((objective(X, D, Z, lam) - 0.5 * lam * abs(Z).sum(axis=1)).mean())

@@ -58,7 +58,7 @@ def processor_shares():
 
 
 def _part_of(frame):
-    """The part that the innermost frame of a known module belongs to; what a kernel does is its caller's."""
+    """Return the part of the innermost frame of a known module; a kernel counts for its caller."""
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
         if name == "flyannot.jobs.compiled" and frame.f_code.co_name != "_start":

@@ -38,9 +38,9 @@ class Record:
     commit: str | None
 
     def evaluated_by(self, item):
-        """The finding with the claims that the item's statements make of it.
+        """Return the finding with the claims that the item's statements make of it.
 
-        None where its rows are of other code, and lack what the statements ask for.
+        None if its rows come from other code and lack columns that the statements need.
         """
         try:
             return self.finding.evaluated_by(item.statements, item.regime)
@@ -49,12 +49,15 @@ class Record:
 
 
 def paths_of(out, name):
-    """The files of an item: json and svg."""
+    """Return the files of an item: json and svg."""
     return {suffix: Path(out) / FOLDER / f"{name}.{suffix}" for suffix in ("json", "svg")}
 
 
 def settings_of(item, setup):
-    """What decides the numbers of an item; a record with the same settings is not made again."""
+    """Return the settings that determine the numbers of an item.
+
+    A record with equal settings is not made again.
+    """
     own = {"item": item.name, "version": __version__, "references": _versions()}
     own["code"] = code_digest(item.measure)
     return own | setup.described()
@@ -67,12 +70,12 @@ def write_record(out, record):
 
 
 def read_record(out, name):
-    """The record of an item in an output folder, or None where there is none that can be read."""
+    """Return the record of an item in an output folder; None if there is none that can be read."""
     return record_of(paths_of(out, name)["json"])
 
 
 def record_of(path):
-    """The record in a JSON file, or None where there is none that can be read."""
+    """Return the record in a JSON file; None if there is none that can be read."""
     try:
         stored = json.loads(Path(path).read_text(encoding="utf-8"))
         return Record(**(stored | {"finding": Finding.from_json(stored["finding"])}))
@@ -81,7 +84,7 @@ def record_of(path):
 
 
 def machine():
-    """The processor, its cores, and the versions of what is measured."""
+    """Return the processor, its cores, and the versions of the measured packages as text."""
     found = processor_facts()
     versions = {"numpy": version("numpy"), "numba": version("numba")} | _versions()
     listed = ", ".join(f"{project} {number or 'absent'}" for project, number in versions.items())
@@ -89,7 +92,7 @@ def machine():
 
 
 def _versions():
-    """Of the references: project -> version, None where it is absent."""
+    """Return project -> version of the references; None for absent ones."""
     there = {name: not why_reference_is_absent(name) for name in REFERENCES}
     return {r.project: version(r.project) if there[name] else None for name, r in REFERENCES.items()}
 
@@ -104,9 +107,9 @@ _DECIDES_TIMES = ("flyannot.jobs.compiled", "flyannot.jobs.resources")
 
 
 def code_digest(measure):
-    """The digest of the code of a function and of all that it imports from the package and the benchmarks.
+    """Return the digest of the code of a function and of all modules of ours that it imports.
 
-    Comments, docstrings and layout are no part of it, nor are the modules that evaluate and show.
+    Comments, docstrings and layout are left out, as are the modules that evaluate and show.
     """
     measure = getattr(measure, "func", measure)  # of a partial one
     sha = hashlib.sha256()
@@ -116,7 +119,10 @@ def code_digest(measure):
 
 
 def commit():
-    """The commit of package and benchmarks, "and changes" where files differ from it; None outside git."""
+    """Return the commit of package and benchmarks; None outside git.
+
+    " and changes" is added if files differ from it.
+    """
     root = Path(str(files("benchmarks"))).parent
     is_tracked = _git(root, "ls-files", "--error-unmatch", "benchmarks/__init__.py") is not None
     name = _git(root, "rev-parse", "HEAD")
@@ -134,7 +140,7 @@ def _git(folder, *arguments):
 
 
 def _reached_from(name):
-    """The modules that one imports, and those that these import."""
+    """Return the modules that a module imports, directly or through others."""
     reached, waiting = {name}, [name]
     while waiting:
         for found in _imports(waiting.pop()):
@@ -145,7 +151,7 @@ def _reached_from(name):
 
 
 def _decides(name):
-    """Whether the numbers can depend on a module."""
+    """Return whether the numbers can depend on a module."""
     parts = name.split(".")
     is_idle = parts[1:2] and parts[1] in _ROOMS_THAT_DECIDE_NOTHING
     return name in _DECIDES_TIMES or not (is_idle or set(parts) & set(_DECIDE_NOTHING))
@@ -153,7 +159,7 @@ def _decides(name):
 
 @cache
 def _imports(name):
-    """The modules of ours that a module names: imports, and places in a table of things."""
+    """Return the modules of ours that a module names, by imports and in registries."""
     found = set()
     for node in ast.walk(_tree(name)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_PACKAGES):
@@ -181,7 +187,7 @@ def _tree(name):
 
 @cache
 def _bare_source(name):
-    """The module without comments, docstrings and layout."""
+    """Return a module without comments, docstrings and layout."""
     tree = ast.parse(Path(_file_of(name)).read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, _WORDS) and ast.get_docstring(node, clean=False) is not None:

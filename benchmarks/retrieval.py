@@ -108,7 +108,7 @@ def same_gene_score(similarities, genes):
 
 
 def _shared_weights(carried):
-    """Return, of every two groups, the weight of the terms of both over that of the terms of either."""
+    """Return for every two groups the weight of the terms of both, relative to the terms of either."""
     terms = sorted(set().union(*carried))
     Y = np.array([[term in of_group for term in terms] for of_group in carried], float)
     both = (Y * np.log(len(Y) / Y.sum(axis=0))) @ Y.T

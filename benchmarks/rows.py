@@ -32,34 +32,34 @@ class Rows(list):
     """Dicts of text and numbers by column."""
 
     def where(self, **wanted):
-        """The rows that have these values."""
+        """Return the rows that have these values."""
         return Rows(row for row in self if all(row.get(name) == value for name, value in wanted.items()))
 
     def column(self, name, **wanted):
-        """The values of a column, of the rows that have what is wanted."""
+        """Return the values of a column in the rows that have the wanted values."""
         return [row[name] for row in self.where(**wanted)]
 
     def value(self, name, **wanted):
-        """The value of a column in the first row that has what is wanted; None without one."""
+        """Return the value of a column in the first row that has the wanted values; None without one."""
         return next((row.get(name) for row in self.where(**wanted)), None)
 
     def values(self, name):
-        """The values of a column, each once, in the order in which they appear."""
+        """Return the distinct values of a column, in the order in which they appear."""
         return list(dict.fromkeys(row[name] for row in self if name in row))
 
     def lines(self, by, x, y, name="{}"):
-        """A `Series` of y against x for every value of the column `by`."""
+        """Return a `Series` of y against x for every value of the column `by`."""
         drawn = {value: self.where(**{by: value}) for value in self.values(by)}
         return [Series(name.format(value), part.column(x), part.column(y)) for value, part in drawn.items()]
 
     def panel(self, title, by, x, y, x_label=None, y_label=None, name="{}", **scales):
-        """A `Panel` of these lines, its axes named after the columns unless they are named otherwise."""
+        """Return a `Panel` of these lines, with axes named after the columns unless labels are given."""
         labels = (column if label is None else label for column, label in ((x, x_label), (y, y_label)))
         return Panel(title, *labels, self.lines(by, x, y, name), **scales)
 
 
 def exponent(sizes, costs):
-    """The a of costs ~ sizes^a: the slope of the least-squares line through the logarithms, or None."""
+    """Return the a of costs ~ sizes^a, by a least-squares line through the logarithms; None for one size."""
     if len(set(sizes)) < 2:
         return None
     return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])

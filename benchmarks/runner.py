@@ -63,7 +63,10 @@ def measure_items(items, setup, out=None, *, force=False):
 
 
 def _repeats_of(item, setup):
-    """As asked for; else one of what a paper measured once, and more where times are compared."""
+    """Return the number of repeats as asked for, or the usual one.
+
+    It is 1 for what a paper measured once, and more if times are compared.
+    """
     usual = 1 if item.paper != OURS else 2 if setup.scale == "quick" else 3
     return setup.repeats or usual
 
@@ -101,7 +104,7 @@ def _measure_one(item, setup, out):
 
 
 def _command_of(item, setup):
-    """The command that makes an item again."""
+    """Return the command that makes an item again."""
     repeats = _repeats_of(item, replace(setup, repeats=None))
     defaults = {"data_set": None, "ratings": None, "seed": 0, "repeats": repeats}
     given = {name: getattr(setup, name) for name in defaults if getattr(setup, name) != defaults[name]}

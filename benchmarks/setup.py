@@ -45,16 +45,16 @@ class Setup:
     _found: dict = field(default_factory=dict, repr=False)
 
     def rng(self, name):
-        """A generator that depends on the seed and on `name` alone."""
+        """Return a generator that depends on the seed and on `name` only."""
         return rng_for(self.seed, name)
 
     def data_file(self, name):
-        """The file of a data set, or None where it is absent."""
+        """Return the file of a data set; None if it is absent."""
         path = self.data / name / _FILES[name] if self.data else None
         return path if path is not None and path.is_file() else None
 
     def once(self, key, make):
-        """What `make` returns, made once in a run: items share what they have in common."""
+        """Return the result of `make`, which is called once in a run for each key."""
         if key not in self._found:
             self._found[key] = make()
         return self._found[key]
@@ -67,16 +67,15 @@ class Setup:
         return files
 
     def run(self, measure, arguments, *, threads=1, repeat=0):
-        """The dict that a function returns in a process of its own, as
-        `benchmarks.workers.run_in_worker`.
+        """Return the dict of a function that runs in a process of its own, as `run_in_worker` does.
 
-        The same function with the same arguments runs once; other numbers of `repeat` make it run again.
+        The same function with the same arguments runs once; another `repeat` makes it run again.
         """
         key = (workers.name_of(measure), json.dumps(arguments, sort_keys=True), threads, repeat)
         return self.once(key, lambda: workers.run_in_worker(measure, arguments, threads=threads))
 
     def described(self):
-        """What decides the numbers, for the record: an item measured with the same is not measured again."""
+        """Return the settings that determine the numbers, for the record."""
         named = {"data_set": self.data_set, "data": self.data, "ratings": self.ratings}
         data = {name: path and [Path(path).name, _size(path)] for name, path in named.items()}
         return {"scale": self.scale, "seed": self.seed, "repeats": self.repeats} | data
@@ -99,11 +98,11 @@ def data_folder():
 
 
 def why_data_set_is_absent(name):
-    """One sentence on a data set that is absent, and how an item comes to it."""
+    """Return a sentence on a data set that is absent, and how to provide it."""
     return f"The data set {name} is absent: {VARIABLE} names no folder that holds {name}/{_FILES[name]}."
 
 
 def _size(path):
-    """A number that changes when files come or go: of a folder the count of all files below it."""
+    """Return a number that changes when files come or go: for a folder the number of files below it."""
     path = Path(path)
     return path.stat().st_size if path.is_file() else sum(len(files) for _, _, files in os.walk(path))

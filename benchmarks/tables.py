@@ -20,7 +20,7 @@ class Table:
 
 
 def tables_of(finding):
-    """The tables of a finding that have rows."""
+    """Return the tables of a finding that have rows."""
     compared = [
         [c.what, c.unit, number(c.paper_value), number(c.ours), number(c.ratio), c.remark]
         for c in finding.comparisons
@@ -39,7 +39,7 @@ def tables_of(finding):
 
 
 def _claims(finding, by):
-    """What the paper, or we, state: what came of it, case by case, and what would have refuted it."""
+    """Return a table of the paper's or our statements: the result of each case, and what would refute it."""
     rows = []
     for claim in (claim for claim in finding.claims if claim.by == by):
         first = [claim.text, claim.finding]
@@ -53,7 +53,7 @@ def _claims(finding, by):
 
 
 def _measurements(finding):
-    """The rows; lists, and columns without an entry, are left out."""
+    """Return the rows as a table, without lists and columns that have no entry."""
     keys = dict.fromkeys(key for row in finding.rows for key in row)
     shown = [key for key in keys if any(_is_shown(row.get(key)) for row in finding.rows)]
     shown.sort(key=lambda key: key == "note")  # last
@@ -62,7 +62,7 @@ def _measurements(finding):
 
 
 def report_tables(record):
-    """What the terminal shows of a record: where it was measured, the measurements, and the targets."""
+    """Return what the terminal shows of a record: machine, data, measurements and targets."""
     finding = record.finding
     lines = [finding.why_not] if finding.why_not else []
     if not finding.why_not:
@@ -83,7 +83,7 @@ def as_text(table):
 
 
 def is_number_cell(text):
-    """Whether a cell holds a number, or the sign for none."""
+    """Return whether a cell has a number, or the sign for none."""
     return _NUMBER.fullmatch(text) is not None
 
 

@@ -48,9 +48,9 @@ def run_in_worker(measure, arguments, *, threads=1):
 
 
 def peak_mb():
-    """The most memory that this process has held so far, in MB, on Linux; nan elsewhere.
+    """Return the largest memory that this process has used so far, in MB, on Linux; nan elsewhere.
 
-    What getrusage says there is a parent's peak, which is handed on to the programs that it starts.
+    getrusage would give a parent's peak, which programs inherit.
     """
     lines = read_proc("/proc/self/status").splitlines()
     return next((int(line.split()[1]) * 1.024e-3 for line in lines if line.startswith("VmHWM:")), math.nan)

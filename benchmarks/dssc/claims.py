@@ -11,20 +11,20 @@ def _curves(rows):
 
 
 def falls(rows, column):
-    """From the first to the last point of every curve."""
+    """Return how far the last point of every curve is below its first one; the least of all."""
     ends = {f"B={b}": curve.column(column) for b, curve in _curves(rows).items()}
     return least((share_above(v[0], v[-1], f"{v[-1]:.4f}") for v in ends.values()), ends)
 
 
 def rises(rows):
-    """How far a curve comes to lie above an earlier point of itself."""
+    """Return how far a curve rises above an earlier point of itself; the most of all."""
     curves = {f"B={b}": np.array(curve.column("objective")) for b, curve in _curves(rows).items()}
     rises = [share_above((v / np.minimum.accumulate(v)).max(), 1, noise=0) for v in curves.values()]
     return largest(rises, curves)
 
 
 def lead_of_few(rows, column):
-    """How far most blocks lie above the fewest at the same iteration, features or seconds."""
+    """Return how far the most blocks are above the fewest at the same iteration, features or seconds."""
     curves = _curves(rows)
     few, many = min(curves), max(curves)
     x = min(curves[b][-1][column] for b in (few, many))

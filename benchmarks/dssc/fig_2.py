@@ -1,8 +1,8 @@
-"""DSSC, Figure 2 a-c: the objective by iteration, by features processed, and by the clock; by step size.
+"""DSSC, Figure 2 a-c: the objective by iteration, by features processed, and by time; by step size.
 
-The paper's x = [D; codes] is a matrix whose column k holds atom k and entry k of the codes, p k + k numbers;
-so a block of columns is some atoms and the same entries of codes.  It writes one code in Eq. 1 and one for
-each sample where it defines them; here a sample has one code, of which a visit moves the drawn block.
+The paper's x = [D; codes] is a matrix whose column k has atom k and entry k of the codes, p k + k numbers. So
+a block of columns is some atoms and the same entries of codes. Eq. 1 of the paper has one code, and its
+definition has one for each sample. Here a sample has one code, and a visit moves the drawn block of it.
 """
 
 from itertools import product
@@ -34,7 +34,7 @@ _POINT = ("iteration", "features", "seconds", "objective", "objective_of_held")
 
 
 def measure_blocks(setup):
-    """One run for every number of blocks, step size and way to move the codes."""
+    """Run every number of blocks, step size and way to move the codes once."""
     paper, n, n_held = paper_values("dssc", "fig-2"), setup.sizes["n_patches"], setup.sizes["n_held"]
     X, source = photograph_patches(setup.rng("dssc"), n + n_held, paper["patch_px"], dtype=np.float32)
     D = random_patches(X[n_held:], paper["n_atoms"], setup.rng("blocks"))
@@ -62,7 +62,7 @@ def measure_blocks(setup):
 
 
 def learn(samples, initial, n_held, n_epochs, n_processors, n_blocks, settings, seed):
-    """In a worker: `points` before the first and after every epoch, as named in _POINT."""
+    """Return `points` before the first and after every epoch, as named in _POINT; runs in a worker."""
     X, D, rng = np.load(samples), np.load(initial), np.random.default_rng(seed)
     held, X, at_once = X[:n_held], X[n_held:], n_processors * _BATCH_SIZE
     options = {"lam": float(default_lam(X.shape[1])), "n_blocks": n_blocks, "n_processors": n_processors}

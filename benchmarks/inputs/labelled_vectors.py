@@ -33,14 +33,18 @@ class Labelled:
 
 
 def read_bags_of_words(path):
-    """The embryos of Cai et al. 2012: X float32 (n, n_words), Y bool (n, n_terms), stage ranges, text (n,).
+    """Read the embryos of Cai et al. 2012, which have neither genes nor names of terms.
 
-    Neither genes nor the names of terms are given.
+    Returns
+    -------
+    X : float32 (n, n_words)
+    Y : bool (n, n_terms)
+    stage_ranges : text (n,)
 
     Raises
     ------
     DataError
-        If it is no such file.
+        If the file is malformed.
 
     Source
     ------
@@ -80,7 +84,7 @@ _CLUTTER = 6.0  # of a feature, over what one concept adds
 
 
 def synthetic_images(setup, name):
-    """As NUS-WIDE in size: an image is the sum of what its concepts add, and clutter."""
+    """Return synthetic images of the sizes of NUS-WIDE: sums of their concepts' parts and clutter."""
     n = setup.sizes["n_labelled"][name] + setup.sizes["n_queries"][name]
     rng, some = setup.rng("images"), (_N_CONCEPTS, _N_WAYS)
     means = rng.gamma(0.5, size=(_N_CONCEPTS, _N_FEATURES))
@@ -98,12 +102,14 @@ def synthetic_images(setup, name):
 
 
 def read_sparse_arff(path):
-    """The values of gzipped sparse ARFF, rows of {index value, ...}: float32 (n_rows, n_attributes).
+    """Read the values of a gzipped sparse ARFF file, float32 (n_rows, n_attributes).
+
+    A row is {index value, ...}.
 
     Raises
     ------
     DataError
-        With the line, if it is damaged: a row that is not sparse, an index that is no attribute's, no number.
+        With the line, if the file is damaged: a row that is not sparse, an unknown index, or no number.
     """
     n_attributes, entries, n_rows, in_rows, number = 0, [], 0, False, 0
     try:
@@ -124,7 +130,7 @@ def read_sparse_arff(path):
 
 
 def _kept(setup, name, X, Y, X_test, Y_test, text):
-    """The first rows of each, with the labels that enough training rows and any query carry."""
+    """Return the first rows of each part, with the labels of enough training rows and of any query."""
     n, n_test = setup.sizes["n_labelled"][name], setup.sizes["n_queries"][name]
     X, Y, X_test, Y_test = X[:n], Y[:n], X_test[:n_test], Y_test[:n_test]
     labels = np.flatnonzero((Y.sum(axis=0) >= _LEAST) & (Y_test.sum(axis=0) > 0))

@@ -30,11 +30,11 @@ class Patches:
     source: Source
 
     def path(self, name):
-        """The file of an array."""
+        """Return the file of an array."""
         return str(self.folder / f"{name}.npy")
 
     def initial_atoms(self, n_atoms):
-        """The file of initial atoms, the same for all methods."""
+        """Return the file of initial atoms, which all methods share."""
         path = self.path(f"initial-{n_atoms}")
         if not Path(path).is_file():
             X = normalise_descriptors(np.load(self.path("patches"), mmap_mode="r")[:_N_STARTING])
@@ -42,7 +42,7 @@ class Patches:
         return path
 
     def problem(self, n_atoms):
-        """The arguments that every measurement of learning takes."""
+        """Return the arguments that every measurement of learning takes."""
         files = {name: self.path(name) for name in ("patches", "held")}
         return files | {"initial": self.initial_atoms(n_atoms), "lam": LAM}
 
@@ -71,10 +71,10 @@ def _made(setup, n, stage_range):
 
 
 def described_patches(setup, wanted, stage_range=None, *, views=(_LATERAL, None)):
-    """`Described` pictures of at least so many patches, and their `Source`.
+    """Return `Described` pictures with at least `wanted` patches, and their `Source`.
 
-    Patches of 16 px at the widest stride that yields so many; of the first `views` that suffice, None for
-    all.  DataError if there are too few.
+    Patches have 16 px and the widest stride that gives enough of them. `views` are tried in order, None for
+    all. DataError if there are too few.
     """
     n_found = 0
     for those, stride_px in ((v, s) for v in views for s in _STRIDES_PX):

@@ -23,7 +23,10 @@ PHOTOGRAPH_PX = (240, 320)
 
 
 def image_folder(setup):
-    """The data set folder of embryo images: the user's, FlyExpress, or synthetic ones made once in a run."""
+    """Return the data set folder of embryo images.
+
+    It is the user's, FlyExpress, or a folder of synthetic images that is made once in a run.
+    """
     flyexpress = setup.data_file("flyexpress")
     if setup.data_set is not None or flyexpress is not None:
         return setup.data_set or flyexpress.parent
@@ -35,7 +38,7 @@ def image_folder(setup):
 
 
 def embryo_images(setup):
-    """The images (a list of `Image`) and their `Source`."""
+    """Return the images (a list of `Image`) and their `Source`."""
     folder = image_folder(setup)
     images = read_images(folder)
     if any(image.source == "synthetic" for image in images):
@@ -44,7 +47,7 @@ def embryo_images(setup):
 
 
 def embryo_pictures(setup, stage_range=None, *, views=None):
-    """The pictures (uint8) of one stage range, or of all, and their `Source`."""
+    """Return the pictures (uint8) of one stage range, or of all, and their `Source`."""
     images, source = embryo_images(setup)
     kept = [i for i in images if stage_range in (None, i.stage_range) and (views is None or i.view in views)]
     where = f" of stage range {stage_range}" if stage_range else ""
@@ -53,9 +56,9 @@ def embryo_pictures(setup, stage_range=None, *, views=None):
 
 
 def drawn_patterns(setup):
-    """The patterns of Wu et al. 2016 as pictures (uint8), their arrays and `Source`; None if there are none.
+    """Return the patterns of Wu et al. 2016 as pictures (uint8), their arrays and their `Source`.
 
-    The user's own images take their place.
+    None if they are absent, or if the user names own images.
     """
     path = setup.data_file("wu2016")
     if path is None or setup.data_set is not None:
@@ -66,7 +69,7 @@ def drawn_patterns(setup):
 
 
 def photographs():
-    """The photographs that come with scikit-image, grey levels that are not rounded, PHOTOGRAPH_PX.
+    """Return the photographs that come with scikit-image: grey levels that are not rounded, PHOTOGRAPH_PX.
 
     Raises
     ------
@@ -85,7 +88,7 @@ def photographs():
 
 
 def grey_levels(file):
-    """A picture as whole grey levels, uint8."""
+    """Return a picture as whole grey levels, uint8."""
     return np.rint(read_grey(file)).astype(np.uint8)
 
 
@@ -125,7 +128,7 @@ def many_pictures(source, folder, n_images, rng):
 
 
 def first_pictures(folder, n_images):
-    """The data set folder of the first pictures of one that `many_pictures` made."""
+    """Create a data set folder with the first pictures of one that `many_pictures` made, and return it."""
     lines = (folder / "images.csv").read_text(encoding="utf-8").splitlines()
     some = folder / f"first-{n_images}"
     some.mkdir(exist_ok=True)

@@ -29,11 +29,11 @@ class Ratings:
     shape: tuple
 
     def subset(self, chosen):
-        """The entries at the given places."""
+        """Return the entries at the given places."""
         return Ratings(self.rows[chosen], self.columns[chosen], self.values[chosen], self.shape)
 
     def of_rows(self, kept):
-        """The entries of some rows, which are numbered anew in the given order."""
+        """Return the entries of some rows, which are numbered anew in the given order."""
         number = np.full(self.shape[0], -1, np.int32)
         number[kept] = np.arange(len(kept))
         there = number[self.rows] >= 0
@@ -45,18 +45,18 @@ class Ratings:
 
 
 def read_ratings(path):
-    """A ratings file: user, item and rating on each line, further columns ignored, a heading allowed.
+    """Read a ratings file: user, item and rating on each line; further columns and a heading are ignored.
 
-    u.data (MovieLens 100K) is cut by tabs, ratings.dat (1M, 10M) by "::", ratings.csv (later ones) by commas.
-    Netflix's combined_data_1.txt has a line "movie:" above the lines of its users, ratings and days.
-    Users and items are numbered anew, from 0, by rising identifier.
+    Columns are separated by tabs in u.data (MovieLens 100K), by "::" in ratings.dat (1M, 10M), and by commas
+    in ratings.csv (later ones). Netflix's combined_data_1.txt has a line "movie:" above the lines of its
+    users, ratings and days. Users and items are numbered anew, from 0, by rising identifier.
 
     Raises
     ------
     InputError
         If there is no such file.
     DataError
-        With the line: fewer than three columns, or one that is no number; a user who rated an item twice.
+        With the line: fewer than three columns, no number, or a user who rated an item twice.
     """
     path, cells, movie = Path(path), [], ""
     if not path.is_file():
@@ -88,7 +88,7 @@ def read_ratings(path):
 
 
 def ratings_or_synthetic(setup, n):
-    """The file of `--ratings` and its `Source`; else synthetic ratings."""
+    """Return the ratings of `--ratings` and their `Source`; synthetic ratings without this option."""
     if setup.ratings is not None:
         found = read_ratings(setup.ratings)
         return found, Source(f"{_counts(found)}, {setup.ratings.name}")

@@ -70,7 +70,10 @@ def _embryo_patches(setup, n):
 
 
 def fmri_volumes(setup):
-    """The Haxby slice, a sample a time point, voxels standardised: float64 (1452, 800), and its `Source`."""
+    """Return the Haxby slice with standardised voxels, float64 (1452, 800), and its `Source`.
+
+    A sample is a time point.
+    """
     volumes = read_nifti(setup.data_file("fmri"))
     X = volumes.reshape(-1, volumes.shape[-1], order="F").T.astype(np.float64)
     X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12)
@@ -83,10 +86,10 @@ _PARTS = (0.5, 0.25, 0.25)  # of the variance: maps, smooth fields, white noise
 
 
 def synthetic_volumes(rng, n):
-    """Float32 (n, 20700) volumes of maps and noise, as fMRI has them, and their `Source`.
+    """Return volumes of maps and noise like fMRI, float32 (n, 20700), and their `Source`.
 
-    A map is a blob and its mirror image; every map has a heavy-tailed weight in every volume.  A field is
-    smoothed noise, of which a volume has four.
+    A map is a blob and its mirror image. Every map has a heavy-tailed weight in every volume. A field is
+    smoothed noise, and a volume has four fields.
     """
     grid = np.indices(VOLUME).reshape(3, -1)
     centres, widths = rng.uniform(0.1, 0.9, (_N_MAPS, 3)) * VOLUME, rng.uniform(1.5, 3.5, _N_MAPS)
@@ -111,14 +114,14 @@ def synthetic_volumes(rng, n):
 
 
 def unit_signals(X):
-    """Every row less its mean, at norm 1; constant rows become 0."""
+    """Return every row less its mean, scaled to norm 1; constant rows become 0."""
     X = X - X.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(X, axis=1, keepdims=True)
     return np.divide(X, norms, out=np.zeros_like(X), where=norms > 1e-9)
 
 
 def read_nifti(path):
-    """The array of a gzipped little-endian NIfTI-1 file, in the order of its axes.
+    """Read the array of a gzipped little-endian NIfTI-1 file, in the order of its axes.
 
     Raises
     ------

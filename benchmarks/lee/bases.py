@@ -65,9 +65,10 @@ def measure_alternations(setup):
 
 
 def learn_bases(samples, lam, n_atoms, n_alternations, solver, bases, seed):
-    """In a worker: seconds of both halves, and `trace`: (seconds, objective) after every alternation.
+    """Learn bases in a worker, and return the seconds of both halves and `trace`.
 
-    `seconds_of_each_coding` are those of the codes, alternation by alternation.
+    `trace` is (seconds, objective) after every alternation. `seconds_of_each_coding` are the seconds of the
+    codes in each alternation.
     """
     X, encode, Z = np.load(samples), encoder(solver), None
     D = random_patches(X, n_atoms, np.random.default_rng(seed))
@@ -90,9 +91,9 @@ def learn_bases(samples, lam, n_atoms, n_alternations, solver, bases, seed):
 
 
 def reach(target, A, B, D, bases):
-    """The dictionary of the first step at or below a value of `primal_objective`, and the steps' seconds.
+    """Return the first dictionary at or below a value of `primal_objective`, and the seconds up to it.
 
-    A and B as `flyannot.sparse.learners.lagrange_dual.solve_dual` takes them; D is where it begins.
+    `solve_dual` explains A and B. The steps begin at D.
     """
     with Stopwatch() as watch:
         if bases == DUAL:  # from where D would be the solution
@@ -127,10 +128,10 @@ def _comparisons(rows):
 
 
 def gradient_steps(A, B, D, *, accelerated):
-    """The dictionaries (n_atoms, n_features) of one step of 1/L after the other, each atom in the unit ball.
+    """Yield the dictionaries (n_atoms, n_features) after each step of 1/L, with every atom in the unit ball.
 
-    They minimise 1/2 tr D^T A D - tr D^T B from D; `accelerated` adds Nesterov's momentum, begun anew where
-    it points uphill.
+    The steps minimise 1/2 tr D^T A D - tr D^T B from D. `accelerated` adds Nesterov's momentum, which
+    restarts when it points uphill.
 
     Source
     ------

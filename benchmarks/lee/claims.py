@@ -40,27 +40,29 @@ def over_sign(rows, solver):
 
 
 def further_speed_up(rows):
-    """The last ratio over the first, least over the signals."""
+    """Return the last ratio over the first, the least over the signals."""
     found = over_sign(rows, LARS)
     numbers = [ratio_of_times(r[-1], r[0], f"{r[0]:.1f} to {r[-1]:.1f}", noise=0.2) for r in found.values()]
     return least(numbers, found)
 
 
 def slower_than_sign(rows):
-    """The least of all ratios of LARS's and grafting's time over feature-sign search's, iteration by
-    iteration."""
+    """Return the least ratio of the time of LARS or grafting over feature-sign search's.
+
+    It is taken over all iterations.
+    """
     found = {(who, s): min(ratios) for who in (LARS, GRAFTING) for s, ratios in over_sign(rows, who).items()}
     return least((ratio_of_times(r, 1) for r in found.values()), [f"{who}, {s}" for who, s in found])
 
 
 def share_above(rows, column, least, **wanted):
-    """The share of the wanted rows in which a column is above a value, with Wilson's interval."""
+    """Return the share of the wanted rows in which a column is above a value, with Wilson's interval."""
     values = rows.column(column, **wanted)
     return of_counts(sum(value > least for value in values), len(values)) if values else None
 
 
 def reduction(rows, features):
-    """The part of the test error of raw pixels that other features save, by paired draws or folds."""
+    """Return the part of the test error of raw pixels that other features save, by paired draws or folds."""
     raw, other = (rows.value("errors", features=name) for name in (PIXELS, features))
     if raw is None or other is None:
         return None

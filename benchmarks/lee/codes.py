@@ -51,7 +51,7 @@ def measure_solvers(setup):
 
 
 def _methods(setup, name, X):
-    """All solvers, on the last samples of a signal and a dictionary learned from all."""
+    """Yield all solvers for the last samples of a signal, with a dictionary learned from all samples."""
     lam, D = float(default_lam(X.shape[1])), random_patches(X, setup.sizes["n_atoms"], setup.rng("lee"))
     files = setup.save(f"lee-{name.replace(' ', '-')}", patches=X, initial=D)
     learned = learned_dictionaries(setup, files | {"lam": lam}, len(X), _N_EPOCHS)
@@ -63,12 +63,12 @@ def _methods(setup, name, X):
 
 
 def encoder(name):
-    """The `encode` function of a coder of the table, or of a reference."""
+    """Return the `encode` function of a coder of the table, or of a reference."""
     return REFERENCES.get(name) or CODERS[name]
 
 
 def encode_exactly(patches, dictionary, lam, n, solver, tol):
-    """In a worker: code the last n samples in float64, which the dictionary may have been learned from."""
+    """Code the last n samples in float64, in a worker; the dictionary may have been learned from them."""
     X, D = (np.float64(A) for A in (normalised_patches(patches, slice(-n, None)), np.load(dictionary)))
     encode = encoder(solver)
     encode(X[:4], D, lam, tol=tol)
@@ -77,7 +77,7 @@ def encode_exactly(patches, dictionary, lam, n, solver, tol):
 
 
 def _relative_to_best(rows):
-    """The rows of one signal with their error, relative to the lowest objective of every sample."""
+    """Return the rows of one signal with their errors relative to the lowest objective of every sample."""
     each = [np.array(row.pop("each_objective", [])) for row in rows]
     best = np.min([values for values in each if len(values) > _N_QP], axis=0)
     errors = [float((v / best[-len(v) :] - 1).mean()) if len(v) else None for v in each]

@@ -30,7 +30,7 @@ def learned_bases(setup):
 
 
 def learn(samples, lam, n_atoms, n_epochs, out):
-    """In a worker: feature-sign search and the dual; the bases go to the file `out`."""
+    """Learn by feature-sign search and the dual, in a worker; the bases go to the file `out`."""
     X, rng = np.load(samples), np.random.default_rng(_SEED)
     learner = LEARNERS["lagrange-dual"](random_patches(X, n_atoms, rng), len(X), lam=lam)
     with Stopwatch() as watch:
@@ -139,7 +139,7 @@ def stimulus(pictures, side):
 
 
 def best_bars(respond, side):
-    """For every basis with a significant code, the bar that it answers most: dicts, by basis.
+    """Return the bar to which each basis with a significant code responds most: one dict per basis.
 
     respond : function of stimuli (n, side^2) to codes (n, n_atoms)
     """
@@ -158,7 +158,7 @@ def best_bars(respond, side):
 
 
 def lengthened(respond, best, side):
-    """How the code of every basis changes with the length of its best bar: `trace`, and what it loses."""
+    """Yield how the code of every basis changes with the length of its best bar: `trace`, and the loss."""
     for one in best:
         bars = [bar(side, one["angle"], one["centre"], _ends(n)) for n in range(1, side + 1)]
         trace = respond(stimulus(bars, side))[:, one["basis"]] / one["code"]
@@ -169,9 +169,9 @@ def lengthened(respond, best, side):
 
 
 def surrounded(respond, best, side, gap_px):
-    """What part of its code every basis loses when the line of its best bar goes on beyond a gap.
+    """Yield the part of its code that a basis loses when the line of its best bar continues beyond a gap.
 
-    The first N_SURROUNDED bases whose bar leaves room for more of the line.
+    Only the first N_SURROUNDED bases are tried whose bar leaves room for more of the line.
     """
     n_found = 0
     for one in best:
@@ -196,7 +196,7 @@ _MOST_CALLS = 200
 
 
 def explained(picture):
-    """The part of a picture's square, about its mean, that the best Gabor function found explains.
+    """Return the part of a picture's variance that the best fitted Gabor function explains.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def gabor(parameters, grid):
 
 
 def _start(picture, grid, width):
-    """Where the square lies, and the frequency at which the picture is strongest."""
+    """Return starting values: the centre of the squared picture and its strongest frequency."""
     side, weights = len(picture), picture**2 / (picture**2).sum()
     spectrum = np.abs(np.fft.rfft2(picture, (4 * side, 4 * side)))
     r, c = np.unravel_index(spectrum.argmax(), spectrum.shape)

@@ -33,7 +33,7 @@ _PROTOCOL = replace(annotation.PAPERS_OWN, rows="group")
 
 
 def measure_self_taught(setup):
-    """The test error with pixels, with codes over bases of unlabelled data, and with both."""
+    """Measure the test error with pixels, with codes over bases of unlabelled data, and with both."""
     rows, kinds = Rows(), [Source("1,797 digits of scikit-learn, 8 x 8 pixels")]
     for task, (unlabelled, draw) in _tasks(setup).items():
         bases = [(lam, _bases(unlabelled, lam)) for lam in _LAMS]
@@ -96,7 +96,10 @@ def _bases(unlabelled, lam):
 
 
 def _errors(X, y, X_test, y_test, bases):
-    """The test error of pixels, of codes over the bases that do best on the labelled rows, and of both."""
+    """Return the test errors of pixels, of codes, and of both.
+
+    The codes are over the bases that do best on the labelled rows.
+    """
     from sklearn.model_selection import cross_val_score
     from sklearn.svm import SVC
 
@@ -113,7 +116,7 @@ def _errors(X, y, X_test, y_test, bases):
 
 
 def _rows(task, errors):
-    """A row for every kind of features, from its error of every draw or fold."""
+    """Yield a row for every kind of features, from its errors of all draws or folds."""
     pixels = np.mean(errors[PIXELS])
     for name, found in errors.items():
         row = {"task": task, "features": name, "error": np.mean(found), "errors": found}

@@ -26,7 +26,7 @@ _RUNS = {AGAIN: (1, 1.0), FEW: (1, 1 / 24), HALF: (_REDUCTION, 0.5)}  # r, part 
 
 
 def measure_atlases(setup):
-    """A full run and three others from the same start, in several orders of the records."""
+    """Measure a full run and three others from the same start, in several orders of the records."""
     paper, rows, sources = paper_values("modl", "fig-2"), Rows(), []
     for data, X, source, shape in _records(setup):
         sources.append(source)
@@ -64,7 +64,10 @@ def _records(setup):
 
 
 def compare(samples, shape, seed, lam):
-    """In a worker: the overlap of every run's regions with the full run's, their pieces, and its seconds."""
+    """Compare every run with the full run, in a worker.
+
+    The rows have the overlap of regions, the number of their pieces, and the seconds.
+    """
     X = np.load(samples, mmap_mode="r")
     rng, n_atoms = np.random.default_rng(seed), SPARSE["n_atoms"]
     D = random_patches(X[: 100 * n_atoms], n_atoms, rng).astype(np.float32)
@@ -83,7 +86,7 @@ def compare(samples, shape, seed, lam):
 
 
 def _learned(X, D, lam, r, part, history, seed):
-    """The atoms after a part of an epoch, the records seen and the seconds."""
+    """Return the atoms after a part of an epoch, the number of records seen, and the seconds."""
     rng = np.random.default_rng(seed)
     seen = rng.permutation(len(X))[: round(part * len(X))]
     penalties = {name: SPARSE[name] for name in ("ball", "code_penalty")}
@@ -95,20 +98,20 @@ def _learned(X, D, lam, r, part, history, seed):
 
 
 def regions(atoms):
-    """Where each map is at least half its maximum: bool (n_atoms, n_voxels)."""
+    """Return where each map is at least half its maximum, bool (n_atoms, n_voxels)."""
     sizes = np.abs(atoms)
     return (sizes >= sizes.max(axis=1, keepdims=True) / 2) & (sizes > 0)
 
 
 def overlap(found, wanted):
-    """The mean Dice coefficient of regions and of those that they are paired with, to the largest sum."""
+    """Return the mean Dice coefficient of regions, paired so that the sum is largest."""
     shared = found.astype(float) @ wanted.T
     dice = 2 * shared / np.maximum(found.sum(axis=1)[:, None] + wanted.sum(axis=1), 1)
     return float(dice[linear_sum_assignment(-dice)].mean())
 
 
 def n_pieces(found, shape):
-    """The mean number of connected pieces of the regions."""
+    """Return the mean number of connected pieces of the regions."""
     return float(np.mean([label(region.reshape(shape))[1] for region in found]))
 
 

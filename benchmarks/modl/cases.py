@@ -26,7 +26,10 @@ _N_POINTS, _FIRST = 40, 5  # evaluations of a run, the first after so many mini-
 
 
 def cases(setup):
-    """(what a row says of it, arguments of `learn` without reduction and history, `Source`) of every case."""
+    """Yield the names of every case for its rows, the arguments of `learn`, and its `Source`.
+
+    The arguments lack reduction and history.
+    """
     found = [("SYN volumes", *synthetic_volumes(setup.rng("volumes"), setup.sizes["n_volumes"]), SPARSE)]
     if setup.data_file("fmri") is not None:
         found.append(("fMRI slice", *fmri_volumes(setup), SPARSE))
@@ -74,7 +77,7 @@ def unit_volumes(X):
 
 
 def learn(train, test, lam, n_atoms, n_batches, seed, **options):
-    """In a worker: learn from mini-batches, and evaluate at the start and at times that grow."""
+    """Learn from mini-batches, and evaluate at the start and at growing intervals; runs in a worker."""
     X, held, rng = np.load(train, mmap_mode="r"), np.load(test), np.random.default_rng(seed)
     D = random_patches(X[: 100 * n_atoms], n_atoms, rng).astype(np.float32)
     learner = new_learner(X, D, {"lam": lam} | options)
@@ -94,7 +97,7 @@ def learn(train, test, lam, n_atoms, n_batches, seed, **options):
 
 
 def seconds_of_step(learner, X, rows):
-    """Of one mini-batch, without reading the samples, of which a mask needs a part alone."""
+    """Return the seconds of one mini-batch without reading the samples, of which a mask needs only a part."""
     block = X[rows]
     with Stopwatch() as watch:
         learner.step(block, rows)
@@ -111,14 +114,17 @@ def new_learner(X, D, options):
 
 
 def _graded(grade, held, D, lam):
-    """The test objective, and the l1 norm over the l2 norm of the atoms, their mean: small where sparse."""
+    """Return the test objective, and the mean ratio of l1 and l2 norm of the atoms.
+
+    The ratio is small for sparse atoms.
+    """
     norms = [np.linalg.norm(D, order, axis=1) for order in (1, 2)]
     used = norms[1] > 0
     return {"objective": grade(held, D, lam), "l1_over_l2": float((norms[0][used] / norms[1][used]).mean())}
 
 
 def _objective_by_l2(X, D, lam):
-    """The mean of 1/2 |x - z D|^2 + lam |z|^2 at the best codes."""
+    """Return the mean of 1/2 |x - z D|^2 + lam |z|^2 at the best codes."""
     D = np.float64(D)
     Q, squares = D @ X.T, np.einsum("ij,ij->i", X, X, dtype=np.float64)
     Z = np.linalg.solve(D @ D.T + 2 * lam * np.eye(len(D)), Q)

@@ -42,14 +42,17 @@ def left_to_fall(rows):
 
 
 def _left(trace):
-    """The part of the whole fall that comes in the last fifth of the records; 1 where it does not fall."""
+    """Return the part of the whole fall that comes in the last fifth of the records.
+
+    1 if there is no fall.
+    """
     first, last = trace[0]["objective"], trace[-1]["objective"]
     before = next(row["objective"] for row in trace if row["records"] >= _AT_REST * trace[-1]["records"])
     return 1.0 if last >= first else abs(before - last) / (first - last)
 
 
 def over_unmasked(rows, column, reductions, pick):
-    """How far the column ends above that without masks."""
+    """Return how far the column ends above the value without masks."""
     ends = _ends(rows, column)
     if None in ends.values():
         return None
@@ -64,9 +67,9 @@ def cheaper(rows):
 
 
 def ratio_to_reach(one, other):
-    """To where the first trace has converged: its seconds over the other's, its records over the other's.
+    """Return the ratios of seconds and records that two traces need to where the first has converged.
 
-    Both are 0 where the other does not come so low.
+    Both are 0 if the other trace never gets so low.
     """
     end = _converged(one)
     a, b = (None if end is None else _reached(end, trace) for trace in (one, other))
@@ -74,8 +77,10 @@ def ratio_to_reach(one, other):
 
 
 def seconds_to_converge(trace):
-    """Until a trace is 2 % of the way from its first objective to its last above the last; None where it
-    does not fall, or there is none."""
+    """Return the seconds until a trace has made 98 % of its way from the first to the last objective.
+
+    None if it does not fall, or is empty.
+    """
     end = _converged(trace) if trace else None
     return None if end is None else _reached(end, trace)[0]
 
@@ -86,8 +91,10 @@ def _converged(trace):
 
 
 def _reached(objective, trace):
-    """Where a trace comes down to an objective, (seconds, records) on the line between two points of it; None
-    where it never does."""
+    """Return (seconds, records) at which a trace falls to an objective, interpolated between two points.
+
+    None if it never does.
+    """
     for before, point in pairwise(trace):
         if point["objective"] <= objective:
             part = (before["objective"] - objective) / (before["objective"] - point["objective"])
@@ -119,7 +126,7 @@ def records_kept(rows):
 
 
 def gain(rows, column, sign):
-    """How much more, or less, of it half of the records behind masks have than a 24th, with what each has."""
+    """Return how much more, or less, of a column half of the records with masks give than a 24th of them."""
     few, half, again = (np.array(rows.column(column, run=run)) for run in (FEW, HALF, AGAIN))
     detail = f"{half.mean():.3g} against {few.mean():.3g}; all records again {again.mean():.3g}"
     return of_repeats(sign * (half - few), detail)
@@ -130,9 +137,9 @@ _CLOSE = 0.001  # "convergence time": to 0.1 % of the final error
 
 
 def error_and_time(trace):
-    """The last test error, and the seconds until the error is at most 0.1 % above it.
+    """Return the last test error, and the seconds until the error is at most 0.1 % above it.
 
-    An error that falls below the last one and rises again counts: it was as good sooner.
+    The first such time counts, even if the error rises again.
     """
     last = trace[-1][1]
     return last, next(seconds for seconds, error in trace if error <= (1 + _CLOSE) * last)
@@ -155,7 +162,7 @@ def error(rows):
 
 
 def traces_of_sizes(rows):
-    """n ratings -> solver -> (epoch, seconds, error) of every epoch."""
+    """Return n ratings -> solver -> (epoch, seconds, error) of every epoch."""
     found = {n: {CD: [], MODL: [], FULL: []} for n in sorted(rows.values("n_ratings"))}
     for row in rows:
         point = row["epoch"], row["seconds"], row["test_rmse"]
@@ -173,14 +180,14 @@ def good_ends(rows):
 
 
 def partial_better(rows):
-    """The least lead of partial projection at any size."""
+    """Return the least lead of partial projection at any size."""
     found = {n: (of_n[FULL][-1][2], of_n[MODL][-1][2]) for n, of_n in traces_of_sizes(rows).items()}
     leads = [share_above(full, part, f"{full:.4f} and {part:.4f}") for full, part in found.values()]
     return least(leads, [f"{n:,}" for n in found])
 
 
 def speed_up(found):
-    """Of MODL over coordinate descent, from the traces of one size: seconds until the error is its last."""
+    """Return the speed-up of MODL over coordinate descent: seconds until the error is its last one."""
     seconds = {s: error_and_time([point[1:] for point in found[s]])[1] for s in (CD, MODL)}
     return seconds[CD] / seconds[MODL]
 
@@ -201,20 +208,23 @@ def fewer_epochs(rows):
 
 
 def times_apart(rows):
-    """The longer of the two times over the shorter."""
+    """Return the longer of the two times over the shorter."""
     few, half = (np.mean(rows.column("seconds", run=run)) for run in (FEW, HALF))
     return ratio_of_times(max(few, half), min(few, half), f"{half:.3g} s, and {few:.3g} s without masks")
 
 
 def _by_beta(rows, pick):
-    """beta -> of every split what `pick` makes of its errors, epoch by epoch."""
+    """Return beta -> what `pick` makes of the errors of all epochs, for every split."""
     found = {beta: rows.where(beta=beta) for beta in rows.values("beta")}
     splits = rows.values("split")
     return {b: np.array([pick(of.column("test_rmse", split=i)) for i in splits]) for b, of in found.items()}
 
 
 def best_beta(rows, low=0.85, high=0.95):
-    """How much lower the mean error of all epochs is at the best beta between two than outside."""
+    """Return how much lower the mean error is at the best beta within an interval than outside.
+
+    The mean is over all epochs.
+    """
     means = _by_beta(rows, np.mean)
     inside, outside = (
         np.min([m for beta, m in means.items() if (low <= beta <= high) == is_inside], axis=0)
@@ -225,12 +235,12 @@ def best_beta(rows, low=0.85, high=0.95):
 
 
 def spread_of_betas(rows):
-    """How far the last error of the worst beta lies above that of the best."""
+    """Return how far the last error of the worst beta is above the error of the best one."""
     last = list(_by_beta(rows, lambda errors: errors[-1]).values())
     return of_repeats(np.max(last, axis=0) / np.min(last, axis=0) - 1)
 
 
 def sooner_than_descent(rows, least):
-    """With so many ratings; None where there are fewer."""
+    """Return the speed-up with at least so many ratings; None if there are fewer."""
     found = [speed_up(traces) for n, traces in traces_of_sizes(rows).items() if n >= least]
     return ratio_of_times(found[-1], 1) if found else None

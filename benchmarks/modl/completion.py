@@ -32,16 +32,19 @@ class Split:
     bias: np.ndarray  # of the test entries
 
     def rmse(self, found):
-        """The root mean square error of predictions of the test entries, less their biases."""
+        """Return the root mean square error of predictions of the test entries, less their biases."""
         return float(np.sqrt(np.mean((found + self.bias - self.test.values) ** 2)))
 
 
 def complete_ratings(ratings, solver, lams, n_inner, seed, **options):
-    """In a worker: `lam`, chosen on the training entries of one random split, and `trace` on the split,
-    (seconds, test error) after every epoch or sweep.
+    """Choose `lam` on the training entries of a random split, and return it and `trace`; runs in a worker.
 
-    n_inner : how often a third of the training entries is held out to choose lam
-    options : of the solver, once lam is chosen
+    `trace` is (seconds, test error) after every epoch or sweep.
+
+    Parameters
+    ----------
+    n_inner : int, how often a third of the training entries is left out to choose lam
+    options : options of the solver, once lam is chosen
     """
     with np.load(ratings) as arrays:
         found = Ratings(arrays["rows"], arrays["columns"], arrays["values"], tuple(arrays["shape"]))
@@ -52,11 +55,12 @@ def complete_ratings(ratings, solver, lams, n_inner, seed, **options):
 
 
 def best_lam(train, solve, lams, n_inner, rng):
-    """The lam with the least mean error on thirds of the entries that the rest does not see; of all entries,
-    for the fewer a row or a column has, the larger its lam.
+    """Return the lam with the least mean error on thirds of the entries that the solver does not see.
 
-    One of `lams`, which rise by a factor, or of values between them: around the best, twice, by the root of
-    the factor.  A solver may be at its best in less than a factor, and a coarse grid would wrong it.
+    The fewer entries a row or column has, the larger its lam should be, so the choice is made on all entries.
+    The result is one of `lams`, which rise by a factor, or a value between them: the grid around the best is
+    refined twice by the root of the factor. A solver may be best in less than a factor, and a coarse grid
+    would be unfair.
     """
     if len(lams) == 1:
         return lams[0]
@@ -78,7 +82,7 @@ def drawn_apart(ratings, rng, test_share):
 
 
 def debiased(train, test):
-    """The `Split`: row and column means of the training entries are alternately taken out."""
+    """Return the `Split` after alternately removing row and column means of the training entries."""
     mean, of_row, of_column = train.values.mean(), np.zeros(train.shape[0]), np.zeros(train.shape[1])
     for _ in range(_N_ROUNDS):
         of_row = _means(train.rows, train.values - mean - of_column[train.columns], len(of_row))
@@ -107,8 +111,10 @@ def completed_by_coordinate_descent(parts, lam, rng):
 
 
 def completed_by_modl(parts, lam, rng, projection="approximate", beta=0.9):
-    """(seconds, test error) after every epoch: rows are samples, missing entries are never seen, codes have
-    |z|^2."""
+    """Return (seconds, test error) after every epoch of MODL, with rows as samples and |z|^2 as penalty.
+
+    Missing entries are never seen.
+    """
     train, test = parts.train, parts.test
     X = RowsWithMissing(train)
     full = X[rng.permutation(len(X))[: 4 * N_COMPONENTS]]
@@ -188,7 +194,7 @@ class CoordinateDescent:
             self.U[:, k], self.V[:, k] = u, v
 
     def predict(self, rows, columns):
-        """The entries at the given places."""
+        """Return the entries at the given places."""
         return np.einsum("ij,ij->i", self.U[rows], self.V[columns])
 
 
@@ -208,7 +214,7 @@ def _add(residual, order, first, others, u, v):
 
 @compiled
 def _solve(residual, order, first, others, u, v, lam):
-    """The best u for the residual without this component, v given."""
+    """Compute the best u for the residual without this component, for a given v."""
     for i in range(len(u)):
         above, below = 0.0, lam * (first[i + 1] - first[i])
         for s in range(first[i], first[i + 1]):

@@ -18,8 +18,10 @@ _AT_PAPERS_SIZE = {"p": 200_000, "n_atoms": 70, "n_batches": 10}
 
 
 def measure_time(setup):
-    """Figure 1: every run by seconds; (b) by how sparse the atoms are; and the time of an iteration at the
-    paper's number of voxels."""
+    """Measure Figure 1: every run by seconds, the sparsity of atoms, and the time of an iteration.
+
+    The time is taken at the paper's number of voxels.
+    """
     rows, sources = traces(setup)
     panels = [*_panels(rows, "seconds", "processor seconds", x_log=True)]
     panels += _panels(
@@ -41,7 +43,10 @@ def _finding(rows, sources, panels, comparisons=(), more=()):
 
 
 def _panels(rows, x, x_label, before="", **options):
-    """A panel for every problem, with a line for every r of the paper's B; a logarithm has no place for 0."""
+    """Yield a panel for every problem, with a line for every r of the paper's B.
+
+    Rows without records are left out, since a logarithmic axis has no 0.
+    """
     shown = Rows(row for row in rows.where(history=PAPERS) if row["records"])
     for problem in shown.values("problem"):
         panel = before + problem, "reduction", x, "objective", x_label, "test objective", "r={}"
@@ -56,7 +61,7 @@ def _comparisons(rows):
 
 
 def _times(setup):
-    """A row for every reduction, with the seconds of some iterations on noise of the paper's size."""
+    """Yield a row for every reduction, with the seconds of some iterations on noise of the paper's size."""
     for r in REDUCTIONS:
         found = setup.run(time_iterations, _AT_PAPERS_SIZE | {"reduction": r})
         per_atom = _AT_PAPERS_SIZE["p"] / (r * _AT_PAPERS_SIZE["n_atoms"])
@@ -65,7 +70,7 @@ def _times(setup):
 
 
 def time_iterations(p, n_atoms, n_batches, reduction):
-    """In a worker."""
+    """Time some iterations on noise, in a worker."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((max(BATCH_SIZE, n_atoms), p), np.float32) / np.sqrt(p)
     options = {"lam": n_atoms / p, "ball": "l1", "code_penalty": "l2", "reduction": reduction}

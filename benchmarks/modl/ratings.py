@@ -22,26 +22,29 @@ _SIZES_OF_PAPER = {1_000_209: "ML 1M", 10_000_054: "ML 10M"}
 
 
 def measure_ratings(setup):
-    """The ratings file of `--ratings`, or synthetic ones."""
+    """Measure on the ratings file of `--ratings`, or on synthetic ratings."""
     ratings, source = ratings_or_synthetic(setup, setup.sizes["n_ratings"])
     beside = partial(_beside_ratings, _SIZES_OF_PAPER.get(len(ratings)))
     return _finding(setup, ratings, source, size_of(ratings), beside)
 
 
 def size_of(ratings):
-    """A number of ratings beside that of the paper's data set that it is, or of its largest open one."""
+    """Return the number of ratings beside the number in the paper's data set, or in its largest open one."""
     n, is_papers = len(ratings), len(ratings) in _SIZES_OF_PAPER
     return Size("ratings", n, n if is_papers else max(_SIZES_OF_PAPER), is_papers)
 
 
 def measure_genes_and_terms(setup):
-    """All entries of BDGP's matrix of genes and terms, zeros as well observed as ones."""
+    """Measure on all entries of BDGP's matrix of genes and terms; zeros count as observed."""
     ratings, source = gene_term_matrix(setup, setup.sizes["n_genes"])
     return _finding(setup, ratings, source, None, lambda ours: ())
 
 
 def _finding(setup, ratings, source, size, beside):
-    """Both solvers on the same splits, each with the lam that the training entries of the split choose."""
+    """Return the finding of both solvers on the same splits.
+
+    Each solver has the lam that the training entries of the split choose.
+    """
     sizes, rows = setup.sizes, Rows()
     for i in range(sizes["n_splits"]):
         for s in (CD, MODL):
@@ -64,7 +67,7 @@ def _panel(title, rows):
 
 
 def lams_of(solver, sizes):
-    """The values of lam that a solver may take."""
+    """Return the values of lam from which a solver may choose."""
     return np.geomspace(*_LAMS[solver], sizes["n_lams"]).tolist()
 
 
@@ -81,7 +84,7 @@ def completed(setup, ratings, solver, lams, split, **options):
 
 
 def _beside_ratings(name, ours):
-    """The paper's numbers of one data set, if it has any."""
+    """Yield the comparisons with the paper's numbers of one data set, if it has any."""
     paper, key = paper_values("modl", "table-1"), {CD: "cd", MODL: "modl"}
     if name not in paper["speed_up"]:
         return
@@ -117,7 +120,7 @@ def measure_sizes(setup):
 
 
 def _data_sets(setup):
-    """Ratings of rising size and their `Source`: synthetic ones, or those of ever more users of a file."""
+    """Yield ratings of rising size and their `Source`: synthetic ones, or ever more users of a file."""
     if setup.ratings is None:
         yield from (ratings_or_synthetic(setup, n) for n in setup.sizes["n_ratings"])
         return

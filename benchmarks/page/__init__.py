@@ -40,7 +40,7 @@ def write_pages(out, failed):
 
 
 def rendered(name, **given):
-    """A template filled in; everything in the HTML is escaped unless the template says otherwise."""
+    """Return a filled-in template; everything in HTML is escaped unless the template says otherwise."""
     found = Environment(
         loader=PackageLoader("benchmarks", "page"),
         autoescape=lambda name: name == PAGE,
@@ -55,7 +55,7 @@ def rendered(name, **given):
 
 
 def section_of(item, record, why_failed="", *, figure=None):
-    """What the templates show of an item; its claims as they are stated now, its figure if it is there."""
+    """Return what the templates show of an item: its current claims, and its figure if it exists."""
     section = {"name": item.name, "title": item.title, "cited": "A measurement of our own", "lines": []}
     section |= {"tables": [], "figure": None, "source": "", "paper": "", "finding": None, "seconds": None}
     paper = None if item.paper == OURS else papers()[item.paper]

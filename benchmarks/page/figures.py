@@ -38,7 +38,7 @@ _BELOW = -0.17  # of the height: under the label of the axis
 
 
 def can_draw():
-    """Whether matplotlib is installed."""
+    """Return whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
@@ -67,7 +67,7 @@ def draw(finding, title, path):
 
 
 def footnote(finding):
-    """How real the data are, as every figure says."""
+    """Return the sentence on the data that every figure has."""
     return f"Data ({finding.source.kind}): {finding.source.text}"
 
 

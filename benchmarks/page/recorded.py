@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"\{([^}|]+)\|?([^}]*)\}")  # {statement} or {statement|par
 
 
 def papers_page(folder):
-    """The Markdown of what the papers' methods are worth: what the records of a folder hold."""
+    """Return the page on the papers' methods as Markdown, from the records of a folder."""
     recorded = [(item, _record(folder, item)) for item in ITEMS.values() if item.paper != OURS]
     sections = [section_of(item, record) for item, record in recorded]
     summary, seconds = summary_of(sections), sum(s["seconds"] or 0 for s in sections)
@@ -69,12 +69,12 @@ def _methods():
 
 
 def advice_on(methods, claims):
-    """Rows on methods, as methods.toml has them, with the numbers of the claims that they name.
+    """Yield rows of advice on methods from methods.toml, with the numbers of the claims that they name.
 
     Raises
     ------
     DataError
-        If a claim that advice rests on has another finding.
+        If a claim on which advice depends has another finding.
     """
     claims = {claim.key: claim for claim in claims}
 
@@ -103,7 +103,7 @@ def item_pages(folder):
 
 
 def measured_page(folder):
-    """The Markdown of our own records."""
+    """Return the page of our own records as Markdown."""
     recorded = list(own_records(folder))
     sections = [
         _section(item, record) | {"figure": picture_of(item.name) if record.finding.panels else None}
@@ -130,7 +130,7 @@ def own_records(folder):
 
 
 def picture_of(name):
-    """Where the figure of an item of ours lies, from the page."""
+    """Return the path from the page to the figure of an item of ours."""
     return f"pictures/measured-{name}.svg"
 
 

@@ -1,5 +1,7 @@
-"""What a referee reads first: how many statements have which finding, what is contradicted, and what lies
-outside the regime."""
+"""The summary that a referee reads first.
+
+It counts the statements by finding, and lists what is contradicted and what is outside the regime.
+"""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -40,7 +42,7 @@ class Summary:
 
 
 def summary_of(sections):
-    """The `Summary` of sections that `benchmarks.page.section_of` made; our own are left out."""
+    """Return the `Summary` of sections that `section_of` made, without our own items."""
     sections = [s for s in sections if s["paper"]]
     claims = merged(claim for s in sections for claim in _of_paper(s))
     n_inside = sum(claim.finding != OUTSIDE for claim in claims)
@@ -84,13 +86,15 @@ def _of_item(section):
 
 
 def took(seconds, unit="\N{NO-BREAK SPACE}s"):
-    """The processor time of an item in words; one that shares another's measurements takes nearly none."""
+    """Return the processor time of an item in words; an item that shares measurements takes almost none."""
     return f"{seconds:.0f}{unit}" if seconds >= 0.5 else "with another item"
 
 
 def _contradicted(sections, seen, *, inside=False):
-    """The `Failure`s in the regime, or outside it, of statements not yet seen: what fails in it too has not
-    stopped working there."""
+    """Yield the `Failure`s of new statements inside the regime, or outside it.
+
+    A statement that also fails inside is not listed again outside.
+    """
     for s in sections:
         for claim in _of_paper(s):
             found = [c for c in claim.cases if (c.regime != OUTSIDE) == inside]

@@ -1,7 +1,7 @@
-"""Reference implementations that ours are measured beside.
+"""Reference implementations that ours are measured against.
 
-Those of other projects are asked for by name, and none is needed to use flyannot; those of this folder that
-stand for a published program, or for the obvious way, are compiled as ours are.
+References of other projects are imported by name, and none is needed to use flyannot. The modules of this
+folder implement a published program or the obvious method, and are compiled as ours are.
 """
 
 from importlib.util import find_spec
@@ -26,7 +26,7 @@ REFERENCES = {
 
 
 def why_reference_is_absent(name):
-    """One line that says that a reference is absent and how to get it; "" if it is there, or for no name."""
+    """Return a line on how to install a reference; "" if it is installed, or for no name."""
     if not name or find_spec(REFERENCES[name].module):
         return ""
     return f"absent: {name} is not installed ({REFERENCES[name].install})"

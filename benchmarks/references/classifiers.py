@@ -53,7 +53,7 @@ def gaussian_kernel(X, A, gamma):
 
 
 def fit_nearest_neighbours(X, Y, *, n_neighbours=_N_NEIGHBOURS):
-    """The mean terms of the nearest rows by cosine; of equally near ones the first."""
+    """Return a function of queries to the mean terms of the nearest rows by cosine; ties go to the first."""
     A, Y, k = unit_rows(X), np.asarray(Y, np.uint8), min(n_neighbours, len(X))
 
     def mean_terms(queries):
@@ -68,10 +68,10 @@ def fit_nearest_neighbours(X, Y, *, n_neighbours=_N_NEIGHBOURS):
 
 
 def evaluate_by_libsvm(rows, *, folds):
-    """The held-out answers of every row, by machines trained on the genes of the other folds.
+    """Return the held-out answers of every row, by machines trained on the genes of the other folds.
 
-    The features are scaled by one number, so that rows less their mean have length 1 on average: C means the
-    same whatever they are.  No class weighs more than another, and no threshold is chosen.
+    The features are scaled by one number, so that rows less their mean have length 1 on average. C then means
+    the same for all features. All classes have the same weight, and no threshold is chosen.
 
     Parameters
     ----------

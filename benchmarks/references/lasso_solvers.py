@@ -60,7 +60,7 @@ def _problem(X, D, start):
 
 @_kernel
 def _graft(Q0, gram, lam, Z, work):
-    """Every sample separately; Z holds the codes to begin from, and those found."""
+    """Solve every sample separately; Z has the initial codes, and is overwritten by the solutions."""
     (q, sign, rest, move, bent), atoms = work
     for i in range(len(Q0)):
         n, n_steps = 0, 0
@@ -80,7 +80,7 @@ def _graft(Q0, gram, lam, Z, work):
 
 @_kernel
 def _most_pulled(q0, gram, z, atoms, n, q):
-    """The atom of the steepest slope among those that are out."""
+    """Return the inactive atom with the steepest slope."""
     copy(q, q0, len(q))
     for j in range(n):
         add_multiple(q, -z[atoms[j]], gram[atoms[j]], len(q))
@@ -167,7 +167,7 @@ def conjugate_gradients(X, D, lam, *, tol=None, start=None):
 
 @_kernel
 def _descend(Q0, gram, lam, epsilon, Z, work):
-    """Every sample separately; Z holds the codes to begin from, and those found."""
+    """Solve every sample separately; Z has the initial codes, and is overwritten by the solutions."""
     curved, slope, move, bent = work  # curved = gram z
     m = len(gram)
     for i in range(len(Q0)):
@@ -200,7 +200,7 @@ def _descend(Q0, gram, lam, epsilon, Z, work):
 
 @_kernel
 def _turn(slope, move, share):
-    """The next direction; the way down where the conjugate one would climb."""
+    """Compute the next direction; the steepest descent if the conjugate direction would climb."""
     climb = 0.0
     for k in range(len(move)):
         move[k] = share * move[k] - slope[k]
@@ -212,7 +212,7 @@ def _turn(slope, move, share):
 
 @_kernel
 def _line_search(q0, curved, bent, move, z, lam, epsilon):
-    """The length at which the slope along the line is nearly gone, by Newton steps between safe ends."""
+    """Return the length at which the slope along the line is almost 0, by safeguarded Newton steps."""
     low, high, length, first = 0.0, np.inf, 0.0, 0.0
     for step in range(_MOST_HALVINGS):
         slope, bend = 0.0, 0.0

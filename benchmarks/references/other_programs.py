@@ -59,7 +59,7 @@ def spams_codes(X, D, lam, *, tol=None, gram=None):
 
 
 def time_codes_at_batch_1(patches, initial, lam, n=16):
-    """What trainDL does for the codes of a mini-batch of one patch: the Gram matrix anew, and LARS."""
+    """Time what trainDL computes for the codes of a batch of one patch: the Gram matrix and LARS."""
     import spams
 
     D = np.asfortranarray(np.load(initial).T)
@@ -185,7 +185,7 @@ def spread_labels(X, Y, X_new, n_neighbours=7):
 
 @contextmanager
 def without_warnings():
-    """Of early ends, and of points that no label reaches."""
+    """Ignore warnings of early ends, and of points that no label reaches."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

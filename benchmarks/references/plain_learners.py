@@ -1,8 +1,8 @@
-"""Learners to compare with: SCC as the obvious compiled loop, and MODL as its paper completes ratings.
+"""Learners to compare with: SCC as a plain compiled loop, and MODL as its paper completes ratings.
 
-In the loop every atom of every sweep costs one dot product: the sequential algorithm of SCC in its two
-variants, under the same contract, with nothing done to make it quick but compilation and vector arithmetic.
-Instead of 1/h its steps can follow the natural rate a / (t + b) of the paper's Fig. 4, t counting visits.
+In the loop every atom of every sweep costs one dot product. It is the sequential algorithm of SCC in its two
+variants, under the same contract. Only compilation and vector arithmetic make it fast. Instead of 1/h its
+steps can follow the natural rate a / (t + b) of the paper's Fig. 4, where t counts visits.
 """
 
 import numpy as np

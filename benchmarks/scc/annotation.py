@@ -36,14 +36,14 @@ LEARNERS = {
 
 @dataclass(frozen=True)
 class Protocol:
-    """How pictures are annotated.
+    """A way to annotate pictures.
 
     stride_px : from one patch to the next; at patch_px they do not overlap
     grid : cells in which codes are pooled by maximum
-    rows : "image": every image is a row with the terms of its gene, and a group has the largest value of its
-        images; "group": a group is one row, pooled from all its images
-    svm : "hinge": LIBSVM's as it comes; "balanced": flyannot's, balanced classes, C and threshold from inner
-        folds; "balanced, above 0": the same without its threshold
+    rows : "image" or "group". For "image", every image is a row with the terms of its gene, and a group has
+        the largest value of its images. For "group", a group is one row, pooled from all its images.
+    svm : "hinge", LIBSVM with its defaults. "balanced", flyannot's, with balanced classes, and C and
+        threshold from inner folds. "balanced, above 0", flyannot's without a threshold.
     """
 
     patch_px: int = 16
@@ -81,7 +81,7 @@ class Pictures:
     _described: dict = field(default_factory=dict, repr=False)
 
     def described(self, protocol):
-        """The `Described` patches of all pictures, made once for every way of cutting them."""
+        """Return the `Described` patches of all pictures, made once for each size and stride."""
         size = protocol.patch_px, protocol.stride_px
         if size not in self._described:
             options = ExtractOptions(patch_px=size[0], stride_px=size[1], min_std=2)
@@ -90,8 +90,10 @@ class Pictures:
 
 
 def annotated_pictures(setup, least=None):
-    """The `Pictures` of the patterns of Wu et al.; with the ten most frequent terms of anatomy, or with all
-    terms that so many groups carry."""
+    """Return the `Pictures` of the patterns of Wu et al. with their terms.
+
+    These are the ten most frequent terms of anatomy, or all terms of at least `least` groups.
+    """
     greys, arrays, source = drawn_patterns(replace(setup, data_set=None))
     genes, fbgns = (arrays[name].tolist() for name in ("gene", "fbgn"))
     columns = {"gene": genes, "fbgn": fbgns, "group": [fbgn or gene for gene, fbgn in zip(genes, fbgns)]}
@@ -105,9 +107,9 @@ def annotated_pictures(setup, least=None):
 
 
 def annotate(setup, pictures, protocol, who, n_atoms, *, seed=0):
-    """The held-out `TermOutcomes` of every group, with a dictionary of n_atoms learned by one of LEARNERS.
+    """Return the held-out `TermOutcomes` of every group, with n_atoms learned by one of LEARNERS.
 
-    The seed is that of the dictionary: of the patches it learns from, and of its first atoms.
+    The seed determines the patches that the dictionary is learned from, and its first atoms.
     """
     if protocol.svm == "balanced, above 0":
         outcome = annotate(setup, pictures, replace(protocol, svm="balanced"), who, n_atoms, seed=seed)
@@ -131,7 +133,7 @@ def _annotated(setup, pictures, protocol, who, n_atoms, seed):
 
 
 def pooled(described, protocol, D, lam):
-    """The features of every image (n_images, n_features), pooled over the dictionary D."""
+    """Return the features of every image (n_images, n_features), pooled over the dictionary D."""
     extract = ExtractOptions(patch_px=np.unique(described[0].patch_px).tolist())
     encoder = Encoder(extract, PoolOptions(grid=protocol.grid), D, lam)
     return np.stack([encoder.encode_patches(one).features for one in described])
@@ -149,7 +151,7 @@ def evaluated(setup, pictures, protocol, X, group_of_row):
 
 
 def merge_images(outcome, group_of_image):
-    """The outcome of groups: the largest value of their images, which lie in one fold, and its consequences.
+    """Return the outcome of groups: the largest values of their images, which are in one fold.
 
     Parameters
     ----------
@@ -168,7 +170,7 @@ _LEAST = 20  # genes of a term
 
 
 def measure_baselines(setup):
-    """What a kernel on pixels reaches, and what is gained by a dictionary that has seen the tested images."""
+    """Measure a kernel on pixels, and the gain of a dictionary that has seen the tested images."""
     pictures, rows = annotated_pictures(setup, least=_LEAST), Rows()
     genes, rng = pictures.groups.gene_ids, setup.rng("dictionaries")
     folds = assign_gene_folds(genes, N_FOLDS, setup.rng("folds"))

@@ -30,7 +30,10 @@ _NOISE_OF_RATIO = 0.2  # of one ratio of times over another
 
 
 def _growths(rows, column):
-    """How many times as much the largest size takes as the smallest: of OL, of SCC; None if not known."""
+    """Return how many times as much the largest size takes as the smallest, for OL and SCC.
+
+    None if it is unknown.
+    """
     sizes = rows.values("n_atoms")
     ends = pairs(rows, column, {"n_atoms": max(sizes)}, {"n_atoms": min(sizes)}, "who")
     both = [ends[who] for who in (OL_AT_1, SCC_PAPER)] if ends else []
@@ -71,7 +74,7 @@ def speed_up_grows(rows):
 
 
 def falls(rows):
-    """From every size to the next, of all learners in every stage range."""
+    """Return the least fall from every size to the next, of all learners in every stage range."""
     steps = [
         above(rows.where(stage_range=s, method=method), "objective", {"n_atoms": fewer}, {"n_atoms": more})
         for method in (*VARIANTS.values(), OL_AT_512)
@@ -82,7 +85,7 @@ def falls(rows):
 
 
 def above_ol(rows):
-    """The mean over the cells of the table, with its interval, or a single cell's."""
+    """Return the mean over the cells of the table with its interval, or the value of a single cell."""
     found = rows.column("above")
     if len(found) == 1:
         return give_or_take(found[0], OBJECTIVE_NOISE)
@@ -90,7 +93,7 @@ def above_ol(rows):
 
 
 def _by_sweeps(rows, column):
-    """A column after the last epoch, by rising number of sweeps."""
+    """Return a column after the last epoch, by rising number of sweeps."""
     last = max(rows.column("epoch"))
     kept = sorted(rows.where(epoch=last), key=lambda row: row["n_sweeps"])
     return [row["n_sweeps"] for row in kept], [row[column] for row in kept]
@@ -113,7 +116,7 @@ def three_bring_most(rows):
 
 
 def _rates(rows):
-    """Of the adaptive rate and of the natural one that ends lowest: the objective after every epoch."""
+    """Return the objectives after every epoch of the adaptive rate and of the best natural one."""
     natural = min(rows.where(rate="natural"), key=lambda row: row["objective"])
     at = f"a={natural['a']:g}, b={natural['b']:g}"
     return rows.value("trace", rate="adaptive"), natural["trace"], at
@@ -133,7 +136,10 @@ def epochs_to_natural_end(rows):
 
 
 def _scored(rows, learner, pick):
-    """The row of a learner at the smallest ("min") or largest dictionary, annotated as in the paper."""
+    """Return the row of a learner at the smallest ("min") or largest dictionary.
+
+    It is annotated as in the paper.
+    """
     kept = sorted(rows.where(learner=learner, part=FIGURE), key=lambda row: row["n_atoms"])
     return kept[0 if pick == "min" else -1] if kept else None
 
@@ -155,6 +161,6 @@ def gain(rows):
 
 
 def gain_of(rows, protocol, metric="auc"):
-    """What another protocol gains."""
+    """Return the gain of another protocol."""
     kept = rows.where(part=DIFFERENCES, metric=metric)
     return _difference(*(next(iter(kept.where(protocol=one)), None) for one in (protocol, AS_THE_PAPER)))

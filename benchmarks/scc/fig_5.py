@@ -48,13 +48,13 @@ def measure_annotation(setup):
 
 
 def _resampled(setup, pictures, protocol, who, n_atoms, seed):
-    """The measures of one dictionary, and their draws."""
+    """Return the measures of one dictionary, and their draws."""
     outcome = annotate(setup, pictures, protocol, who, n_atoms, seed=seed)
     return resampled_metrics(outcome, pictures.groups.gene_ids)
 
 
 def _rows_of(same, found):
-    """A row for every measure: its mean over dictionaries, its interval and its draws."""
+    """Yield a row for every measure: its mean over dictionaries, its interval and its draws."""
     for metric in METRICS:
         draws = np.mean([one[1][metric] for one in found], axis=0)
         low, high = bootstrap_interval(draws)
@@ -93,7 +93,7 @@ def resampled_metrics(outcome, genes):
 
 
 def _rates(outcome, weights):
-    """Each rate of each term in each sample: dict of (n_samples, n_terms), nan for 0/0."""
+    """Return each rate of each term in each sample: dict of (n_samples, n_terms), nan for 0/0."""
     yes, truth = np.asarray(outcome.yes, bool), np.asarray(outcome.truth, bool)
     counts = [weights @ both for both in (yes & truth, yes & ~truth, ~yes & truth, ~yes & ~truth)]
     flat = [rates_of_counts(*four) for four in zip(*(count.ravel() for count in counts))]
@@ -105,6 +105,10 @@ def _rates(outcome, weights):
 
 
 def weighted_mean(values, weights):
-    """Of every row over its terms that are not nan; values (..., n_terms), weights (n_terms,)."""
+    """Return the weighted mean of every row over its terms that are not nan.
+
+    values : (..., n_terms)
+    weights : (n_terms,)
+    """
     known = np.isfinite(values)
     return np.where(known, values, 0) @ weights / np.maximum(known @ weights, 1e-12)

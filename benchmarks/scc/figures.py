@@ -67,7 +67,7 @@ def measure_rates(setup):
 
 
 def _learn_at_rates(rates, settings, **problem):
-    """In a worker: learn at every natural rate (a, b); None is the adaptive one."""
+    """Learn at every natural rate (a, b), and at the adaptive one for None; runs in a worker."""
     runs = []
     for rate in rates:
         trace = learn(**problem, settings=settings | {"natural_rate": rate and tuple(rate)})["trace"]

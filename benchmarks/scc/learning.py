@@ -30,13 +30,16 @@ _SEED = 1
 
 
 def scc(problem, n, n_epochs, variant, **settings):
-    """SCC in one of its variants; `problem` is that of `benchmarks.inputs.patches.Patches`."""
+    """Return the method SCC in one of its variants, for the `problem` of `Patches`."""
     arguments = problem | {"n": n, "n_epochs": n_epochs, "settings": {"variant": variant} | settings}
     return Method("flyannot", variant, learn, arguments)
 
 
 def traced(method):
-    """The same, its objective also evaluated after every epoch, which takes as long as an epoch or longer."""
+    """Return the same method with the objective after every epoch.
+
+    Evaluating it takes at least as long as an epoch.
+    """
     return replace(method, arguments=method.arguments | {"is_traced": True})
 
 
@@ -61,7 +64,10 @@ def spams_ol(problem, n, n_epochs, batch_size, **more):
 
 
 def scikit_learn_ol(problem, n, batch_size, **more):
-    """One epoch of scikit-learn's online learning, so slow that it is measured once, on few samples."""
+    """Return the method of one epoch of scikit-learn's online learning.
+
+    It is so slow that it is measured once, on few samples.
+    """
     arguments = problem | {"n": n, "n_epochs": 1, "batch_size": batch_size}
     learn, note = other_programs.learn_by_scikit_learn, f"one epoch of {n} samples, no end result"
     named = "scikit-learn", f"batch {batch_size}", learn, arguments, "scikit-learn"
@@ -74,7 +80,7 @@ def reference_ol(problem, n, n_epochs, batch_size):
 
 
 def name_of_reference_ol():
-    """Which program stands for the paper's OL, for people."""
+    """Return which program stands for the paper's OL, for readers."""
     absent = why_reference_is_absent("spams")
     return f"our own OL ({absent})" if absent else "SPAMS's trainDL, the program of the paper"
 
@@ -85,7 +91,7 @@ def hours(us_per_sample, n_patches, n_epochs):
 
 
 def learned_atoms(descriptors, n_atoms, rng, *, n_epochs, learner="scc", **settings):
-    """A dictionary of descriptors (uint8), float32, and its lam."""
+    """Return a dictionary of descriptors (uint8), float32, and its lam."""
     X = normalise_descriptors(descriptors)
     lam = float(default_lam(X.shape[1]))
     learner = LEARNERS[learner](random_patches(X, n_atoms, rng), len(X), lam=lam, **settings)
@@ -100,7 +106,7 @@ def learned_dictionaries(setup, problem, n, n_epochs):
 
 
 def _learn_dictionaries(patches, initial, lam, n, n_epochs):
-    """In a worker: learn, and write the files."""
+    """Learn, and write the dictionaries to files; runs in a worker."""
     X, kept = normalised_patches(patches, slice(n)), []
     learner = LEARNERS["scc"](np.load(initial), len(X), lam=lam)
     for _ in epochs_of(X, learner, n_epochs=n_epochs, rng=np.random.default_rng(_SEED), n_evaluated=0):
@@ -114,9 +120,9 @@ def _learn_dictionaries(patches, initial, lam, n, n_epochs):
 def learn(
     patches, held, initial, lam, n, n_epochs, learner="scc", settings=None, is_traced=False, kind="float32"
 ):
-    """In a worker: learn by a learner of the table, or by the plain loop, from patches in memory.
+    """Learn by a learner of the table, or by the plain loop, from patches in memory; runs in a worker.
 
-    `trace` holds (seconds, objective) of the last epoch, or of every one.
+    `trace` has (seconds, objective) of the last epoch, or of every one.
     """
     X, D = normalised_patches(patches, slice(n)).astype(kind), np.load(initial).astype(kind)
     make = PlainSCC if learner == "plain-loop" else LEARNERS[learner]

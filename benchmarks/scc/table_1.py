@@ -54,7 +54,7 @@ def measure_parts_of_time(setup):
 
 
 def _ol_parts(setup, problem, m):
-    """us per visit of OL at batch 1; only of SPAMS are the parts known."""
+    """Return the microseconds per visit of OL at batch 1; the parts are known for SPAMS only."""
     ol = reference_ol(problem, PATCHES_AT_BATCH_1[m], 1, batch_size=1)
     z, runs = None, (setup.run(ol.measure, ol.arguments, repeat=i) for i in range(_N_EPOCHS))
     total = min(run["us_per_sample"] for run in runs)
@@ -65,7 +65,10 @@ def _ol_parts(setup, problem, m):
 
 
 def time_scc(patches, initial, lam, variant):
-    """In a worker: us per visit of codes, dictionary, both; the least of some epochs from one warm state."""
+    """Return the microseconds per visit of codes, dictionary and both; runs in a worker.
+
+    They are the least of some epochs from one warm state.
+    """
     X = normalise_descriptors(np.load(patches))
     learner = SCC(np.load(initial), len(X), lam=lam, variant=variant)
     list(learn_dictionary(X, learner, n_epochs=_N_WARM_EPOCHS, rng=np.random.default_rng(1), n_evaluated=0))

@@ -22,8 +22,10 @@ _BESIDE = {OL_AT_512: "", f"OL, batch {_SMALL_BATCH}": f", OL in batches of {_SM
 
 
 def measure_speed_up(setup):
-    """Every method on a share of the patches of every stage range, at every size; the hours are those of the
-    paper's visits."""
+    """Measure every method on a share of the patches of every stage range, at every size.
+
+    The hours are for the visits of the paper.
+    """
     paper, n_of_paper, rows = paper_values("scc", "table-2"), papers()["scc"]["n_patches"], Rows()
     share, least = setup.sizes["share"], max(paper["sizes"])  # atoms are patches at first
     sizes = {s: max(ceil(share * n_of_paper[s]), least) for s in paper["stage_ranges"]}
@@ -63,7 +65,7 @@ def _methods(given, m, is_first):
 
 
 def _above_ol(rows):
-    """How far SCC ends above OL in every cell of the table, by variant, measure and OL's batches."""
+    """Yield how far SCC ends above OL in every cell of the table, by variant, measure and OL's batches."""
     for ol, (variant, scc), (column, measure) in product(_BESIDE, VARIANTS.items(), _MEASURES.items()):
         for row in rows.where(method=ol):
             cell = {name: row[name] for name in ("stage_range", "n_atoms")}

@@ -60,7 +60,7 @@ def fitted_annotator(method, X, Y, rng):
 
 
 def _fit_our_classifier(classifier, X, Y, *, rng):
-    """Its decision values, fitted with the setting that it prefers."""
+    """Return the decision function of a classifier, fitted with its preferred setting."""
     return classifier.fit_setting(X, Y, classifier.settings(len(X))[0], rng=rng).decision_values
 
 
@@ -83,7 +83,7 @@ def _hashed(method, X, Y, rng):
 
 
 def answered_queries(method, X, Y, queries, rng):
-    """The values of queries, the seconds of fitting and those of the queries."""
+    """Return the values of queries, the seconds of fitting, and the seconds of the queries."""
     if method == SPREADING:
         return spread_labels(unit_rows(X), Y, unit_rows(queries))
     fitted = fitted_annotator(method, X, Y, rng)
@@ -101,7 +101,7 @@ def _propagated(encode, A, Y, X):
 
 
 def _scaled(X, A):
-    """Queries over their largest product, so that lam is FRACTION for all, and those products."""
+    """Return queries divided by their largest product, and these products; lam is then FRACTION for all."""
     largest = largest_products(X, A)[:, None]
     return X / np.where(largest > 0, largest, 1).astype(X.dtype), largest
 

@@ -14,13 +14,13 @@ MAP_LOSS = 0.01  # "less than 1 % loss of MAP", "negligible"
 
 
 def others(rows):
-    """The methods that are no SISO and no LASSO."""
+    """Return the methods that are neither SISO nor LASSO."""
     own = HASH, P_STABLE, SISO, LASSO
     return [m for m in rows.values("method") if m not in own]
 
 
 def quicker(rows, who=P_STABLE, *, without=()):
-    """The least time of the others over hash-SISO's; `without` those that the table has not."""
+    """Return the least time of the others over hash-SISO's; `without` names methods that the table lacks."""
     hashed = rows.value("seconds", method=who)
     found = {m: rows.value("seconds", method=m) / hashed for m in others(rows) if m not in without}
     return least((ratio_of_times(v, 1, f"{v:.2g}") for v in found.values()), found)
@@ -32,14 +32,14 @@ def construction(rows):
 
 
 def mostly(rows, longer, shorter, methods):
-    """The least of one time over the other, of those of the methods that there are."""
+    """Return the least ratio of one time over the other, among the given methods that were measured."""
     methods = [m for m in methods if m in rows.values("method")]
     found = {m: [rows.value(column, method=m) for column in (longer, shorter)] for m in methods}
     return least((ratio_of_times(a, b) for a, b in found.values()), found)
 
 
 def per_query(rows, one, other):
-    """The time of one method over that of another, a query; of hash-SISO as far as it counts."""
+    """Return the time of one method over another's, per query; 0 if hash-SISO's answers are worse."""
     slow, quick = (rows.value("ms_per_query", method=method) for method in (one, other))
     if slow is None or quick is None:
         return None
@@ -48,8 +48,10 @@ def per_query(rows, one, other):
 
 
 def per_query_at_most(rows, one, other):
-    """The same of queries that come one at a time, as in the paper, at the largest number of labelled vectors
-    that both were given; whether it counts, by queries at once, which are many more."""
+    """Return the ratio of times for single queries, at the largest number of vectors that both were given.
+
+    Whether it counts is decided by queries at once, which are many more.
+    """
     alone = rows.where(how="one at a time")
     shared = set(alone.column("n", method=one)) & set(alone.column("n", method=other))
     if not shared:
@@ -63,9 +65,9 @@ def per_query_at_most(rows, one, other):
 
 
 def _if_as_good(ratio, loss, what):
-    """A speed-up as far as it counts: 0 where the answers are worse than SISO's by MAP_LOSS or more.
+    """Return a speed-up, or 0 if the answers are worse than SISO's by MAP_LOSS or more.
 
-    A hash that finds next to nothing is fast.
+    A hash that finds almost nothing is fast.
     """
     speeds, losses = (ratio.value, ratio.low, ratio.high), (loss.value, loss.high, loss.low)
     counted = [speed if loss < MAP_LOSS else 0.0 for speed, loss in zip(speeds, losses)]
@@ -75,27 +77,27 @@ def _if_as_good(ratio, loss, what):
 
 
 def _lead(one, other):
-    """The MAP of one row less that of another, on the queries that both answered."""
+    """Return the MAP of one row less the MAP of another, on the queries that both answered."""
     n = min(one["n_queries"], other["n_queries"])
     one, other = (row if row["n_queries"] == n else row["of_first"][str(n)] for row in (one, other))
     return of_draws(one["map"] - other["map"], np.subtract(one["draws"], other["draws"]))
 
 
 def loss(rows, one, other):
-    """The most that the MAP of one method lies below that of another, at any share of labelled rows."""
+    """Return the most that the MAP of one method is below another's, at any share of labelled rows."""
     pairs = zip(rows.where(method=other), rows.where(method=one))
     return largest((_lead(a, b) for a, b in pairs), form=".4f")
 
 
 def rises(rows):
-    """The least gain of MAP from one share to the next."""
+    """Return the least gain of MAP from one share to the next."""
     ordered = sorted(rows, key=lambda row: row["tau"])
     gain = least([_lead(more, fewer) for fewer, more in pairwise(ordered)])
     return replace(gain, detail=", ".join(f"{row['map']:.3f}" for row in ordered))
 
 
 def most_settings(rows, who=P_STABLE):
-    """The share of (method, tau) where hash-SISO has the larger MAP."""
+    """Return the share of (method, tau) in which hash-SISO has the larger MAP."""
     rivals = [row for m in others(rows) for row in rows.where(method=m)]
     pairs = [(rows.where(method=who, tau=row["tau"])[0], row) for row in rivals]
     leads = np.array([np.subtract(a["draws"], b["draws"]) > 0 for a, b in pairs])
@@ -104,7 +106,7 @@ def most_settings(rows, who=P_STABLE):
 
 
 def ahead(rows, one, methods, above_tau=0, below_tau=2):
-    """The least lead of one method's MAP over that of others at the shares between two."""
+    """Return the least lead of one method's MAP over others at the shares within an interval."""
     kept = [row for row in rows.where(method=one) if above_tau < row["tau"] < below_tau]
     pairs = [(row, rows.where(method=m, tau=row["tau"])[0]) for m in methods for row in kept]
     return least((_lead(a, b) for a, b in pairs), [f"{b['method']} at {b['tau']:g}" for _, b in pairs])
@@ -117,7 +119,7 @@ def cost_falls(rows):
 
 
 def growth(rows):
-    """The exponent at the largest sizes, where what every query costs anyway weighs least."""
+    """Return the exponent at the largest sizes, where the fixed costs of a query weigh least."""
     all_ = rows.where(method=P_STABLE, how="at once")
     kept = Rows(row for row in all_ if row["n"] >= max(all_.column("n")) / _LARGEST)
     sizes = kept.column("n")

@@ -26,7 +26,7 @@ def _labelled(setup, name):
 
 
 def _share(setup, name, tau=1.0):
-    """The file with a share of the labelled rows of a collection."""
+    """Return the file with a share of the labelled rows of a collection."""
 
     def write():
         labelled = _labelled(setup, name)
@@ -59,10 +59,10 @@ def _finding(setup, names, where, methods, taus=(1.0,), variant=VARIANT):
 
 
 def annotate(labelled, method, n_queries, seed):
-    """In a worker: fit on the labelled rows, answer the first queries; their mean average precision (MAP).
+    """Fit on the labelled rows, answer the first queries, and return their mean average precision (MAP).
 
-    `draws` are the MAPs of queries drawn anew, the same for every method; `of_first`, by a number of queries,
-    is the same of the first so many, for methods that answer fewer.
+    It runs in a worker. `draws` are the MAPs of resampled queries, the same for every method. `of_first` has
+    the MAP of fewer queries by their number, for methods that answer fewer.
     """
     with np.load(labelled) as arrays:
         X, Y, queries, truth = (arrays[name] for name in ("X", "Y", "X_test", "Y_test"))
@@ -103,12 +103,12 @@ def measure_methods(setup, names, where):
 
 
 def _bars(title, label, rows, column, **options):
-    """A panel with a bar for every row, by collection."""
+    """Return a panel with a bar for every row, by collection."""
     return rows.panel(title, "collection", "method", column, "", label, **options)
 
 
 def _comparisons_of_methods(collection, rows, paper):
-    """Construction, prediction and both, each over hash-SISO's both."""
+    """Yield the times of construction, prediction and both, each over hash-SISO's time for both."""
     parts = {"construction": "seconds_of_fit", "prediction": "seconds_of_queries", "hours": "seconds"}
     rows = rows.where(collection=collection)
     whole = rows.value("seconds", method=P_STABLE)

@@ -80,10 +80,10 @@ def _growth(setup):
 
 
 def _vectors(setup, wanted):
-    """The files of descriptors and of the number of each one's image, and the `Source`.
+    """Return the files of descriptors and of the number of each one's image, and the `Source`.
 
-    First come the queries, then patches in random order, none of which overlaps a query's of the same image.
-    Of the patches that are drawn as queries, those with a near copy among all the others are left out.
+    The queries come first, then patches in random order. No patch overlaps a query of the same image. Patches
+    that have a near copy among the others are no queries.
     """
     n_queries = setup.sizes["n_queries"]
     found, source = described_patches(setup, wanted + _DRAWN * n_queries * _MOST_COPIES, views=(None,))
@@ -100,7 +100,7 @@ def _vectors(setup, wanted):
 
 
 def overlapping(labels, centres_px, queries, patch_px=16):
-    """Which patches share a pixel with the patch of a query of the same image: bool (n_patches,)."""
+    """Return which patches share a pixel with the patch of a query of the same image, bool (n_patches,)."""
     near = np.zeros(len(labels), bool)
     for q in queries:
         apart = np.abs(centres_px - centres_px[q]).max(axis=1)
@@ -109,7 +109,7 @@ def overlapping(labels, centres_px, queries, patch_px=16):
 
 
 def near_copies(queries, labelled):
-    """Which queries have a labelled vector with a cosine of _NEAR or more: bool (n_queries,)."""
+    """Return which queries have a labelled vector with a cosine of _NEAR or more, bool (n_queries,)."""
     units, most = normalise_descriptors(queries), np.zeros(len(queries), np.float32)
     for start in range(0, len(labelled), _COMPARED):
         part = normalise_descriptors(labelled[start : start + _COMPARED])
@@ -118,7 +118,10 @@ def near_copies(queries, labelled):
 
 
 def answer(vectors, labels, method, n, n_queries, n_alone, at_once, seed):
-    """In a worker: one method among n labelled vectors, which come after the queries."""
+    """Answer the queries by one method among n labelled vectors, in a worker.
+
+    The labelled vectors follow the queries.
+    """
     X, labels = normalise_descriptors(np.load(vectors, mmap_mode="r")[: n_queries + n]), np.load(labels)
     Y = labels[n_queries : n_queries + n, None] == np.arange(labels.max() + 1)
     fitted = fitted_annotator(method, X[n_queries:], Y, np.random.default_rng(seed))
@@ -140,9 +143,9 @@ def answer(vectors, labels, method, n, n_queries, n_alone, at_once, seed):
 
 
 def missed_labels(values, truth, n_answers=5):
-    """Whether the true label is not among the `n_answers` with the largest values: bool (n_queries,).
+    """Return whether the true label is missing from the `n_answers` of the largest values.
 
-    Their mean is the flat cost.
+    The result is bool (n_queries,), and its mean is the flat cost.
     """
     best = np.argsort(-values, axis=1, kind="stable")[:, :n_answers]
     return ~(best == np.asarray(truth)[:, None]).any(axis=1)

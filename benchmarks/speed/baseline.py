@@ -54,12 +54,12 @@ def compare_with_baseline(setup, folder, made, stride_px, ours):
 
 
 def cost_of_baseline(folder, made, stride_px, n):
-    """In a worker: seconds of every step per image, and how near the results are to ours.
+    """Return the seconds of every step per image, and how near the results are to ours; runs in a worker.
 
-    All is warm: the first image goes through before the clock starts.
+    The first image is processed before the clock starts.
 
-    cosine_of_descriptors : the median over all patches, which OpenCV centres half a pixel beside ours
-    difference_of_features : the largest over the images, |theirs - ours| / |ours|, of the same descriptors
+    cosine_of_descriptors : the median over all patches; OpenCV centres them half a pixel beside ours
+    difference_of_features : the largest |theirs - ours| / |ours| over the images, for the same descriptors
     """
     made, describe = Path(made), describer(stride_px)
     paths = {image.name: image.path for image in read_images(Path(folder))}
@@ -96,10 +96,10 @@ def cost_of_baseline(folder, made, stride_px, n):
 
 
 def describer(stride_px, patch_px=16, min_std=6.0):
-    """A function from a picture to OpenCV's descriptors of the patches that `flyannot extract` keeps, uint8
-    (n_patches, 128).
+    """Return a function from a picture to OpenCV's descriptors, uint8 (n_patches, 128).
 
-    The picture is read as whole grey levels of the standard size; all key points are made here, once.
+    It describes the patches that `flyannot extract` keeps. The picture is read as whole grey levels of the
+    standard size. All key points are made here, once.
     """
     from PIL import Image
 

@@ -21,7 +21,7 @@ _N_SLOW = 256  # patches for our other coders, and for scikit-learn, which takes
 
 
 def measure_coding(setup):
-    """All methods at every number of atoms."""
+    """Measure all methods at every number of atoms."""
     n = setup.sizes["n_coded"]
     given = patches_of(setup, setup.sizes["n_learn"] + n)
     rows = Rows()
@@ -41,7 +41,7 @@ def measure_coding(setup):
 
 
 def methods(setup, given, m, n):
-    """All that code the last n patches over one learned dictionary of m atoms."""
+    """Return all methods that code the last n patches over one learned dictionary of m atoms."""
     found = learned(setup, given, m)
     all_, few = (_problem(given, found["last"], size) for size in (n, min(_N_SLOW, n)))
     warm, few_note = "from the codes of the dictionary one epoch earlier", f"{few['n']} patches"
@@ -66,7 +66,7 @@ def _problem(given, dictionary, n):
 
 
 def learned(setup, given, m):
-    """The files of a dictionary learned by SCC and of the same one epoch earlier."""
+    """Return the files of a dictionary learned by SCC and of the dictionary one epoch earlier."""
     return learned_dictionaries(setup, given.problem(m), setup.sizes["n_learn"], N_EPOCHS)
 
 
@@ -89,7 +89,7 @@ def encode_beside_gemm(patches, dictionary, lam, n, coder, start_from=None, kind
 
 
 def multiply(patches, dictionary, lam, n):
-    """The bare product X D^T in float32, which every coder of this kind has to make."""
+    """Time the bare product X D^T in float32, which every coder of this kind needs."""
     X, D = normalised_patches(patches, slice(-n, None)), np.load(dictionary)
     product = np.empty((len(X), len(D)), np.float32)
     np.matmul(X, D.T, out=product)

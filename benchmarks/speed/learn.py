@@ -16,7 +16,7 @@ _PATCHES_AT_BATCH_1 = 200  # at 1,000 atoms; SPAMS takes some 20 ms a patch ther
 
 
 def measure_learning(setup):
-    """All methods at every number of atoms."""
+    """Measure all methods at every number of atoms."""
     given, rows = patches_of(setup, setup.sizes["n_patches"]), Rows()
     for m in SIZES_OF_ATOMS:
         for all_ in methods(setup, given, m):
@@ -30,7 +30,7 @@ def measure_learning(setup):
 
 
 def methods(setup, given, m):
-    """All that learn m atoms: those with all epochs, and those with one."""
+    """Return the methods that learn m atoms: those with all epochs, and those with one."""
     problem = given.problem(m)
     ours = [scc(problem, given.n, N_EPOCHS, variant) for variant in ("released", "quick", "paper")]
     plain = [plain_loop(problem, given.n, N_EPOCHS, variant) for variant in ("released", "paper")]

@@ -31,7 +31,7 @@ MAIN = f"stride {STRIDE_PX}"
 
 
 def measure_steps(setup):
-    """Every step of every way, one job and two; then the usual way on some of the same pictures."""
+    """Measure every step in every way, with one job and two, then a usual program on some of the pictures."""
     n_images, folder = setup.sizes["n_images"], setup.scratch / "pipeline"
     most = max(n_images.values())
     many_pictures(image_folder(setup), folder, most, setup.rng("spots"))
@@ -57,7 +57,7 @@ def _name(way):
 
 
 def _steps(setup, folder, way, n_images):
-    """A row for every step, and one more for those that several jobs share."""
+    """Yield a row for every step, and one more for steps that several jobs share."""
     given = {"way": way, "data_set": str(folder), "output": str(setup.scratch / _name(way))}
     given["epochs"] = setup.sizes["n_epochs"]
     steps = [step.name for step in steps_of(_configuration(**given)) if step.name != "report"]
@@ -79,14 +79,14 @@ def _configuration(way, data_set, output, epochs):
 
 
 def compile_kernels(**given):
-    """In a worker: what is compiled once on a machine, so that no row has it."""
+    """Compile all kernels, in a worker, so that no row includes it."""
     for step in ("extract", "learn-dict", "pool"):
         cost_of_step(step=step, jobs=1, **given)
     return {}
 
 
 def cost_of_step(way, data_set, output, step, jobs, epochs):
-    """In a worker: one step of a run, made anew; besides its cost, the seconds that went to every part."""
+    """Run one step anew and return its cost, and the seconds of each part; runs in a worker."""
     Path(output).mkdir(parents=True, exist_ok=True)
     configuration = _configuration(way, data_set, output, epochs)
     start, wall, before = time.process_time(), time.perf_counter(), bytes_moved()
@@ -107,7 +107,7 @@ def cost_of_step(way, data_set, output, step, jobs, epochs):
 
 
 def _task(step, configuration):
-    """Of a step of a run; or that of `flyannot annotate`, which has no features of these pictures."""
+    """Return the task of a step of a run, or of `flyannot annotate` for pictures without features."""
     if step != NEW:
         return task_in_run(step_named(configuration, step), configuration)
     inputs = {"model": (configuration.output / "model.h5",), "images": (configuration.data_set,)}

@@ -24,7 +24,7 @@ _KINDS = ("float32", "float64")
 
 
 def measure_shapes(setup):
-    """Every shape: what learning ends at and costs, and what coding costs."""
+    """Measure the result and cost of learning, and the cost of coding, for every shape."""
     rows, sources = Rows(), []
     for side, m, kind in SHAPES:
         problem, source = _problem(setup, side, m, kind)
@@ -46,7 +46,7 @@ def measure_shapes(setup):
 
 
 def _problem(setup, side, m, kind):
-    """What all that learn take, for samples of one kind, and their `Source`."""
+    """Return the arguments of all learners for samples of one kind, and their `Source`."""
     n, n_held, rng = setup.sizes["n_learn"], setup.sizes["n_coded"], setup.rng(f"shapes {side} {m} {kind}")
     if kind == PICTURES:
         X, source = photograph_patches(rng, n + n_held, side, dtype=np.float32)
@@ -57,7 +57,7 @@ def _problem(setup, side, m, kind):
 
 
 def _learners(setup, problem):
-    """Each of ours in both types, and the others."""
+    """Yield each of our learners in both types, and the others."""
     n = setup.sizes["n_learn"]
     ours = [scc(problem, n, _N_EPOCHS, variant) for variant in ("quick", "released")]
     for method in [*ours, our_ol(problem, n, _N_EPOCHS, _BATCH)]:
@@ -108,7 +108,7 @@ def _targets(rows):
 
 
 def _pair(rows, row):
-    """The time of the float64 twin of a row over its own."""
+    """Return the time of the float64 twin of a row over its own."""
     same = {name: row[name] for name in ("task", "shape", "lam", "who")}
     other = rows.value("us_per_sample", variant=row["variant"].replace("float32", "float64"), **same)
     return other / row["us_per_sample"]

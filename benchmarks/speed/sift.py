@@ -16,7 +16,7 @@ _PATCH_PX = 16
 
 
 def measure_descriptors(setup):
-    """One comparison on a few pictures."""
+    """Compare descriptors on a few pictures."""
     greys, source = embryo_pictures(setup)
     grid = setup.save("sift", greys=np.stack(greys[: setup.sizes["n_pictures"]])) | {"stride_px": _STRIDE_PX}
     ours = Method("flyannot", "dense_sift", describe, grid)
@@ -31,7 +31,7 @@ def measure_descriptors(setup):
 
 
 def describe(greys, stride_px):
-    """In a worker: all patches of all pictures by `dense_sift`."""
+    """Time all patches of all pictures by `dense_sift`, in a worker."""
     greys = np.load(greys)
     corners = patch_corners(greys[0].shape, _PATCH_PX, stride_px)
     dense_sift(greys[0], corners, _PATCH_PX)
@@ -40,7 +40,7 @@ def describe(greys, stride_px):
 
 
 def describe_by_opencv(greys, stride_px):
-    """In a worker: OpenCV's descriptors around the same centres; key points are ready made."""
+    """Time OpenCV's descriptors around the same centres, without its key points; runs in a worker."""
     greys = np.load(greys)
     corners = patch_corners(greys[0].shape, _PATCH_PX, stride_px)
     points = other_programs.keypoints(corners, _PATCH_PX)
