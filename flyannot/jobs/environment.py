@@ -49,6 +49,7 @@ def environment_in_words(facts):
     """Return the facts as lines of text."""
     extras = {f"[{extra}]": packages for extra, packages in facts["extras"].items()}
     named = {name.replace("_", " "): fact for name, fact in facts.items() if name != "extras"} | extras
+    named["kernel cache"] = facts["kernel_cache"] or "none; kernels are compiled in every run"
     return "\n".join(f"{name:<17} {_format_fact(fact)}" for name, fact in named.items())
 
 
