@@ -50,10 +50,10 @@ def build_tables(D, rng, *, n_tables=_N_TABLES, n_functions=_N_FUNCTIONS):
     )
 
 
-def atoms_beside(tables, r, seen, *, n_probes=None):
+def atoms_beside(tables, r, *, n_probes=None):
     """Return the atoms that share a cell of any table with r / |r| or -r / |r|: int32, each once.
 
-    `seen` and `n_probes` belong to flyannot's own cells, and are ignored here.
+    `n_probes` is used by other hash cells only, and is ignored here.
     """
     v = np.asarray(r, np.float32) / np.float32(np.linalg.norm(r))
     wanted = _keys(np.stack([v, -v]), tables.directions, tables.shifts, tables.factors)

@@ -4,7 +4,8 @@ import click
 from click.shell_completion import get_completion_class
 
 from flyannot.cli.shared.exit_codes import COMPLETION
-from flyannot.cli.shared.options import Command, json_option, say, say_json
+from flyannot.cli.shared.options import Command, json_option
+from flyannot.cli.shared.output import say, say_json
 
 
 @click.command("info", cls=Command)

@@ -12,13 +12,14 @@ import io
 import logging
 import re
 import zipfile
+from itertools import chain
 from pathlib import Path
 
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.packages import optional_package
 from flyannot.base.text import is_fit_for_cells, pluralise, printable_text
 from flyannot.files.atomic_file import write_text
-from flyannot.files.text_files import first_bytes, most_unpacked_bytes, open_regular
+from flyannot.files.text_files import first_bytes, most_unpacked_bytes, open_regular, read_lines
 
 log = logging.getLogger("flyannot")
 _GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")  # written as '=..., read as =...
@@ -132,27 +133,6 @@ def _row_error(where, n_cells, n_columns, cells, required, optional):
     return InputError(f'{where}, column "{empty}": empty', fix="fill it in or delete the row")
 
 
-def table_with_cells(path, required, cells):
-    """Return a table as text with some cells replaced.
-
-    Parameters
-    ----------
-    path : Path
-    required : tuple of column names
-    cells : dict, (line number, column of `required`) -> text
-    """
-    rows = _read_cells(path, required)
-    _, header = next(rows)
-    plain = [_plain_name(name) for name in header]
-    changed = []
-    for line, row in rows:
-        row += [""] * (len(header) - len(row))
-        for place, name in enumerate(plain):
-            row[place] = cells.get((line, name), row[place].strip())
-        changed.append(row)
-    return table_as_text([name.strip() for name in header], changed)
-
-
 def _list_columns(header):
     """Return the names of columns for a message: few, short and without unprintable characters."""
     shown = [printable_text(name[:_COLUMNS_SHOWN], keep="") for name in header[:_COLUMNS_SHOWN]]
@@ -160,40 +140,60 @@ def _list_columns(header):
 
 
 _SAVE_AS = "save the table as CSV UTF-8 (in Excel: File > Save As > CSV UTF-8)"
-_ZIP, _OLD_EXCEL, _UTF_16 = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", (b"\xff\xfe", b"\xfe\xff")
-_HDF5 = b"\x89HDF"
+_ZIP = b"PK\x03\x04"
+_NO_TABLES = {  # first bytes of other files -> (what they are, the remedy)
+    b"\xd0\xcf\x11\xe0": ("an old Excel workbook (.xls)", f"{_SAVE_AS}, or as .xlsx"),
+    b"\x89HDF": ("an HDF5 file, not a table", "name a table, such as a .csv"),
+    b"\xff\xfe": ('UTF-16 text, such as Excel\'s "Unicode Text"', _SAVE_AS),
+    b"\xfe\xff": ('UTF-16 text, such as Excel\'s "Unicode Text"', _SAVE_AS),
+}
 _SEPARATORS = ",;\t"
-_MAX_HEADER = 100_000  # characters
 _MAX_BYTES = 2**29  # of a workbook, unpacked
 _MAX_CELLS = 2**24  # of a workbook, also empty ones
-_MAX_SHOWN = 40  # characters of a line that is not UTF-8
 
 
 def _read_cells(path, required):
     """Yield every row of a table as (line number, list of str); the header is line 1.
 
-    The table is CSV in UTF-8 or the first sheet of a workbook (.xlsx); InputError if it is neither.
+    The table is CSV in UTF-8, gzipped or not, or the first sheet of a workbook (.xlsx). InputError if it is
+    neither, or malformed.
     """
     try:
         begins = first_bytes(path, 4)
-        if begins == _ZIP:
-            yield from _sheet_rows(path)
-            return
-        if begins == _OLD_EXCEL:
-            raise InputError(f"{path} is an old Excel workbook (.xls)", fix=f"{_SAVE_AS}, or as .xlsx")
-        if begins == _HDF5:
-            raise InputError(f"{path} is an HDF5 file, not a table", fix="name a table, such as a .csv")
-        if begins.startswith(_UTF_16):
-            raise InputError(f'{path} is UTF-16 text, such as Excel\'s "Unicode Text"', fix=_SAVE_AS)
-        with io.TextIOWrapper(open_regular(path), newline="", encoding="utf-8-sig") as file:
-            yield from _csv_rows(path, file, _find_separator(file, required))
-    except UnicodeDecodeError:
-        line, text = _undecodable_line(path)
-        raise InputError(
-            f'{path}, line {line}: not UTF-8 text, but perhaps Latin-1: "{text}"', fix=_SAVE_AS
-        ) from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    if begins == _ZIP:
+        yield from _sheet_rows(path)
+        return
+    for start, (what, fix) in _NO_TABLES.items():
+        if begins.startswith(start):
+            raise InputError(f"{path} is {what}", fix=fix)
+    lines = read_lines(path, fix=_SAVE_AS)
+    first = next(lines, "")
+    for line, row, fault in read_csv_rows(chain([first], lines), _find_separator(first, required)):
+        if fault:
+            fix = 'close every double quote, and write one inside a cell as ""'
+            raise InputError(f"{path}, line {line}: {fault}", fix=fix)
+        yield line, row
+
+
+def read_csv_rows(lines, separator=","):
+    """Yield every row of CSV text as (number of its first line, list of str, fault).
+
+    If `csv` cannot read a row, the list is empty and the fault says why; otherwise the fault is "".
+    """
+    reader = csv.reader(lines, strict=True, delimiter=separator)
+    begins = 1
+    while True:
+        row, fault = [], ""
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            fault = str(error)
+        yield begins, row, fault
+        begins = reader.line_num + 1
 
 
 def _plain_name(name):
@@ -201,30 +201,13 @@ def _plain_name(name):
     return name.strip().casefold().replace(" ", "_").replace("-", "_")
 
 
-def _find_separator(file, required):
+def _find_separator(first, required):
     """Return the separator by which the first line has all required columns; a comma if there is none."""
-    first = file.readline(_MAX_HEADER)
-    file.seek(0)
     for separator in _SEPARATORS:
         names = {_plain_name(name.strip('"')) for name in first.split(separator)}
         if names.issuperset(required):
             return separator
     return ","
-
-
-def _csv_rows(path, file, separator):
-    """Yield the rows of an open CSV file as (line number, list of str)."""
-    reader = csv.reader(file, strict=True, delimiter=separator)
-    begins = 1
-    try:
-        for row in reader:
-            yield begins, row
-            begins = reader.line_num + 1
-    except csv.Error as error:
-        raise InputError(
-            f"{path}, line {begins}: {error}",
-            fix='close every double quote, and write one inside a cell as ""',
-        ) from None
 
 
 def _sheet_rows(path):
@@ -263,12 +246,3 @@ def _as_text(value):
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return "" if value is None else str(value)
-
-
-def _undecodable_line(path):
-    """Return the number of the first line that is not UTF-8, and its beginning read as Latin-1."""
-    with open_regular(path) as file:
-        for number, line in enumerate(file, start=1):
-            if line.decode("utf-8", "ignore").encode() != line:
-                return number, printable_text(line.decode("latin-1").strip()[:_MAX_SHOWN], keep="")
-    return 1, ""  # the end of the file cuts a character, or the file has changed

@@ -4,17 +4,24 @@ Tables are read by `read_table`. HDF5 files, pictures and arrays have readers of
 """
 
 import errno
+import gzip
+import io
 import json
 import os
 import re
 import stat
 import tomllib
+import zlib
 
 from flyannot.base.errors import InputError
+from flyannot.base.text import printable_text
 
 _MAX_BYTES = 2**29  # of a file that is read at once
+MAX_LINE_FILE_BYTES = 2**30  # of a file that is read line by line, unpacked
 _UNPACKED_BYTES = 2**24  # that any file may unpack to
 _UNPACKED_TIMES = 100  # times its size that a file may unpack to in addition
+_NOT_UTF8 = re.compile(r"[\udc80-\udcff]")  # characters that `surrogateescape` makes of such bytes
+_MAX_SHOWN = 40  # characters of a line that is not UTF-8
 
 
 def open_regular(path):
@@ -65,6 +72,44 @@ def read_text(path, *, fix):
         raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not text in UTF-8", fix=fix) from error
+
+
+def read_lines(path, *, fix, is_latin1=False):
+    """Yield the lines of a text file, with their line ends.
+
+    The file may be gzipped, which its first bytes tell, and may begin with a byte-order mark.
+
+    Parameters
+    ----------
+    path : Path
+    fix : str, the remedy that an error suggests
+    is_latin1 : whether a line that is not UTF-8 is read as Latin-1; otherwise it is an error
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or unpacked, has a line that is not UTF-8, or unpacks to too much.
+    """
+    n_letters = 0
+    try:
+        most = most_unpacked_bytes(path, MAX_LINE_FILE_BYTES)
+        with open_regular(path) as raw:
+            file = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
+            for number, line in enumerate(iter(lambda: text.readline(most), ""), start=1):
+                n_letters += len(line)
+                if n_letters >= most:
+                    raise InputError(f"{path} unpacks to more than {most:,} bytes", fix=fix)
+                if not line.isascii() and _NOT_UTF8.search(line):
+                    line = line.encode("utf-8", "surrogateescape").decode("latin-1")
+                    if not is_latin1:
+                        shown = printable_text(line.strip()[:_MAX_SHOWN], keep="")
+                        what = f'not UTF-8 text, but perhaps Latin-1: "{shown}"'
+                        raise InputError(f"{path}, line {number}: {what}", fix=fix)
+                yield line
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read {path}: {reason}", fix=fix) from error
 
 
 def first_bytes(path, n_bytes):

@@ -51,27 +51,20 @@ def _address_limit():
     return math.inf if limit == resource.RLIM_INFINITY else limit
 
 
-def allowed_bytes(memory=None):
-    """Return the free memory in bytes, or the limit `memory` that the user set if that is less."""
-    free = available_bytes()
-    return free if memory is None else min(free, memory)
-
-
-def require_bytes(needed, purpose, *, fix, memory=None):
-    """Raise FlyannotError if a computation needs more memory than is free or allowed.
+def require_bytes(needed, purpose, *, fix):
+    """Raise FlyannotError if a computation needs more memory than is free.
 
     Parameters
     ----------
     needed : int, bytes
     purpose : str, what needs them, as the subject of a sentence
     fix : str, how to need less
-    memory : int or None, as `allowed_bytes` takes it
     """
-    allowed = allowed_bytes(memory)
-    if needed > allowed:
+    available = available_bytes()
+    if needed > available:
         raise FlyannotError(
             f"{purpose} needs about {needed / 2**20:,.0f} MiB of memory; "
-            f"{allowed / 2**20:,.0f} MiB are {'allowed' if allowed == memory else 'available'}",
+            f"{available / 2**20:,.0f} MiB are available",
             fix=fix,
         )
 

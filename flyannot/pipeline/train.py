@@ -17,9 +17,9 @@ from flyannot.files.hdf5.model import write_model
 from flyannot.files.hdf5.writing import create_stored
 from flyannot.jobs.resources import one_blas_thread
 from flyannot.pipeline.engine.inputs import (
-    chosen_stage_ranges,
+    choose_stage_ranges,
     curated_annotations_of,
-    digests_of,
+    digests_by_path,
     digests_of_curated,
     open_all,
     refuse_unknown_excluded_terms,
@@ -47,7 +47,8 @@ class _Trained:
 
 def build_task(request):
     """The `Task` of what a `StepRequest` asks for."""
-    (annotations,), stage_ranges = request.inputs["annotations"], request.selection.stage_range
+    (annotations,) = request.inputs["annotations"]
+    stage_ranges = request.selection.stage_range
     return train_task(
         request.inputs["features"],
         annotations,
@@ -79,12 +80,12 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
     with open_all(paths, "features") as files:
         annotations, changes = curated_annotations_of(annotations_csv, corrections=options.corrections)
         refuse_unknown_excluded_terms(options.exclude_terms, annotations, annotations_csv)
-        chosen = chosen_stage_ranges(files, stage_ranges)
+        chosen = choose_stage_ranges(files, stage_ranges)
         if options.min_groups is None:
             columns = {s: StoredFeatures(files, s).columns for s in chosen}
             enough = enough_groups_of_columns(columns, annotations, options.exclude_terms)
             options = replace(options, min_groups=enough)
-        digests = digests_of(files)
+        digests = digests_by_path(files)
         made_with = files[0].options | {"train": options.to_header() | {"stage_ranges": chosen}}
         made_of = {"features": list(digests.values())}
         made_of |= digests_of_curated(annotations_csv, options.corrections)

@@ -1,8 +1,8 @@
-"""Cross-validation by gene: all that is learnt for a fold is learnt without the genes of that fold.
+"""Cross-validation by gene: a fold is evaluated by models that learned nothing from its genes.
 
 The outer folds are a dict from gene to fold, made once from the genes of all stage ranges
-(`flyannot.terms.folds.assign_gene_folds`), so that no gene trains in one stage range and is tested in
-another.  Hyperparameters, thresholds and calibration are chosen inside each outer training set.
+(`assign_gene_folds`).  So no gene is trained on in one stage range and tested in another.  Hyperparameters,
+thresholds and calibration are chosen inside each outer training set.
 """
 
 import logging
@@ -25,18 +25,19 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     rows : LabelledRows
     folds : dict from gene to fold
     rng : numpy Generator
-    method : of flyannot.terms.CLASSIFIERS
-    options : FitOptions; `on_terms` is told of every term once a fold, also of those that are left out
+    method : name in CLASSIFIERS
+    options : FitOptions; `on_terms` counts every term once a fold, also a term that is left out
 
     Returns
     -------
     outcome : TermOutcomes
-        One row per group, in the order of the rows.  A term is left out, with its reason, if fewer genes
-        carry it (or lack it) than there are folds, or fewer than two outside some fold.
+        One row per group, in the order of the rows.  A term is left out, with its reason, if fewer genes have
+        it (or
+        lack it) than there are folds, or fewer than two outside some fold.
 
     Raises
     ------
-    As `flyannot.terms.model.fit_model`.
+    As `fit_model`.
     """
     options = options or FitOptions()
     X, Y, genes = np.asarray(rows.X), np.asarray(rows.Y, bool), np.asarray(rows.genes)
@@ -55,13 +56,15 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
         where = np.ix_(rows_of_fold, kept)
         values[where], yes[where], probability[where], threshold[where] = of_fold
     return TermOutcomes(
-        tuple(rows.terms), Y, values, yes, row_folds, probability, tuple(reasons), threshold, observed
+        tuple(rows.terms), Y, values, yes, probability, row_folds, tuple(reasons), threshold, observed
     )
 
 
 def _fit_fold(X, Y, genes, observed, rows, method, rng, options):
-    """Return values, answers, probabilities and thresholds of the rows of a fold, bool (n_rows,), by a model
-    of the other rows."""
+    """Return values, answers, probabilities and thresholds of a fold, by a model of the other rows.
+
+    `rows`, bool (n_rows,), are the rows of the fold.
+    """
     known = {"genes": genes[~rows], "observed": observed[~rows]}
     model = fit_model(method, X[~rows], Y[~rows], **known, rng=rng, options=options)
     values = model.decision_values(X[rows], options.n_threads)
@@ -70,7 +73,7 @@ def _fit_fold(X, Y, genes, observed, rows, method, rng, options):
 
 
 def joined_outcomes(outcomes):
-    """Outcomes of the same terms one below the other, as one: their folds stay separate.
+    """Concatenate outcomes of the same terms; their folds stay separate.
 
     A term that one of them leaves out is left out.
     """
@@ -86,7 +89,7 @@ def joined_outcomes(outcomes):
 
 
 def _reasons(Y, genes, row_folds, n_folds, observed):
-    """For every term "" or why it cannot be evaluated."""
+    """Return for every term the reason why it cannot be evaluated, or ""."""
     reasons = []
     for j, known in enumerate(observed_rows(observed)):
         positive, of_term = Y[known, j], genes[known]

@@ -1,6 +1,7 @@
 """Tests of tables: equivalent spellings are read alike, and a fault has its line and column."""
 
 import datetime
+import gzip
 import os
 import sys
 import time
@@ -36,7 +37,9 @@ DRESSES = {
 
 @pytest.mark.parametrize("content", DRESSES.values(), ids=DRESSES)
 def test_the_dress_of_a_table_does_not_matter(content, images_csv, tmp_path):
-    assert read_images(images_csv(content)) == [Image(f"{tmp_path}/a.png", "a.png", "Dl", "4-6", group="Dl")]
+    images = [Image(f"{tmp_path}/a.png", "a.png", "Dl", "4-6", group="Dl")]
+    assert read_images(images_csv(content)) == images
+    assert read_images(images_csv(gzip.compress(content.encode()))) == images
 
 
 @pytest.mark.parametrize(

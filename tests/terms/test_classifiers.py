@@ -171,5 +171,5 @@ def test_what_is_not_observed_survives_the_file_of_scores(known):
 
 def test_a_term_that_is_known_of_one_class_only_is_not_evaluated():
     truth = np.array([[True], [True], [False]])
-    outcome = TermOutcomes(("a",), truth, truth * 1.0, truth, observed=np.array([[True], [True], [False]]))
+    outcome = TermOutcomes(("a",), truth, truth * 1.0, truth, truth * 1.0, observed=truth)
     assert score_terms({"4-6": outcome})["terms"][0]["reason"] == "not evaluable: no negative group"
