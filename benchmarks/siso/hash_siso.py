@@ -1,25 +1,27 @@
 """Hash-accelerated SISO, for the paper's tables: the atoms that join come from hash cells.
 
-The rounds are those of SISO.  The atoms that join are the best of those in a few hash cells, by random
-projections.  As in the paper, an empty answer of the hash ends the search, though hashing overlooks some
+The rounds are the same as in SISO. The atoms that join are the best in a few hash cells, by random
+projections. As in the paper, an empty answer of the hash ends the search, though hashing overlooks some
 atoms.
 
 How atoms are hashed
 --------------------
-A hash function here is a Gaussian direction a (2-stable, as in the Euclidean hashing of Datar et al. 2004),
-but instead of cutting the line into cells of one width it keeps one cell only: the `length` atoms with the
-largest |a u|.  A query probes the functions whose own |a v| is largest, for those are the directions that an
-atom with a large product must have come far along too (Pham, KDD 2021).  One cell serves v and -v.
 
-Why not cells of one width.  Hashing sees angles, and the residual of a good code is nearly orthogonal to
-every atom.  Measured (data/results/siso-table-7.json): of the atoms that should join, among 100,000
-SIFT descriptors, tables of p-stable functions (16 of 8) held 5 % in the 4 % that they returned, little more
-than chance; the cells kept here held 13 % in 4.5 %, and 11 % in 2.7 % among 300,000.
+A hash function here is a Gaussian direction a (2-stable, as in the Euclidean hashing of Datar et al. 2004).
+It does not cut the line into cells of one width. It keeps one cell only, the `length` atoms with the largest
+|a u|. A query probes the functions with the largest |a v|. An atom with a large product must be far along
+these directions too (Pham, KDD 2021). One cell serves v and -v.
 
-Half of that gain or more comes from hashing in other coordinates.  d r = (d W) (r W^-T) for any W; with W
-W^T the inverse of the atoms' second moments the products stay as they are, and the cosines of the largest
-of them grow, because a residual lies where the atoms vary little.  The price is paid in the first round,
-where the residual is the sample itself: its nearest atoms are found no better than by chance.
+Cells of one width do not work well here. Hashing measures angles, and the residual of a good code is nearly
+orthogonal to every atom. This was measured (data/results/siso-table-7.json) with 100,000 SIFT descriptors.
+Tables of p-stable functions (16 of 8) returned 4 % of the atoms, with 5 % of those that should join, little
+more than chance. The cells kept here returned 4.5 % of the atoms, with 13 % of those that should join. With
+300,000 descriptors they returned 2.7 %, with 11 %.
+
+At least half of that gain comes from hashing in other coordinates. For any W, d r = (d W) (r W^-T). If W W^T
+is the inverse of the atoms' second moments, the products are unchanged. The cosines of the largest products
+grow, because a residual lies where the atoms vary little. In the first round, where the residual is the
+sample itself, its nearest atoms are found no better than by chance.
 """
 
 from collections.abc import Callable
@@ -85,18 +87,18 @@ def build_index(D, rng, *, n_functions=None, length=None):
 
 
 def cell_length(n_atoms):
-    """The default number of atoms per cell."""
+    """Return the default number of atoms per cell."""
     return min(n_atoms, int(3 * np.sqrt(n_atoms)) + 1)
 
 
 def candidates_of_query(index, r, *, n_probes=10):
-    """The atoms of the cells that a query is likeliest to share with atoms of large |d r|.
+    """Return the atoms of the cells that a query most likely shares with atoms of large |d r|.
 
     Parameters
     ----------
     index : HashIndex
-    r : float array (n_features,), of any length other than zero
-    n_probes : int >= 1, cells; with more the answer grows, and holds what fewer gave
+    r : float array (n_features,), of any norm except 0
+    n_probes : int >= 1, cells; with more, the answer grows and includes the answer of fewer
 
     Returns
     -------
