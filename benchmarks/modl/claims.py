@@ -77,7 +77,7 @@ def ratio_to_reach(one, other):
 
 
 def seconds_to_converge(trace):
-    """Return the seconds until a trace has made 98 % of its way from the first to the last objective.
+    """Return the seconds until a trace has made 98% of its way from the first to the last objective.
 
     None if it does not fall, or is empty.
     """
@@ -137,7 +137,7 @@ _CLOSE = 0.001  # "convergence time": to 0.1 % of the final error
 
 
 def error_and_time(trace):
-    """Return the last test error, and the seconds until the error is at most 0.1 % above it.
+    """Return the last test error, and the seconds until the error is at most 0.1% above it.
 
     The first such time counts, even if the error rises again.
     """

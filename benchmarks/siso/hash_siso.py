@@ -14,9 +14,9 @@ these directions too (Pham, KDD 2021). One cell serves v and -v.
 
 Cells of one width do not work well here. Hashing measures angles, and the residual of a good code is nearly
 orthogonal to every atom. This was measured (data/results/siso-table-7.json) with 100,000 SIFT descriptors.
-Tables of p-stable functions (16 of 8) returned 4 % of the atoms, with 5 % of those that should join, little
-more than chance. The cells kept here returned 4.5 % of the atoms, with 13 % of those that should join. With
-300,000 descriptors they returned 2.7 %, with 11 %.
+Tables of p-stable functions (16 of 8) returned 4% of the atoms, with 5% of those that should join, little
+more than chance. The cells kept here returned 4.5% of the atoms, with 13% of those that should join. With
+300,000 descriptors they returned 2.7%, with 11%.
 
 At least half of that gain comes from hashing in other coordinates. For any W, d r = (d W) (r W^-T). If W W^T
 is the inverse of the atoms' second moments, the products are unchanged. The cosines of the largest products

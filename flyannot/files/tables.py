@@ -185,7 +185,8 @@ def read_csv_rows(lines, separator=","):
     reader = csv.reader(lines, strict=True, delimiter=separator)
     begins = 1
     while True:
-        row, fault = [], ""
+        row: list = []
+        fault = ""
         try:
             row = next(reader)
         except StopIteration:

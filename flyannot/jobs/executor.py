@@ -29,7 +29,11 @@ from flyannot.jobs.resources import (
 )
 from flyannot.jobs.subprocess_call import exit_with_parent
 
-_BEGINS, _ENDS, _ITEMS, _COMPILES = "begins", "ends", "items", "compiles"  # events of a worker
+# The events of a worker.
+_BEGINS = "begins"
+_ENDS = "ends"
+_ITEMS = "items"
+_COMPILES = "compiles"
 _LISTENS_EVERY_S = 0.5  # on Windows a wait without end cannot be interrupted
 _MAX_KILLS = 2  # of workers over one task
 _START_S = 1.2  # measured: until a new process has imported its modules and works

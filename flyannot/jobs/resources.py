@@ -85,7 +85,8 @@ def _cgroup_processors():
     paid = math.inf
     for folder, version in _control_groups("cpu"):
         names = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
-        quota, period, *_ = (*(text for name in names for text in read_proc(folder / name).split()), "", "")
+        words = " ".join(read_proc(folder / name) for name in names).split()
+        quota, period = words if len(words) == 2 else ("", "")
         if quota.isdigit() and period.isdigit():  # "max" or -1 is no limit
             paid = min(paid, math.ceil(int(quota) / int(period)))
     return paid

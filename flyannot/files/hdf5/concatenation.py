@@ -41,11 +41,14 @@ class PartContents:
 def closed_file(path):
     """Read the `PartContents` of a path; errors as `open_stored`."""
     with open_stored(path) as stored:
-        schema, bulky, contents = SCHEMAS[stored.kind], BULK.get(stored.kind, ()), {}
+        bulky = BULK.get(stored.kind, ())
+        contents = {}
         for s in stored.stage_ranges:
-            datasets = {name: stored.group(s)[name] for name in schema if name in stored.group(s)}
-            held = [name for name in datasets if _grows(stored.kind, name) and name not in bulky]
-            contents[s] = datasets | {name: stored.array(s, name, as_bytes=True) for name in held}
+            datasets = {
+                name: stored.group(s)[name] for name in SCHEMAS[stored.kind] if name in stored.group(s)
+            }
+            small = [name for name in datasets if _grows(stored.kind, name) and name not in bulky]
+            contents[s] = datasets | {name: stored.array(s, name, as_bytes=True) for name in small}
         return PartContents(stored.path, stored.kind, stored.failures, stored.inputs, contents)
 
 

@@ -31,7 +31,8 @@ def describe_file(path):
         for stage_range in stored.stage_ranges:
             lines += ["", stage_range]
             for name, about in _shapes(stored.group(stage_range)):
-                shape, values = " x ".join(f"{n:,}" for n in about["shape"]), []
+                shape = " x ".join(f"{n:,}" for n in about["shape"])
+                values = []
                 is_short = len(about["shape"]) == 1 and about["shape"][0] <= _MAX_SHOWN
                 if is_short or name.startswith("trace/") or name == "term":
                     values = stored.array(stage_range, name)

@@ -52,7 +52,8 @@ def read_patches(files, stage_range, rows):
 
     They are read some images at a time and keep their stored type.
     """
-    picked, start = [], 0
+    picked = []
+    start = 0
     for stored in files:
         if stage_range not in stored.stage_ranges:
             continue
