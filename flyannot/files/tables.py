@@ -22,7 +22,7 @@ from flyannot.files.atomic_file import write_text
 from flyannot.files.text_files import first_bytes, most_unpacked_bytes, open_regular, read_lines
 
 log = logging.getLogger("flyannot")
-_GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")  # written as '=..., read as =...
+_GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")  # as written; the apostrophe is not read
 _NEEDS_GUARD = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")  # a negative number is not a formula
 _COLUMNS_SHOWN = 30  # in a message, and characters of each

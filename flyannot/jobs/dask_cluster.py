@@ -68,8 +68,10 @@ class DaskCluster:
         reads : function of a task to the paths that it reads, or None
 
         Raises
-        ------ FlyannotError If the scheduler stops or has no workers, a worker has another flyannot or does
-        not see the files, or a task kills its workers.
+        ------
+        FlyannotError
+            If the scheduler stops or has no workers, a worker has another flyannot or does not see the
+            files, or a task kills its workers.
         """
         from distributed import as_completed
 

@@ -9,7 +9,7 @@ import numpy as np
 
 FORMAT_VERSION = 1
 
-# The only dtypes that are read; a file with any other is refused.
+# The only dtypes that are read. A file with any other is refused.
 DTYPES = {"i1", "u1", "u2", "u4", "i4", "i8", "f4", "f8"}
 
 # The columns that describe each image in descriptors, features and predictions.
@@ -47,7 +47,7 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
         **_IMAGES,
         **_CONTENT,
         "features": ("f", ("n_images", "n_features")),
-        "winner": ("i", ("n_images", "n_winners")),  # n_features, or 0 if another program made them
+        "winner": ("i", ("n_images", "n_winners")),  # n_winners is n_features, or 0 for imported features
         "D": ("f", ("n_atoms", "n_descriptor")),
     },
     "model": {  # also the arrays of its classifier (model/) and of its training images (known/)
