@@ -1,6 +1,7 @@
-"""Outputs that appear whole or not at all: write beside the place, check, and rename.
+"""Outputs that appear whole or not at all: they are written under a temporary name, checked, and renamed.
 
-A file is written beside its name; a new data set folder is filled beside its place, then moved there.
+The temporary file lies in the folder of the output. A new data set folder is filled beside its place, then
+moved there.
 """
 
 import errno
@@ -17,16 +18,17 @@ from flyannot.base.errors import InputError, WriteError
 from flyannot.base.system import replace_file, synchronise_file
 from flyannot.files.locks import exclusive_lock
 
-_TABLES = ("annotations.csv", "images.csv")  # moved last: a folder with images.csv is whole
+_TABLES = ("annotations.csv", "images.csv")  # moved last, since a folder with images.csv is complete
 _KEPT_OF_FOLDERS = (*_TABLES, "annotations.xlsx", "images.xlsx")
-_kept: tuple[Path, ...] = ()  # what the command that runs was given to read
+_kept: tuple[Path, ...] = ()  # the files and folders that the current command reads
 
 
 @contextmanager
 def protect_inputs(paths):
-    """Within this no output replaces one of these files, or a table or picture of one of these data sets."""
+    """Keep every output from replacing these files, or the tables and pictures of these data set folders."""
     global _kept
-    _kept, before = tuple(map(Path, paths)), _kept
+    before = _kept
+    _kept = tuple(map(Path, paths))
     try:
         yield
     finally:
@@ -34,32 +36,51 @@ def protect_inputs(paths):
 
 
 def refuse_as_output(out, inputs=(), *, is_own=False):
-    """Refuse an output that would replace what it is made from, by whatever name or link, or a device or
-    pipe.  What flyannot wrote (`is_own`) may be given to the command that writes it again."""
-    state = _state_of(out)
+    """Raise InputError if an output would replace one of its inputs, by any name, or a device or pipe.
+
+    Parameters
+    ----------
+    out : Path of the output
+    inputs : paths that the output is made from, besides the paths that `protect_inputs` got
+    is_own : whether flyannot wrote the output, so that it may also be an input of the command
+    """
+    state = _status(out)
     if state and not stat.S_ISREG(state.st_mode) and not stat.S_ISDIR(state.st_mode):
-        raise InputError(f"{out} is no ordinary file: it is not replaced", fix="name another output")
+        raise InputError(f"{out} is not a regular file, so it is not replaced", fix="name another output")
     kept = () if is_own else _kept
     tables = (path / table for path in kept for table in _KEPT_OF_FOLDERS)
     pictures = {Path(os.path.realpath(path)) / "images" for path in kept}
-    states = map(_state_of, (*inputs, *kept, *tables) if state else ())
+    states = map(_status, (*inputs, *kept, *tables) if state else ())
     is_input = any(other and os.path.samestat(state, other) for other in states)
     if is_input or state and pictures.intersection(Path(os.path.realpath(out)).parents):
         raise InputError(f"{out} is both input and output", fix="name another output")
 
 
-def _state_of(path):
+def _status(path):
+    """Return the status of a file; None if it does not exist."""
     try:
         return os.stat(path)
-    except OSError:  # it is not there
+    except OSError:  # the file does not exist
         return None
 
 
 @contextmanager
 def locked_output(path, *, beside=(), **patience):
-    """Hold the output `path` for this process, and remove what killed runs left of it and of what is written
-    `beside` it (paths).  LockedError if another run holds it.  WriteError if its folder cannot be made or
-    written.  `patience` is as `exclusive_lock` takes it."""
+    """Lock an output against other runs, and remove the temporary files that killed runs left.
+
+    Parameters
+    ----------
+    path : Path of the output
+    beside : paths of other outputs whose temporary files are removed
+    patience : as `exclusive_lock` takes it
+
+    Raises
+    ------
+    LockedError
+        If another run has the lock.
+    WriteError
+        If the folder cannot be created or written.
+    """
     path = Path(path)
     with ExitStack() as stack:
         with explained_write_error(path):
@@ -71,7 +92,10 @@ def locked_output(path, *, beside=(), **patience):
 
 
 def _sweep_leftovers(path):
-    """Remove what killed runs left of an output; only under its lock, so that nobody is writing these."""
+    """Remove the temporary files that killed runs left of an output.
+
+    The caller must have its lock, so that no other process is writing them.
+    """
     for left in path.parent.glob(f".{escape(path.name)}.*.tmp"):
         left.unlink(missing_ok=True)
     for left in path.parent.glob(f".{escape(path.name)}.*.new"):
@@ -80,11 +104,15 @@ def _sweep_leftovers(path):
 
 @contextmanager
 def replacing_file(path, *, check=None, keep_same=False, is_own=False):
-    """Yield a path beside `path` to write to; on leaving, check it, make it durable and rename it.
+    """Yield a temporary path to write to; on leaving, check it, write it to disk and rename it to `path`.
 
-    If anything fails, `path` is as it was and nothing is left beside it.  `check` is called with
-    the written file before the rename.  With `keep_same` a file of the same bytes stays as it is.  `is_own`
-    is as `refuse_as_output` takes it.
+    If anything fails, `path` is unchanged and the temporary file is removed.
+
+    Parameters
+    ----------
+    check : function called with the temporary path before the file is renamed
+    keep_same : whether a file that already has the same bytes is left untouched
+    is_own : as `refuse_as_output` takes it
     """
     path = Path(path)
     refuse_as_output(path, is_own=is_own)
@@ -97,42 +125,43 @@ def replacing_file(path, *, check=None, keep_same=False, is_own=False):
                 check(beside)
             if keep_same and path.is_file() and filecmp.cmp(beside, path, shallow=False):
                 return
-            refuse_as_output(path, is_own=is_own)  # where its folder was made since
+            refuse_as_output(path, is_own=is_own)  # again, since its folder may be new
             synchronise_file(beside)
             replace_file(beside, path)
             synchronise_file(path.parent)
     finally:
-        with suppress(OSError):  # where its folder is none, there is nothing to remove either
+        with suppress(OSError):  # without a folder there is no temporary file
             beside.unlink()
 
 
 def write_text(path, text, **how):
-    """Replace a text file as a whole; UTF-8, line ends as given.  `how` is as `replacing_file` takes it."""
+    """Write a whole text file in UTF-8, with its line ends unchanged; `how` goes to `replacing_file`."""
     with replacing_file(path, **how) as beside:
         beside.write_bytes(text.encode())
 
 
 def copy_file(path, out):
-    """Copy a file as a whole, in the place of another."""
+    """Copy a file and replace the target as a whole."""
     with replacing_file(out) as beside:
         shutil.copyfile(path, beside)
 
 
 def holds_text(path, text):
-    """Whether that is what a text file holds."""
+    """Return whether a file consists of exactly this text."""
     encoded = text.encode(errors="surrogatepass")
     return path.is_file() and path.stat().st_size == len(encoded) and path.read_bytes() == encoded
 
 
 @contextmanager
 def explained_write_error(path):
-    """Turn the system's write errors into a `WriteError` that names the path, the cause and the room."""
+    """Raise a `WriteError` with path, cause and free space instead of the system's write errors."""
     try:
         yield
     except UnicodeEncodeError as error:
         raise WriteError(f"cannot write {path}: {error}", fix="rename the file to plain Unicode") from None
     except OSError as error:
-        is_full, room = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error), ""
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
+        room = ""
         fix = "check the folder and its permissions, or name another output"
         if is_full:
             fix = "free some space, or name an output on another disk; then run the same command again"
@@ -147,14 +176,23 @@ def explained_write_error(path):
 
 @contextmanager
 def new_folder(folder, inputs=(), *, force=False):
-    """Yield an empty folder to fill; on leaving it takes its place as `folder`.
+    """Yield an empty folder to fill; on leaving, move it to `folder`.
 
-    If anything fails, `folder` is as it was.  An existing folder keeps the files that the new ones do not
-    replace; an `images.csv` that they replace goes first and comes last, as a sign of a whole set. InputError
-    if `folder` is a file or one of the inputs (paths), or holds one, or anything and `force` is not given.
-    LockedError if another run is writing it.  WriteError if it cannot be written.
+    If anything fails, `folder` is unchanged. An existing folder keeps the files that the new ones do not
+    replace. Its `images.csv` is removed first and written last, since it marks a complete data set.
+
+    Raises
+    ------
+    InputError
+        If `folder` is a file, or one of the inputs (paths), or contains one. Also if it contains anything and
+        `force` is false.
+    LockedError
+        If another run is writing it.
+    WriteError
+        If it cannot be written.
     """
-    named, folder = folder, Path(os.path.realpath(folder))  # a link may lead to another disk
+    named = folder
+    folder = Path(os.path.realpath(folder))  # a link may lead to another disk
     refuse_as_output(named, inputs)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{named} is a file, not a folder", fix="name another folder")
@@ -175,6 +213,7 @@ def new_folder(folder, inputs=(), *, force=False):
 
 
 def _publish(staged, folder, inputs):
+    """Move all files of a filled folder to their place, the tables last."""
     files = [path.relative_to(staged) for path in staged.rglob("*") if path.is_file() or path.is_symlink()]
     files.sort(key=lambda file: (str(file) in _TABLES, str(file)))
     for file in files:

@@ -1,4 +1,4 @@
-"""Digests of files and of JSON values."""
+"""SHA-256 digests of files, tables and JSON values."""
 
 import hashlib
 import json
@@ -8,12 +8,15 @@ from contextlib import contextmanager
 
 from flyannot.files.text_files import open_regular
 
-_SETTLED_S = 2.0  # a file that changed later than this before it was read may change again unseen
-_known: dict[bytes, bytes] | None = None  # of files that this process has read whole, while it remembers
+_SETTLED_S = 2.0  # a file that changed less than this before it was read may change again with equal times
+_known: dict[bytes, bytes] | None = None  # identity -> digest; None outside of `remembered_digests`
 
 
 def digest_of_file(path):
-    """SHA-256 of a file's bytes, in hexadecimal; within `remembered_digests` each is read once."""
+    """Return the SHA-256 digest of a file in hexadecimal.
+
+    Within `remembered_digests` each file is read once.
+    """
     if _known is None:
         with open_regular(path) as f:
             return hashlib.file_digest(f, "sha256").hexdigest()
@@ -29,7 +32,7 @@ def digest_of_file(path):
 
 
 def digest_of_rows(path):
-    """SHA-256 of the lines of a table, in hexadecimal; below the first one their order does not matter."""
+    """Return the SHA-256 digest of a table's lines in hexadecimal; rows may be in any order."""
     with open_regular(path) as f:
         lines = [line.rstrip(b"\r\n") for line in f]
     return hashlib.sha256(b"\n".join(lines[:1] + sorted(lines[1:]))).hexdigest()
@@ -37,9 +40,10 @@ def digest_of_rows(path):
 
 @contextmanager
 def remembered_digests():
-    """Within it a file is read once: its digest is remembered while the file's place, size and times stay."""
+    """Remember the digests of files while their path, size and times stay the same."""
     global _known
-    before, _known = _known, {} if _known is None else _known
+    before = _known
+    _known = {} if before is None else before
     try:
         yield
     finally:
@@ -47,30 +51,35 @@ def remembered_digests():
 
 
 def _identity(path, status):
-    """Short, since there may be very many; the path is in it: not all systems number their files."""
-    place, times = (status.st_dev, status.st_ino), (status.st_mtime_ns, status.st_ctime_ns)
+    """Return a short digest of a file's path, place, size and times.
+
+    It is short because there may be very many files. It includes the path because some systems do not number
+    their files.
+    """
+    place = status.st_dev, status.st_ino
+    times = status.st_mtime_ns, status.st_ctime_ns
     parts = os.fspath(path), place, status.st_size, times
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).digest()
 
 
 def digest_of_json(value):
-    """SHA-256 of a JSON value, in hexadecimal; the order of keys does not matter."""
+    """Return the SHA-256 digest of a JSON value in hexadecimal, for any order of the keys."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
 def sealed_with_digest(value):
-    """A JSON object with its own digest beside its entries, for `has_own_digest`."""
+    """Return a JSON object with its digest as a further entry, which `has_own_digest` checks."""
     return value | {"digest": digest_of_json(value)}
 
 
 def has_own_digest(value):
-    """Whether a JSON object is what `sealed_with_digest` made."""
+    """Return whether a JSON object is unchanged since `sealed_with_digest` added its digest."""
     try:
         return value.get("digest") == digest_of_json({k: v for k, v in value.items() if k != "digest"})
-    except (RecursionError, UnicodeEncodeError):  # nested as deep as can be read; half a surrogate pair
+    except (RecursionError, UnicodeEncodeError):  # nested too deep; half a surrogate pair
         return False
 
 
 def canonical_json(value):
-    """JSON text that is the same for equal values."""
+    """Return JSON text that is equal for equal values."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -1,8 +1,8 @@
-"""One run at a time writes an output.
+"""Locks that let only one run at a time write an output.
 
-The lock is the operating system's and cannot go stale: it ends with the process that holds it.  Where a
-file system has none (NFS, Lustre), a lock file with the holder's process and machine takes its place, and
-is removed when its holder is found dead.
+The lock belongs to the operating system and ends with its process, so that it cannot become stale. On a file
+system without such locks (NFS, Lustre) a lock file with the process and machine is used instead. It is
+removed if that process no longer exists.
 """
 
 import errno
@@ -15,36 +15,47 @@ from filelock import FileLock, SoftFileLock, Timeout
 from flyannot.base.errors import LockedError
 
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP)
-_PATIENCE_S = 0.1  # a lock file that its last holder is just removing is gone by then
+_PATIENCE_S = 0.1  # enough for the last process to remove its lock file
 
 
 @contextmanager
 def exclusive_lock(path, *, patience_s=_PATIENCE_S):
-    """Hold the output `path` for this process; its folder must be there.
+    """Lock an output for this process; the folder of the output must exist.
 
-    `patience_s` is how long another holder is waited for.  LockedError if another run holds it.  OSError if
-    the lock cannot be made.
+    Parameters
+    ----------
+    path : Path of the output
+    patience_s : float, seconds to wait until another process releases the lock
+
+    Raises
+    ------
+    LockedError
+        If another run has the lock.
+    OSError
+        If the lock cannot be created.
     """
-    place = _path_of_lock(path)
-    lock = _acquired(place, path, patience_s)
+    place = _lock_path(path)
+    lock = _acquire(place, path, patience_s)
     try:
         yield
     finally:
         with suppress(OSError):
-            place.unlink()  # while we hold it: who waits for it then makes another
+            place.unlink()  # while it is locked; a process that waits creates another
         lock.release()
 
 
-def _path_of_lock(path):
+def _lock_path(path):
+    """Return the path of the lock file beside an output."""
     path = Path(path)
     return path.with_name(f".{path.name}.lock")
 
 
-def _acquired(place, path, patience_s):
+def _acquire(place, path, patience_s):
+    """Return the lock of an output, acquired; errors as `exclusive_lock`."""
     for kind in (FileLock, SoftFileLock):
         lock = kind(place, timeout=patience_s, poll_interval=0.01)
         try:
-            with warnings.catch_warnings():  # that it takes a lock file instead is as it should be
+            with warnings.catch_warnings():  # filelock warns that it takes a lock file instead
                 warnings.simplefilter("ignore")
                 lock.acquire()
             return lock
@@ -56,6 +67,6 @@ def _acquired(place, path, patience_s):
             if error.errno not in _NO_LOCKS or kind is SoftFileLock:
                 raise
             with suppress(OSError):
-                if place.stat().st_size == 0:  # the file that could not be locked; a holder's is not empty
+                if place.stat().st_size == 0:  # it could not be locked; the lock file of a run is not empty
                     place.unlink()
     raise AssertionError("unreachable")

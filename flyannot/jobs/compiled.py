@@ -1,10 +1,10 @@
-"""`@compiled`: functions that numba compiles at their first call, whose machine code numba keeps on disk.
+"""`@compiled`: functions that numba compiles at their first call, and whose machine code numba keeps on disk.
 
-Importing numba takes longer than most steps, so it is imported by the first call of a kernel.  Only a kernel
-that Python calls is kept: the machine code of the kernels that it calls is part of its own.
+Importing numba takes longer than most steps, so the first call of a kernel imports it. Only kernels that
+Python calls are kept, since their machine code includes the kernels that they call.
 
-Numba's index knows the processor, the types of the arguments and the file of the kernel itself.  The name of
-the folder adds what that index does not know: the sources of all kernels, and numba's settings.
+Numba's index distinguishes the processor, the types of the arguments and the file of the kernel itself. The
+name of the folder adds the sources of all kernels and the settings of numba.
 """
 
 import atexit
@@ -33,21 +33,17 @@ from flyannot.jobs.progress_events import kernel_compiles, log
 
 # Set before numba is imported: otherwise colorama, if installed, writes to the terminal at exit.
 os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
-SOURCES = (
-    "jobs/compiled.py",
-    "sparse/**/*.py",
-    "images/**/*.py",
-    "encode/**/*.py",
-)  # of all kernels
-_UNUSED_DAYS = 30  # after which the kernels of other sources, versions or settings are removed
-_one_at_a_time = RLock()  # creates a dispatcher, or records checksums
+# The modules of all kernels.
+SOURCES = ("jobs/compiled.py", "sparse/**/*.py", "images/**/*.py", "encode/**/*.py")
+_UNUSED_DAYS = 30  # then kernels of other sources, versions or settings are removed
+_one_at_a_time = RLock()  # for threads that create a dispatcher or record checksums
 
 
 def private_folder(path):
-    """Make a folder, unless it exists, and return its path without links; None if it is not private.
+    """Create a folder, unless it exists, and return its path without links; None if it is not private.
 
-    A folder is private if only this user may enter it, and nobody else except root can replace it.  So no
-    parent folder belongs to another user.  Others may write in a parent folder only if they cannot rename
+    A folder is private if only this user may enter it, and nobody else except root can replace it. So no
+    parent folder belongs to another user. Others may write in a parent folder only if they cannot rename
     files of this user there, as in /tmp.
     """
     try:
@@ -67,16 +63,16 @@ def private_folder(path):
 
 
 def _keeps_names(state):
-    """Return whether only this user and root can rename this user's files in a folder of that state."""
+    """Return whether only this user and root can rename this user's files in a folder with this status."""
     is_open = state.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not state.st_mode & stat.S_ISVTX
     return stat.S_ISDIR(state.st_mode) and state.st_uid in (0, os.getuid()) and not is_open
 
 
 def cache_folder():
-    """Return the private folder of compiled kernels; None if there is none, and nothing is kept on disk.
+    """Return the private folder for compiled kernels; None if there is none, and nothing is kept on disk.
 
-    It lies below FLYANNOT_CACHE, otherwise in the user's cache.  If that is not private, it lies in the
-    temporary folder.  Files there are run as code.
+    It lies below FLYANNOT_CACHE, otherwise in the user's cache. If that is not private, it lies in the
+    temporary folder. Files there are run as code.
     """
     named = os.environ.get("FLYANNOT_CACHE")
     usual = Path(named) / "flyannot" if named else platformdirs.user_cache_path("flyannot", appauthor=False)
@@ -90,7 +86,7 @@ def cache_folder():
 
 
 @lru_cache(maxsize=1)
-def _folder_of_this_code():
+def _folder_for_this_code():
     """Return the folder for these sources of kernels and these settings of numba; None if none is private."""
     from numba import config
 
@@ -115,7 +111,7 @@ def _folder_of_this_code():
 
 
 def _remove_unused(folder):
-    """Remove the folders of kernels in a private folder that no process has used for long."""
+    """Remove the folders of kernels that no process has used for `_UNUSED_DAYS`."""
     latest = time.time() - _UNUSED_DAYS * 24 * 3600
     for other in folder.glob("kernels-*-*"):
         state = os.lstat(other)
@@ -137,7 +133,7 @@ def processor():
 
 
 class LazyFunction:
-    """A function that kernels call.  Numba's object for it is made when such a kernel is compiled."""
+    """A function that kernels call. Numba's object for it is made when such a kernel is compiled."""
 
     def __init__(self, function, make):
         update_wrapper(cast(Callable, self), function)
@@ -166,15 +162,16 @@ class Kernel(LazyFunction):
     def __call__(self, *args):
         if self._dispatcher is not None:
             return self._call(args)
-        with _collection_paused():
+        with _pause_collection():
             self._start()
             return self._call(args)
 
     def _call(self, args):
+        """Call the dispatcher; if the cache cannot be written, continue without it."""
         dispatcher = self._dispatcher
         try:
             result = dispatcher(*args)
-        except OSError as error:  # of numba's cache: kernels themselves touch no files
+        except OSError as error:  # of numba's cache, since kernels use no files
             log.debug("%s is not kept: %s", self.py_func.__name__, error)
             self._folder = None
             self._dispatcher = dispatcher = _njit(self.py_func, **self._options)
@@ -188,7 +185,7 @@ class Kernel(LazyFunction):
         with _one_at_a_time:
             if self._dispatcher is None:
                 _require_compiler()
-                folder = _folder_of_this_code()
+                folder = _folder_for_this_code()
                 if folder is not None:
                     self._folder = folder / f"{self.py_func.__module__}.{self.py_func.__qualname__}"
                 if self._folder is None or not _remove_damage(self._folder):
@@ -196,44 +193,44 @@ class Kernel(LazyFunction):
                 self._dispatcher = _njit(self.py_func, self._folder, **self._options)
 
     def _record(self, n_overloads):
-        """Record the checksums of the kept files, after numba has compiled or loaded for new types."""
+        """Record the checksums of the kept files, after numba has compiled or loaded code for new types."""
         with _one_at_a_time:
             self._n_recorded = n_overloads
             if self._folder is not None and self._dispatcher.stats.cache_misses:
-                with suppress(OSError):  # what is half written counts as damage
+                with suppress(OSError):  # a half-written file counts as damage
                     (self._folder / "checksums.json").write_text(json.dumps(_checksums(self._folder)))
 
 
 def compiled(function=None, **options):
-    """Make a `Kernel`, by `numba.njit`; the lock of the interpreter is released while it runs.
+    """Make a `Kernel` of a function for `numba.njit`; the interpreter's lock is released while it runs.
 
-    It takes arrays and numbers, and named or plain tuples of them.  It makes no arrays.
+    A kernel takes arrays and numbers, and named or plain tuples of them. It creates no arrays.
     """
-    # `_nrt` is numba's own name for counts of references to arrays.  With them `cd` takes 13 % longer.
+    # `_nrt` is numba's name for counting references to arrays, with which `cd` takes 13% longer.
     return Kernel(function, {"_nrt": False} | options) if function else partial(compiled, **options)
 
 
 @lru_cache(maxsize=1)
 def _require_compiler():
-    """Import numba, and raise InputError if it is told not to compile."""
+    """Import numba; raise InputError if its settings forbid compiling."""
     from numba import config
 
     if config.DISABLE_JIT:
         raise InputError(
-            "numba is told not to compile (NUMBA_DISABLE_JIT), and kernels cannot run without",
+            "numba is told not to compile (NUMBA_DISABLE_JIT), and flyannot needs compiled kernels",
             fix="unset NUMBA_DISABLE_JIT, or remove disable_jit from .numba_config.yaml",
         )
-    atexit.register(gc.freeze)  # Python's last search for garbage would take 0.2 s with numba's objects
+    atexit.register(gc.freeze)  # Python's last garbage collection would take 0.2 s with numba's objects
 
 
 def _callable_by_kernels(function, **options):
     """Return a function that numba compiles as a part of the kernels that call it."""
     from numba import extending
 
-    return extending.register_jitable(nogil=True, **options)(_resolved(function))
+    return extending.register_jitable(nogil=True, **options)(_resolve(function))
 
 
-def _resolved(function):
+def _resolve(function):
     """Return a copy of a function in which numba's objects replace the lazy functions that it calls."""
     names = dict(function.__globals__)
     for name in names.keys() & {*function.__code__.co_names}:
@@ -251,10 +248,10 @@ def _njit(function, folder=None, **options):
     """Return numba's dispatcher of a function, which keeps machine code in the folder, if one is given."""
     import numba
 
-    resolved = _resolved(function)
+    resolved = _resolve(function)
     if folder is None:
         return numba.njit(nogil=True, **options)(resolved)
-    before = numba.config.CACHE_DIR  # where the user's own kernels stay
+    before = numba.config.CACHE_DIR  # the folder of the user's own kernels
     try:
         numba.config.CACHE_DIR = str(folder)
         return numba.njit(nogil=True, cache=True, **options)(resolved)
@@ -266,8 +263,8 @@ def _njit(function, folder=None, **options):
 
 
 @contextmanager
-def _collection_paused():
-    """Pause the search for garbage: numba makes many objects when it is imported, and nearly all stay."""
+def _pause_collection():
+    """Pause garbage collection: importing numba creates many objects, and nearly all of them stay."""
     is_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -277,7 +274,7 @@ def _collection_paused():
             gc.enable()
 
 
-# --- checksums: numba would load a damaged file ---
+# --- checksums, since numba would load a damaged file ---
 
 
 def _checksums(folder):
@@ -289,7 +286,10 @@ def _checksums(folder):
 
 
 def _remove_damage(folder):
-    """Remove what numba keeps in a folder, unless all checksums agree; return whether anything is kept."""
+    """Remove the files that numba keeps in a folder unless all checksums agree.
+
+    Returns whether any file is kept.
+    """
     with suppress(OSError):
         found = _checksums(folder)
         try:

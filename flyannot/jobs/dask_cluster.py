@@ -1,9 +1,8 @@
-"""The workers of a Dask cluster that somebody else started: the one place that knows `distributed`.
+"""The workers of a Dask cluster that the user started; the only module that knows `distributed`.
 
-What is sent is a function by value, which needs nothing of ours to say that there is nothing of ours, and a
-task as bytes, with its paths in full: who takes it works in another folder, and must see the files by these
-paths.  A task whose worker dies is given to another one by the scheduler, as often as its `allowed-failures`
-says.
+The function is sent by value, so that it can report a worker without flyannot. A task is sent as bytes with
+absolute paths, since a worker runs in another folder. It must see the files by the same paths. If a worker
+dies, the scheduler gives its task to another one, as often as its `allowed-failures` says.
 """
 
 import asyncio
@@ -27,12 +26,12 @@ from flyannot.jobs.resources import one_thread_for_good
 
 log = logging.getLogger("flyannot")
 _CONNECTS_S = 10
-_WITHOUT_WORKERS_S = 60
+_WITHOUT_WORKERS_S = 60  # then the run ends
 _COUNTS_WORKERS_EVERY_S = 2.0
 _LOOKS_EVERY_S = 0.05
-_CLOSES_S = 1.0
-_SEES_WITHIN_S = 5.0  # what was written a moment ago, through a file system that keeps names for a while
-_SHARE = "let all machines share a file system, with the same paths to the images and to the output"
+_CLOSES_S = 1.0  # most for closing the connection
+_SEES_WITHIN_S = 5.0  # a network file system may show a new file late
+_SHARE = "use a file system that all machines share, with equal paths to the images and the output"
 _SCHEMES = ("tcp", "tls", "ws", "wss", "ucx")
 _LOUD = ["distributed", "distributed.client", "distributed.gc", "tornado", "tornado.application", "asyncio"]
 
@@ -41,16 +40,16 @@ class DaskCluster:
     """The workers behind the scheduler at an address."""
 
     def __init__(self, address):
-        self.address = _checked_address(address)
+        self.address = _check_address(address)
         distributed = optional_package("distributed", "dask", needs="--scheduler needs")
-        if not log.isEnabledFor(logging.DEBUG):  # what the libraries have to say is said here, in a line
+        if not log.isEnabledFor(logging.DEBUG):  # our own message says the same in one line
             for name in _LOUD:
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)
             warnings.filterwarnings("ignore", module="distributed")
         try:
             distributed.utils.LoopRunner(asynchronous=False).run_sync(_greet, self.address)
             self._client = distributed.Client(address, timeout=_CONNECTS_S, set_as_default=False)
-        except Exception as error:  # what is no scheduler may answer anything
+        except Exception as error:  # another server may answer anything
             raise FlyannotError(
                 f"no scheduler answers at {address}",
                 fix="start one with: dask scheduler; or name its address with --scheduler",
@@ -59,29 +58,38 @@ class DaskCluster:
         self._had_workers = time.monotonic()
 
     def results(self, work, tasks, name, tell, folder=None, reads=None):
-        """As of `LocalProcesses`; workers must see `folder` and what tasks read.  Items of a task are told of
-        when it has ended.
+        """Run all tasks and yield (index, result) as they end; parameters as of `LocalProcesses.results`.
 
-        FlyannotError if the scheduler goes away or has no workers, if a worker has another flyannot or does
-        not see the files, or if a task kills its workers.
+        The items of a task are reported when it ends.
+
+        Parameters
+        ----------
+        folder : Path that the workers must see, or None
+        reads : function of a task to the paths that it reads, or None
+
+        Raises
+        ------
+        FlyannotError
+            If the scheduler stops or has no workers, a worker has another flyannot or does not see the
+            files, or a task kills its workers.
         """
         from distributed import as_completed
 
-        with _mark_in(folder) as mark:
+        with _create_mark(folder) as mark:
             paths = [[mark, *(reads(task) if reads else ())] for task in tasks]
-            packed = [_packed((work, task, mark, seen)) for task, seen in zip(tasks, paths)]
-            with self._explained():
-                futures = self._client.map(_sent_by_value(__version__), packed, pure=False)
+            packed = [_pack((work, task, mark, seen)) for task, seen in zip(tasks, paths)]
+            with self._explain_errors():
+                futures = self._client.map(_make_function(__version__), packed, pure=False)
             numbers = {future.key: i for i, future in enumerate(futures)}
             ended = as_completed(futures, loop=self._client.loop)
-            del futures  # the scheduler forgets a result once nobody has its future
+            del futures  # the scheduler drops a result when its future is gone
             while ended.count():
                 time.sleep(_LOOKS_EVERY_S)
-                with self._explained():
+                with self._explain_errors():
                     self._require_workers()
                 for future in ended.next_batch(block=False):
                     i = numbers[future.key]
-                    with self._explained(name(tasks[i])):
+                    with self._explain_errors(name(tasks[i])):
                         fault, result, n_items = future.result()
                     if fault:
                         fix = f"install flyannot {__version__} where the workers run, and start them again"
@@ -90,13 +98,13 @@ class DaskCluster:
                     yield i, result
 
     def close(self):
-        """Leave the cluster: it drops what it has of ours."""
+        """Disconnect from the cluster, which then drops our tasks and results."""
         with suppress(Exception), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._client.close(timeout=_CLOSES_S)
 
     def _require_workers(self):
-        """Raise an error if there have been no workers for long."""
+        """Raise FlyannotError if the cluster has had no workers for `_WITHOUT_WORKERS_S`."""
         now = time.monotonic()
         if now - self._counted < _COUNTS_WORKERS_EVERY_S:
             return
@@ -110,8 +118,8 @@ class DaskCluster:
             )
 
     @contextmanager
-    def _explained(self, task="tasks"):
-        """Say what has happened to the cluster; what a task raises passes."""
+    def _explain_errors(self, task="tasks"):
+        """Raise FlyannotError if workers were killed or the scheduler is gone; let errors of a task pass."""
         from distributed.scheduler import KilledWorker
 
         try:
@@ -120,20 +128,20 @@ class DaskCluster:
             raise
         except KilledWorker as error:
             raise FlyannotError(
-                f"{error.allowed_failures + 1} workers were killed over {task} (out of memory?)",
+                f"{error.allowed_failures + 1} workers were killed by {task} (out of memory?)",
                 fix="give the workers more memory, and run the same command again; finished parts are kept",
             ) from error
         except Exception as error:
             if not isinstance(error, CancelledError) and self._client.status == "running":
                 raise
             raise FlyannotError(
-                f"the scheduler at {self.address} has gone away",
+                f"the scheduler at {self.address} is gone",
                 fix="start it and its workers again, and run the same command; finished parts are kept",
             ) from error
 
 
 async def _greet(address):
-    """Exchange the first words: a client that finds no scheduler there takes long to give up."""
+    """Connect to the scheduler once within `_CONNECTS_S`; a client takes minutes to notice another server."""
     from distributed import Security
     from distributed.comm import connect
 
@@ -141,13 +149,16 @@ async def _greet(address):
     (await asyncio.wait_for(connecting, _CONNECTS_S)).abort()
 
 
-def _checked_address(text):
-    """An address that `distributed` can make a connection of; of others it says much, and slowly."""
+def _check_address(text):
+    """Return the full address of a scheduler; InputError if it is malformed.
+
+    `distributed` would report this slowly, in many lines.
+    """
     address = text if "://" in text else f"tcp://{text}"
     try:
         parts = urlsplit(address)
         is_address = bool(parts.hostname and parts.port) and parts.scheme in _SCHEMES
-    except ValueError:  # of the port
+    except ValueError:  # the port is not a number
         is_address = False
     if not is_address:
         raise InputError(f"{text} is not the address of a scheduler", fix="write it as tcp://HOST:8786")
@@ -155,8 +166,11 @@ def _checked_address(text):
 
 
 @contextmanager
-def _mark_in(folder):
-    """A file in the folder while it is open: workers that do not see it see other files than this process."""
+def _create_mark(folder):
+    """Yield the path of a file in the folder that exists until the run ends; None without a folder.
+
+    A worker that does not see it sees other files than this process.
+    """
     if folder is None:
         yield None
         return
@@ -170,10 +184,11 @@ def _mark_in(folder):
         mark.unlink(missing_ok=True)
 
 
-def _sent_by_value(version):
-    """The function that workers run: made here, so that it is sent itself and not its name.
+def _make_function(version):
+    """Return the function that workers run.
 
-    It returns "" or what is wrong with the worker, the result of the task, and how many of its items ended.
+    It is defined inside, so that its code is sent and not its name. It returns "" or what is wrong with the
+    worker, the result of the task, and how many of its items ended.
     """
 
     def run_there(packed_task):
@@ -194,24 +209,29 @@ def _sent_by_value(version):
 
 
 class _Pickler(pickle.Pickler):
+    """A pickler that makes all paths absolute."""
+
     def reducer_override(self, obj):
         if isinstance(obj, Path) and not obj.is_absolute():
             return type(obj), (str(obj.absolute()),)
         return NotImplemented
 
 
-def _packed(task):
-    """As bytes: a function, its argument, the mark of the run or None, and the paths that it must see."""
+def _pack(task):
+    """Return a task as bytes: a function, its argument, the mark of the run or None, and needed paths."""
     written = io.BytesIO()
     _Pickler(written).dump(task)
     return written.getvalue()
 
 
 def run_packed(packed_task, worker):
-    """In a worker, as messages call it: what the function returns that `_sent_by_value` makes."""
+    """Run a packed task in a worker, and return as the function of `_make_function` does.
+
+    worker : str, the name of the worker in messages
+    """
     try:
         work, task, mark, paths = pickle.loads(packed_task)
-    except (AttributeError, ImportError) as error:  # of one version, and yet not the same
+    except (AttributeError, ImportError) as error:  # equal versions may still have different code
         return f"{worker} has another flyannot: {error}", None, 0
     for path in filter(None, paths):
         if not _sees(path):
@@ -220,9 +240,10 @@ def run_packed(packed_task, worker):
     n_items = 0
 
     def count(n):
+        """Count items, and raise FlyannotError if the run that wants the task has ended."""
         nonlocal n_items
         n_items += n
-        if mark is not None and not mark.exists():  # nobody wants the task any more
+        if mark is not None and not mark.exists():  # the run has ended
             raise FlyannotError(f"{worker} does not see {mark} any more", fix=_SHARE)
 
     with progress_sent_to(count):
@@ -230,6 +251,7 @@ def run_packed(packed_task, worker):
 
 
 def _sees(path):
+    """Return whether a file exists, or appears within `_SEES_WITHIN_S`."""
     until = time.monotonic() + _SEES_WITHIN_S
     while not path.exists():
         if time.monotonic() > until:

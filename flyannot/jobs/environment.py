@@ -1,4 +1,4 @@
-"""What is installed here, and on what machine: the facts that a report of a fault needs."""
+"""The packages, the processor and the settings that a bug report needs."""
 
 import os
 import platform
@@ -12,11 +12,11 @@ from flyannot import __version__
 from flyannot.base.system import read_proc
 from flyannot.jobs.resources import THREAD_VARIABLES, available_bytes, available_cpus
 
-_VECTORS = ("sse4_2", "avx2", "fma", "avx512f", "asimd", "sve")  # as Linux names them
+_VECTORS = ("sse4_2", "avx2", "fma", "avx512f", "asimd", "sve")  # Linux's names of vector instructions
 
 
 def installed_environment():
-    """Facts by name, as a dict that JSON can hold.  What cannot be found out is None."""
+    """Return facts about the installation by name, as a dict for JSON; unknown ones are None."""
     from flyannot.jobs.compiled import cache_folder
 
     kernels = cache_folder()
@@ -39,33 +39,35 @@ def installed_environment():
 
 
 def configurations_folder():
-    """Where the configurations lie that come with the package: in it, or beside it in a checkout."""
+    """Return the folder of the supplied configurations, in the package or beside it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     inside = package / "configs"
     return inside if inside.is_dir() else package.with_name("configs")
 
 
 def environment_in_words(facts):
-    """The facts as lines of text."""
+    """Return the facts as lines of text."""
     extras = {f"[{extra}]": packages for extra, packages in facts["extras"].items()}
     named = {name.replace("_", " "): fact for name, fact in facts.items() if name != "extras"} | extras
-    return "\n".join(f"{name:<17} {_in_words(fact)}" for name, fact in named.items())
+    named["kernel cache"] = facts["kernel_cache"] or "none; kernels are compiled in every run"
+    return "\n".join(f"{name:<17} {_format_fact(fact)}" for name, fact in named.items())
 
 
-def _in_words(fact):
+def _format_fact(fact):
+    """Return a fact as text in one line."""
     if isinstance(fact, dict):
-        return ", ".join(f"{name}={_in_words(value)}" for name, value in fact.items())
-    return (
-        " ".join(fact) if isinstance(fact, list) else f"{fact:,}" if isinstance(fact, int) else fact or "none"
-    )
+        return ", ".join(f"{name}={_format_fact(value)}" for name, value in fact.items())
+    if isinstance(fact, list):
+        return " ".join(fact)
+    return f"{fact:,}" if isinstance(fact, int) else fact or "none"
 
 
 def _requirements():
-    """The names of required packages by extra; those that are always required under ""."""
+    """Return the names of the required packages by extra; those that are always required are under ""."""
     needed = {"": []}
     try:
         requirements = metadata.requires("flyannot") or ()
-    except metadata.PackageNotFoundError:  # run from a folder, not installed
+    except metadata.PackageNotFoundError:  # flyannot is not installed but runs from a folder
         requirements = ()
     for text in requirements:
         extra = re.search(r"""extra == ["']([\w-]+)""", text)
@@ -75,15 +77,17 @@ def _requirements():
 
 
 def _version(package):
-    for name in (package, package.removesuffix("-headless")):  # of OpenCV, both serve
+    """Return the version of an installed package; None if it is absent."""
+    for name in (package, package.removesuffix("-headless")):  # OpenCV has two packages
         with suppress(metadata.PackageNotFoundError):
             return metadata.version(name)
     return None
 
 
 def processor_facts():
-    """Model, cores, cores that this process may use, and vector instructions, as a dict."""
-    model, flags = platform.processor() or None, ""
+    """Return model, cores, usable cores and vector instructions of the processor as a dict."""
+    model = platform.processor() or None
+    flags = ""
     text = read_proc("/proc/cpuinfo")
     if match := re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE):
         model = match[1]

@@ -1,9 +1,9 @@
-"""The one seam of parallel work: who runs the tasks of a command, from its first one to its end.
+"""The executor that runs the tasks of a command on threads, processes or a cluster.
 
-This process begins, on threads of its own; processes of this machine join it where so much is left that
-they pay for their start, and stay from step to step; with the address of a scheduler, the workers of its Dask
-cluster run all (`flyannot.jobs.dask_cluster`).  What starts or finds them is imported when it is wanted.
-BLAS is held to one thread everywhere, so that the bits do not depend on who works.
+This process begins alone, on several threads. Other processes of this machine join it once the remaining work
+justifies their start, and they stay from step to step. With the address of a scheduler, the workers of its
+Dask cluster run everything. Each engine is imported when it is first needed. BLAS runs on one thread
+everywhere, so that the bits of a result do not depend on where it is computed.
 """
 
 import multiprocessing
@@ -29,25 +29,31 @@ from flyannot.jobs.resources import (
 )
 from flyannot.jobs.subprocess_call import exit_with_parent
 
-_BEGINS, _ENDS, _ITEMS, _COMPILES = "begins", "ends", "items", "compiles"  # events of a worker
+# The events of a worker.
+_BEGINS = "begins"
+_ENDS = "ends"
+_ITEMS = "items"
+_COMPILES = "compiles"
 _LISTENS_EVERY_S = 0.5  # on Windows a wait without end cannot be interrupted
-_MOST_KILLS = 2
-_START_S = 1.2  # measured: until a new process is at work, with what it imports and loads
-_MOST_THREADS = 8  # more would wait for the interpreter, and hold as many pictures
-_WARM_ITEMS = 8  # that tell nothing of the pace: kernels are loaded, or compiled, with the first
-_n_threads: ContextVar = ContextVar("n_threads", default=1)  # of this process, for the task that it runs
+_MAX_KILLS = 2  # of workers over one task
+_START_S = 1.2  # measured: until a new process has imported its modules and works
+_MAX_THREADS = 8  # more would wait for the interpreter's lock, and need memory for more pictures
+_WARM_ITEMS = 8  # are not timed, since the first ones load or compile kernels
+_n_threads: ContextVar = ContextVar("n_threads", default=1)  # for the current task of this process
 _of_worker: dict = {"events": None}
 
 
 class Executor(AbstractContextManager):
-    """Runs tasks; to be closed when the command ends, or used as a context.
+    """An engine for tasks; close it when the command ends, or use it as a context.
 
-    jobs : how many threads or processes of this machine work at a time, at most
-    scheduler : address of the scheduler of a Dask cluster that works instead; None for none
+    jobs : int, the largest number of threads or processes of this machine that work at once
+    scheduler : str, the address of a Dask scheduler whose workers run everything instead; None without one
     """
 
     def __init__(self, jobs=1, scheduler=None):
-        self.jobs, self.scheduler, self._engine = jobs, scheduler, None
+        self.jobs = jobs
+        self.scheduler = scheduler
+        self._engine: Any = None
 
     def __exit__(self, *error):
         self.close()
@@ -55,23 +61,30 @@ class Executor(AbstractContextManager):
     def run_all(
         self, work, tasks, *, on_done=None, on_items=None, name=str, folder=None, reads=None, n_items=None
     ):
-        """Call work(task) for every task; results come in the order of the tasks.
+        """Call work(task) for every task, and return the results in the order of the tasks.
 
-        FlyannotError if a task kills its worker twice, or the cluster cannot be used.  After whatever `work`
-        raises the workers are ended.
+        If `work` raises an error, the workers are ended.
 
         Parameters
         ----------
         work : function at the top of a module; a task and a result are pickled
-        on_done : called with each result as it comes
-        on_items : called now and then with n, the items of tasks that ended so far
-        name : function of a task: what it is called in messages
-        folder, reads : where tasks write, and a function of a task to the paths that it reads: a cluster must
-            see these
-        n_items : function of a task to the number of its items, if `work` tells of each: then this process
-            begins, with threads where `work` takes them by `map_ordered`, and goes on; else processes do all
+        tasks : sequence
+        on_done : function called with each result as it arrives
+        on_items : function called now and then with the number of items that have ended
+        name : function of a task to its name in messages
+        folder : Path where tasks write, which the workers of a cluster must see
+        reads : function of a task to the paths that it reads, which these workers must see
+        n_items : function of a task to the number of its items, if `work` reports each item. This process
+            then begins, with the threads of `map_ordered`, and continues beside the others. Without it other
+            processes do everything.
+
+        Raises
+        ------
+        FlyannotError
+            If a task kills its worker twice, or the cluster cannot be used.
         """
-        results, n_told = {}, 0
+        results: dict = {}
+        n_told = 0
 
         def tell(n):
             nonlocal n_told
@@ -91,13 +104,14 @@ class Executor(AbstractContextManager):
         return [results[i] for i in range(len(tasks))]
 
     def close(self):
-        """End the workers, at once; more tasks would start new ones."""
-        engine, self._engine = self._engine, None
+        """End the workers at once; further tasks start new ones."""
+        engine = self._engine
+        self._engine = None
         if engine is not None:
             engine.close()
 
     def _results(self, work, tasks, name, tell, folder, reads, n_items):
-        """(index, result) pairs as they come."""
+        """Yield (index, result) of every task as they end."""
         if self.scheduler is not None and tasks:
             if self._engine is None:
                 from flyannot.jobs.dask_cluster import DaskCluster
@@ -113,16 +127,16 @@ class Executor(AbstractContextManager):
                 rest = self._engine.results(work, tasks[i:], name, tell, n_processes, here)
                 yield from ((i + j, result) for j, result in rest)
                 return
-            yield i, self._result_here(work, _MOST_THREADS if pace else 1, tell, pace, task)
+            yield i, self._result_here(work, _MAX_THREADS if pace else 1, tell, pace, task)
 
     def _n_processes(self, n_tasks, pace):
-        """How many processes are to do the tasks that are left; 0 where this one goes on."""
+        """Return how many processes should do the remaining tasks; 0 if this process continues alone."""
         if self.jobs == 1 or n_tasks < 2:
             return 0
         return self.jobs if pace is None else pace.n_processes(self.jobs)
 
     def _result_here(self, work, n_threads, tell, pace, task):
-        """What this process makes of a task, on so many threads at most."""
+        """Run a task in this process, on at most `n_threads` threads."""
 
         def told(n):
             pace.count(n)
@@ -132,8 +146,8 @@ class Executor(AbstractContextManager):
             return work(task)
 
     @contextmanager
-    def threads(self, most=_MOST_THREADS):
-        """Within it `map_ordered` has as many threads of this process as jobs are allowed, `most` at most."""
+    def threads(self, most=_MAX_THREADS):
+        """Let `map_ordered` use as many threads as `jobs` allows, but at most `most`."""
         before = _n_threads.set(min(self.jobs, most))
         try:
             yield
@@ -142,10 +156,10 @@ class Executor(AbstractContextManager):
 
 
 def map_ordered(work, items):
-    """Yield work(item) for every item, in their order: within a task, on the threads that this process has.
+    """Yield work(item) for every item, in order, on the threads that this process has for its task.
 
-    `items` are taken by the calling thread, a few in advance; `work` is to spend its time where the
-    interpreter is not needed.
+    The calling thread takes the items, a few in advance. `work` should mostly run without the interpreter's
+    lock.
     """
     n = _n_threads.get()
     if n == 1:
@@ -165,21 +179,25 @@ def map_ordered(work, items):
 
 
 class _Pace:
-    """How long what is left of some tasks would take, by the items that ended."""
+    """An estimate of how long the remaining items take."""
 
     def __init__(self, n_left):
-        self._n_left, self._n_done, self._warm = n_left, 0, None
+        self._n_left = n_left
+        self._n_done = 0
+        self._warm: tuple | None = None
 
     def count(self, n):
-        """So many more items have ended."""
-        self._n_left, self._n_done = self._n_left - n, self._n_done + n
+        """Add `n` to the items that have ended."""
+        self._n_left -= n
+        self._n_done += n
         if self._warm is None and self._n_done >= _WARM_ITEMS:
             self._warm = self._n_done, time.perf_counter(), time.process_time()
 
     def n_processes(self, most):
-        """How many processes, this one among them, would do the rest sooner than its threads; 0 if none.
+        """Return how many processes would finish the rest sooner than the threads of this one; 0 if none.
 
-        Sooner by a fifth, for these are estimates; and each gets at least as much to do as it costs.
+        This process counts as one. They must be faster by a fifth, since these are estimates, and each must
+        have at least as much work as its start costs.
         """
         if self._warm is None or self._n_done == self._warm[0]:
             return 0
@@ -192,22 +210,36 @@ class _Pace:
 
 
 class LocalProcesses:
-    """Worker processes of this machine, joblib's loky: each on one thread, until closed.
+    """Worker processes of this machine, by joblib's loky, each with one thread.
 
-    They are spawned: a fork after compiled threads is killed.  A worker tells which task it begins, so that
-    it is known which tasks ran when one is killed.  Each of these is tried once more, no two of them at a
-    time: the one that kills again is then known by name.
+    They are spawned, since a fork after compiled threads is killed. A worker reports which task it begins, so
+    that the tasks that ran when a worker was killed are known. Each of these is tried once more, one at a
+    time, so that a task that kills its worker again is identified.
     """
 
     def __init__(self):
-        self._n_workers, self._begun = 0, set()
+        self._n_workers = 0
+        self._begun: set = set()
         self._pool: Any = None
 
     def results(self, work, tasks, name, tell, n_workers, here=None):
-        """(index, result) of every task, as they end, of at least so many workers; tell(n) whenever n more
-        items have.  By here(task) this process is one of them, unless there are as many without it.
-        FlyannotError if workers die twice over one task, or before they begin any."""
-        left, kills = list(range(len(tasks))), Counter()
+        """Run all tasks and yield (index, result) as they end.
+
+        Parameters
+        ----------
+        work, tasks, name : as `Executor.run_all` takes them
+        tell : function called with the number of items that have ended since the last call
+        n_workers : int, the smallest number of workers
+        here : function of a task that runs it in this process, which then counts as a worker; None if this
+            process only waits
+
+        Raises
+        ------
+        FlyannotError
+            If workers die twice over one task, or before they begin one.
+        """
+        left = list(range(len(tasks)))
+        kills: Counter = Counter()
         here = here if self._n_workers < n_workers else None
         n_workers -= here is not None
         while left:
@@ -223,7 +255,7 @@ class LocalProcesses:
                 kills.update(sorted(self._begun) or [None])
                 self.close()
                 worst, n = kills.most_common(1)[0]
-                if n >= _MOST_KILLS:
+                if n >= _MAX_KILLS:
                     of_task = "" if worst is None else f" of {name(tasks[worst])}"
                     whole = pluralise(len(tasks), "part is", "parts are")
                     raise FlyannotError(
@@ -233,8 +265,9 @@ class LocalProcesses:
                     ) from error
 
     def close(self):
-        """End the processes, at once, also one that just starts: without this end of the pipe it ends."""
-        pool, self._pool = self._pool, None
+        """End the processes at once; a process that is just starting ends when the pipes close."""
+        pool = self._pool
+        self._pool = None
         if pool is not None:
             try:
                 pool.shutdown(kill_workers=True)
@@ -243,13 +276,15 @@ class LocalProcesses:
                     pipe.close()
 
     def _start(self, n_workers):
+        """Start the worker processes."""
         from joblib.externals.loky import ProcessPoolExecutor
 
         warnings.filterwarnings("ignore", module=r"joblib\.externals\.loky")
-        # One thread, and no report of a crash by loky, which the parent explains.
+        # Each worker has one thread. The parent explains a crash, so loky prints no report of it.
         crash_report = os.environ.get("PYTHONFAULTHANDLER", "")
         environment = dict.fromkeys(THREAD_VARIABLES, "1") | {"PYTHONFAULTHANDLER": crash_report}
-        self._n_workers, self._begun = n_workers, set()
+        self._n_workers = n_workers
+        self._begun = set()
         self._events, worker_events = multiprocessing.Pipe(duplex=False)
         worker_life, life = multiprocessing.Pipe(duplex=False)
         self._pipes = life, worker_life, worker_events, self._events
@@ -261,16 +296,17 @@ class LocalProcesses:
                 initargs=(worker_events, worker_life),
                 env=environment,
             )
-            self._pool.submit(int)  # starts all of them; a Ctrl-C meanwhile is this process's to answer
+            self._pool.submit(int)  # starts all of them, while this process defers Ctrl-C
 
     def _run(self, work, tasks, waiting, kills, tell, here):
-        """(index, result) of the tasks whose indices wait; of those that saw a worker killed, one at a time.
+        """Yield (index, result) of the waiting tasks; after a kill the suspects run one at a time.
 
-        So many are handed out at once that no worker waits, and memory stays bounded.
+        At most two tasks per worker are handed out, so that no worker waits and memory stays bounded.
         """
         running = {}
 
         def hand_out(most):
+            """Submit waiting tasks until `most` are running."""
             for i in list(waiting):
                 if len(running) >= most:
                     return
@@ -280,7 +316,7 @@ class LocalProcesses:
                         running[self._pool.submit(_run_in_worker, i, work, tasks[i])] = i
 
         while waiting or running:
-            hand_out(self._n_workers)  # a worker's second is not before our own: else we might wait for it
+            hand_out(self._n_workers)  # this process takes a task before workers get their second
             own = next((i for i in waiting if here and not kills[i]), None)
             if own is not None:
                 waiting.remove(own)
@@ -289,11 +325,11 @@ class LocalProcesses:
                 yield own, here(tasks[own])
             done, _ = wait(running, _LISTENS_EVERY_S if own is None else 0, return_when=FIRST_COMPLETED)
             self._listen(tell)
-            for future in sorted(done, key=lambda future: future.exception() is not None):  # keeps what ended
+            for future in sorted(done, key=lambda future: future.exception() is not None):  # results first
                 yield running.pop(future), future.result()
 
     def _listen(self, tell):
-        """Hear what workers told; afterwards `_begun` has the tasks that were begun and have not ended."""
+        """Read the events of the workers; `_begun` then has the tasks that have begun and not ended."""
         while self._events.poll():
             what, i = self._events.recv()
             if what == _ITEMS:
@@ -305,8 +341,10 @@ class LocalProcesses:
 
 
 def _start_trackers():
-    """Start those that remove semaphores after a kill, which loky would do later: they are to be silent, and
-    they unblock Ctrl-C."""
+    """Start the trackers of semaphores before loky does, so that they print nothing.
+
+    They also unblock Ctrl-C.
+    """
     from joblib.externals.loky.backend.spawn import get_preparation_data
 
     before = os.environ.get("PYTHONWARNINGS")
@@ -318,25 +356,28 @@ def _start_trackers():
 
 
 def _start_worker(events, life):
-    """Runs in a worker, first."""
+    """Prepare a worker process."""
     exit_with_parent(life)
     _of_worker["events"] = events
     from joblib.externals.loky import process_executor
 
-    process_executor._USE_PSUTIL = False  # it would end workers that keep a dictionary: as leaking memory
+    process_executor._USE_PSUTIL = False  # otherwise it ends workers that keep a dictionary in memory
     one_thread_for_good()
 
 
 def _run_in_worker(i, work, task):
-    """Runs in a worker: one task.  Items that end are told of twice a second, and the rest at the end."""
-    n_items, told = 0, time.monotonic()
+    """Run a task in a worker; report the items that end twice a second, and the rest at the end."""
+    n_items = 0
+    told = time.monotonic()
 
     def count(n):
+        """Count items that ended, and report them if the last report is old."""
         nonlocal n_items, told
         n_items += n
         if time.monotonic() - told > _LISTENS_EVERY_S:
             _tell(_ITEMS, n_items)
-            n_items, told = 0, time.monotonic()
+            n_items = 0
+            told = time.monotonic()
 
     _tell(_BEGINS, i)
     try:
@@ -349,5 +390,5 @@ def _run_in_worker(i, work, task):
 
 
 def _tell(what, n):
-    """Send an event, so short that a pipe which workers share keeps it in one piece."""
+    """Send an event, which is so short that the shared pipe keeps it in one piece."""
     _of_worker["events"].send((what, n))

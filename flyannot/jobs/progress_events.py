@@ -1,6 +1,6 @@
-"""Progress inside a task: items that end, kernels that compile.
+"""Progress within a task: items that end, and kernels that are compiled.
 
-The process that waits for a task hears of it at once; a worker sends what it has to tell.
+In the process that waits for a task, a function is called at once. A worker sends what it counts.
 """
 
 import logging
@@ -17,24 +17,25 @@ _said = {"compiles": False}
 
 @contextmanager
 def progress_sent_to(on_items, on_compile=None):
-    """Within it, `item_done` calls on_items(1), and `kernel_compiles` on_compile() if there is one."""
-    before = _on_items.set(on_items), _on_compile.set(on_compile)
+    """Let `item_done` call on_items(1), and `kernel_compiles` call on_compile(), if given."""
+    items_token = _on_items.set(on_items)
+    compile_token = _on_compile.set(on_compile)
     try:
         yield
     finally:
-        _on_items.reset(before[0])
-        _on_compile.reset(before[1])
+        _on_items.reset(items_token)
+        _on_compile.reset(compile_token)
 
 
 def item_done():
-    """An item of a task has ended."""
+    """Report that an item of the task has ended."""
     on_items = _on_items.get()
     if on_items is not None:
         on_items(1)
 
 
 def kernel_compiles():
-    """A kernel is about to be compiled, here or in a worker; said once."""
+    """Report that a kernel is about to be compiled, here or in a worker; log it once."""
     on_compile = _on_compile.get()
     if on_compile is not None:
         on_compile()
@@ -44,7 +45,7 @@ def kernel_compiles():
 
 
 def say(line):
-    """Log a line; in Python, where nobody set up logging, write it to stderr."""
+    """Log a line, or write it to stderr if logging is not set up, as in a notebook."""
     if log.hasHandlers():
         log.info(line)
     else:

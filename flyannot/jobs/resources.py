@@ -1,4 +1,4 @@
-"""What this process may take of the machine: memory, processors, and threads of BLAS."""
+"""The memory, processors and BLAS threads that this process may use."""
 
 import math
 import os
@@ -13,13 +13,13 @@ from threadpoolctl import ThreadpoolController
 from flyannot.base.errors import FlyannotError
 from flyannot.base.system import BLAS_VARIABLES, read_proc
 
-LEAST_ADDRESSES = 1536 * 2**20  # measured: imports hang below 0.8 GiB, training below 1
+LEAST_ADDRESSES = 1536 * 2**20  # bytes; measured: imports hang below 0.8 GiB, training below 1 GiB
 _CGROUPS = Path("/sys/fs/cgroup")
 _VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes")
 
 
 def available_bytes():
-    """The smallest of what the machine, its control groups, SLURM and the limit on addresses leave free."""
+    """Return the free memory in bytes: the least of machine, control groups, SLURM and address limit."""
     addresses = _address_limit()
     if addresses != math.inf:
         addresses -= psutil.Process().memory_info().vms
@@ -28,8 +28,10 @@ def available_bytes():
 
 
 def require_address_space():
-    """Refuse a limit on addresses (ulimit -v) under which the numerical libraries hang or crash on import.
-    Raises FlyannotError."""
+    """Raise FlyannotError if the address limit (ulimit -v) is too low to import the numerical libraries.
+
+    Below it their import hangs or crashes.
+    """
     limit = _address_limit()
     if limit < LEAST_ADDRESSES:
         raise FlyannotError(
@@ -40,19 +42,23 @@ def require_address_space():
 
 
 def _address_limit():
-    """The limit on addresses in bytes; math.inf where there is none."""
+    """Return the limit on address space in bytes; math.inf if there is none."""
     try:
         import resource
-    except ImportError:  # Windows has none
+    except ImportError:  # Windows has no such limit
         return math.inf
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     return math.inf if limit == resource.RLIM_INFINITY else limit
 
 
 def require_bytes(needed, purpose, *, fix):
-    """Refuse a computation that would not fit: FlyannotError if it needs more bytes than are free.
+    """Raise FlyannotError if a computation needs more memory than is free.
 
-    `purpose` is what needs them, as the subject of a sentence, `fix` what makes it need less.
+    Parameters
+    ----------
+    needed : int, bytes
+    purpose : str, what needs them, as the subject of a sentence
+    fix : str, how to need less
     """
     available = available_bytes()
     if needed > available:
@@ -64,29 +70,30 @@ def require_bytes(needed, purpose, *, fix):
 
 
 def _cgroup_bytes():
-    """Of this process's control group and those that hold it, version 2 or 1."""
+    """Return the free memory in bytes of this process's control groups, version 1 or 2."""
     free = math.inf
     for folder, version in _control_groups("memory"):
         names = ("memory.max", "memory.current") if version == 2 else _VERSION_1
         limit, in_use = (read_proc(folder / name).strip() for name in names)
-        if limit.isdigit() and in_use.isdigit():  # version 2 writes "max" for no limit
+        if limit.isdigit() and in_use.isdigit():  # "max" is no limit in version 2
             free = min(free, int(limit) - int(in_use))
     return free
 
 
 def _cgroup_processors():
-    """So many as the control groups pay for all the time."""
+    """Return the number of processors that the control groups grant all the time."""
     paid = math.inf
     for folder, version in _control_groups("cpu"):
         names = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
-        quota, period, *_ = (*(text for name in names for text in read_proc(folder / name).split()), "", "")
-        if quota.isdigit() and period.isdigit():  # "max", or -1, for no limit
+        words = " ".join(read_proc(folder / name) for name in names).split()
+        quota, period = words if len(words) == 2 else ("", "")
+        if quota.isdigit() and period.isdigit():  # "max" or -1 is no limit
             paid = min(paid, math.ceil(int(quota) / int(period)))
     return paid
 
 
 def _control_groups(controller):
-    """(folder, version) of this process's control group, and of those that hold it."""
+    """Yield (folder, version) of this process's control group and its parents."""
     for line in read_proc("/proc/self/cgroup").splitlines():
         _, controllers, inside = line.split(":", 2)
         if controllers and controller not in controllers.split(","):
@@ -100,7 +107,10 @@ def _control_groups(controller):
 
 
 def _slurm_bytes():
-    """Of what a job of SLURM asked for on this node: it may end one that takes more, where no group does."""
+    """Return the unused part of the memory that a SLURM job requested on this node.
+
+    SLURM may end a job that takes more, also without a control group.
+    """
     of_node = _number("SLURM_MEM_PER_NODE")
     megabytes = of_node or _number("SLURM_MEM_PER_CPU") * _number("SLURM_CPUS_ON_NODE")
     if not megabytes:
@@ -111,6 +121,7 @@ def _slurm_bytes():
 
 
 def _number(variable):
+    """Return a number from the environment; 0 if there is none."""
     text = os.environ.get(variable, "")
     return int(text) if text.isdigit() else 0
 
@@ -119,16 +130,16 @@ THREAD_VARIABLES = (*BLAS_VARIABLES, "NUMBA_NUM_THREADS")
 
 
 def available_cpus():
-    """Those that the system lets this process run on, and its control group pays for."""
+    """Return the number of processors that the system and the control groups let this process use."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(allowed, _cgroup_processors()))  # joblib knows too, but takes long to import
+    return max(1, min(allowed, _cgroup_processors()))  # joblib.cpu_count takes long to import
 
 
 def one_blas_thread():
-    """A context in which BLAS runs on the calling thread alone, that of numpy and SciPy's own.
+    """Limit BLAS to the calling thread in a context, for numpy and SciPy.
 
-    SciPy's must be loaded before it can be held, which takes long, unless the environment holds it to one
-    thread, as that of a command does.
+    SciPy's BLAS must be loaded before it can be limited, which takes long. This is not needed if the
+    environment limits it, as for commands.
     """
     if any(os.environ.get(name) != "1" for name in BLAS_VARIABLES):
         import scipy.linalg  # noqa: F401
@@ -137,22 +148,24 @@ def one_blas_thread():
 
 
 def threads_of_one_blas(n_threads):
-    """A pool of threads in each of which BLAS runs on that thread alone.
+    """Return a pool of threads in which BLAS runs on the calling thread alone.
 
-    A BLAS by OpenMP has a number of threads for each calling thread: `one_blas_thread` holds its own only.
+    A BLAS with OpenMP has a number of threads for each calling thread, so `one_blas_thread` limits only its
+    own.
     """
-    libraries = _libraries(len(sys.modules))  # looked for once, not by each thread
+    libraries = _libraries(len(sys.modules))  # searched once, not by each thread
     return ThreadPoolExecutor(n_threads, initializer=partial(libraries.limit, limits=1))
 
 
 def one_thread_for_good():
-    """BLAS and OpenCV on the calling thread alone from now on: in a worker, where tasks run side by side."""
+    """Limit BLAS and OpenCV to the calling thread from now on, in a worker beside other workers."""
     one_blas_thread()
-    _one_opencv_thread()
+    _limit_opencv()
 
 
 @lru_cache(maxsize=1)
-def _one_opencv_thread():
+def _limit_opencv():
+    """Limit OpenCV to one thread."""
     import cv2
 
     cv2.setNumThreads(1)
@@ -160,5 +173,5 @@ def _one_opencv_thread():
 
 @lru_cache(maxsize=1)
 def _libraries(n_modules):
-    """Looked for again only after imports: it takes longer than a short call of a coder."""
+    """Return the BLAS libraries; they are searched again only after imports, since it takes long."""
     return ThreadpoolController().select(user_api="blas")

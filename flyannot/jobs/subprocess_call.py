@@ -1,4 +1,4 @@
-"""Calling a function in a process of its own, for code that may crash or hang on what it reads."""
+"""A call of a function in a process of its own, for code that may crash or hang on its input."""
 
 import multiprocessing
 import os
@@ -12,22 +12,27 @@ import psutil
 
 
 class SubprocessDied(Exception):
-    """The process ended, or was ended after its time, without an answer; the message says which."""
+    """The error of a process that ended without an answer; the message says how."""
 
 
 def call_in_subprocess(function, *arguments, limit_s, most_bytes=float("inf")):
-    """What function(*arguments) returns, called in a spawned process that is killed after `limit_s` seconds,
-    or once it is seen to hold more memory than `most_bytes`.
+    """Call function(*arguments) in a spawned process, and return its result or raise its error.
 
-    Starting the process is not counted.  The function must be importable; its arguments, its result and its
-    exceptions, which are raised here, are pickled.  SubprocessDied if the process crashed or took too long.
-    RuntimeError if it could not even start, as under a script that lacks `if __name__ == "__main__"`.
+    The process is killed after `limit_s` seconds, not counting its start, or if it has more than `most_bytes`
+    of memory. The function must be importable. Its arguments, result and errors are pickled.
+
+    Raises
+    ------
+    SubprocessDied
+        If the process crashed, took too long or too much memory.
+    RuntimeError
+        If the process could not start, as in a script without `if __name__ == "__main__"`.
     """
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(theirs, function, arguments), daemon=True)
     process.start()
-    theirs.close()  # else the end of the process would not be the end of the pipe
+    theirs.close()  # so that the pipe ends with the process
     try:
         try:
             ours.recv()
@@ -37,7 +42,7 @@ def call_in_subprocess(function, *arguments, limit_s, most_bytes=float("inf")):
         while not ours.poll(min(0.05, limit_s)):
             if time.monotonic() > until:
                 raise SubprocessDied(f"took more than {limit_s:g} s")
-            with suppress(psutil.Error):  # ended: the pipe says so
+            with suppress(psutil.Error):  # the process has ended, which the pipe reports
                 if psutil.Process(process.pid).memory_info().rss > most_bytes:
                     raise SubprocessDied(f"took more than {most_bytes:,} bytes of memory")
         try:
@@ -57,7 +62,7 @@ def call_in_subprocess(function, *arguments, limit_s, most_bytes=float("inf")):
 
 
 def _answer(pipe, function, arguments):
-    """In the child; what a crash prints is of no use to anyone."""
+    """Call the function in the child process, without the output of a crash."""
     exit_with_parent()
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 2)
@@ -70,10 +75,10 @@ def _answer(pipe, function, arguments):
 
 
 def exit_with_parent(life=None):
-    """In a child: Ctrl-C is the parent's to answer, and a child does not outlive its parent.
+    """Let a child process ignore Ctrl-C and end with its parent.
 
-    life : what becomes ready with the parent's end, where `multiprocessing` does not know the parent: the
-        reading end of a pipe of which the parent alone has the other
+    life : connection that becomes readable when the parent ends, if `multiprocessing` does not know the
+        parent: the reading end of a pipe of which only the parent has the other end
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
@@ -83,5 +88,6 @@ def exit_with_parent(life=None):
 
 
 def _end_with(life):
+    """Wait for the end of the parent, then end this process."""
     wait([life])
     os._exit(1)

@@ -85,7 +85,7 @@ def test_no_output_is_one_of_the_inputs(flyannot, workplace, run, command):
             faulty(flyannot(LINES[command] + forced, O=out), 2, out)
             assert (workplace / name).read_bytes() == before
     os.mkfifo("pipe.h5")
-    faulty(flyannot(LINES[command] + forced, O="pipe.h5"), 2, "pipe.h5 is no ordinary file")
+    faulty(flyannot(LINES[command] + forced, O="pipe.h5"), 2, "pipe.h5 is not a regular file")
 
 
 @pytest.mark.parametrize("command", FOLDERS)

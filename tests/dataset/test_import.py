@@ -157,7 +157,7 @@ def test_what_cannot_be_read_at_all_is_named(flyexpress, tmp_path):
 
 
 def test_a_table_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, "MOST_BYTES_OF_LINES", 1000)
+    monkeypatch.setattr(text_files, "MAX_LINE_FILE_BYTES", 1000)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"x" * 1001))
     with pytest.raises(InputError, match="unpacks to more"):
         list(source_tables.read_source_rows(tmp_path / "t.csv.gz"))

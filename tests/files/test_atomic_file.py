@@ -1,4 +1,4 @@
-"""A file that exists is whole; two runs do not write one file."""
+"""Tests that an existing file is complete, and that two runs do not write one file."""
 
 import errno
 import os
@@ -34,11 +34,12 @@ def target(tmp_path):
 
 
 def names(path):
+    """Return the names in the folder of a file."""
     return sorted(p.name for p in path.parent.iterdir())
 
 
 class Trouble(BaseException):
-    """Like Ctrl-C: not an Exception."""
+    """An error like Ctrl-C, which is no Exception."""
 
 
 NO_TEXT = UnicodeEncodeError("utf-8", "\udcff", 0, 1, "half a pair")
@@ -94,7 +95,7 @@ def test_a_folder_that_cannot_be_made_is_a_write_error(target, writer):
 
 @pytest.mark.parametrize("name", ["file.txt", "*", "a*", "?bc.h5", "[a]bc.h5", "*.h5", "*[b]?"])
 def test_what_killed_runs_left_is_swept_and_other_files_stay(tmp_path, name):
-    """A wildcard in a name is a letter as any other."""
+    """Wildcards in a file name are ordinary characters."""
     others = [".abc.h5.12.tmp", f"{name}.tmp"]
     for left in (f".{name}.4711.tmp", f".{name}.1.tmp", f".{name}-beside.1.tmp", *others):
         (tmp_path / left).write_text("half")
@@ -107,7 +108,7 @@ def test_what_killed_runs_left_is_swept_and_other_files_stay(tmp_path, name):
 
 
 def test_sigkill_at_any_moment_leaves_a_whole_file(target, trials):
-    """The writer alternates two whole texts; whenever it is killed, one of them stands there."""
+    """A writer alternates between two texts. Whenever it is killed, the file has one of them in full."""
     code = f"""
 import pathlib
 from flyannot.files.atomic_file import locked_output, write_text
@@ -175,7 +176,7 @@ def test_the_same_bytes_leave_the_file_as_it_is_only_where_that_is_wanted(target
 
 def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="no ordinary file"):
+    with pytest.raises(InputError, match="not a regular file"):
         write_text(tmp_path / "pipe", NEW)
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
     (tmp_path / "a").touch()
@@ -198,7 +199,7 @@ FILLED = ("images.csv", "annotations.csv", "images/deep/a.png", "zebra.csv")
 
 
 def filled(folder, *given, error=None, **how):
-    """Fill a new folder with what a data set has, a link too; or fail on the way."""
+    """Fill a new folder like a data set, with a link, or raise an error on the way."""
     with new_folder(folder, *given, **how) as staged:
         (staged / "images" / "deep").mkdir(parents=True)
         for name in FILLED:
@@ -209,12 +210,13 @@ def filled(folder, *given, error=None, **how):
 
 
 def contents(folder):
+    """Return path -> text of all files in a folder."""
     return {str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*") if p.is_file()}
 
 
 @pytest.mark.parametrize("before", [None, {}, {"images.csv": "old", "mine.txt": "old"}])
 def test_a_folder_takes_its_place_as_a_whole_or_not_at_all(tmp_path, monkeypatch, before):
-    """Its table of images comes last, when all else is there, and what is there is on disk."""
+    """The table of images is moved last, after all other files were written to disk."""
     target, fsync, replace, synchronised, moved = tmp_path / "set", os.fsync, os.replace, set(), []
     if before is not None:
         target.mkdir()

@@ -1,4 +1,4 @@
-"""A file is read once a process, as long as it stays the same."""
+"""Tests that each file is read once in a process, as long as it is unchanged."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ from tests.small_embryos import write_configuration
 
 @pytest.fixture
 def watched(monkeypatch):
-    """The names of the files that were read whole so far; all files count as settled."""
+    """Return the names of the files that were read so far; all files count as settled."""
     names, read = [], hashlib.file_digest
     monkeypatch.setattr(hashlib, "file_digest", lambda f, kind: names.append(f.name) or read(f, kind))
     monkeypatch.setattr(digest, "_SETTLED_S", -3600.0)
@@ -24,7 +24,7 @@ def watched(monkeypatch):
 
 @pytest.fixture
 def reads(watched):
-    """The same, within a command."""
+    """Return these names within a command."""
     with digest.remembered_digests():
         yield watched
 

@@ -1,4 +1,4 @@
-"""Many files as one input: a few open at a time, and none that was replaced."""
+"""Tests of many files as one input: few are open at a time, and replaced ones are refused."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ N = 12
 
 @pytest.fixture(scope="module")
 def files_of_genes(chain, tmp_path_factory):
-    """The features of the small data set, of two genes in each file."""
+    """Return the features of the small data set, in files of two genes each."""
     images = read_images(chain.embryos)
     genes = sorted({image.gene for image in images})
     paths = [tmp_path_factory.mktemp("genes") / f"{i}.h5" for i in range(N)]
@@ -32,7 +32,7 @@ def files_of_genes(chain, tmp_path_factory):
 
 
 def n_open(paths):
-    """How many of the files this process has open."""
+    """Return how many of the files this process has open."""
     targets = [os.path.realpath(f"/proc/self/fd/{one}") for one in os.listdir("/proc/self/fd")]
     return sum(str(path) in targets for path in paths)
 

@@ -1,4 +1,4 @@
-"""Damaged, foreign and malicious files: refused at the edge with the field named, never believed."""
+"""Tests that damaged, foreign and malicious files are refused, with the faulty dataset named."""
 
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -25,7 +25,7 @@ N_FLIPS, N_CUTS = 60, 12  # of every kind; the campaign takes thousands
 
 
 def contents(path):
-    """Everything that the readers give of a file."""
+    """Return everything that the readers return of a file."""
     with open_stored(path) as stored:
         found = [stored.kind, stored.options, stored.inputs, stored.seed, stored.failures]
         for stage_range in stored.stage_ranges:
@@ -43,7 +43,7 @@ def contents(path):
 
 
 def refused(path, *words, read=verify_stored):
-    """The DataError of a file, whose message holds the path and the words."""
+    """Return the DataError for a file after checking that its message has the path and the words."""
     with pytest.raises(DataError) as caught:
         read(path)
     assert caught.value.exit_code == 65 and caught.value.fix
@@ -53,7 +53,7 @@ def refused(path, *words, read=verify_stored):
 
 
 def flipped(good, at, bits=1):
-    """Bytes with some bits of one of them changed."""
+    """Return bytes with some bits of one of them changed."""
     spoiled = bytearray(good)
     spoiled[at] ^= bits
     return spoiled
@@ -61,14 +61,14 @@ def flipped(good, at, bits=1):
 
 @cache
 def whole(kind):
-    """The bytes of a good file."""
+    """Return the bytes of a good file."""
     with TemporaryDirectory() as folder:
         return write(Path(folder) / "f.h5", kind).read_bytes()
 
 
 @contextmanager
 def changed(path, kind, *, seal=True):
-    """A good file, open to be changed behind the store's back; sealed, its digest fits on leaving."""
+    """Yield a good file to change without flyannot; if `seal` is true, its digest is corrected on leaving."""
     path.write_bytes(whole(kind))
     with h5py.File(path, "r+") as file:
         yield file
@@ -83,7 +83,7 @@ def path(tmp_path):
 
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_a_flipped_bit_is_found_or_changes_nothing(path, kind, rng, trials):
-    """By `verify` and by plain reading alike: a damaged value is never returned."""
+    """Neither `verify` nor plain reading returns a damaged value."""
     path.write_bytes(whole(kind))
     expected, n_flips, n_found = contents(path), trials(N_FLIPS, campaign=600), 0
     for _ in range(n_flips):
@@ -100,7 +100,7 @@ def test_a_flipped_bit_is_found_or_changes_nothing(path, kind, rng, trials):
 
 
 def places(path):
-    """(offset, size in bytes) of every dataset."""
+    """Return (offset, size in bytes) of every dataset."""
     with h5py.File(path) as file:
         return [(d.id.get_offset(), d.nbytes) for d in datasets_of(file).values() if d.nbytes]
 
@@ -108,7 +108,7 @@ def places(path):
 @pytest.mark.parametrize("kind", SCHEMAS)
 @pytest.mark.parametrize("byte", [0x00, 0xFF])
 def test_a_block_that_is_wholly_zero_or_wholly_ones_is_found(path, kind, byte, trials):
-    """Fletcher-32 of such a block is right, whatever stood there: what lost sectors look like."""
+    """Lost sectors look like this, and Fletcher-32 accepts such a block."""
     path.write_bytes(whole(kind))
     found = places(path)
     assert trials(len(found), len(found))
@@ -123,17 +123,17 @@ def test_a_block_that_is_wholly_zero_or_wholly_ones_is_found(path, kind, byte, t
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in BULK.items() for name in names])
 def test_what_is_bulky_is_checked_image_by_image_and_not_before(path, kind, name):
-    """Opening a file of many gigabytes reads none of them; the images before a damaged one are good."""
+    """Opening a file reads none of the bulky data, and the images before a damaged one are good."""
     with changed(path, kind, seal=False) as file:
         file[f"4-6/{name}"][-1] = 7
     with open_stored(path) as stored:
         stored.images("4-6", 0, 2)
-        with pytest.raises(DataError, match=r"image 2 is not what was written"):
+        with pytest.raises(DataError, match=r"image 2 are not what was written"):
             stored.images("4-6", 0, 3)
 
 
 def test_a_long_list_of_failures_is_checked_too(path, rng, trials):
-    """Beyond 64 KB HDF5 keeps an attribute without a checksum."""
+    """HDF5 stores an attribute of more than 64 KB without a checksum."""
     failures = tuple((f"image {i}.png", "damaged or cut short " * 5) for i in range(1000))
     with create_stored(path, Header("predictions", {}, {}, failures=failures)):
         pass
@@ -165,8 +165,8 @@ def test_garbage_is_refused_and_nobody_is_told_to_delete_it(path, garbage):
 HEADERS = [("format", name, "was not made by flyannot", "") for name in ("features", "flyannot-", None)]
 HEADERS += [("format", f"flyannot-{name}", "was not made by flyannot", "") for name in ("poem", "features ")]
 HEADERS += [
-    ("format_version", 2, "format version 2, this flyannot reads 1", "upgrade flyannot"),
-    ("digest", "", "its header says nothing", "make it again"),
+    ("format_version", 2, "format version 2; this flyannot reads version 1", "upgrade flyannot"),
+    ("digest", "", "its header names none", "make it again"),
 ]
 
 
@@ -181,7 +181,7 @@ def test_a_header_of_another_program_or_version_is_told_with_what_to_do(path, na
 
 
 def replace_dataset(file, name, **options):
-    """Put another dataset in the place of one."""
+    """Replace a dataset by another one."""
     del file[name]
     file.create_dataset(name, **{"chunks": True, "fletcher32": True, **options})
 
@@ -248,30 +248,32 @@ def test_values_that_are_not_finite_stop_at_the_edge(path, kind, name, value):
 
 
 def beside(file):
-    """Another good file in the folder of one."""
+    """Write another good file into the folder of a file, and return its path."""
     other = Path(file.filename).with_name("other.h5")
     other.write_bytes(whole("dictionary"))
     return str(other)
 
 
 def virtual(file):
+    """Add a virtual dataset, whose data are in another file."""
     layout = h5py.VirtualLayout((4, 128), "f4")
     layout[:] = h5py.VirtualSource(beside(file), "4-6/D", (4, 128))
     file.create_virtual_dataset("4-6/D", layout)
 
 
 def never_written(file, shape=(4, 128), chunks=(4, 128)):
+    """Add a dataset without values."""
     return file.create_dataset("4-6/D", shape, "f4", chunks=chunks, fletcher32=True)
 
 
 def a_block_shorter_than_its_place(file):
-    """HDF5 stores whatever bytes it is given as a block."""
+    """Add a block of 16 bytes instead of 16 MB, which HDF5 accepts."""
     made = never_written(file, (1 << 14, 256), (1 << 14, 256))
     made.id.write_direct_chunk((0, 0), b"16 bytes of 16 M")
 
 
 def a_block_missing(file):
-    """Stored bytes alone would be fooled: whole blocks pad what is missing."""
+    """Leave out one of four blocks, although enough bytes are stored: whole blocks have padding."""
     made = never_written(file, (100, 100), (64, 64))
     for corner in ((0, 0), (0, 64), (64, 0)):
         made[corner] = 1
@@ -298,7 +300,7 @@ DECEITS = {
 
 @pytest.mark.parametrize(("why", "put"), [(why, put) for why, puts in DECEITS.items() for put in puts])
 def test_what_does_not_lie_in_the_file_as_it_claims_is_refused_unread(path, why, put):
-    """Not read as zeros, and not fetched from elsewhere."""
+    """Such data are neither read as zeros nor fetched from another file."""
     with changed(path, "dictionary", seal=False) as file:
         del file["4-6/D"]
         put(file)
@@ -306,7 +308,7 @@ def test_what_does_not_lie_in_the_file_as_it_claims_is_refused_unread(path, why,
 
 
 def crafted(file, name, dtype, *settings):
-    """Put a dataset in the place of one, with settings that h5py itself does not give."""
+    """Replace a dataset, with settings that h5py itself does not offer."""
     shape = file[name].shape
     del file[name]
     how = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -339,14 +341,14 @@ FILTERS = {
 
 @pytest.mark.parametrize("settings", FILTERS.values(), ids=FILTERS)
 def test_blocks_go_through_the_checksum_and_no_other_filter(path, settings):
-    """All the filters that HDF5 has, and those that it would load from the system's folders."""
+    """All other filters of HDF5 are refused, also those that it would load from folders of the system."""
     with changed(path, "dictionary") as file:
         crafted(file, "4-6/D", h5py.h5t.IEEE_F32LE, *settings)
-    refused(path, "4-6/D", "stored neither in one piece nor in checksummed blocks")
+    refused(path, "4-6/D", "stored neither in one piece nor in blocks with checksums")
 
 
 def test_a_dataset_like_ours_that_is_made_by_hand_is_read(path):
-    """Else the refusals around this test would say nothing."""
+    """Without this test the refusals around it would prove nothing."""
     with changed(path, "dictionary") as file:
         crafted(file, "4-6/D", h5py.h5t.IEEE_F32LE, blocks, checksums)
     assert verify_stored(path) == "dictionary"
@@ -357,7 +359,7 @@ def test_a_dataset_like_ours_that_is_made_by_hand_is_read(path):
     "dtype", [">f4", ">f8", "f2", "c8", "?", "i2", "u8", "V4", [("a", "f4")], ("f4", (2,)), "O"], ids=str
 )
 def test_no_type_is_read_but_those_that_are_written(path, kind, place, dtype):
-    """Neither where a schema names the type nor where none does."""
+    """This holds for datasets with and without a type in the schema."""
     with changed(path, kind, seal=False) as file:
         dtype = h5py.string_dtype() if dtype == "O" else np.dtype(dtype)
         if place in file:
@@ -365,7 +367,7 @@ def test_no_type_is_read_but_those_that_are_written(path, kind, place, dtype):
         file.create_dataset(place, (4, 128), dtype, chunks=(4, 128), fletcher32=dtype.kind != "O")
         if dtype.kind in "fciub":
             file[place][...] = 1
-    refused(path, place, "which no flyannot file does")
+    refused(path, place, "which flyannot does not write")
 
 
 NO_JSON = ["", "{", "5", "null", "[[" * 5000, '"x"', '[["image"]]', '[["image", 5]]', '[[5, "cut short"]]']
@@ -403,6 +405,7 @@ THINGS = st.one_of(
 
 
 def spoil(file, name, thing):
+    """Put something else in the place of a dataset or group."""
     if name in file:
         del file[name]
     if isinstance(thing, h5py.SoftLink):
@@ -425,7 +428,7 @@ def spoil(file, name, thing):
     kind=st.sampled_from(list(SCHEMAS)), changes=st.lists(st.tuples(NAMES, THINGS), min_size=1, max_size=3)
 )
 def test_crafted_structures_are_refused_or_harmless(path, record_property, kind, changes):
-    """Whatever stands where a dataset should: a fault that is explained, or contents that can be read."""
+    """Anything in the place of a dataset gives an explained error or readable contents."""
     record_property("trials", 1)
     # What h5py itself would not write is left out; what it has written so far is tried.
     unwritable = suppress(KeyError, ValueError, TypeError, RuntimeError, OSError, AttributeError)

@@ -1,4 +1,4 @@
-"""Locks: one holder at a time, on file systems with and without locks of the operating system."""
+"""Tests that one run at a time has a lock, on file systems with and without locks."""
 
 import errno
 import subprocess
@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 
 from flyannot.base.errors import LockedError
-from flyannot.files.locks import _path_of_lock, exclusive_lock
+from flyannot.files.locks import _lock_path, exclusive_lock
 from tests.processes import started
 
 HOLD = """
@@ -25,6 +25,8 @@ NO_LOCKS = [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP]
 
 
 def refuse_locks(monkeypatch, number):
+    """Let flock fail with this error number."""
+
     def refuse(*arguments):
         raise OSError(number, "not here")
 
@@ -33,7 +35,7 @@ def refuse_locks(monkeypatch, number):
 
 @pytest.fixture(params=[None, *NO_LOCKS], ids=lambda one: errno.errorcode.get(one, "flock"))
 def refused(request, monkeypatch):
-    """What the file system answers to flock: nothing, or an error."""
+    """Return the error that the file system gives to flock, or nothing, as an argument of HOLD."""
     if request.param:
         refuse_locks(monkeypatch, request.param)
     return () if request.param is None else (request.param,)
@@ -65,20 +67,20 @@ def test_another_error_is_not_taken_for_a_file_system_without_locks(tmp_path, mo
 
 
 def test_a_lock_file_that_was_removed_between_opening_and_locking_is_not_the_lock(tmp_path, monkeypatch):
-    """Its holder has ended, and another run has made and locked a new one."""
+    """The first process has ended, and another run has created and locked a new file."""
     import fcntl
 
     path, flock = tmp_path / "out.h5", fcntl.flock
 
     def late(descriptor, how):
-        if _path_of_lock(path).exists():  # else filelock tries what this folder can
+        if _lock_path(path).exists():  # else filelock tries what this folder can
             monkeypatch.setattr(fcntl, "flock", flock)
-            _path_of_lock(path).unlink()
-            flock(stack.enter_context(_path_of_lock(path).open("w")), fcntl.LOCK_EX)
+            _lock_path(path).unlink()
+            flock(stack.enter_context(_lock_path(path).open("w")), fcntl.LOCK_EX)
         return flock(descriptor, how)
 
     with ExitStack() as stack:
         monkeypatch.setattr(fcntl, "flock", late)
         with pytest.raises(LockedError), exclusive_lock(path):
             pass
-        assert _path_of_lock(path).exists()  # the other's
+        assert _lock_path(path).exists()  # the other's

@@ -1,4 +1,4 @@
-"""Files of every version there was are read, and mean what they meant; `released/make.sh` keeps new ones."""
+"""Tests that files of every released version are read and mean the same; `released/make.sh` adds versions."""
 
 import shutil
 from pathlib import Path
@@ -15,7 +15,7 @@ VERSIONS = sorted(path for path in (Path(__file__).parent / "released").iterdir(
 
 @pytest.fixture(params=VERSIONS, ids=lambda path: path.name)
 def files(request, tmp_path, monkeypatch):
-    """A copy of the files of one version, in the working folder."""
+    """Copy the files of one version to the working folder."""
     shutil.copytree(request.param, tmp_path / "old")
     monkeypatch.chdir(tmp_path)
     return request.param

@@ -1,4 +1,4 @@
-"""Writers and readers of every kind are mirror images, and the same contents are the same bytes."""
+"""Tests that readers return what writers took, and that equal contents give equal bytes."""
 
 import errno
 from itertools import pairwise
@@ -34,12 +34,15 @@ GENES = ("Dl", "β-Tub", "Dl")  # a letter beyond ASCII, and a group of two
 
 
 def columns(n=3):
+    """Return the columns of n images."""
     genes = [GENES[i % 3] for i in range(n)]
     texts = {name: [f"{name} {i}" for i in range(n)] for name in IMAGE_COLUMNS}
     return texts | {"gene": genes, "group": genes, "view": [""] * n}
 
 
 def described(rng, counts=(5, 0, 7)):
+    """Return the patches of some images."""
+
     def patches(n):
         descriptors = rng.integers(0, 256, (n, 128), dtype=np.uint8)
         centres_px, patch_px = rng.uniform(0, 100, (n, 2)).astype("f4"), rng.integers(16, 33, n).astype("u2")
@@ -49,11 +52,12 @@ def described(rng, counts=(5, 0, 7)):
 
 
 def pooled(rng):
+    """Return the features of three images."""
     return [Pooled(rng.random(8).astype("f4"), rng.integers(-1, 9, 8).astype("i4")) for _ in range(3)]
 
 
 def classifier(rng, n=2):
-    """The arrays of a calibrated linear classifier of n terms on 8 features."""
+    """Return the arrays of a calibrated linear classifier of n terms on 8 features."""
     return {
         "scorer/weights": rng.normal(size=(n, 8)),
         "scorer/intercept": rng.normal(size=n),
@@ -73,6 +77,7 @@ GROUPS = {"name": ["Dl", "β-Tub"], "gene": ["Dl", "β-Tub"], "fbgn": ["", "FBgn
 
 
 def predicted(rng):
+    """Return the predictions of a model for two groups and three terms."""
     values = rng.normal(size=(2, 3))
     of_terms = {"n_genes": [9, 30, 2], "threshold": [0.5, 0.2, 0.1], "auc": [0.5, 0.9, np.nan]}
     of_terms |= {
@@ -93,6 +98,7 @@ def predicted(rng):
 
 
 def answers_of_run(rng):
+    """Return what a run adds to predictions."""
     values = rng.random((2, 3))
     of_run = {"answer_threshold": values / 2, "held_out": values > 0.5, "model_probability": values / 3}
     answers = {name: rng.integers(-1, 3, (2, 3)) for name in ("curated", "answer_before")}
@@ -104,7 +110,7 @@ def records(n=2):
 
 
 def fill(file, kind, rng, stage_range="4-6"):
-    """One stage range of any kind."""
+    """Add one stage range of any kind to an open file."""
     D = rng.normal(size=(4, 128)).astype("f4")
     match kind:
         case "descriptors":
@@ -128,6 +134,7 @@ def header(kind, **changes):
 
 
 def write(path, kind, seed=0, stage_ranges=("4-6", "11-12"), **changes):
+    """Write a file of any kind."""
     rng = np.random.default_rng(seed)
     with create_stored(path, header(kind, **changes)) as file:
         for stage_range in stage_ranges:
@@ -136,6 +143,7 @@ def write(path, kind, seed=0, stage_ranges=("4-6", "11-12"), **changes):
 
 
 def same(a, b):
+    """Check that nested values are equal, also nan."""
     np.testing.assert_equal(a, b)  # nan-safe, and descends into lists and dicts
 
 
@@ -201,7 +209,7 @@ def test_models_come_back_to_the_last_bit(tmp_path, rng, n_terms):
 
 
 def test_predictions_come_back_as_they_were(tmp_path, rng):
-    """Those of a model; a run replaces some of it, and adds to it."""
+    """A run replaces some of the predictions of a model, and adds others."""
     mine, of_run = predicted(rng), answers_of_run(rng)
     with create_stored(tmp_path / "p.h5", header("predictions")) as file:
         for stage_range in ("4-6", "7-8"):
@@ -247,7 +255,7 @@ def test_every_dataset_lies_in_one_piece_and_its_text_has_a_fixed_length(tmp_pat
 
 
 def datasets_of(file):
-    """The datasets of an open file, by name."""
+    """Return the datasets of an open file, by name."""
     found = {}
     file.visititems(lambda name, item: found.update({name: item} if isinstance(item, h5py.Dataset) else {}))
     return found
@@ -265,7 +273,7 @@ def change_value(name):
 
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_a_digest_changes_with_any_value_name_or_attribute(tmp_path, kind):
-    """Each change is made behind the store's back; verify sees every one of them."""
+    """Each change is made without flyannot, and `verify` notices all of them."""
     path = write(tmp_path / "f.h5", kind)
     assert verify_stored(path) == kind
     original = path.read_bytes()
@@ -309,7 +317,7 @@ def test_an_upgrade_of_the_program_orphans_no_file(tmp_path):
 
 @pytest.mark.parametrize("kind", ["descriptors", "features", "predictions"])
 def test_parts_joined_are_what_one_writer_would_have_written(tmp_path, kind):
-    """Concatenation against the readers: every image has the values it had in its part."""
+    """In the joined file every image has the values of its part."""
     a, b = write(tmp_path / "a.h5", kind, seed=1), write(tmp_path / "b.h5", kind, 2, ("4-6", "7-8"))
     with open_stored(a) as one, open_stored(b) as two:
         with create_joined(tmp_path / "c.h5", header(kind), [closed_file(a), closed_file(b)]):
@@ -323,7 +331,7 @@ def test_parts_joined_are_what_one_writer_would_have_written(tmp_path, kind):
 
 
 def test_a_part_that_changed_since_it_was_looked_over_is_noticed(tmp_path):
-    """It is opened once: what is copied of it later is compared with what it was then."""
+    """Data that are copied later are compared with the digests of the first reading."""
     path = write(tmp_path / "a.h5", "features")
     parts = [closed_file(path)]
     place = parts[0].contents["4-6"]["features"]
@@ -331,7 +339,7 @@ def test_a_part_that_changed_since_it_was_looked_over_is_noticed(tmp_path):
     spoiled[place.offset + place.n_bytes - 1] ^= 1
     path.write_bytes(spoiled)
     with (
-        pytest.raises(DataError, match="image 2 is not what was written"),
+        pytest.raises(DataError, match="image 2 are not what was written"),
         create_joined(tmp_path / "c.h5", header("features"), parts),
     ):
         pass
@@ -352,9 +360,9 @@ def _of_image(stored, kind, i):
 def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path):
     with open_stored(write(tmp_path / "f.h5", "features")) as stored, pytest.raises(DataError) as caught:
         stored.array("7-8", "features")
-    assert "holds no stage range 7-8, only 4-6, 11-12" in str(caught.value)
+    assert "has no stage range 7-8, only 4-6, 11-12" in str(caught.value)
     assert caught.value.fix == "make it with: flyannot pool --stage-range 7-8"
-    with pytest.raises(InputError, match="is not there") as caught, open_stored(tmp_path / "g.h5", "model"):
+    with pytest.raises(InputError, match="does not exist") as caught, open_stored(tmp_path / "g.h5", "model"):
         pass
     assert "flyannot train" in caught.value.fix
     assert reading._first_line(OSError("one\ntwo")) == "one"
@@ -406,7 +414,7 @@ def test_blocks_hold_every_image_once_and_no_more_bytes_than_allowed(tmp_path, r
 
 
 def test_every_nth_operation_may_fail(tmp_path, monkeypatch, trials):
-    """For every N: the error is a WriteError, the old file stays, and nothing is left beside it."""
+    """For every N the error is a WriteError, the old file stays, and no temporary file is left."""
     path = write(tmp_path / "f.h5", "features")
     before, attempt = path.read_bytes(), OutputFile._attempt
     n_left = n_all = 10**9

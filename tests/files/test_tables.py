@@ -1,4 +1,4 @@
-"""Tables: the dress does not matter, a fault names its line and column, a table is written whole."""
+"""Tests of tables: equivalent spellings are read alike, and a fault has its line and column."""
 
 import datetime
 import gzip
@@ -51,8 +51,8 @@ def test_the_dress_of_a_table_does_not_matter(content, images_csv, tmp_path):
         ("image,Symbol,stage_range\na,b,4-6\n", ['no column "gene"', 'Did you mean "Symbol"?']),
         ("picture,gene,stage_range\na,b,4-6\n", ['no column "image"', 'Did you mean "picture"?']),
         ("image:gene:stage_range\na:b:4-6\n", ['no column "image"']),
-        ("image,Gene,stage_range,GENE\na,b,4-6,c\n", ['"gene" is there twice']),
-        ("image,gene,stage_range,gene\na,b,4-6,c\n", ['"gene" is there twice']),
+        ("image,Gene,stage_range,GENE\na,b,4-6,c\n", ['"gene" appears twice']),
+        ("image,gene,stage_range,gene\na,b,4-6,c\n", ['"gene" appears twice']),
         (IMAGES + "a,b,4-6\nc,,4-6\n", ["line 3", 'column "gene"', "empty", "fill it in"]),
         (IMAGES + "a,b,4-6\n ,b,4-6\n", ["line 3", 'column "image"', "empty"]),
         (IMAGES + "a,b\n", ["line 2", 'column "stage_range"', "empty"]),
@@ -72,7 +72,7 @@ def test_the_dress_of_a_table_does_not_matter(content, images_csv, tmp_path):
         ((IMAGES + "a,b,4-6\n").encode("utf-16"), ["UTF-16", "Unicode Text", "CSV UTF-8"]),
         ("\0" * 5000, ["no column"]),
         (b"\xd0\xcf\x11\xe0" + bytes(600), ["an old Excel workbook (.xls)", "Save As"]),
-        (b"PK\x03\x04" + bytes(600), ["no Excel workbook that can be read"]),
+        (b"PK\x03\x04" + bytes(600), ["cannot be read as an Excel workbook"]),
         (IMAGES + "a,b,4-6," + "x" * 200_000 + "\n", ["line 2"]),
     ],
 )
@@ -104,7 +104,7 @@ def test_a_workbook_is_read_as_the_table_that_it_shows(tmp_path):
 
 @pytest.mark.parametrize("place", ["XFD1048576", "C1048576", "C99999999999999", "XFD3"])
 def test_a_workbook_that_claims_more_cells_than_it_has_is_read_or_refused_at_once(place, tmp_path):
-    """A cell far below the others makes a row of every line between, as wide as the widest."""
+    """One cell far below the others makes every line between them a row as wide as the widest."""
     path = workbook(tmp_path / "t.xlsx", ["gene", "term"], ["Dl", "gap"])
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}

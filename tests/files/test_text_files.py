@@ -1,4 +1,4 @@
-"""Files from outside: what is no file is refused, what unpacks is bounded, what is wrong names its remedy."""
+"""Tests of files from outside: size limits, and messages with a remedy."""
 
 import os
 
@@ -11,7 +11,7 @@ from flyannot.files.text_files import most_unpacked_bytes, read_json, read_text,
 
 
 def test_a_text_that_cannot_be_read_is_named_with_the_reason_and_the_remedy(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_files, "_MOST_BYTES", 7)
+    monkeypatch.setattr(text_files, "_MAX_BYTES", 7)
     write_text(tmp_path / "good", "\ufeffβ\r\n")
     assert read_text(tmp_path / "good", fix="?") == "β\n"
     (tmp_path / "long").write_bytes(bytes(8))
@@ -34,13 +34,13 @@ def test_a_file_may_unpack_to_some_megabytes_and_many_times_its_size(tmp_path):
     assert most_unpacked_bytes(tmp_path / "a", 1000) == 1000
 
 
-LINE = 'write a line as name = "text" or name = number, and a table as [extract]'
+LINE = 'write each line as name = "text" or name = number, and each table as [extract]'
 REMEDIES = {  # of a line of a TOML file between two good ones
-    "a = b": 'text stands in quotes: a = "b"',
-    'a = "b': 'text stands in quotes: a = "b"',
-    'a = "': 'text stands in quotes: a = ""',
-    "a = C:\\x": "a path takes / in double quotes, or stands in single quotes: a = 'C:\\x'",
-    'a = "C:\\x"': "a path takes / in double quotes, or stands in single quotes: a = 'C:\\x'",
+    "a = b": 'put text in quotes: a = "b"',
+    'a = "b': 'put text in quotes: a = "b"',
+    'a = "': 'put text in quotes: a = ""',
+    "a = C:\\x": "write a path with / instead of \\, or in single quotes: a = 'C:\\x'",
+    'a = "C:\\x"': "write a path with / instead of \\, or in single quotes: a = 'C:\\x'",
     "a = [1 2]": LINE,
     "a =": LINE,
     "a \\": LINE,
@@ -66,5 +66,5 @@ def test_what_is_nested_too_deep_is_refused_and_so_is_what_is_no_json(tmp_path):
         read_toml(path)
     for text in ("[" * 5000, "{", "9" * 5000):
         path.write_text(text)
-        with pytest.raises(InputError, match="does not hold scores"):
+        with pytest.raises(InputError, match="does not contain scores"):
             read_json(path, what="scores", fix="?")

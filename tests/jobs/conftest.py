@@ -1,3 +1,5 @@
+"""Fixtures of executors: this process, two processes, and a Dask cluster."""
+
 import pytest
 
 from flyannot.jobs.executor import Executor
@@ -18,7 +20,7 @@ def cluster_workers(cluster):
 
 @pytest.fixture(params=[1, 2, "cluster"])
 def workers(request):
-    """Each of those that run tasks: this process, two others, a cluster."""
+    """Yield an executor with this process, two others, or a cluster."""
     if request.param == "cluster":
         yield request.getfixturevalue("cluster_workers")
         return

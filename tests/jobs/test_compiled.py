@@ -1,4 +1,4 @@
-"""Compiled kernels: their cache needs no home, heals, and is never older than the code behind it."""
+"""Tests of compiled kernels: their cache needs no home, heals, and is never older than the code."""
 
 import os
 import shutil
@@ -27,14 +27,14 @@ def run_program(code, *, cwd=None, **environment):
 
 
 def said_by(code, **options):
-    """Return what a program prints, without an error, in a process of its own."""
+    """Return what a program prints in a process of its own, after checking that it succeeds."""
     done = run_program(code, **options)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
 def test_kernels_whose_indices_are_checked_are_others(tmp_path):
-    """As `make bounds` has them: none of those without the check is taken in their place."""
+    """`make bounds` checks indices, and must not get kernels without the checks."""
     beyond = (
         "import numpy as np; from flyannot.sparse.kernels import sum_squares\n"
         "try: sum_squares(np.ones((3, 2)), np.ones(4)[:2])\nexcept IndexError: print('found')"
@@ -49,7 +49,7 @@ def kept_code(cache):
 
 
 def test_code_for_another_processor_or_with_other_settings_is_kept_beside(tmp_path):
-    """Settings come from the environment, and from a file in the working folder."""
+    """Settings come from the environment and from a file in the working folder."""
     cache, stranger = tmp_path / "cache", tmp_path / "stranger"
     stranger.mkdir()
     (stranger / ".numba_config.yaml").write_text("cpu_name: generic\n")
@@ -69,7 +69,7 @@ def test_code_for_another_processor_or_with_other_settings_is_kept_beside(tmp_pa
 
 
 def test_kernels_that_no_process_has_used_for_long_are_removed(tmp_path):
-    """Only folders of that name, and only when kernels of new sources or settings are kept."""
+    """Only kernel folders are removed, and only when kernels of new sources or settings are kept."""
     cache, other = tmp_path / "flyannot", tmp_path / "other"
     names = ("kernels-0.9.0-old", "kernels-0.9.0-recent", "results-0.9.0-old")
     for folder in (*(cache / name for name in names), other):
@@ -97,7 +97,7 @@ def test_without_compiling_kernels_are_refused_in_one_line():
 
 
 def test_a_damaged_cache_of_kernels_heals(tmp_path, rng, trials):
-    """Every file of the cache is damaged in turn; the next run works, the one after compiles nothing."""
+    """Every file of the cache is damaged in turn. The next run works, and the one after compiles nothing."""
     cache = tmp_path / "cache"
     said_by(KERNEL, FLYANNOT_CACHE=str(cache))
     files = [path for path in cache.rglob("*") if path.is_file()]
@@ -151,7 +151,7 @@ KERNELS = {  # one calls into the other
 
 
 def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(tmp_path):
-    """Even where the change keeps time and size, as where all files have one time."""
+    """This holds even if the change keeps the time and size of the file."""
     package = tmp_path / "flyannot"
     jobs = (f"jobs/{name}" for name in ("__init__", "compiled", "progress_events"))
     base = (f"base/{name}" for name in ("__init__", "errors", "system"))
@@ -185,7 +185,7 @@ def test_all_sources_of_kernels_name_the_folder():
 
 
 def folder_of(**environment):
-    """The folder of compiled kernels that a process of its own chooses."""
+    """Return the folder of compiled kernels that a process of its own chooses."""
     code = "from flyannot.jobs.compiled import cache_folder; print(cache_folder())"
     return Path(said_by(code, **environment))
 
@@ -193,7 +193,7 @@ def folder_of(**environment):
 @pytest.mark.not_on_windows
 @pytest.mark.parametrize("spoil", ["writable", "link", "owner", "file"])
 def test_a_folder_that_others_could_have_filled_is_not_taken(tmp_path, spoil):
-    """numba unpickles what lies there: whoever can write it could run code as this user."""
+    """Whoever can write there could run code as this user, since numba unpickles the files."""
     planted, elsewhere = tmp_path / "flyannot", tmp_path / "elsewhere"
     elsewhere.mkdir()
     if spoil == "link":
@@ -217,7 +217,7 @@ def test_a_folder_that_others_could_have_filled_is_not_taken(tmp_path, spoil):
 @pytest.mark.parametrize("is_others", [False, True])
 @pytest.mark.parametrize("is_link", [False, True])
 def test_nor_is_one_that_others_could_put_another_in_place_of(tmp_path, mode, is_taken, is_others, is_link):
-    """Whoever may rename in a folder on the way exchanges it after it was looked at."""
+    """Whoever may rename in a parent folder could exchange the folder after it was checked."""
     if is_others and os.getuid():
         pytest.skip("only root can give a folder to another user")
     (tmp_path / "parent" / "cache").mkdir(parents=True)
@@ -232,7 +232,7 @@ def test_nor_is_one_that_others_could_put_another_in_place_of(tmp_path, mode, is
 
 @pytest.mark.not_on_windows
 def test_a_planted_folder_in_the_temporary_one_is_passed_over(tmp_path):
-    """Without a writable home: the name of the usual one can be guessed."""
+    """Without a writable home the name of the folder can be guessed."""
     (tmp_path / "home").write_text("no folder")
     environment = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
     environment |= {"XDG_CACHE_HOME": None, "FLYANNOT_CACHE": None}

@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster: the same bytes as without, and one line for whatever goes wrong."""
+"""Tests of a Dask cluster: the same bytes as without, and one line for every fault."""
 
 import os
 import re
@@ -25,7 +25,7 @@ LONG = "extract embryos -o out.h5 --stride-px 2"
 
 @contextmanager
 def working(chain, address):
-    """A command whose tasks are at work on a cluster."""
+    """Yield a command whose tasks are running on a cluster."""
     words = ["-m", "flyannot", *LONG.split(), "--scheduler", address]
     with started(*words, cwd=chain.folder, stderr=subprocess.PIPE) as run:
         wait_for(lambda: list((chain.folder / ".out.h5.parts").glob(".*.tmp")), run)  # a worker writes
@@ -35,7 +35,7 @@ def working(chain, address):
 
 @pytest.fixture
 def made_here(flyannot, own_chain, monkeypatch):
-    """A function of a command to the bytes that it makes on this machine, which are removed."""
+    """Return a function that runs a command on this machine and returns its output, which it removes."""
     monkeypatch.chdir(own_chain.folder)
 
     def made(line):
@@ -56,7 +56,7 @@ def made_here(flyannot, own_chain, monkeypatch):
     ],
 )
 def test_a_cluster_makes_the_same_bytes(flyannot, cluster, made_here, monkeypatch, line):
-    """Also from relative paths, although its workers work in another folder."""
+    """This holds for relative paths too, although workers run in another folder."""
     expected = made_here(line)
     monkeypatch.setenv("FLYANNOT_SCHEDULER", cluster.address)
     said = flyannot(line)
@@ -82,7 +82,7 @@ def die(_):
 
 
 def test_what_kills_its_workers_is_named(cluster_workers):
-    with pytest.raises(FlyannotError, match="2 workers were killed over the images a to b") as caught:
+    with pytest.raises(FlyannotError, match="2 workers were killed by the images a to b") as caught:
         cluster_workers.run_all(die, [1], name=lambda _: "the images a to b")
     assert "memory" in caught.value.fix
 
@@ -104,7 +104,7 @@ def test_a_scheduler_that_goes_away_ends_the_run_and_it_continues(made_here, own
         _, err = run.communicate(timeout=LIMIT_S)
     assert run.returncode == 1
     _, error, fix = err.splitlines()
-    assert error == f"Error: the scheduler at {cluster.address} has gone away" and fix.startswith("Fix: ")
+    assert error == f"Error: the scheduler at {cluster.address} is gone" and fix.startswith("Fix: ")
     assert made_here(LONG) and not list(own_chain.folder.glob(".out*"))
 
 
@@ -149,8 +149,8 @@ def test_a_scheduler_without_workers_is_explained(tmp_path, monkeypatch):
 def test_workers_that_do_not_see_the_files_are_named(cluster_workers, tmp_path, monkeypatch):
     with pytest.raises(FlyannotError, match="the worker at tcp:.* does not see /nowhere") as caught:
         cluster_workers.run_all(square, [1], reads=lambda _: [Path("/nowhere")])
-    assert "share a file system" in caught.value.fix
-    monkeypatch.setattr(dask_cluster, "_mark_in", lambda folder: nullcontext(folder / ".wanted"))
+    assert "file system that all machines share" in caught.value.fix
+    monkeypatch.setattr(dask_cluster, "_create_mark", lambda folder: nullcontext(folder / ".wanted"))
     with pytest.raises(FlyannotError, match="does not see .*/.wanted"):
         cluster_workers.run_all(square, [1], folder=tmp_path / "parts")
 

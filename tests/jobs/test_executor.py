@@ -1,4 +1,4 @@
-"""The one seam of parallel work: same results for any number of workers, and workers that may die."""
+"""Tests of parallel work: equal results for any number of workers, also if workers die."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ def fail_with_a_fix(i):
 
 
 def die_once(folder):
-    """Kills its process the first time that it runs on a folder."""
+    """Kill the process the first time that it works on a folder."""
     mark = Path(folder) / "died"
     if not mark.exists():
         mark.touch()
@@ -46,7 +46,7 @@ def die(folder):
 
 
 def threads_of_worker(_):
-    """(BLAS threads, numba threads, cv2 threads, whether Ctrl-C is ignored)."""
+    """Return (BLAS threads, numba threads, cv2 threads, whether Ctrl-C is ignored)."""
     import cv2
     import numba
     from threadpoolctl import threadpool_info
@@ -58,6 +58,7 @@ def threads_of_worker(_):
 
 
 def run_all(work, tasks, *, jobs, **more):
+    """Run tasks by an executor of its own."""
     with Executor(jobs) as workers:
         return workers.run_all(work, tasks, **more)
 
@@ -86,7 +87,7 @@ def own_process(_):
 
 
 def all_processes(workers, n, tasks=8):
-    """The numbers of the processes that work: on a busy machine one may do all of a round."""
+    """Return the ids of `n` processes that work; on a busy machine one may do all tasks of a round."""
     seen, end = set(), time.monotonic() + LIMIT_S
     while len(seen) < n and time.monotonic() < end:
         seen |= set(workers.run_all(own_process, list(range(tasks))))
@@ -103,7 +104,7 @@ def test_more_tasks_than_before_get_more_workers_and_these_serve_one_step_after_
 
 
 def tell_until(mark):
-    """Tell of items until somebody has heard of one."""
+    """Report items until the parent has received one."""
     ends, n = time.monotonic() + LIMIT_S, 0
     while not mark.exists() and time.monotonic() < ends:
         item_done()
@@ -136,7 +137,7 @@ def die_unless_told(task):
 
 @pytest.mark.parametrize("n_items", [None, lambda task: 1])
 def test_what_kills_its_worker_twice_is_named_whatever_ran_beside_it(monkeypatch, n_items):
-    """And is not tried in this process then, which with `n_items` takes others."""
+    """The task is not tried in this process either, which takes tasks if `n_items` is given."""
     monkeypatch.setattr(executor._Pace, "n_processes", lambda pace, most: most)
     tasks, done, more = [(i, i != 3) for i in range(6)], [], {"name": lambda task: f"task {task[0]}"}
     with pytest.raises(FlyannotError, match=r"of task 3 were killed twice.*\d of 6 parts") as caught:
@@ -164,7 +165,7 @@ def test_leaving_ends_the_workers(work):
 
 def test_no_more_tasks_are_handed_out_than_memory_is_for_however_long_they_take(monkeypatch):
     class Slow(futures.Executor):
-        """Ends one task after the other, each after several looks."""
+        """An executor that ends one task after the other, each after several rounds."""
 
         def __init__(self):
             self.open, self.most, self.n_looks = [], 0, 0

@@ -1,4 +1,4 @@
-"""A function called in a process of its own: its answer, its fault, its death and its time."""
+"""Tests of a function called in a process of its own: its answer, error, death and time limit."""
 
 import os
 import signal

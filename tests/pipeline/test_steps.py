@@ -280,7 +280,7 @@ def test_plain_folders_and_single_images_are_annotated_one_by_one(chain, tmp_pat
 @pytest.mark.parametrize(
     ("damaged", "name", "made", "said"),
     [
-        ("descriptors", "11-12/descriptors", "features", "holds of the image .* not what was written"),
+        ("descriptors", "11-12/descriptors", "features", "the data of the image .* are not what was written"),
         ("dictionary", "11-12/D", "features", "its contents have digest"),
         ("model", "4-6/model/scorer/weights", "predictions", "its contents have digest"),
     ],

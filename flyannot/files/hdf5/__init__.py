@@ -1,6 +1,6 @@
-"""HDF5 files that can be trusted: written whole or not at all, checked before they are read.
+"""HDF5 files that can be trusted: written as a whole, and checked before they are read.
 
-The only package that imports h5py.  `schema` says what each kind holds,
-`writing` and `reading` are its two sides, and one module a kind pairs a writer with its reader.
-The layout of every kind is described in docs/file-format.md.
+Only this package imports h5py. `schema` says what each kind of file contains. `writing` and `reading` are the
+two sides of the format, and a module for each kind has its writer and reader. docs/file-format.md describes
+all kinds.
 """

@@ -1,4 +1,4 @@
-"""A file in words, for `flyannot show`; and what it says of itself, for those who look while others write."""
+"""Descriptions of a file: as text and JSON for `flyannot show`, and as a summary for `flyannot status`."""
 
 import json
 from dataclasses import dataclass
@@ -10,11 +10,14 @@ from flyannot.files.hdf5.layout import open_hdf5
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.files.hdf5.schema import MADE_BY
 
-_MOST_SHOWN = 10  # values of a short dataset that are printed
+_MAX_SHOWN = 10  # values of a short dataset that are printed
 
 
 def describe_file(path):
-    """Header, then every dataset of every stage range with its shape; lists of terms in full."""
+    """Return the header of a file and the shape of every dataset as text.
+
+    Terms and short datasets are shown in full.
+    """
     with open_stored(path) as stored:
         lines = [
             first_line(stored),
@@ -28,8 +31,9 @@ def describe_file(path):
         for stage_range in stored.stage_ranges:
             lines += ["", stage_range]
             for name, about in _shapes(stored.group(stage_range)):
-                shape, values = " x ".join(f"{n:,}" for n in about["shape"]), []
-                is_short = len(about["shape"]) == 1 and about["shape"][0] <= _MOST_SHOWN
+                shape = " x ".join(f"{n:,}" for n in about["shape"])
+                values = []
+                is_short = len(about["shape"]) == 1 and about["shape"][0] <= _MAX_SHOWN
                 if is_short or name.startswith("trace/") or name == "term":
                     values = stored.array(stage_range, name)
                 shown = ", ".join(v if isinstance(v, str) else f"{v:.5g}" for v in values)
@@ -38,17 +42,17 @@ def describe_file(path):
 
 
 def first_line(stored):
-    """What an open file is, and what made it."""
+    """Return the kind of an open file and the command that made it, in one line."""
     return f"{stored.path}: {stored.kind}, made by {MADE_BY[stored.kind]} of flyannot {stored.version}"
 
 
 def skipped_lines(stored):
-    """A line for every image that was skipped when it was made."""
+    """Return a line for every image that was left out of a file."""
     return [f"skipped  {image}: {reason}" for image, reason in stored.failures]
 
 
 def file_summary(path):
-    """The same for programs: header and datasets as a dict that JSON can hold."""
+    """Return the header and the shapes of all datasets of a file as a dict for JSON."""
     with open_stored(path) as stored:
         return {
             "file": str(path),
@@ -65,20 +69,21 @@ def file_summary(path):
 
 
 def _shapes(group):
+    """Yield the name, shape and type of every dataset of a group."""
     for name, dataset in group.items():
         text = dataset.dtype.kind == "S"
         yield name, {"shape": list(dataset.shape), "type": "text" if text else str(dataset.dtype)}
 
 
-_COMPLAINTS = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, DataError)
+_ERRORS = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, DataError)
 
 
 @dataclass(frozen=True)
 class FileSummary:
-    """What the header of a file says, and how much the file holds.
+    """The header of a file and the amount of its contents.
 
-    n_images : of all stage ranges
-    n_epochs : of a checkpoint, the epochs that are done
+    n_images : int, over all stage ranges
+    n_epochs : int, the completed epochs of a checkpoint
     """
 
     header: Header
@@ -88,7 +93,7 @@ class FileSummary:
 
 
 def read_summary(path):
-    """The `FileSummary` of a file; None if it is not there, not ours, or of another version."""
+    """Read the `FileSummary` of a file; None if it does not exist or cannot be read by this flyannot."""
     try:
         with open_hdf5(path) as file:
             groups = {s: file[s] for s in STAGE_RANGES if s in file}
@@ -96,5 +101,5 @@ def read_summary(path):
             epochs = [group["trace/epoch"] for group in groups.values() if "trace/seconds" in group]
             header = read_header(file.attrs, path)
             return FileSummary(header, tuple(groups), sum(map(len, images)), sum(map(len, epochs)))
-    except _COMPLAINTS:
+    except _ERRORS:
         return None

@@ -1,4 +1,4 @@
-"""descriptors.h5: the patches of every image, end to end, stage range by stage range."""
+"""descriptors.h5: the patches of all images, one after the other, for each stage range."""
 
 from itertools import pairwise
 
@@ -11,11 +11,14 @@ _TYPES = {"descriptors": "u1", "centres_px": "f4", "patch_px": "u2"}
 
 
 def write_descriptors(file, stage_range, columns, described):
-    """Add one stage range.
+    """Add one stage range to an open file.
 
-    `columns` as in `write_image_columns`; `described` holds for every image its descriptors
-    (n_patches, n_features) uint8, its patch centres (n_patches, 2) and sides (n_patches,) in pixels, and the
-    number of patches before those of little contrast were dropped.
+    Parameters
+    ----------
+    file : open h5py file
+    stage_range : str
+    columns : dict, as in `write_image_columns`
+    described : list of `DescribedPatches`, one for each image
     """
     group = file.create_group(stage_range)
     write_image_columns(group, columns)
@@ -29,8 +32,7 @@ def write_descriptors(file, stage_range, columns, described):
 
 
 def read_patches_of_images(stored, stage_range, start, stop):
-    """Yield the descriptors, centres and sides of the patches, as `write_descriptors` took them, of each of
-    the images `start` to `stop`."""
+    """Yield the descriptors, centres and sides of the patches of each of the images `start` to `stop`."""
     for numbers in stored.cuts_of_blocks(stage_range, start, stop):
         arrays = stored.images(stage_range, numbers.start, numbers.stop)
         first = stored.array(stage_range, "first", numbers.start, numbers.stop + 1)
@@ -39,18 +41,19 @@ def read_patches_of_images(stored, stage_range, start, stop):
 
 
 def n_patches(stored, stage_range):
-    """How many patches a file holds of one stage range; 0 if it has no such stage range."""
+    """Return the number of patches of one stage range in an open file; 0 if it lacks the stage range."""
     if stage_range not in stored.stage_ranges:
         return 0
     return len(stored.group(stage_range)["descriptors"])
 
 
 def read_patches(files, stage_range, rows):
-    """The descriptors with the given ascending row numbers, counted through all `files` end to end.
+    """Return the descriptors with the given ascending row numbers, which count through all `files`.
 
-    Read some images at a time into one array of the stored type: a stage range is never held in float.
+    They are read some images at a time and keep their stored type.
     """
-    picked, start = [], 0
+    picked = []
+    start = 0
     for stored in files:
         if stage_range not in stored.stage_ranges:
             continue

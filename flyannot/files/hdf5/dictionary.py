@@ -1,6 +1,6 @@
 """dictionary.h5, the checkpoints on the way to it, and the trace of its learning.
 
-A record of the trace is what the loop of learning says of one epoch: an object with the numbers of TRACE.
+A record of the trace describes one epoch: an object with the attributes of TRACE.
 """
 
 import numpy as np
@@ -23,8 +23,7 @@ TRACE = {
 def write_dictionary(file, stage_range, D, records, *, n_patches):
     """Add one stage range: atoms D (n_atoms, n_features) and the record of every epoch.
 
-    Seconds are left out, so that the same inputs and options give the same bytes; they are in the
-    table that `write_trace` makes.
+    Seconds are left out, so that equal inputs and options give equal bytes. `write_trace` writes them.
     """
     group = file.create_group(stage_range)
     group.attrs["n_patches"] = n_patches
@@ -33,7 +32,7 @@ def write_dictionary(file, stage_range, D, records, *, n_patches):
 
 
 def read_dictionary(stored, stage_range):
-    """The atoms that `write_dictionary` took."""
+    """Return the atoms of a stage range (n_atoms, n_features)."""
     return stored.array(stage_range, "D")
 
 
@@ -46,7 +45,7 @@ def write_checkpoint(file, stage_range, state, records):
 
 
 def read_checkpoint(stored, stage_range):
-    """The state, whose scalars come back as arrays of one, and the records as dicts."""
+    """Return the state of a learner, with scalars as arrays of one value, and its records as dicts."""
     names = stored.names_below(stage_range, "state")
     state = {name: stored.array(stage_range, f"state/{name}") for name in names}
     columns = [stored.array(stage_range, f"trace/{name}").tolist() for name in TRACE]
@@ -54,13 +53,14 @@ def read_checkpoint(stored, stage_range):
 
 
 def _write_records(group, records, without=()):
+    """Add the columns of a trace, except those in `without`."""
     for name, dtype in TRACE.items():
         if name not in without:
             write_array(group, name, [getattr(record, name) for record in records], dtype=dtype)
 
 
 def write_trace(path, records_of):
-    """Write the records of all stage ranges (a dict), seconds included, as CSV."""
+    """Write the records of all stage ranges (a dict), with their seconds, as CSV."""
     rows = (
         (s, *(f"{getattr(r, n):.6g}" for n in TRACE)) for s, records in records_of.items() for r in records
     )

@@ -9,8 +9,14 @@ from flyannot.files.hdf5.writing import write_array, write_image_columns
 
 
 def write_features(file, stage_range, columns, pooled, D):
-    """Add one stage range: image columns, the features and winning patches of every image
-    (each has `features` and `winner`), and the atoms."""
+    """Add one stage range.
+
+    Parameters
+    ----------
+    columns : dict, as in `write_image_columns`
+    pooled : list of objects with `features` and `winner`, the winning patches, one for each image
+    D : array (n_atoms, n_descriptor), the atoms
+    """
     group = file.create_group(stage_range)
     write_image_columns(group, columns)
     features = np.stack([image.features for image in pooled]).astype("f4")
@@ -23,15 +29,16 @@ def write_features(file, stage_range, columns, pooled, D):
 
 
 class StoredFeatures:
-    """The features of all images of a stage range, (n_images, n_features), in one or more open files.
+    """The features (n_images, n_features) of a stage range in one or more open files.
 
-    They stay there: `blocks` reads some megabytes at a time.  `columns` are the image columns.  DataError if
-    two files were pooled with different dictionaries.
+    They stay in the files, and `blocks` reads some megabytes at a time. `columns` are the image columns.
+    DataError if two files were pooled with different dictionaries.
     """
 
     def __init__(self, files, stage_range):
         self._files = [stored for stored in files if stage_range in stored.stage_ranges]
-        self._stage_range, self._is_checked = stage_range, False
+        self._stage_range = stage_range
+        self._is_checked = False
         first, *others = self._files
         D = first.array(stage_range, "D")
         for file in others:
@@ -43,15 +50,16 @@ class StoredFeatures:
         parts = [read_image_columns(stored, stage_range) for stored in self._files]
         self.columns = {name: [value for part in parts for value in part[name]] for name in parts[0]}
         features = first.group(stage_range)["features"]
-        self.shape, self.dtype = (len(self.columns["image"]), features.shape[1]), features.dtype
+        self.shape = len(self.columns["image"]), features.shape[1]
+        self.dtype = features.dtype
 
     def __len__(self):
         return self.shape[0]
 
     def blocks(self, columns=slice(None)):
-        """The number of the first image and the wanted columns of some images, block after block.
+        """Yield the number of the first image and the chosen columns of some images, block after block.
 
-        The first reading compares every image with its digest; those after it read no more than the columns.
+        The first pass compares every image with its digest. Later passes read the chosen columns only.
         """
         first = 0
         for stored in self._files:
@@ -65,7 +73,7 @@ class StoredFeatures:
 
 
 def read_features(files, stage_range):
-    """Image columns and features (n_images, n_features) of all `files`, as `StoredFeatures` reads them."""
+    """Return the image columns and the features (n_images, n_features) of a stage range of all `files`."""
     stored = StoredFeatures(files, stage_range)
     features = np.empty(stored.shape, stored.dtype)
     for first, rows in stored.blocks():

@@ -1,7 +1,7 @@
-"""The one cache of open files: each is validated once, and a few of them are open at a time.
+"""A cache of open files: each file is validated once, and a few of them are open at a time.
 
-To validate a file takes longer the more images it has: done for every task, the cost of an image would grow
-with their number.  To open one takes longer than to read some rows of it, and each that is open takes memory.
+Validating a file takes longer the more images it has. If each task did so, the time for an image would grow
+with their number. Opening a file takes longer than reading some rows of it, and every open file takes memory.
 """
 
 import os
@@ -13,13 +13,13 @@ from flyannot.files.hdf5.reading import StoredFile, damaged_file, open_stored
 
 _MOST_OPEN = 16
 _validated: dict = {}  # (path, kind, digest) -> CachedFile
-_open: OrderedDict = OrderedDict()  # CachedFile -> its OpenFile, the one that was read last at the end
+_open: OrderedDict = OrderedDict()  # CachedFile -> its OpenFile, the most recently read at the end
 
 
 class CachedFile(StoredFile):
     """A validated file, which is opened again whenever it is read.
 
-    identity : what the system said of the file before it was validated
+    identity : the status of the file before it was validated
     """
 
     def __init__(self, stored, identity):
@@ -37,7 +37,7 @@ class CachedFile(StoredFile):
     def _open_again(self):
         """Open the contents that were validated, by h5py; DataError if they were replaced."""
         identity = _identity(self.path)
-        if identity != self._identity:  # then it must hold the same all the same
+        if identity != self._identity:  # then it must have the same digest
             with open_stored(self.path, self.kind, digest=self.digest):
                 self._identity = identity
         try:
@@ -47,7 +47,7 @@ class CachedFile(StoredFile):
 
 
 def cached_file(path, kind, digest=None):
-    """Return the `CachedFile` of a path; parameters and errors as of `open_stored`.
+    """Return the `CachedFile` of a path; parameters and errors as `open_stored`.
 
     It stays validated from one task of a process to the next.
     """
@@ -66,11 +66,13 @@ def close_cached_files():
 
 
 def _close_oldest(n_left):
+    """Close the files that were read longest ago, until `n_left` are open."""
     while len(_open) > n_left:
         _open.popitem(last=False)[1].h5.close()
 
 
 def _identity(path):
+    """Return the place, size and times of a file; None if it does not exist."""
     if not os.path.exists(path):
         return None
     status = os.stat(path)
@@ -79,10 +81,18 @@ def _identity(path):
 
 @contextmanager
 def open_many(paths, kind, digests):
-    """Validate very many files, and yield each as a `CachedFile`; all are closed on leaving.
+    """Validate many files, and yield each as a `CachedFile`; all are closed on leaving.
 
-    `digests` maps a path to the digest that the file must still have; those of others are what is found.
-    Errors are as of `open_stored`; DataError also when a file is read that was replaced since.
+    Parameters
+    ----------
+    paths : list of Path
+    kind : str, the kind that the files must have
+    digests : dict, path -> digest that a file must still have; it may lack files that are new
+
+    Raises
+    ------
+    InputError, DataError
+        As `open_stored`; DataError also if a file is read that was replaced since.
     """
     try:
         yield [cached_file(path, kind, digests.get(path)) for path in paths]

@@ -1,9 +1,8 @@
-"""The header of a file: root attributes that say what it is, what it was made from, and its content digest.
+"""The header of a file: root attributes with its kind, its origin and a digest of its contents.
 
-The content digest says what a file holds, whatever bytes HDF5 chose to say it in.
-Small datasets and attributes are digested as a whole, and checked whenever a file is opened.  What is
-bulky lies image by image, and so do its digests (`content`), which are among the small datasets: the
-rows of an image are checked when they are read.  No command believes a byte that it has not checked.
+The digest depends on the contents only, not on the bytes that HDF5 chooses for them. It covers attributes and
+small datasets, and is checked whenever a file is opened. Bulky datasets are digested image by image. These
+digests (`content`) are a small dataset, and the rows of an image are checked when they are read.
 """
 
 import hashlib
@@ -18,19 +17,21 @@ from flyannot.base.errors import DataError
 from flyannot.files.hdf5.layout import OpenFile, datasets_of, objects_in
 from flyannot.files.hdf5.schema import BULK, FORMAT_VERSION, MADE_BY, SCHEMAS
 
-_USUAL_CHAIN = ("extract", "pool")  # files do not name it: so they had it before chains were named
-_NAMES_BEFORE = {"learn": "learn-dict", "classify": "train"}  # of tables before flyannot 1.0, and today
+_USUAL_CHAIN = ("extract", "pool")  # files do not name this chain
+_NAMES_BEFORE = {"learn": "learn-dict", "classify": "train"}  # names before flyannot 1.0 and today
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a file is and what it was made from; the whole ground for resuming and for refusing.
+    """The kind of a file and its origin, which decide whether a file can be reused.
 
-    `options` has the resolved options of the step that made it, and of those before it, each under the name
-    of the step: extract, learn-dict, pool, train, annotate.  Under "chain" it names the steps from pictures
-    to descriptors or features, in order, unless they are the usual ones (`chain_of`).  `inputs` map a role
-    (descriptors, dictionary...) to a list of content digests, `failures` lists what was skipped as (image,
-    reason).  `digest` and `version` are known of a file that was read.
+    kind : str, such as "features"
+    options : dict, step (extract, learn-dict, pool, train, annotate) -> its resolved options, for the step
+        that made the file and all before it. The entry "chain" lists the steps from pictures to
+        descriptors or features, unless they are the usual ones (`chain_of`).
+    inputs : dict, role (descriptors, dictionary...) -> list of content digests
+    failures : tuple of (image, reason) of the images that were left out
+    digest, version : str, of a file that was read
     """
 
     kind: str
@@ -43,12 +44,22 @@ class Header:
 
 
 def read_header(attributes, path, kind=None):
-    """The header of the file at `path` from its root attributes; `kind` None accepts any.
+    """Read the header of a file from its root attributes.
 
-    DataError if it is not one of ours, of another kind, or of another format version.  KeyError, ValueError,
-    TypeError if an attribute is missing or is not what it should be.
+    Parameters
+    ----------
+    attributes : mapping
+    path : Path, for messages
+    kind : str, the kind that the file must have, or None for any
+
+    Raises
+    ------
+    DataError
+        If flyannot did not make the file, or it has another kind or another format version.
+    KeyError, ValueError, TypeError
+        If an attribute is missing or malformed.
     """
-    kind_found = _kind_of(attributes, path, kind)
+    kind_found = _read_kind(attributes, path, kind)
     header = Header(
         kind_found,
         renamed_options(json.loads(_text(attributes, "options"))),
@@ -68,12 +79,12 @@ def read_header(attributes, path, kind=None):
     texts = [digest for digests in header.inputs.values() for digest in digests]
     texts += [text for image, reason in header.failures for text in (image, reason)]
     if not all(isinstance(text, str) for text in texts):
-        raise TypeError("inputs or failures hold what is not text")
+        raise TypeError("inputs or failures are not text")
     return header
 
 
 def renamed_options(options):
-    """Options as a header or a file of scores has them, under the names of today where they had others."""
+    """Return the options of a header or a file of scores with the current names of steps."""
     if not isinstance(options, dict):
         return options
     return {_NAMES_BEFORE.get(name, name): renamed_options(value) for name, value in options.items()}
@@ -90,7 +101,7 @@ def add_step(options, name, values):
     Parameters
     ----------
     options : dict, as of a `Header`
-    name : of the step
+    name : str, the name of the step
     values : dict, the options of the step
     """
     chain = [*chain_of(options), name]
@@ -98,7 +109,8 @@ def add_step(options, name, values):
     return options | {name: values} | ({} if is_usual else {"chain": chain})
 
 
-def _kind_of(attributes, path, kind):
+def _read_kind(attributes, path, kind):
+    """Return the kind of a file after checking it and the format version."""
     name = _text(attributes, "format") if "format" in attributes else ""
     kind_found = name.removeprefix("flyannot-")
     if not name.startswith("flyannot-") or kind_found not in SCHEMAS:
@@ -108,13 +120,13 @@ def _kind_of(attributes, path, kind):
         )
     if kind is not None and kind_found != kind:
         raise DataError(
-            f"{path} holds {_some(kind_found)}, not {_some(kind)}",
+            f"{path} contains {_with_article(kind_found)}, not {_with_article(kind)}",
             fix=f"name a file made by: {MADE_BY[kind]}",
         )
     version = int(attributes["format_version"])
     if version != FORMAT_VERSION:
         raise DataError(
-            f"{path} has format version {version}, this flyannot reads {FORMAT_VERSION}",
+            f"{path} has format version {version}; this flyannot reads version {FORMAT_VERSION}",
             fix="upgrade flyannot"
             if version > FORMAT_VERSION
             else f"make it again with: {MADE_BY[kind_found]}",
@@ -122,29 +134,38 @@ def _kind_of(attributes, path, kind):
     return kind_found
 
 
-def _some(kind):
-    """The name of a kind in a sentence."""
+def _with_article(kind):
+    """Return the name of a kind as it stands in a sentence."""
     return kind if kind.endswith("s") else f"a {kind}"
 
 
 def _text(attributes, name):
+    """Return a text attribute as str; TypeError if it is not text."""
     value = attributes[name]
     if not isinstance(value, bytes | str):
         raise TypeError(f"{name} is not text")
     return value.decode() if isinstance(value, bytes) else value
 
 
-_BLOCK_BYTES = 1 << 22  # read at a time
+_BLOCK_BYTES = 1 << 22  # read at once
 
 
 def content_digest(h5, kind, objects=None):
-    """SHA-256 over every small dataset (name, type, shape, values) and every attribute but `digest` itself.
+    """Return the SHA-256 digest of all small datasets and all attributes except `digest`, in hexadecimal.
 
-    The package's version is left out, so that an upgrade does not orphan the files it can still read.
-    `objects` are as `objects_in` returns them, where they are known.
+    A dataset is digested with its name, type and shape. The version of flyannot is left out, so that files
+    remain valid after an upgrade.
+
+    Parameters
+    ----------
+    h5 : open h5py file
+    kind : str
+    objects : dict, as `objects_in` returns it, if it is already known
     """
     objects = objects or objects_in(h5)
-    sha, opened, datasets = hashlib.sha256(), OpenFile.of(h5), datasets_of(objects)
+    sha = hashlib.sha256()
+    opened = OpenFile.of(h5)
+    datasets = datasets_of(objects)
     for name, item in sorted(objects.items()):
         sha.update(f"\0{name}\0".encode())
         dataset = datasets.get(name)
@@ -163,7 +184,7 @@ def content_digest(h5, kind, objects=None):
 
 
 def digest_of_image(*arrays):
-    """The digest, uint8 (32,), of one image's rows of the kind's BULK datasets, in that order."""
+    """Return the digest, uint8 (32,), of one image's rows of the BULK datasets, in the order of BULK."""
     sha = hashlib.sha256()
     for array in arrays:
         sha.update(f"{array.dtype.str}{array.shape}\0".encode())

@@ -1,14 +1,23 @@
-"""model.h5: everything that leads from pixels to terms, and no pickle."""
+"""model.h5: everything that leads from pixels to terms, without any pickle."""
 
 from flyannot.files.hdf5.writing import write_array
 
-_ARRAYS = "model/"  # what follows is the classifier's
-_KNOWN = "known/"  # and that of the images it learned from
+_ARRAYS = "model/"  # the arrays of the classifier
+_KNOWN = "known/"  # the arrays that describe its training images
 
 
 def write_model(file, stage_range, D, terms, method, arrays, train_genes, known):
-    """Add one stage range: its atoms, terms, the name and the arrays (a flat dict) of the classifier of them,
-    the genes it learned from, and what it keeps of their images (a flat dict)."""
+    """Add one stage range.
+
+    Parameters
+    ----------
+    D : array (n_atoms, n_descriptor)
+    terms : list of str
+    method : str, the name of the classifier
+    arrays : dict, name -> array of the classifier
+    train_genes : the genes it learned from
+    known : dict, name -> array that describes the images it learned from
+    """
     group = file.create_group(stage_range)
     write_array(group, "D", D)
     write_array(group, "train_gene", sorted(train_genes))
@@ -21,37 +30,39 @@ def write_model(file, stage_range, D, terms, method, arrays, train_genes, known)
 
 
 def read_method(stored, stage_range):
-    """The name of the classifier."""
+    """Return the name of the classifier."""
     return stored.array(stage_range, "method")[0]
 
 
 def read_classifier(stored, stage_range, datasets, n_features):
-    """The arrays of the classifier by name; DataError if they are not as they must be.
+    """Return the arrays of the classifier by name; DataError if one is missing, or has a wrong type or shape.
 
-    `datasets` is what the classifier must have: a dict, name -> (kinds of type, dimensions).
+    Parameters
+    ----------
+    datasets : dict, name -> (kinds of dtype, dimensions) that the classifier needs
+    n_features : int, the number of columns that its features have
     """
     sizes = {"n_terms": len(stored.group(stage_range)["term"]), "n_features": n_features}
     return stored.arrays(stage_range, _ARRAYS.rstrip("/"), datasets, sizes)
 
 
 def read_known_images(stored, stage_range, datasets):
-    """What it keeps of the images that it learned from, by name, as `read_classifier` gives arrays; None of a
-    model that keeps nothing of them."""
+    """Return the arrays that describe the training images, by name; None if the model has none."""
     if not stored.names_below(stage_range, _KNOWN.rstrip("/")):
         return None
     return stored.arrays(stage_range, _KNOWN.rstrip("/"), datasets, {})
 
 
 def read_atoms(stored, stage_range):
-    """The atoms."""
+    """Return the atoms (n_atoms, n_descriptor)."""
     return stored.array(stage_range, "D")
 
 
 def read_terms(stored, stage_range):
-    """The terms, in the order of the classifier's."""
+    """Return the terms, in the order of the classifier's."""
     return stored.array(stage_range, "term")
 
 
 def read_train_genes(stored, stage_range):
-    """The genes that the model learned from."""
+    """Return the set of genes that the model learned from."""
     return frozenset(stored.array(stage_range, "train_gene"))

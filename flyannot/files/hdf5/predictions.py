@@ -1,4 +1,4 @@
-"""predictions.h5: decision values, probabilities and answers of every group and term."""
+"""predictions.h5: decision values, probabilities and answers for every group and term."""
 
 import numpy as np
 
@@ -22,14 +22,13 @@ def write_predictions(file, stage_range, columns, group_of_image, groups, predic
 
     Parameters
     ----------
-    columns : image columns, as `write_image_columns` takes them
+    columns : dict, as in `write_image_columns`
     group_of_image : int array (n_images,)
-    groups : dict with the names, genes and FlyBase numbers of the groups: name, gene, fbgn
-    predicted : dict with the terms (term), by term the probability above which the answer is yes (threshold),
-        the number of genes it was learned from (n_genes) and its auc, auc_low, auc_high, precision (nan:
-        untested);
-        whether the model learned from a group's gene (in_training); and matrices (n_groups, n_terms):
-        decision_value, probability, yes, undetermined; of images, their unlikeness (nan: unknown)
+    groups : dict of lists with the name, gene and fbgn (FlyBase number) of each group
+    predicted : dict of arrays. Of terms (n_terms,): term, threshold (an answer is yes at a greater
+        probability), n_genes (learned from), auc, auc_low, auc_high, precision (nan: untested). Of groups
+        (n_groups,): in_training (whether the model learned from its gene). Of both (n_groups, n_terms):
+        decision_value, probability, yes, undetermined. Of images (n_images,): unlikeness (nan: unknown).
     """
     group = file.create_group(stage_range)
     write_image_columns(group, columns)
@@ -44,8 +43,10 @@ def write_predictions(file, stage_range, columns, group_of_image, groups, predic
 
 
 def write_answers_of_run(group, arrays):
-    """Replace or add, in the group of a stage range, what a run knows besides its model: arrays by name, as
-    `read_predictions` returns them."""
+    """Replace or add the answers of a run in the group of a stage range.
+
+    `arrays` maps names to arrays, as `read_predictions` returns them.
+    """
     for name, values in arrays.items():
         if name in group:
             group[name][...] = values
@@ -54,19 +55,23 @@ def write_answers_of_run(group, arrays):
 
 
 def read_predictions(stored, stage_range):
-    """group_of_image, groups and predicted, as `write_predictions` took them; what is 0 or 1 as bool.
+    """Return group_of_image, groups and predicted of a stage range, as `write_predictions` takes them.
 
-    predicted has matrices (n_groups, n_terms) besides: the threshold of each answer (answer_threshold);
-    whether it is of a model that had not seen the gene (held_out), and what the model itself says
-    (model_probability); what curators said (curated) and what a run said before its corrections
-    (answer_before), both -1 where that is not known.
+    `predicted` has further matrices (n_groups, n_terms), and flags are bool:
+
+    answer_threshold : the threshold of each answer
+    held_out : whether the answer is of a model that had not seen the gene
+    model_probability : the probability that the model itself gives
+    curated : the answer of curators, -1 if unknown
+    answer_before : the answer of the run before its corrections, -1 if unknown
     """
     of_image = stored.array(stage_range, "group_of_image")
     groups = {name: stored.array(stage_range, f"group_{name}") for name in _GROUPS}
     names = ("term", "in_training", "unlikeness", *_TERMS, *_MATRICES, *_OF_RUN)
     present = [name for name in names if name in stored.group(stage_range)]
     predicted = {name: stored.array(stage_range, name) for name in present}
-    shape, untested = predicted["yes"].shape, np.full(len(predicted["term"]), np.nan)
+    shape = predicted["yes"].shape
+    untested = np.full(len(predicted["term"]), np.nan)
     absent = {
         "unlikeness": np.full(len(of_image), np.nan),
         "precision": untested,

@@ -1,21 +1,21 @@
-"""What every kind of file holds: the one place where formats are written down for the machine.
+"""The datasets of every kind of file, with their types and dimensions.
 
-A kind maps the datasets of one stage range to (dtype kinds, dimensions).  A dimension is a number or
-a name; a name stands for one size throughout the stage range, and `+1` may follow it.  docs/file-format.md
-says the same for people.
+A kind maps the names of the datasets of one stage range to (kinds of dtype, dimensions). A dimension is a
+number or a name, which may be followed by `+1`. A name stands for one size throughout the stage range.
+docs/file-format.md describes the same for people.
 """
 
 import numpy as np
 
 FORMAT_VERSION = 1
 
-# The only types that are read: anything else in a file is refused.
+# The only dtypes that are read. A file with any other is refused.
 DTYPES = {"i1", "u1", "u2", "u4", "i4", "i8", "f4", "f8"}
 
-# What each image is: the same columns in descriptors, features and predictions.
+# The columns that describe each image in descriptors, features and predictions.
 IMAGE_COLUMNS = ("image", "gene", "fbgn", "view", "group", "source", "place", "quality_warnings")
 _IMAGES = dict.fromkeys(IMAGE_COLUMNS, ("S", ("n_images",)))
-_CONTENT = {"content": ("u", ("n_images", 32))}  # the digest of what is held of each image: see BULK
+_CONTENT = {"content": ("u", ("n_images", 32))}  # the digest of the BULK rows of each image
 _TRACE_NUMBERS = ("trace/objective_stored", "trace/objective", "trace/gap", "trace/mean_nonzeros")
 _ANSWERS = ("n_groups", "n_terms")
 _OF_RUN = {
@@ -42,15 +42,15 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
         **dict.fromkeys(_TRACE_NUMBERS, ("f", ("n_epochs",))),
         **dict.fromkeys(("trace/n_unused_atoms", "trace/n_visits"), ("i", ("n_epochs",))),
     },
-    "checkpoint": {},  # a learner's own arrays, under state/
+    "checkpoint": {},  # the arrays of a learner are under state/
     "features": {
         **_IMAGES,
         **_CONTENT,
         "features": ("f", ("n_images", "n_features")),
-        "winner": ("i", ("n_images", "n_winners")),  # n_features; 0 if another program made the features
+        "winner": ("i", ("n_images", "n_winners")),  # n_winners is n_features, or 0 for imported features
         "D": ("f", ("n_atoms", "n_descriptor")),
     },
-    "model": {  # and the arrays of its classifier, under model/, and of the images it knows, under known/
+    "model": {  # also the arrays of its classifier (model/) and of its training images (known/)
         "term": ("S", ("n_terms",)),
         "method": ("S", (1,)),
         "train_gene": ("S", ("n_train_genes",)),
@@ -72,15 +72,15 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
     },
 }
 
-# What may be nan, which is untested, or a code that was not kept; every other number of a file is finite.
+# These may be nan: a term is untested, or the codes were not kept. All other numbers are finite.
 MAY_BE_NAN = {"auc", "auc_low", "auc_high", "precision", "objective_stored", "unlikeness"}
-# Of files of version 0.9 and before, and what only a run knows of its predictions.
+# Files of version 0.9 and earlier lack some of these; only a run writes the others.
 MAY_BE_ABSENT = {"unlikeness", "precision", *_OF_RUN}
 
-# The datasets that are too large to be read whenever a file is opened: they are digested image by image.
+# These datasets are too large to be read whenever a file is opened, so they are digested image by image.
 BULK = {
-    "descriptors": ("descriptors", "centres_px", "patch_px"),  # the rows of an image as `first` cuts them
-    "features": ("features", "winner"),  # a row an image
+    "descriptors": ("descriptors", "centres_px", "patch_px"),  # `first` has the first row of each image
+    "features": ("features", "winner"),  # one row per image
 }
 
 MADE_BY = {
@@ -94,14 +94,14 @@ MADE_BY = {
 
 
 def shape_violation(datasets, group, place, sizes):
-    """What is wrong with the named datasets of a group, in words, or "".
+    """Return in words what is wrong with the datasets of a group; "" if nothing is.
 
     Parameters
     ----------
-    datasets : dict, name -> (kinds of type, dimensions), as in SCHEMAS
-    group : what has them by name: a group of an open file, or a dict of arrays
-    place : how messages name the group
-    sizes : dict, the dimensions known so far; those found are added
+    datasets : dict, name -> (kinds of dtype, dimensions), as in SCHEMAS
+    group : mapping of names to datasets: a group of an open file, or a dict of arrays
+    place : str, the name of the group in messages
+    sizes : dict, name of a dimension -> size; the sizes that are found are added
     """
     for name, (kinds, dimensions) in datasets.items():
         dataset = group.get(name)
@@ -111,7 +111,7 @@ def shape_violation(datasets, group, place, sizes):
         if dataset is None or not hasattr(dataset, "shape"):
             return f"the dataset {where} is missing"
         if dataset.dtype.kind not in kinds:
-            return f"{where} holds {dataset.dtype}, not the type it should"
+            return f"{where} has the wrong type, {dataset.dtype}"
         if len(dataset.shape) != len(dimensions):
             return f"{where} has {len(dataset.shape)} dimensions, not {len(dimensions)}"
         for dimension, size in zip(dimensions, dataset.shape):
@@ -122,6 +122,7 @@ def shape_violation(datasets, group, place, sizes):
 
 
 def _mismatch(dimension, size, sizes):
+    """Return in words why a size does not fit a dimension; "" if it does."""
     if isinstance(dimension, int):
         return "" if size == dimension else f"{size} should be {dimension}"
     name, plus, more = dimension.partition("+")
@@ -132,35 +133,42 @@ def _mismatch(dimension, size, sizes):
 
 
 def contradiction_in_file(stored, stage_range):
-    """In words, what in one stage range of an open file contradicts another part of it; "" if nothing.
+    """Return in words what contradicts another part of a stage range of an open file; "" if nothing does.
 
-    Reads numbers of images and groups only, never the bulk of the data.
+    Only numbers of images, patches and groups are read, not the bulky datasets.
     """
     return _CHECKS.get(stored.kind, lambda *_: "")(stored, stage_range)
 
 
-def _offsets(stored, stage_range):
+def _check_offsets(stored, stage_range):
+    """Check that `first` divides all patches into images."""
     first = stored.array(stage_range, "first")
     n_patches = len(stored.group(stage_range)["descriptors"])
     if first[0] != 0 or first[-1] != n_patches or (np.diff(first) < 0).any():
-        return f"{stage_range}/first does not cut {n_patches} patches into images"
+        return f"{stage_range}/first does not divide {n_patches} patches into images"
     return ""
 
 
-def _width(stored, stage_range):
-    """Of atoms and winning patches, a file of features that another program made has neither."""
+def _check_widths(stored, stage_range):
+    """Check the number of columns of features and winning patches against the number of atoms.
+
+    Feature vectors that another program made have neither atoms nor winning patches.
+    """
     group = stored.group(stage_range)
-    width, n_winners, n_atoms = group["features"].shape[1], group["winner"].shape[1], len(group["D"])
+    width = group["features"].shape[1]
+    n_winners = group["winner"].shape[1]
+    n_atoms = len(group["D"])
     if n_atoms == 0 and n_winners == 0 and width:
         return ""
     if n_atoms == 0 or width % n_atoms:
-        return f"{stage_range}/features has {width} columns: they do not fit {n_atoms} atoms"
+        return f"{stage_range}/features has {width} columns, which does not fit {n_atoms} atoms"
     if n_winners != width:
         return f"{stage_range}/winner has {n_winners} columns, and {stage_range}/features {width}"
     return ""
 
 
-def _group_numbers(stored, stage_range):
+def _check_group_numbers(stored, stage_range):
+    """Check that the images number all groups."""
     of_image = stored.array(stage_range, "group_of_image")
     n_groups = len(stored.group(stage_range)["group_name"])
     if not np.array_equal(np.unique(of_image), np.arange(n_groups)):
@@ -168,4 +176,4 @@ def _group_numbers(stored, stage_range):
     return ""
 
 
-_CHECKS = {"descriptors": _offsets, "features": _width, "predictions": _group_numbers}
+_CHECKS = {"descriptors": _check_offsets, "features": _check_widths, "predictions": _check_group_numbers}

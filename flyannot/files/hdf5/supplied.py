@@ -1,6 +1,6 @@
-"""The models that come with flyannot: a command takes their names where it takes a model file.
+"""The models that come with flyannot: commands take their names as well as model files.
 
-`models.toml`, beside their files, says where each comes from, under which licence, and what to cite.
+`models.toml`, beside the files, names the source and licence of each model, and what to cite.
 """
 
 from importlib.resources import files
@@ -12,7 +12,10 @@ _FOLDER = Path(str(files("flyannot") / "models"))
 
 
 def supplied_model_for(stage_ranges):
-    """Return the path of a supplied model that knows one of these stage ranges, a set; None without one."""
+    """Return the path of a supplied model that knows one of these stage ranges, a set.
+
+    None if there is no such model.
+    """
     for path in sorted(_FOLDER.glob("*.h5")):
         with open_stored(path, "model") as stored:
             if stage_ranges.intersection(stored.stage_ranges):
@@ -21,7 +24,6 @@ def supplied_model_for(stage_ranges):
 
 
 def path_of_model(named):
-    """Return the file that a Path names, or that of the supplied model of this name if there is no such
-    file."""
+    """Return the file of a supplied model if the Path is its name; otherwise return the Path itself."""
     supplied = _FOLDER / f"{named.name}.h5"
     return supplied if len(named.parts) == 1 and not named.exists() and supplied.is_file() else named

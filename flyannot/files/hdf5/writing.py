@@ -1,8 +1,8 @@
-"""The writing side: one file, whole, checked and reproducible byte for byte.
+"""Writing: a file is complete, checked, and reproducible byte for byte.
 
-HDF5 does not survive a write that fails: it crashes when the file is closed, or when Python ends.  So it
-writes through an `OutputFile`, which remembers the first error and from then on takes everything without
-writing it; the error is raised once HDF5 has closed the file.
+HDF5 crashes after a failed write, when the file is closed or Python ends. So HDF5 writes through an
+`OutputFile`, which remembers the first error and then ignores all further writes. The error is raised once
+HDF5 has closed the file.
 """
 
 from contextlib import contextmanager
@@ -23,16 +23,26 @@ from flyannot.files.hdf5.schema import FORMAT_VERSION, IMAGE_COLUMNS
 
 @contextmanager
 def create_stored(path, header, *, verified=True, fill=None, each=map):
-    """Yield an h5py file to fill; on leaving it is verified and takes the place of `path`.
+    """Yield an h5py file to fill; on leaving, verify it and move it to `path`.
 
-    The header's digest and version are set here.  `verified` is off for what is verified as a part of another
-    file, before any of it is believed.  `fill`, called with the path of the file once HDF5 has closed it,
-    writes the rows of the arrays that were reserved.  `each` is as of `verify_stored`.
+    If anything fails, `path` is unchanged.
 
-    WriteError if the disk is full or the folder cannot be written; `path` is then as it was.
+    Parameters
+    ----------
+    path : Path
+    header : Header; its digest and version are set here
+    verified : whether the file is verified, which a part of another file need not be
+    fill : function called with the path of the closed file; it writes the rows of reserved arrays
+    each : as `verify_stored` takes it
+
+    Raises
+    ------
+    WriteError
+        If the disk is full or the folder cannot be written.
     """
 
     def check(beside):
+        """Fill and verify the closed file."""
         if fill is not None:
             fill(beside)
         if verified:
@@ -53,27 +63,26 @@ def create_stored(path, header, *, verified=True, fill=None, each=map):
 
 @contextmanager
 def new_hdf5(path):
-    """Yield a new h5py file, and the `OutputFile` it is written through; the system's error is raised last.
-    OSError if the system cannot write it."""
+    """Yield a new h5py file and the `OutputFile` beneath it; OSError if the system cannot write it."""
     output = OutputFile(path)
     try:
         with h5py.File(output, "w", libver=("v110", "v110")) as file:
             yield file, output
     except (OSError, RuntimeError, KeyError, ValueError):
         if output.error is None:
-            raise  # else it is what HDF5 made of the error of the system
+            raise  # otherwise HDF5 raised it after an error of the system
     finally:
         output.close()
 
 
 def _write_text(file, name, text):
-    """Of fixed length: it lies in the object header, which carries a checksum."""
+    """Add a text attribute of fixed length, which lies in the object header and so under its checksum."""
     encoded = text.encode()
     file.attrs.create(name, encoded, dtype=h5py.string_dtype("utf-8", len(encoded)))
 
 
 def write_array(group, name, values, *, dtype=None):
-    """Add a dataset, which lies in the file in one piece; text as fixed-length UTF-8."""
+    """Add a dataset in one piece; text becomes UTF-8 of fixed length."""
     if dtype is None and _is_text(values):
         encoded = [str(text).encode() for text in values]
         values = np.array(encoded, f"S{max(1, *map(len, encoded))}" if encoded else "S1")
@@ -84,13 +93,13 @@ def write_array(group, name, values, *, dtype=None):
 
 
 def write_image_columns(group, columns):
-    """Add the columns that say what each image is: a dict of lists of str, one entry per image."""
+    """Add the columns that describe each image: a dict of lists of str with one entry per image."""
     for name in IMAGE_COLUMNS:
         write_array(group, name, columns[name])
 
 
 def reserve_array(group, name, shape, dtype):
-    """Add a dataset that has its place in the file, and no values yet; the offset of that place."""
+    """Add a dataset without values, and return the offset of its place in the file."""
     how = h5p.create(h5p.DATASET_CREATE)
     how.set_alloc_time(h5d.ALLOC_TIME_EARLY)
     how.set_fill_time(h5d.FILL_TIME_NEVER)
@@ -98,7 +107,7 @@ def reserve_array(group, name, shape, dtype):
 
 
 def _create(group, name, shape, dtype, how):
-    """h5py's lower-level id of a new dataset: its upper level takes ten times as long."""
+    """Return the low-level h5py id of a new dataset; the high-level interface takes ten times as long."""
     folder, _, name = name.rpartition("/")
     group = group.require_group(folder) if folder else group
     how.set_obj_track_times(False)
@@ -107,21 +116,25 @@ def _create(group, name, shape, dtype, how):
 
 
 def _is_text(values):
+    """Return whether values are text."""
     if isinstance(values, np.ndarray):
         return values.dtype.kind in "UO"
     return len(values) == 0 or isinstance(values[0], str)
 
 
 def header_mismatch(path, header, differ=None, *, is_verified=True, each=map):
-    """Return in words why `path` is not what `header` would make; "" if it is.
+    """Return in words why a file is not what `header` would make; "" if it is.
 
-    `header` is a Header, or a function that returns it.  Reads and verifies the whole file, unless
-    `is_verified` is off: a header alone could vouch for damaged data.  `each` is as of `verify_stored`.
-    `differ` maps a role of the inputs to a function that says of the open file what differs, where
-    digests alone say that it does.
+    Parameters
+    ----------
+    path : Path
+    header : Header, or a function that returns it
+    differ : dict, role of an input -> function of the open file that returns in words what differs
+    is_verified : whether the whole file is read and verified; otherwise only its header is compared
+    each : as `verify_stored` takes it
     """
     if not path.exists():
-        return "it is not there yet"
+        return "it does not exist yet"
     header = header() if callable(header) else header
     try:
         if is_verified:
@@ -141,7 +154,7 @@ def header_mismatch(path, header, differ=None, *, is_verified=True, each=map):
 
 
 def changes_in_header(old, new, prefix=""):
-    """What differs between two dicts of options, in words: one text per option."""
+    """Return the differences between two dicts of options, one text for each option."""
     changes = []
     for key in sorted({*old, *new}):
         before, now = old.get(key), new.get(key)
@@ -153,7 +166,7 @@ def changes_in_header(old, new, prefix=""):
 
 
 class OutputFile:
-    """An open file for `h5py.File(OutputFile(path), "w")`; `error` is the first that the system gave."""
+    """A file to write by `h5py.File(OutputFile(path), "w")`; `error` is the first error of the system."""
 
     def __init__(self, path):
         self._file = open(path, "wb+")  # noqa: SIM115 - closed by `close`
@@ -164,20 +177,20 @@ class OutputFile:
         return partial(self._attempt, getattr(self._file, name))
 
     def readinto(self, buffer):
-        """Read as any file does; after an error zeros, so that HDF5 goes on."""
+        """Read into a buffer; after an error fill it with zeros, so that HDF5 continues."""
         n_read = self._attempt(self._file.readinto, buffer) or 0
         view = memoryview(buffer).cast("B")
         view[n_read:] = bytes(len(view) - n_read)
         return len(view)
 
     def close(self):
-        """Close the file; raise the error, if there was one."""
+        """Close the file; raise the first error, if there was one."""
         self._attempt(self._file.close)
         if self.error is not None:
             raise self.error
 
     def _attempt(self, operation, *arguments):
-        """The result of an operation; None after an error."""
+        """Return the result of an operation; None after an error."""
         if self.error is not None and operation != self._file.close:
             return None
         try:
