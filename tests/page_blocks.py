@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-_FENCE = re.compile(r"^(<!-- not run: .*-->\n)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^(<!-- not run: [^\n]*-->\n)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class Block(NamedTuple):
