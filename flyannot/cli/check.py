@@ -2,34 +2,28 @@
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, Command, log, out_folder_option, overwrite_option, say
+from flyannot.cli.shared.options import IN_FILE, Command
+from flyannot.cli.shared.output import say
 
 
 @click.command("check", cls=Command)
 @click.argument("data_set", type=IN_FILE, metavar="FOLDER")
-@out_folder_option("A folder for corrected copies of the tables.", required=False)
-@overwrite_option("Replace existing tables.")
-def command(data_set, folder, force):
+def command(data_set):
     """List all problems of images.csv and annotations.csv in the data set FOLDER.
 
     All commands understand dates that a spreadsheet made of stage ranges, and ignore capitals in names of
-    files and terms. With -o, corrected copies of the tables are written, with the likely spelling of
-    misspelt terms, too: check them, and run with that folder. Pictures stay where they are. The exit code is
-    2 if a row cannot be used.
+    files and terms. The exit code is 2 if a row cannot be used.
 
     \b
     Example:
-        flyannot check my-embryos -o corrected
+        flyannot check my-embryos
     """
     from flyannot.base.text import pluralise
-    from flyannot.dataset.folder import check_tables, corrected_tables, count_coverage, coverage_notes
-    from flyannot.pipeline.engine.task import write_output
+    from flyannot.dataset.folder import check_tables, count_coverage, coverage_notes
+    from flyannot.dataset.table_warnings import raise_errors
 
-    found, images, annotations = check_tables(data_set)
-    for name, text in corrected_tables(data_set, found, folder).items() if folder else ():
-        write_output(folder / name, text, [data_set / name], force=force)
-        log.info("wrote %s", folder / name)
-    found.raise_errors(data_set)
+    faults, images, annotations = check_tables(data_set)
+    raise_errors(data_set, faults)
     for stage_range, n in count_coverage(images, annotations).items():
         annotated = f", {n['n_annotated_groups']:,} of {pluralise(n['n_groups'], 'group')} annotated"
         counts = f"{pluralise(n['n_images'], 'image')} of {pluralise(n['n_genes'], 'gene')}"

@@ -1,6 +1,6 @@
 """The agreement of curators with each other."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -42,8 +42,8 @@ def agreements_of_curators(verdicts):
 
 def _kappa(first, second):
     """Cohen's kappa of two lists of verdicts, or None and why it is undefined."""
-    n, counts, others = len(first), Counter(first), Counter(second)
-    by_chance = sum(counts[verdict] * others[verdict] for verdict in counts) / n**2
-    if by_chance == 1:
+    if len({*first, *second}) == 1:
         return None, f"undefined: both say {first[0]} throughout"
-    return (sum(a == b for a, b in zip(first, second)) / n - by_chance) / (1 - by_chance), ""
+    from sklearn.metrics import cohen_kappa_score  # imported here, since few tables have two curators
+
+    return float(cohen_kappa_score(first, second)), ""

@@ -193,53 +193,36 @@ def _order(row):
     return row.date, bool(row.decides), row.curator, *(getattr(row, name) for name in COLUMNS)
 
 
-@dataclass
-class Changes:
-    """The corrections by what became of them, in lists.
+_COUNTED = {  # kind of change -> what a count says of it
+    "added": "added",
+    "removed": "removed",
+    "denied": "rejected where there is no row",
+    "unsure": "unsure and left out",
+}
+_CONFLICTS = {
+    "older": "older than the annotations, which say otherwise and stay",
+    "contested": "left out until decided, for curators disagree (flyannot curate lists them)",
+    "overruled": "replaced by a later one of the same curator, or by a decision",
+}
 
-    added, removed : terms that the table did not have, or had; unsure : left out
-    denied : rejected, of genes without a row in the stage range
-    confirmed : the table says so too
-    older : the table has a later date and says otherwise
-    contested : curators disagree, and nobody has decided: left out
-    overruled : verdicts that gave way to the curator's own later one, or to a decision, of another kind
-    of_new_genes : those of all kinds, of genes without a row in the stage range
-    """
 
-    added: list = field(default_factory=list)
-    removed: list = field(default_factory=list)
-    denied: list = field(default_factory=list)
-    unsure: list = field(default_factory=list)
-    confirmed: list = field(default_factory=list)
-    older: list = field(default_factory=list)
-    contested: list = field(default_factory=list)
-    overruled: list = field(default_factory=list)
-    of_new_genes: list = field(default_factory=list)
-
-    def sentences(self):
-        """What changed: one line with the counts and the first names, and one of each kind of conflict."""
-        kinds = {
-            "added": self.added,
-            "removed": self.removed,
-            "rejected where there is no row": self.denied,
-            "unsure and left out": self.unsure,
-        }
-        n = sum(map(len, (*kinds.values(), self.confirmed, self.older, self.contested)))
-        parts = [f"{len(rows)} {word}{_names(rows)}" for word, rows in kinds.items() if rows]
-        parts += [f"{len(self.confirmed)} as before"] if self.confirmed else []
-        lines = [f"{pluralise(n, 'reviewed term')}: {', '.join(parts) or 'nothing changed'}"]
-        if n_genes := len({correction.key[:2] for correction in self.of_new_genes}):
-            genes = pluralise(n_genes, "gene")
-            lines.append(f"{genes} without a row in the annotations: known only of the reviewed terms")
-        conflicts = {
-            "older than the annotations, which say otherwise and stay": self.older,
-            "left out until decided, for curators disagree (flyannot curate lists them)": self.contested,
-            "replaced by a later one of the same curator, or by a decision": self.overruled,
-        }
-        for words, rows in conflicts.items():
-            if rows:
-                lines.append(f"{pluralise(len(rows), 'verdict')} {words}{_names(rows)}")
-        return lines
+def describe_changes(changes):
+    """Return what `apply_corrections` changed: a line with counts and first names, and one a conflict."""
+    n = sum(len(changes[kind]) for kind in (*_COUNTED, "confirmed", "older", "contested"))
+    parts = [
+        f"{len(changes[kind])} {word}{_names(changes[kind])}"
+        for kind, word in _COUNTED.items()
+        if changes[kind]
+    ]
+    parts += [f"{len(changes['confirmed'])} as before"] if changes["confirmed"] else []
+    lines = [f"{pluralise(n, 'reviewed term')}: {', '.join(parts) or 'nothing changed'}"]
+    if n_genes := len({correction.key[:2] for correction in changes["of_new_genes"]}):
+        genes = pluralise(n_genes, "gene")
+        lines.append(f"{genes} without a row in the annotations: known only of the reviewed terms")
+    for kind, words in _CONFLICTS.items():
+        if rows := changes[kind]:
+            lines.append(f"{pluralise(len(rows), 'verdict')} {words}{_names(rows)}")
+    return lines
 
 
 def _names(corrections):
@@ -247,17 +230,34 @@ def _names(corrections):
 
 
 def apply_corrections(annotations, corrections, table, known=()):
-    """Apply a list of Correction to Annotations; the Annotations that come of it, and the Changes.
+    """Apply a list of Correction to Annotations.
 
     Accepted terms are added, rejected ones removed; of unsure ones nothing is known.  Where the table has a
     column `date` and says otherwise on a later day, it stays.  A gene without a row in a stage range is known
-    only of its reviewed terms there.  `table` is the Path of the annotations, for messages; `known` are terms
-    that are right, besides BDGP's and those of the annotations.  InputError if a term is unknown, a gene's
-    symbol stands for several genes, or a date of the table is none.
+    only of its reviewed terms there.
+
+    Parameters
+    ----------
+    table : Path of the annotations, for messages
+    known : terms that are right, besides BDGP's and those of the annotations
+
+    Returns
+    -------
+    corrected : Annotations
+    changes : dict, kind -> list of Correction: added and removed (terms that the table did not have, or had),
+        unsure (left out), denied (rejected, of genes without a row in the stage range), confirmed (the table
+        says so too), older (the table has a later date and says otherwise), contested (curators disagree, and
+        nobody has decided: left out), overruled (verdicts that gave way to a later one of the same curator,
+        or to a decision, of another kind), of_new_genes (of all kinds, of genes without a row)
+
+    Raises
+    ------
+    InputError
+        If a term is unknown, a gene's symbol stands for several genes, or a date of the table is none.
     """
     _require_terms(annotations, corrections, table, known)
     ids = {(c.gene, c.fbgn): _gene_id(annotations, c, table) for c in corrections}
-    days, before, changes = {}, annotations.terms_by_gene, Changes()
+    days, before, changes = {}, annotations.terms_by_gene, defaultdict(list)
     for (*gene_and_stage, term), text in annotations.dates.items():  # of a term, and the last one of the gene
         day = _iso_date(text, f'{table}, column "date"')
         for key in ((*gene_and_stage, term), tuple(gene_and_stage)):
@@ -269,28 +269,28 @@ def apply_corrections(annotations, corrections, table, known=()):
     for (*gene_and_stage, term), settled in by_gene.items():
         correction, key = settled.correction, tuple(gene_and_stage)
         is_new, has = key not in before, term in before.get(key, ())
-        changes.overruled += settled.overruled
+        changes["overruled"] += settled.overruled
         says_otherwise = not is_new and correction.verdict == (REJECT if has else ACCEPT)
         if says_otherwise and days.get((*key, term) if has else key, "") > correction.date:
-            changes.older.append(correction)
+            changes["older"].append(correction)
             continue
+        if correction.verdict == UNSURE:
+            kind = "contested" if settled.is_contested else "unsure"
+            unsure[key].add(term)
+        elif not is_new and not says_otherwise:
+            kind = "confirmed"
+        else:
+            kind = "added" if correction.verdict == ACCEPT else "denied" if is_new else "removed"
+        changes[kind].append(correction)
         reviewed[key].add(term)
         of_gene = terms.setdefault(key, set())
-        if is_new:
-            changes.of_new_genes.append(correction)
-            known_only[key].update([term] if correction.verdict != UNSURE else [])
-        if correction.verdict == UNSURE:
-            of_gene.discard(term)
-            unsure[key].add(term)
-            (changes.contested if settled.is_contested else changes.unsure).append(correction)
-        elif not is_new and not says_otherwise:
-            changes.confirmed.append(correction)
-        elif correction.verdict == ACCEPT:
+        if correction.verdict == ACCEPT:
             of_gene.add(term)
-            changes.added.append(correction)
         else:
             of_gene.discard(term)
-            (changes.denied if is_new else changes.removed).append(correction)
+        if is_new:
+            changes["of_new_genes"].append(correction)
+            known_only[key].update([term] if correction.verdict != UNSURE else [])
     symbols: dict = {symbol: set(gene_ids) for symbol, gene_ids in annotations.genes_by_symbol.items()}
     known_ids = set().union(*symbols.values())
     for (gene, _), gene_id in ids.items():

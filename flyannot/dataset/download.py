@@ -19,6 +19,7 @@ httpx = optional_package("httpx", "fetch", "fetching needs")
 _TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
 _ASKING_TO_WAIT = {429, 503}
 _WORTH_REPORTING_S = 1.0
+_MOST_REDIRECTS = 5
 
 
 @dataclass(frozen=True)
@@ -27,25 +28,26 @@ class RetryPolicy:
 
     connections: int = 2
     pause_s: float = 0.5  # between the starts of two requests, over all connections
-    tries: int = 6  # no more than half of them whole answers that are not the file
+    tries: int = 5
     backoff_s: float = 1.0  # before the second try; doubled for each further one
     longest_wait_s: float = 900.0  # a server that asks for more ends the run
     silence_s: float = 30.0
     attempt_s: float = 600.0
-    most_redirects: int = 5
 
 
 class DownloadFailed(Exception):
     """An attempt to get a file failed; the text says why.
 
     answered : false where no server did
-    is_final : another attempt would fail too; is_wrong : a whole answer was not the file
+    is_final : another attempt would fail too
     wait_s : what the server asks to wait; None where it does not
     """
 
-    def __init__(self, reason, *, answered=True, is_final=False, is_wrong=False, wait_s=None):
+    def __init__(self, reason, *, answered=True, is_final=False, wait_s=None):
         super().__init__(reason)
-        self.answered, self.is_final, self.is_wrong, self.wait_s = answered, is_final, is_wrong, wait_s
+        self.answered = answered
+        self.is_final = is_final
+        self.wait_s = wait_s
 
 
 class ServerBusy(Exception):
@@ -60,7 +62,9 @@ class RateLimiter:
     """Spaces the requests of all threads; `stop` wakes those who wait."""
 
     def __init__(self, pause_s):
-        self._pause_s, self._next, self._lock = pause_s, time.monotonic(), threading.Lock()
+        self._pause_s = pause_s
+        self._next = time.monotonic()
+        self._lock = threading.Lock()
         self._over = threading.Event()
 
     def wait(self):
@@ -94,8 +98,7 @@ class Downloader:
         self._client = httpx.Client(
             timeout=policy.silence_s,
             follow_redirects=True,
-            max_redirects=policy.most_redirects,
-            limits=httpx.Limits(max_connections=policy.connections),
+            max_redirects=_MOST_REDIRECTS,
             headers={"User-Agent": f"flyannot/{__version__}", "Accept-Encoding": "identity"},
         )
 
@@ -107,16 +110,6 @@ class Downloader:
         """End the run: whoever waits, or still receives, raises Stopped."""
         self._limiter.stop()
 
-    def size_of(self, url):
-        """The bytes of a file, as the server says without sending it; None where it does not."""
-        self._limiter.wait()
-        try:
-            answer = self._client.head(url)
-        except httpx.HTTPError:
-            return None
-        length = answer.headers.get("Content-Length", "")
-        return int(length) if answer.status_code == 200 and length.isdecimal() else None
-
     def get(self, url, path, check, *, most_bytes):
         """Get one file of at most `most_bytes`, with as many tries as the policy allows.
 
@@ -124,7 +117,8 @@ class Downloader:
         if the file cannot be had; ServerBusy or Stopped if the run must end; WriteError if it cannot be
         written.
         """
-        policy, attempt, n_wrong = self._policy, 0, 0
+        policy = self._policy
+        attempt = 0
         while True:
             attempt += 1
             try:
@@ -136,8 +130,7 @@ class Downloader:
                     raise ServerBusy(f"the server asks to come back in {wait_s:,.0f} s") from None
                 if failed.wait_s is not None:
                     self._limiter.hold(wait_s)
-                n_wrong += failed.is_wrong
-                if failed.is_final or attempt >= policy.tries or n_wrong >= policy.tries // 2:
+                if failed.is_final or attempt >= policy.tries:
                     raise
                 if wait_s >= _WORTH_REPORTING_S:
                     log.info("%s: %s; trying again in %.0f s", url, failed, wait_s)
@@ -150,7 +143,7 @@ class Downloader:
             if beside.stat().st_size == 0:
                 raise DownloadFailed("an empty file")
             if wrong := check(beside):
-                raise DownloadFailed(wrong, is_wrong=True)
+                raise DownloadFailed(wrong)
 
     def _receive(self, url, beside, most_bytes):
         try:

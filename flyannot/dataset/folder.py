@@ -29,14 +29,13 @@ from flyannot.dataset.paths import (
     IMAGES,
     ImagePaths,
     annotations_table,
-    relative_path,
     table_of_data_set,
 )
 from flyannot.dataset.table_warnings import (
-    Findings,
     bdgp_terms,
     first_names,
     plain_letters,
+    raise_errors,
     respelt_terms,
     terms_of_cell,
     warn_of,
@@ -44,8 +43,8 @@ from flyannot.dataset.table_warnings import (
     warn_of_terms,
 )
 from flyannot.files.atomic_file import write_text
-from flyannot.files.tables import read_table, table_as_text, table_with_cells, write_table
-from flyannot.images.address import TURNS, address_in_file, file_of_name, turned_name
+from flyannot.files.tables import read_table, table_as_text, write_table
+from flyannot.images.address import TURNS, address_in_file, turned_name
 
 log = logging.getLogger("flyannot")
 
@@ -96,17 +95,16 @@ class Image:
         return self.fbgn or self.gene or self.name
 
 
-def read_gene_rows(table, required, optional, found=None):
+def read_gene_rows(table, required, optional, faults=None):
     """Every row of a table with the columns gene and stage_range: (line, cells), as `read_table` gives them.
 
     Stage ranges come as BDGP names them.  After the last row the log says what stages were taken for, also
     where a spreadsheet made dates of them, and which genes look like what it makes of a name.  InputError,
-    with file, line and column: see `read_table`; an unknown stage range.  A
-    `Findings` gets the errors of rows, which are then left out.
+    with file, line and column: see `read_table`; an unknown stage range.  With `faults`, a list,
+    it gets the errors of rows, which are left out.
     """
     where, who = required.index("stage_range"), required.index("gene")
     stage_ranges, dates, line_of_gene = {}, {}, {}
-    faults = found.faults if found else None
     for line, cells in read_table(table, required, optional, meant=_MEANT, faults=faults):
         text = cells[where]
         if text not in stage_ranges and text not in dates:
@@ -122,8 +120,6 @@ def read_gene_rows(table, required, optional, found=None):
                 faults.append(InputError(what, fix=error.fix))
                 continue
         cells[where] = dates[text][1] if text in dates else stage_ranges[text]
-        if found and text in dates:
-            found.cells[table, line, "stage_range"] = cells[where]
         line_of_gene.setdefault(cells[who], line)
         yield line, cells
     if note := note_on_stages(stage_ranges):
@@ -134,38 +130,36 @@ def read_gene_rows(table, required, optional, found=None):
     warn_of_genes(table, line_of_gene)
 
 
-def read_images(folder_or_csv: str | os.PathLike[str], found: Any = None) -> list[Image]:
+def read_images(folder_or_csv: str | os.PathLike[str], faults: list | None = None) -> list[Image]:
     """The images of a data set folder, or of its `images.csv`: a list of Image, in the order of the table.
 
     Absolute paths and `..` are accepted: images are only read, and no output is named after them.  A missing
     image is no error here, but named in the log; whoever reads it lists it.  InputError, with file, line and
     column: see `read_table`; an unknown stage range; an image named twice; a symbol without FlyBase number
-    although the table gives it two; a group of two genes.  It says all that is wrong; where `found`, a
-    `Findings`, is given, that gets it.
+    although the table gives it two; a group of two genes.  It says all that is wrong; with `faults`, a
+    list, that gets the errors.
     """
-    table, is_asked = table_of_data_set(Path(folder_or_csv).absolute(), IMAGES), found is not None
-    found = found or Findings()
-    paths, images, lines = ImagePaths(table.parent), deque(), array("q")
+    table = table_of_data_set(Path(folder_or_csv).absolute(), IMAGES)
+    found = [] if faults is None else faults
+    paths = ImagePaths(table.parent)
+    images = deque()
+    lines = array("q")
     for line, cells in read_gene_rows(table, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS, found):
         if (turned := cells[-1]) not in ("", *TURNS):
             words = f'no picture is turned "{turned}".{did_you_mean(turned, TURNS)}'
             what = f'{table}, line {line}, column "turned": {words}'
-            found.faults.append(InputError(what, fix=f"choose from: {', '.join(TURNS)}"))
+            found.append(InputError(what, fix=f"choose from: {', '.join(TURNS)}"))
             continue
         images.append((paths.path_of(cells[0], line), cells[0], *map(intern, cells[1:])))
         lines.append(line)
-        if is_asked:
-            found.files[table, line] = images[-1][0], cells[0]
-    if not images and not found.faults:
-        found.faults.append(InputError(f"{table} names no image", fix="add one row per image"))
+    if not images and not found:
+        found.append(InputError(f"{table} names no image", fix="add one row per image"))
     paths.warn(table)
-    addresses = (address_in_file(*image[:2]) for image in images)
-    found.faults += _repeated_images(table, lines, addresses)
-    genes = [(image[2], image[5]) for image in images]
-    fbgns = _complete_fbgns(table, lines, genes, found.faults)
-    images = _grouped(table, lines, images, fbgns, found.faults)
-    if not is_asked:
-        found.raise_errors(table)
+    found += _repeated_images(table, lines, (address_in_file(*image[:2]) for image in images))
+    fbgns = _complete_fbgns(table, lines, [(image[2], image[5]) for image in images], found)
+    images = _grouped(table, lines, images, fbgns, found)
+    if faults is None:
+        raise_errors(table, found)
     return images
 
 
@@ -233,33 +227,33 @@ class Annotations:
 
 
 def read_annotations(
-    folder_or_csv: str | os.PathLike[str], *, known: Iterable[str] = (), found: Any = None
+    folder_or_csv: str | os.PathLike[str], *, known: Iterable[str] = (), faults: list | None = None
 ) -> Annotations:
     """The Annotations of a data set folder, or of its `annotations.csv`; a term that is known but for its
     capitals is taken as that.
 
     What is probably wrong is said in the log: see `flyannot.dataset.table_warnings`; `known` are terms that
-    are right, besides BDGP's.  InputError and `found` as of `read_images`.
+    are right, besides BDGP's.  InputError and `faults` as of `read_images`.
     """
-    table, is_asked = annotations_table(Path(folder_or_csv).absolute()), found is not None
-    found = found or Findings()
+    table = annotations_table(Path(folder_or_csv).absolute())
+    found = [] if faults is None else faults
     rows, lines, several = [], [], []
     for line, cells in read_gene_rows(table, _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS, found):
         gene, stage_range, cell, *more = cells
         text = " ".join(cell.split())
         terms = terms_of_cell(text)
         if terms != [text]:
-            several.append((line, text))
+            several.append(f'line {line}: "{text}"')
         for term in terms:
             rows.append((gene, stage_range, term, *more))
             lines.append(line)
-    if not rows and not found.faults:
+    if not rows and not found:
         fix = "add one row per gene, stage range and term"
-        found.faults.append(InputError(f"{table} holds no term", fix=fix))
-    shown, what = [f'line {line}: "{text}"' for line, text in several], "; each is taken: give each a row"
-    warn_of(table, shown, "cell holds several terms", "cells hold several terms", what)
+        found.append(InputError(f"{table} holds no term", fix=fix))
+    one, many = "cell holds several terms", "cells hold several terms"
+    warn_of(table, several, one, many, "; each is taken: give each a row")
     terms_by_gene, genes, dates = defaultdict(set), defaultdict(set), {}
-    fbgns = _complete_fbgns(table, lines, [(row[0], row[3]) for row in rows], found.faults)
+    fbgns = _complete_fbgns(table, lines, [(row[0], row[3]) for row in rows], found)
     respelt = respelt_terms((row[2] for row in rows), bdgp_terms().union(known))
     for (gene, stage_range, term, _, date), fbgn in zip(rows, fbgns):
         gene_id, term = fbgn or gene, respelt.get(term, term)
@@ -269,13 +263,9 @@ def read_annotations(
             dates[gene_id, stage_range, term] = date
     taken = [f'"{term}" as "{other}"' for term, other in respelt.items()]
     warn_of(table, taken, "term was taken with other capitals", "terms were taken with other capitals")
-    near = warn_of_terms(table, terms_by_gene.values(), known)
-    if not is_asked:
-        found.raise_errors(table)
-    for line, (_, _, term, *_) in zip(lines, rows):
-        meant = respelt.get(term, term)
-        if (meant := near.get(meant, meant)) != term and line not in dict(several):
-            found.cells[table, line, "term"] = meant
+    warn_of_terms(table, terms_by_gene.values(), known)
+    if faults is None:
+        raise_errors(table, found)
     return Annotations({key: frozenset(terms) for key, terms in terms_by_gene.items()}, dict(genes), dates)
 
 
@@ -304,33 +294,17 @@ def _used_columns(rows, required, optional):
 
 
 def check_tables(folder):
-    """The `Findings` of both tables of a data set folder, the Images and the
-    Annotations; nothing of a table that is not there."""
-    found, images, annotations = Findings(), [], None
+    """Return the faults of both tables of a data set folder, the Images and the Annotations; nothing of a
+    table that is not there."""
+    faults = []
+    tables = {}
     for name, read in ((IMAGES, read_images), (ANNOTATIONS, read_annotations)):
         try:
             if table_of_data_set(folder, name).is_file():
-                rows = read(folder, found=found)
-                images, annotations = (rows, annotations) if name == IMAGES else (images, rows)
+                tables[name] = read(folder, faults=faults)
         except InputError as error:  # not one row can be read
-            found.faults.append(error)
-    return found, images, annotations
-
-
-def corrected_tables(folder, found, out):
-    """Name -> text of the tables of a folder, for another folder `out`: with what the cells of `found` likely
-    mean, and the paths of images from there.  Rows that cannot be taken are kept."""
-    texts = {}
-    for name, required in ((IMAGES, _IMAGE_COLUMNS), (ANNOTATIONS, _ANNOTATION_COLUMNS)):
-        table = table_of_data_set(folder.absolute(), name)
-        cells = {(line, column): text for (of, line, column), text in found.cells.items() if of == table}
-        for (of, line), (path, written) in found.files.items():
-            if of == table and not os.path.isabs(written):
-                suffix = written.removeprefix(file_of_name(written)) if not path.endswith(written) else ""
-                cells[line, "image"] = relative_path(path, out) + suffix
-        if table.is_file():
-            texts[name] = table_with_cells(table, required, cells)
-    return texts
+            faults.append(error)
+    return faults, tables.get(IMAGES, []), tables.get(ANNOTATIONS)
 
 
 def _repeated_images(table, lines, paths):

@@ -10,13 +10,14 @@ Source: The OBO Flat File Format, version 1.2 (names, synonyms, is_a, part_of, o
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES, bdgp_name
-from flyannot.dataset.importers.source_tables import lines_of_text
 from flyannot.files.tables import read_table
-from flyannot.files.text_files import first_bytes
+from flyannot.files.text_files import first_bytes, read_lines
 
 ANATOMY, DEVELOPMENT = "FBbt", "FBdv"
 HOW = ("name", "exact synonym", "synonym", "table", "respelt", "nearest", "replaced", "obsolete", "")
@@ -31,51 +32,26 @@ _TABLES = (".csv", ".tsv", ".xlsx")
 _COLUMNS = ("term",), ("id", "stage_range")
 _COLUMNS_OF_BGEE = ("bgdp_term",), ("fbbt_id", "#stage_name")  # BDGP_terms_to_FBbt_terms.tsv
 
-# How FBbt spells what BDGP calls otherwise: each is tried, alone and after those above it.
-_RESPELT = (
-    (r"^need new term\((.+)\)$", r"\1"),  # what curators missed, and FBbt has by now
-    (r"(cell|cyte|blast|precursor|complex)e?s\b", r"\1"),  # FBbt names one of many
-    (r"\bnuclei\b", "nucleus"),
-    (r"^(head epidermis|sensory system) (dorsal|lateral|ventral|head)\b", r"\2 \1"),
-    (r"\bclypeolabrum (?=anlage|primordium)", "clypeo-labral "),
-    (r"\bclypeolabrum$", "clypeo-labrum"),
-    (r"\bsalivary (?!gland)", "salivary gland "),
-    (r"^interstitial cell", "midgut interstitial cell"),
-    (r"\bprothoracic pharyngeal\b", "pharyngeal"),  # no other segment has these muscles
-    (r"^dorsal/lateral\b", "dorsal"),
-    (r"\blarval eye\b", "Bolwig organ"),
-    (r"^(.+) of esophagus$", r"esophageal \1"),
-    (r"(?<!primordium) P(?=\d$)", " primordium P"),
-    (r"\bprimordium P1$", "proper primordium"),  # P1 is the later one, where FBbt knows two
-    (r"\bprimordium P2$", "inclusive primordium"),
-    (r"\bprimordium ?P?\d$", "primordium"),
-    (r"\bprimordium anlage\b", "anlage"),
-    (r"\banlage$", "specific anlage"),
-    (r"derm primordium$", "derm"),  # a germ layer is the primordium of what comes of it
-    (r"\bprecursor specific anlage$", "precursor"),
-    (r"\bprecursor$", "precursor cell"),
-    (r"\bprecursor$", "progenitor"),
-    (r"^(.+) primordium$", r"presumptive embryonic/larval \1"),
-    (r"^(.+) primordium$", r"presumptive embryonic \1"),
-    (r"^embryonic ", "embryonic/larval "),
-    (r"^", "embryonic "),
-    (r"$", " embryo"),
-)
 # The same structure a step later, where FBbt has no entry for the earlier one.
 _NEAREST = ((r"\banlage in statu nascendi$", "anlage"), (r"\banlage$", "primordium"))
 
 
+@cache
+def _respellings():
+    """Return the rules that turn a term of BDGP into one of FBbt: pairs of a pattern and its replacement."""
+    lines = (files("flyannot.dataset") / "respellings.txt").read_text(encoding="utf-8").splitlines()
+    return [tuple(line.split("\t")) for line in lines if not line.startswith("#")]
+
+
 @dataclass
 class OntologyEntry:
-    """One [Term] of an ontology; `parents` are those it is_a or is part_of."""
+    """One [Term] of an ontology; `ids` has ids of others by tag, under is_a also what it is part of."""
 
     id: str
     name: str = ""
     synonyms: list = field(default_factory=list)  # (text, scope)
-    parents: list = field(default_factory=list)
     is_obsolete: bool = False
-    replaced_by: list = field(default_factory=list)
-    consider: list = field(default_factory=list)
+    ids: dict = field(default_factory=lambda: {"is_a": [], "replaced_by": [], "consider": []})
 
 
 @dataclass(frozen=True)
@@ -117,10 +93,10 @@ class Ontology:
         if entry_id_and_how := self._in_use(term, prefix):
             return self._match_of_id(term, *entry_id_and_how)
         obsolete = _first_with_prefix(self._names[3].get(term, ()), prefix)
-        for new in filter(self.entries.get, obsolete.replaced_by if obsolete else ()):
+        for new in filter(self.entries.get, obsolete.ids["replaced_by"] if obsolete else ()):
             return self._match_of_id(term, new, "replaced")
-        respelt = _rewritten([term], _RESPELT)
-        nearest = _rewritten(_rewritten(respelt, _NEAREST), _RESPELT)
+        respelt = _rewritten([term], _respellings())
+        nearest = _rewritten(_rewritten(respelt, _NEAREST), _respellings())
         for how, spellings in (("respelt", respelt), ("nearest", nearest)):
             for entry_id, _ in filter(None, (self._in_use(text, prefix) for text in spellings)):
                 return self._match_of_id(term, entry_id, how)
@@ -137,13 +113,13 @@ class Ontology:
 
     def _match_of_id(self, term, entry_id, how):
         entry = self.entries.get(entry_id, OntologyEntry(entry_id))
-        return OntologyMatch(term, entry_id, entry.name, how, tuple(entry.consider))
+        return OntologyMatch(term, entry_id, entry.name, how, tuple(entry.ids["consider"]))
 
     def ancestors(self, entry_id):
         """The ids of all that an entry is, or is part of, at any remove; itself left out."""
         ancestors, left = set(), [entry_id]
         while left:
-            new = self.entries.keys() & set(self.entries[left.pop()].parents) - ancestors
+            new = self.entries.keys() & set(self.entries[left.pop()].ids["is_a"]) - ancestors
             ancestors |= new
             left += new
         return ancestors - {entry_id}
@@ -260,7 +236,7 @@ def with_parent_terms(annotations, ontology):
 
 def _read_entries(path):
     entries, entry = {}, None
-    for line, raw in enumerate(lines_of_text(path, fix=_FIX), start=1):
+    for line, raw in enumerate(read_lines(path, fix=_FIX), start=1):
         text = raw.strip()
         if text.startswith("["):
             entry = OntologyEntry("") if text == "[Term]" else None
@@ -278,29 +254,26 @@ def _take_line(entry, text, entries):
     if not colon:
         raise ValueError(f'"{text[:40]}" is no tag and value')
     value = value.strip()
-    if tag != "id" and not entry.id:
+    if tag == "relationship" and value.startswith("part_of "):
+        tag, value = "is_a", value.removeprefix("part_of ")
+    if tag == "id":
+        if entry.id or value in entries:
+            raise ValueError(f"{value} comes twice")
+        entry.id = _id_in(value)
+        entries[entry.id] = entry
+    elif not entry.id:
         raise ValueError("a [Term] must begin with its id")
-    match tag:
-        case "id":
-            if entry.id or value in entries:
-                raise ValueError(f"{value} comes twice")
-            entry.id = _id_in(value)
-            entries[entry.id] = entry
-        case "name":
-            entry.name = _unescaped(_COMMENT.sub("", value))
-        case "synonym":
-            quoted = _SYNONYM.match(value)
-            if not quoted:
-                raise ValueError("a synonym is not in quotes")
-            entry.synonyms.append((_unescaped(quoted[1]), quoted[2] or "RELATED"))
-        case "is_a":
-            entry.parents.append(_id_in(value))
-        case "relationship" if value.startswith("part_of "):
-            entry.parents.append(_id_in(value.removeprefix("part_of ")))
-        case "is_obsolete":
-            entry.is_obsolete = value.split(" ")[0] == "true"
-        case "replaced_by" | "consider":
-            getattr(entry, tag).append(_id_in(value))
+    elif tag == "name":
+        entry.name = _unescaped(_COMMENT.sub("", value))
+    elif tag == "synonym":
+        quoted = _SYNONYM.match(value)
+        if not quoted:
+            raise ValueError("a synonym is not in quotes")
+        entry.synonyms.append((_unescaped(quoted[1]), quoted[2] or "RELATED"))
+    elif tag == "is_obsolete":
+        entry.is_obsolete = value.split(" ")[0] == "true"
+    elif tag in entry.ids:
+        entry.ids[tag].append(_id_in(value))
 
 
 def _id_in(value):

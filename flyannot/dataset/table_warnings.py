@@ -8,7 +8,6 @@ term has, in which a letter or two differ, but no number.  A known term never is
 import logging
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cache
 from importlib.resources import files
@@ -23,8 +22,7 @@ _MOST_NAMED = 3
 _LEAST_LETTERS = 4  # of a word in which a letter may be wrong
 _LONG = 8  # letters of a word in which two may be
 _MOST_CHECKED = 200  # unknown terms of a table, the rarest first
-_MOST_COMPARED = 200  # terms that share all words but one, the known ones and the most frequent first
-_MOST_OTHERS = 2000  # unknown terms that others are compared with
+_MOST_OTHERS = 200  # unknown terms that others are compared with, the most frequent first
 _FEW, _RARER = 2, 5  # genes of a misspelt term, and how many times as many the right one has
 _SEPARATORS = re.compile(r"[;|]")
 _SIGNS = re.compile(r"[\W_]+")
@@ -48,27 +46,15 @@ def bdgp_terms():
     return frozenset(bdgp_vocabulary())
 
 
-@dataclass
-class Findings:
-    """What was found in tables as they were read.
-
-    faults : InputErrors of rows that cannot be taken
-    cells : (table, line, column) -> what the cell should say: what it was taken as, or likely means
-    files : (table, line) -> path of the picture, and its name in the table
-    """
-
-    faults: list = field(default_factory=list)
-    cells: dict = field(default_factory=dict)
-    files: dict = field(default_factory=dict)
-
-    def raise_errors(self, where):
-        """One error that has all faults of a table or folder, if there are any."""
-        if len(self.faults) == 1:
-            raise self.faults[0]
-        if self.faults:
-            lines = "\n".join(error.message for error in self.faults)
-            fixes = "; ".join(dict.fromkeys(error.fix for error in self.faults))
-            raise InputError(f"{where}: {len(self.faults)} faults:\n{lines}", fix=fixes)
+def raise_errors(where, faults):
+    """Raise one InputError that has all `faults`, a list of InputErrors, of a table or folder, if there are
+    any."""
+    if len(faults) == 1:
+        raise faults[0]
+    if faults:
+        lines = "\n".join(error.message for error in faults)
+        fixes = "; ".join(dict.fromkeys(error.fix for error in faults))
+        raise InputError(f"{where}: {len(faults)} faults:\n{lines}", fix=fixes)
 
 
 def warn_of(table, named, one, many, more=""):
@@ -114,13 +100,11 @@ def terms_of_cell(cell):
 
 
 def warn_of_terms(table, terms_of_genes, known=()):
-    """Name the terms that are nearly one of BDGP's, of an ontology (`known`), or of the table itself: a dict,
-    term -> the one that is likely meant."""
+    """Name the terms that are nearly one of BDGP's, of an ontology (`known`), or of the table itself."""
     counts = Counter(term for terms in terms_of_genes for term in terms)
     near = near_terms(counts, bdgp_terms().union(known))
     shown = [f'"{term}" ({pluralise(counts[term], "gene")}; "{meant}"?)' for term, meant in near.items()]
     warn_of(table, shown, "term looks misspelt", "terms look misspelt")
-    return near
 
 
 def warn_of_genes(table, line_of_gene):
@@ -136,53 +120,39 @@ def warn_of_genes(table, line_of_gene):
 
 
 def near_terms(counts, known):
-    """The terms that are likely misspelt, and the known, or far more frequent, term that each nearly is.
+    """Return a dict, likely misspelt term -> the known, or far more frequent, term that it nearly is.
 
     `counts` maps a term to how many genes have it, `known` is a set of terms that are right.
     """
     doubtful = sorted((term for term in counts if term not in known), key=lambda term: (counts[term], term))
-    if not doubtful:
-        return {}
-    others = sorted(doubtful, key=lambda term: (-counts[term], term))[:_MOST_OTHERS]
-    neighbours, near = _Neighbours(sorted(known), others), {}
+    others = [*sorted(known), *doubtful[::-1][:_MOST_OTHERS]]
+    known_words = {word for term in known for word in term.casefold().split()}
+    near = {}
     for term in doubtful[:_MOST_CHECKED]:
         n = counts[term]
         meant = [
             other
-            for other in neighbours.of(term)
+            for other in others
             if other in known or counts[other] > n and (n <= _FEW or counts[other] >= _RARER * n)
+            if _is_near(term, other, known_words)
         ]
         if meant:
             near[term] = min(meant, key=lambda other: (other not in known, -counts.get(other, 0), other))
     return near
 
 
-class _Neighbours:
-    """Terms by their words but one, so that a term is compared with few."""
-
-    def __init__(self, known, others):
-        self._plain, self._but_one = defaultdict(list), defaultdict(list)
-        self._words = {word for term in known for word in term.casefold().split()}
-        for term in (*known, *others):
-            self._plain[plain_letters(term)].append(term)
-            for key, word in _but_one(term):
-                self._but_one[key].append((word, term))
-
-    def of(self, term):
-        """The terms that are near to one."""
-        near = set(self._plain[plain_letters(term)])
-        for key, word in _but_one(term):
-            for other_word, other in self._but_one.get(key, ())[:_MOST_COMPARED]:
-                is_plural = word in (f"{other_word}s", other_word.removesuffix("s"))
-                if is_plural if word in self._words else _is_misspelt(word, other_word):
-                    near.add(other)
-        return near - {term}
-
-
-def _but_one(term):
-    """(which word is left out and the others, that word), for every word of a term."""
-    words = term.casefold().split()
-    return [((i, *words[:i], *words[i + 1 :]), word) for i, word in enumerate(words)]
+def _is_near(term, other, known_words):
+    """Whether two terms are alike but for capitals, spaces and signs, or but for one misspelt word."""
+    if plain_letters(term) == plain_letters(other):
+        return True
+    words, other_words = term.casefold().split(), other.casefold().split()
+    different = [pair for pair in zip(words, other_words) if pair[0] != pair[1]]
+    if len(words) != len(other_words) or len(different) != 1:
+        return False
+    ((word, other_word),) = different
+    if word in known_words:
+        return word in (f"{other_word}s", other_word.removesuffix("s"))  # one is the plural
+    return _is_misspelt(word, other_word)
 
 
 def _is_misspelt(word, other):

@@ -11,13 +11,14 @@ import io
 import logging
 import re
 import zipfile
+from itertools import chain
 from pathlib import Path
 
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.packages import optional_package
 from flyannot.base.text import is_fit_for_cells, pluralise, printable_text
-from flyannot.files.atomic_file import replacing_file
-from flyannot.files.text_files import first_bytes, most_unpacked_bytes, open_regular
+from flyannot.files.atomic_file import write_text
+from flyannot.files.text_files import first_bytes, most_unpacked_bytes, open_regular, read_lines
 
 log = logging.getLogger("flyannot")
 _GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")  # written as '=..., read as =...
@@ -62,12 +63,7 @@ def write_table(path, columns, rows):
 
     WriteError if it cannot be written; nothing is left behind.
     """
-    with (
-        replacing_file(path, keep_same=True) as beside,
-        open(beside, "w", newline="", encoding="utf-8") as file,
-    ):
-        write_csv_rows(file, [columns])
-        write_csv_rows(file, rows)
+    write_text(path, table_as_text(columns, rows), keep_same=True)
 
 
 def table_as_text(columns, rows):
@@ -130,20 +126,6 @@ def _fault_of_row(where, n_cells, n_columns, cells, required, optional):
     return InputError(f'{where}, column "{empty}": empty', fix="fill it in or delete the row")
 
 
-def table_with_cells(path, required, cells):
-    """A table as text, all its columns, with other cells: (line, column in `required`) -> text."""
-    rows = _read_cells(path, required)
-    _, header = next(rows)
-    plain = [_folded(name) for name in header]
-    changed = []
-    for line, row in rows:
-        row += [""] * (len(header) - len(row))
-        for place, name in enumerate(plain):
-            row[place] = cells.get((line, name), row[place].strip())
-        changed.append(row)
-    return table_as_text([name.strip() for name in header], changed)
-
-
 def _listed(header):
     """The columns of what may be no table at all: not too many, not too long, nothing unprintable."""
     shown = [printable_text(name[:_COLUMNS_SHOWN], keep="") for name in header[:_COLUMNS_SHOWN]]
@@ -151,38 +133,58 @@ def _listed(header):
 
 
 _SAVE_AS = "save the table as CSV UTF-8 (in Excel: File > Save As > CSV UTF-8)"
-_ZIP, _OLD_EXCEL, _UTF_16 = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", (b"\xff\xfe", b"\xfe\xff")
-_HDF5 = b"\x89HDF"
+_ZIP = b"PK\x03\x04"
+_NO_TABLES = {  # how other files begin, what they are, and the remedy
+    b"\xd0\xcf\x11\xe0": ("an old Excel workbook (.xls)", f"{_SAVE_AS}, or as .xlsx"),
+    b"\x89HDF": ("an HDF5 file, not a table", "name a table, such as a .csv"),
+    b"\xff\xfe": ('UTF-16 text, as Excel\'s "Unicode Text"', _SAVE_AS),
+    b"\xfe\xff": ('UTF-16 text, as Excel\'s "Unicode Text"', _SAVE_AS),
+}
 _SEPARATORS = ",;\t"
-_MOST_HEADER = 100_000  # letters
 _MOST_BYTES = 2**29  # of a workbook, unpacked
 _MOST_CELLS = 2**24  # that a workbook says it has, most of them empty
-_MOST_SHOWN = 40  # letters of a line that cannot be read
 
 
 def _read_cells(path, required):
-    """Every row of a CSV file in UTF-8, or of the first sheet of a workbook (.xlsx), as (line number, list of
-    str); line 1 is the first.  InputError if it is neither, or not written as it should be."""
+    """Every row of a CSV file in UTF-8, gzipped or not, or of the first sheet of a workbook (.xlsx), as (line
+    number, list of str); line 1 is the first.  InputError if it is neither, or not written as it should
+    be."""
     try:
         begins = first_bytes(path, 4)
-        if begins == _ZIP:
-            yield from _sheet_rows(path)
-            return
-        if begins == _OLD_EXCEL:
-            raise InputError(f"{path} is an old Excel workbook (.xls)", fix=f"{_SAVE_AS}, or as .xlsx")
-        if begins == _HDF5:
-            raise InputError(f"{path} is an HDF5 file, not a table", fix="name a table, such as a .csv")
-        if begins.startswith(_UTF_16):
-            raise InputError(f'{path} is UTF-16 text, as Excel\'s "Unicode Text"', fix=_SAVE_AS)
-        with io.TextIOWrapper(open_regular(path), newline="", encoding="utf-8-sig") as file:
-            yield from _csv_rows(path, file, _separator(file, required))
-    except UnicodeDecodeError:
-        line, text = _undecodable(path)
-        raise InputError(
-            f'{path}, line {line}: not UTF-8 text, but perhaps Latin-1: "{text}"', fix=_SAVE_AS
-        ) from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    if begins == _ZIP:
+        yield from _sheet_rows(path)
+        return
+    for start, (what, fix) in _NO_TABLES.items():
+        if begins.startswith(start):
+            raise InputError(f"{path} is {what}", fix=fix)
+    lines = read_lines(path, fix=_SAVE_AS)
+    first = next(lines, "")
+    for line, row, fault in read_csv_rows(chain([first], lines), _separator(first, required)):
+        if fault:
+            fix = 'close every double quote, and write one inside a cell as ""'
+            raise InputError(f"{path}, line {line}: {fault}", fix=fix)
+        yield line, row
+
+
+def read_csv_rows(lines, separator=","):
+    """Yield every row of CSV text as (number of its first line, list of str, fault).
+
+    Where `csv` cannot read a row, the list is empty and the fault says why; otherwise the fault is "".
+    """
+    reader = csv.reader(lines, strict=True, delimiter=separator)
+    begins = 1
+    while True:
+        row, fault = [], ""
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            fault = str(error)
+        yield begins, row, fault
+        begins = reader.line_num + 1
 
 
 def _folded(name):
@@ -190,29 +192,13 @@ def _folded(name):
     return name.strip().casefold().replace(" ", "_").replace("-", "_")
 
 
-def _separator(file, required):
+def _separator(first, required):
     """A comma, unless the first line has the required columns only when it is split by another one."""
-    first = file.readline(_MOST_HEADER)
-    file.seek(0)
     for separator in _SEPARATORS:
         names = {_folded(name.strip('"')) for name in first.split(separator)}
         if names.issuperset(required):
             return separator
     return ","
-
-
-def _csv_rows(path, file, separator):
-    reader = csv.reader(file, strict=True, delimiter=separator)
-    begins = 1
-    try:
-        for row in reader:
-            yield begins, row
-            begins = reader.line_num + 1
-    except csv.Error as error:
-        raise InputError(
-            f"{path}, line {begins}: {error}",
-            fix='close every double quote, and write one inside a cell as ""',
-        ) from None
 
 
 def _sheet_rows(path):
@@ -249,12 +235,3 @@ def _as_text(value):
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return "" if value is None else str(value)
-
-
-def _undecodable(path):
-    """The number of the first line that is not UTF-8, and how it begins as Latin-1."""
-    with open_regular(path) as file:
-        for number, line in enumerate(file, start=1):
-            if line.decode("utf-8", "ignore").encode() != line:
-                return number, printable_text(line.decode("latin-1").strip()[:_MOST_SHOWN], keep="")
-    return 1, ""  # a sequence cut by the end of the file, or changed meanwhile

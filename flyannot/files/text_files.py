@@ -4,16 +4,24 @@ Tables have `flyannot.files.tables`; HDF5, pictures and arrays have their reader
 """
 
 import errno
+import gzip
+import io
 import json
 import os
 import re
 import stat
 import tomllib
+import zlib
 
 from flyannot.base.errors import InputError
+from flyannot.base.text import printable_text
 
 _MOST_BYTES = 2**29  # of a file that is read as a whole
+MOST_BYTES_OF_LINES = 2**30  # of a file that is read line by line, unpacked
 _UNPACKED_BYTES, _UNPACKED_TIMES = 2**24, 100  # what any file may unpack to, and besides, times its size
+
+_NOT_UTF8 = re.compile(r"[\udc80-\udcff]")  # what `surrogateescape` makes of such bytes
+_MOST_SHOWN = 40  # letters of a line that cannot be read
 
 
 def open_regular(path):
@@ -51,6 +59,43 @@ def read_text(path, *, fix):
         raise InputError(f"{path} is not text in UTF-8", fix=fix) from error
 
 
+def read_lines(path, *, fix, is_latin1=False):
+    """Yield the lines of a text file, with their line ends.
+
+    The file may be gzipped, which its first bytes tell, and may begin with a byte-order mark.
+
+    Parameters
+    ----------
+    fix : remedy in messages
+    is_latin1 : whether a line that is not UTF-8 is read as Latin-1; otherwise it is an error
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or unpacked, has a line that is not UTF-8, or unpacks to too much.
+    """
+    n_letters = 0
+    try:
+        most = most_unpacked_bytes(path, MOST_BYTES_OF_LINES)
+        with open_regular(path) as raw:
+            file = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
+            for number, line in enumerate(iter(lambda: text.readline(most), ""), start=1):
+                n_letters += len(line)
+                if n_letters >= most:
+                    raise InputError(f"{path} unpacks to more than {most:,} bytes", fix=fix)
+                if not line.isascii() and _NOT_UTF8.search(line):
+                    line = line.encode("utf-8", "surrogateescape").decode("latin-1")
+                    if not is_latin1:
+                        shown = printable_text(line.strip()[:_MOST_SHOWN], keep="")
+                        what = f'not UTF-8 text, but perhaps Latin-1: "{shown}"'
+                        raise InputError(f"{path}, line {number}: {what}", fix=fix)
+                yield line
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read {path}: {reason}", fix=fix) from error
+
+
 def first_bytes(path, n_bytes):
     """How a file begins, which says what it is, whatever it is called.  OSError if it cannot be read."""
     with open_regular(path) as file:
@@ -72,15 +117,15 @@ def read_json(path, *, what, fix):
         raise InputError(f"{path} does not hold {what}", fix=fix) from error
 
 
-def read_toml(path, *, example="configs/demo.toml"):
+def read_toml(path):
     """The tables of a TOML file.
 
     Raises
     ------
     InputError
-        As `read_text`, or if it is no TOML, or nested too deep; `example` is a file to name instead.
+        As `read_text`, or if it is no TOML, or nested too deep.
     """
-    fix = f"name a TOML file, such as {example}"
+    fix = "name a TOML file, such as configs/demo.toml"
     text = read_text(path, fix=fix)
     try:
         tables = tomllib.loads(text)

@@ -9,6 +9,7 @@ from flyannot.curation.agreement import agreements_of_curators
 from flyannot.curation.corrections import (
     apply_corrections,
     corrections_as_text,
+    describe_changes,
     read_corrections,
     settle_verdicts,
 )
@@ -50,7 +51,8 @@ def settle_corrections(paths):
     InputError
         As `flyannot.curation.corrections.read_corrections`.
     """
-    settled, said = settle_verdicts(read_corrections(paths)), defaultdict(dict)
+    settled = settle_verdicts(read_corrections(paths))
+    said = defaultdict(dict)
     for key, of_key in settled.items():
         for row in of_key.rows:
             if not row.decides:  # else agreement would grow with what was decided
@@ -81,17 +83,17 @@ def agreement_in_words(curated):
     who = ", ".join(f"{c} ({pluralise(len(said), 'term')})" for c, said in sorted(curated.said.items()))
     lines = [f"{pluralise(len(curated.said), 'curator')}: {who}; {len(curated.settled):,} in all"]
     if curated.agreements:
-        lines += ["", *_kappas(curated.agreements)]
+        lines += ["", *_format_kappas(curated.agreements)]
     elif len(curated.said) > 1:
         lines += ["no term of a gene was reviewed by two curators: how far they agree is not known"]
     if curated.agreements or curated.disagreements:
         n = len(curated.contested)
         lines += ["", f"{pluralise(len(curated.disagreements), 'disagreement')}, {n} to decide"]
-        lines += [f"  {_disagreement(settled)}" for settled in curated.disagreements]
+        lines += [f"  {_format_disagreement(settled)}" for settled in curated.disagreements]
     return "\n".join(lines)
 
 
-def _kappas(agreements):
+def _format_kappas(agreements):
     names = [agreement.term or "all terms" for agreement in agreements]
     pairs = [" and ".join(agreement.curators) for agreement in agreements]
     width, width_of_pairs = max(map(len, [*names, "term"])), max(map(len, [*pairs, "curators"]))
@@ -102,7 +104,7 @@ def _kappas(agreements):
         yield f"{name:<{width}}  {pair:<{width_of_pairs}}  {both}  {kappa}"
 
 
-def _disagreement(settled):
+def _format_disagreement(settled):
     said = ", ".join(
         f"{row.curator}: {row.verdict} ({row.date}{', decides' * bool(row.decides)})" for row in settled.rows
     )
@@ -134,7 +136,7 @@ def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=F
     before = read_annotations(annotations_csv)
     after, changes = apply_corrections(before, read_corrections(paths), table)
     left_out = frozenset() if with_new_genes else frozenset(after.known_only)
-    added = [correction for correction in changes.added if correction.key[:2] not in left_out]
+    added = [correction for correction in changes["added"] if correction.key[:2] not in left_out]
     terms = {
         key: known | (after.unsure.get(key, frozenset()) & before.terms_by_gene.get(key, frozenset()))
         for key, known in after.terms_by_gene.items()
@@ -145,8 +147,8 @@ def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=F
     text = annotations_as_text(_rows(terms, symbols, days))
     write_output(out, text, (table, *paths), force=force)
     lines = [f"added: {correction.what}" for correction in added]
-    lines += [f"removed: {correction.what}" for correction in changes.removed]
-    return lines, [*changes.sentences(), *_not_said(changes, terms, left_out)]
+    lines += [f"removed: {correction.what}" for correction in changes["removed"]]
+    return lines, [*describe_changes(changes), *_list_losses(changes, terms, left_out)]
 
 
 def _rows(terms, symbols, days):
@@ -163,11 +165,11 @@ def _rows(terms, symbols, days):
             }
 
 
-def _not_said(changes, terms, left_out):
+def _list_losses(changes, terms, left_out):
     """What a table of annotations cannot say."""
-    if changes.unsure or changes.contested:
+    if changes["unsure"] or changes["contested"]:
         yield "what is unsure stays in the table as it was; train --corrections leaves it out"
-    genes = sorted({new.gene for new in changes.of_new_genes if new.key[:2] in left_out})
+    genes = sorted({new.gene for new in changes["of_new_genes"] if new.key[:2] in left_out})
     if genes:
         yield (
             f"left out for want of a row: {first_names(genes)}; a row would say no to every term that was "

@@ -3,7 +3,6 @@
 import json
 import logging
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from functools import partial
@@ -21,7 +20,6 @@ from flyannot.pipeline.engine.task import Outcome, Task
 
 log = logging.getLogger("flyannot")
 RECORD = "fetched.json"  # in the data set: what was asked for
-_SAMPLED = 5  # images whose size is asked for, for the estimate
 _SILENT = 8  # images in a row without any answer: the site is down
 
 
@@ -33,7 +31,8 @@ class FetchTask(Task):
 
     def __init__(self, folder, options):
         super().__init__(folder)
-        self._options, self._record = options, folder / RECORD
+        self._options = options
+        self._record = folder / RECORD
         self._wanted = json.dumps(options.to_header(), indent=2) + "\n"
 
     def stale_reason(self, *, is_verified=True):
@@ -63,7 +62,7 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
     ----------
     folder : Path; gets the dumps, the images under the paths that the dump gives them, and manifest.csv
     policy : RetryPolicy; by default that of the options
-    dry_run : whether only to estimate; nothing in `folder` is changed
+    dry_run : whether only the dumps are fetched, and the Outcome says how many images there are to fetch
 
     Returns
     -------
@@ -81,65 +80,61 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
     policy = policy or RetryPolicy(connections=options.connections, pause_s=options.pause)
     with closing(Downloader(policy)) as downloader:
         run = _Fetch(Path(folder), options, downloader, policy)
-        if dry_run:
-            return run.estimate()
         with locked_output(run.manifest.path):
-            return run.fetch(execution.progress)
+            return run.fetch(execution.progress, dry_run=dry_run)
 
 
 class _Fetch:
     """What all the downloads of a run share."""
 
     def __init__(self, folder, options, downloader, policy):
-        self._folder, self._options, self._downloader, self._policy = folder, options, downloader, policy
+        self._folder = folder
+        self._options = options
+        self._downloader = downloader
+        self._policy = policy
         self.manifest = Manifest(folder)
 
-    def estimate(self):
-        """The Outcome of a dry run."""
-        with tempfile.TemporaryDirectory() as elsewhere:
-            place = self._folder
-            if self._options.refresh or not all(map(self.manifest.has, FILES.values())):
-                place = Path(elsewhere)
-                for kind in FILES:
-                    self._get_table(place, kind)
-            plan = self._plan(place)
-        return Outcome(self._folder, True, f"dry run: nothing was fetched\n{self._in_words(plan)}")
-
-    def fetch(self, progress):
+    def fetch(self, progress, *, dry_run):
         """The Outcome, with the images that cannot be had as failures."""
         for kind, name in FILES.items():
             if self._options.refresh or not self.manifest.has(name):
-                self._get_table(self._folder, kind)
-        plan = self._plan(self._folder)
-        self._take_in(plan.images)
-        missing = self._missing(plan)
-        log.info("%s", self._in_words(plan))
+                self._get_table(kind)
+        plan = self._plan()
+        self._adopt_files(plan.images)
+        missing = self._list_missing(plan)
+        planned = self._format_plan(plan)
+        if dry_run:
+            self.manifest.save()
+            return Outcome(
+                self.manifest.path, True, f"dry run: no image was fetched\n{self._format_plan(plan)}"
+            )
+        log.info("%s", planned)
         try:
             failures = self._get_images(missing, progress)
         finally:
             self.manifest.save()
-        n_there, n_new = len(plan.images) - len(self._missing(plan)), len(missing) - len(failures)
+        n_there, n_new = len(plan.images) - len(self._list_missing(plan)), len(missing) - len(failures)
         wanted = pluralise(len(plan.images), "image is", "images are")
         summary = f"{n_there:,} of {wanted} there, {n_new:,} of them new"
         return Outcome(self.manifest.path, True, summary, tuple(sorted(failures + plan.refused)))
 
-    def _plan(self, place):
+    def _plan(self):
         return bdgp_site.plan_images(
-            place / FILES["terms"],
-            place / FILES["images"],
+            self._folder / FILES["terms"],
+            self._folder / FILES["images"],
             genes=bdgp_site.gene_names(self._options.genes),
             stage_ranges=self._options.stage_range,
             most=self._options.max_images,
             thumbnails=self._options.thumbnails,
         )
 
-    def _missing(self, plan):
+    def _list_missing(self, plan):
         return [name for name in plan.images if not self.manifest.has(name)]
 
-    def _get_table(self, place, kind):
+    def _get_table(self, kind):
         check = partial(bdgp_site.validate_downloaded_table, kind=kind)
         try:
-            self._get(place, FILES[kind], check, bdgp_site.MOST_BYTES_OF_TABLE)
+            self._get(FILES[kind], check, bdgp_site.MOST_BYTES_OF_TABLE)
         except (DownloadFailed, ServerBusy) as error:
             raise FlyannotError(
                 f"cannot fetch {self._url(FILES[kind])}: {error}",
@@ -147,18 +142,20 @@ class _Fetch:
             ) from None
 
     def _get_image(self, name):
-        self._get(self._folder, name, bdgp_site.validate_downloaded_image, bdgp_site.MOST_BYTES_OF_IMAGE)
+        self._get(name, bdgp_site.validate_downloaded_image, bdgp_site.MOST_BYTES_OF_IMAGE)
 
-    def _get(self, place, name, check, most_bytes):
-        self._downloader.get(self._url(name), place / name, check, most_bytes=most_bytes)
-        self.manifest.add(name, place / name, self._url(name))
+    def _get(self, name, check, most_bytes):
+        path = self._folder / name
+        self._downloader.get(self._url(name), path, check, most_bytes=most_bytes)
+        self.manifest.add(name, path, self._url(name))
 
     def _url(self, name):
         return url_of_file(self._options.base_url, name)
 
     def _get_images(self, names, progress):
         """The failures (name, reason); what was fetched is in the manifest."""
-        failures, n_silent = [], 0
+        failures = []
+        n_silent = 0
         threads = ThreadPoolExecutor(self._policy.connections)
         try:
             futures = {threads.submit(self._get_image, name): name for name in names}
@@ -179,7 +176,7 @@ class _Fetch:
             threads.shutdown(wait=False, cancel_futures=True)
         return failures
 
-    def _take_in(self, images):
+    def _adopt_files(self, images):
         """Images that are there and whole although no manifest says so: a run was killed, or somebody copied
         them."""
         for name in images:
@@ -191,17 +188,14 @@ class _Fetch:
             ):
                 self.manifest.add(name, path, self._url(name))
 
-    def _in_words(self, plan):
-        """How many images, about how large, at least how long."""
-        missing = self._missing(plan)
+    def _format_plan(self, plan):
+        """Say how many images there are to fetch, and how long that takes at least."""
+        missing = self._list_missing(plan)
         wanted = f"{pluralise(len(plan.images), 'image')} of {pluralise(plan.n_genes, 'gene')}"
         lines = [f"{wanted}, {len(missing):,} of them to fetch"]
-        sampled = missing[:: len(missing) // _SAMPLED + 1]
-        if sizes := [size for name in sampled if (size := self._downloader.size_of(self._url(name)))]:
-            megabytes = len(missing) * sum(sizes) / len(sizes) / 1e6
-            lines.append(f"about {megabytes:,.1f} MB, estimated from {len(sizes)} of them")
         if missing:
-            pause_s, connections = self._policy.pause_s, pluralise(self._policy.connections, "connection")
+            pause_s = self._policy.pause_s
+            connections = pluralise(self._policy.connections, "connection")
             minutes = len(missing) * pause_s / 60
             lines.append(
                 f"at least {minutes:,.1f} minutes, with {pause_s:g} s between requests on {connections}"

@@ -54,14 +54,6 @@ class OddServer:
                 finally:
                     server._leave()
 
-            def do_HEAD(self):
-                server._enter(self)
-                body = server.files.get(self.path)
-                self.send_response(404 if body is None else 200)
-                self.send_header("Content-Length", str(len(body or b"")))
-                self.end_headers()
-                server._leave()
-
             def log_message(self, *_):
                 pass
 

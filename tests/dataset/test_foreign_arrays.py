@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from flyannot.base.errors import DataError
+from flyannot.dataset.importers import vectors
 from flyannot.dataset.importers.vectors import read_vectors
 
 N = 20
@@ -36,6 +38,13 @@ def test_a_file_that_unpacks_to_much_more_than_it_is_is_refused(write, tmp_path,
     assert "cannot be read: it would take" in said.err and not (tmp_path / "o.h5").exists()
 
 
+def test_a_reader_that_hangs_is_ended(tmp_path, monkeypatch):
+    parquet_bomb(tmp_path / "t.parquet")
+    monkeypatch.setattr(vectors, "_SECONDS", 0.0)
+    with pytest.raises(DataError, match="is damaged: reading it took more than 0 s"):
+        read_vectors(tmp_path / "t.parquet")
+
+
 UNFIT = {  # column, exit code, words of the answer
     ("vector", None, ""): [X * 1j, np.full((N, 8), "1.5"), np.zeros((N, 8), "M8[s]"), np.zeros(N)],
     ("vector", 65, "finite numbers"): [X * np.nan],
@@ -67,7 +76,7 @@ def test_rows_are_in_order_and_what_is_missing_is_empty(tmp_path):
     columns = {"image": ["b", "a", "b"], "gene": gene, "stage_range": ["4-6", "4-6", "1-3"], "group": group}
     np.savez(tmp_path / "t.npz", vector=[[3, 3], [2, 2], [1, 1]], **columns)
     read = read_vectors(tmp_path / "t.npz")
-    assert read.stage_ranges == ["1-3", "4-6", "4-6"] and read.vectors[:, 0].tolist() == [1, 2, 3]
-    columns, vectors = read.of_stage_range("4-6")
+    assert list(read) == ["1-3", "4-6"] and read["1-3"][1].tolist() == [[1, 1]]
+    columns, vectors = read["4-6"]
     rows = list(zip(*(columns[name] for name in ("image", "gene", "group", "view")), vectors[:, 1]))
     assert rows == [("a", "eve", "2.0", "", 2), ("b", "Dl", "Dl", "", 3)]

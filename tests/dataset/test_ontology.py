@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 from contextlib import suppress
+from pathlib import Path
 
 import anndata
 import pyarrow.parquet
@@ -16,64 +17,7 @@ from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.ontology import ids_of_stage_ranges, parent_terms, read_ontology, with_parent_terms
 from tests.small_embryos import rows_of_csv
 
-OBO = r"""format-version: 1.2
-! a comment
-
-[Term]
-id: FBbt:1 ! with a comment
-name: gut
-def: "Not: parsed [Term]" []
-
-[Term]
-id: FBbt:2
-name: midgut
-synonym: "mid-gut \"old\"" EXACT []
-synonym: "middle" RELATED [FBrf:1]
-synonym: "hindgut" RELATED []
-is_a: FBbt:1 ! gut
-unknown_tag: whatever
-
-[Term]
-id: FBbt:3
-name: hindgut
-relationship: part_of FBbt:1 ! gut
-relationship: develops_from FBbt:2
-
-[Term]
-id: FBbt:4
-name: midgut\, anterior
-relationship: part_of FBbt:2 {q="x"} ! midgut
-is_a: FBbt:5
-
-[Term]
-id: FBbt:5
-name: ring
-is_a: FBbt:4
-
-[Term]
-id: FBbt:6
-name: anlage
-is_obsolete: true
-consider: FBbt:1
-
-[Term]
-id: FBbt:7
-name: older
-is_obsolete: true
-replaced_by: FBbt:3
-
-[Term]
-id: GO:1
-name: cell
-
-[Term]
-id: FBdv:4
-name: embryonic stage 4
-
-[Typedef]
-id: part_of
-name: gut
-"""
+OBO = (Path(__file__).parent / "small.obo").read_text(encoding="utf-8")
 
 
 @pytest.fixture

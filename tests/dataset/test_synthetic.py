@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES, rng_for
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.synthetic import SynthesizeOptions, render
@@ -179,10 +178,3 @@ def test_every_stage_range_has_terms_that_can_be_drawn():
         assert len(terms) >= 6
         assert max(frequencies) >= 0.3 > 0.16 >= min(frequencies)
         assert all(region.lateral and region.texture in render.TEXTURES for region in terms.values())
-
-
-def test_an_empty_folder_is_filled_and_another_only_by_force(tmp_path):
-    for force in (False, True):
-        assert synthesize(tmp_path, SMALL, force=force)["genes"] == 3
-    with pytest.raises(InputError, match="not empty"):
-        synthesize(tmp_path, SMALL)

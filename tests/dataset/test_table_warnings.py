@@ -99,26 +99,6 @@ def test_missing_images_are_named_with_both_places_and_a_suggestion(images_csv, 
     assert not read_images(path)[0].path.is_file(), "of two files nobody knows which is meant"
 
 
-def test_a_corrected_copy_of_tables_has_what_was_understood_and_drops_nothing(tmp_path, flyannot):
-    data_set, out = tmp_path / "embryos", tmp_path / "corrected/tables"
-    (data_set / "images").mkdir(parents=True)
-    (data_set / "images/Dl_1.png").touch()
-    (data_set / "images.csv").write_text(
-        "image,gene,stage_range,mine\nDL_1.PNG,Dl,4-Jun,kept\nDl_1.png#1,Dl,2026-06-04,\nx.png,,4-6,\n"
-    )
-    rows = ["Dl,06-Apr,Pole Cell ", "Dl,4-6,pole cel", "Dl,4-6,gap"]
-    (data_set / "annotations.csv").write_text("\n".join([TERMS.strip(), *rows]) + "\n")
-    said = flyannot("check D -o O", D=data_set, O=out, code=2).err
-    assert 'line 4, column "gene": empty' in said and "wrote" in said
-    picture = "../../embryos/images/Dl_1.png"
-    images = (out / "images.csv").read_text().splitlines()[1:]
-    assert images == [f"{picture},Dl,4-6,kept", f"{picture}#1,Dl,4-6,", "x.png,,4-6,"]
-    assert (out / "annotations.csv").read_text() == f"{TERMS}Dl,4-6,pole cell\nDl,4-6,pole cell\nDl,4-6,gap\n"
-    assert read_annotations(out).terms_of("Dl", "4-6") == {"pole cell", "gap"}
-    flyannot("check D -o D", D=data_set, code=2)
-    assert "Pole Cell " in (data_set / "annotations.csv").read_text(), "inputs are never written over"
-
-
 def test_a_data_set_folder_one_level_up_or_down_is_named(tmp_path, flyannot):
     data_set = tmp_path / "project" / "embryos"
     (data_set / "images").mkdir(parents=True)

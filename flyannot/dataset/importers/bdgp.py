@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 
 from flyannot.dataset.importers import Importer
-from flyannot.dataset.importers.resolve import SourceRow
 from flyannot.dataset.importers.source_tables import BAD_ROW
 from flyannot.dataset.importers.tables import TableFormat, TableOptions, import_tables
 
@@ -26,27 +25,29 @@ def kind_of_dump(cells):
     return "terms" if len(cells) == _N_TERM_CELLS else None
 
 
-def _parser_of(first_row):
-    kind = kind_of_dump(first_row)
-
-    def parse(table, line, cells):
-        if kind_of_dump(cells) != kind:
-            raise ValueError(BAD_ROW)
-        view = orientation = magnification = ""
-        if kind == "terms":
-            cg, symbol, fbgn, stage, item = cells
-            item = " ".join(item.split())
-        else:
-            cg, symbol, _, fbgn, _clone, item, stage, *more = cells
-            view, orientation, magnification, *_ = [*map(str.lower, more), "", "", ""]
-        if magnification == "high":
-            raise ValueError(PART_OF_EMBRYO)
-        if _CG.fullmatch(symbol):  # some dumps have the two the other way round
-            cg, symbol = symbol, cg
-        items, view = (item,) if item else (), view if view in _VIEWS else ""
-        return SourceRow(table, line, (symbol, cg), stage, items, fbgn, view, _TURNED.get(orientation, ""))
-
-    return kind and (kind, parse)
+def _parse_row(first_row, cells):
+    kind = kind_of_dump(cells)
+    if kind != kind_of_dump(first_row):
+        raise ValueError(BAD_ROW)
+    view = orientation = magnification = ""
+    if kind == "terms":
+        cg, symbol, fbgn, stage, item = cells
+        item = " ".join(item.split())
+    else:
+        cg, symbol, _, fbgn, _clone, item, stage, *more = cells
+        view, orientation, magnification, *_ = [*map(str.lower, more), "", "", ""]
+    if magnification == "high":
+        raise ValueError(PART_OF_EMBRYO)
+    if _CG.fullmatch(symbol):  # some dumps have the two the other way round
+        cg, symbol = symbol, cg
+    return {
+        "names": (symbol, cg),
+        "fbgn": fbgn,
+        "stage": stage,
+        "items": (item,) if item else (),
+        "view": view if view in _VIEWS else "",
+        "turned": _TURNED.get(orientation, ""),
+    }
 
 
 def _dumps_in(folder):
@@ -55,12 +56,12 @@ def _dumps_in(folder):
 
 
 TABLES = TableFormat(
-    _parser_of,
+    kind_of_dump,
+    _parse_row,
     has_header=False,
     columns=f"name {' and '.join(DUMPS.values())}, with rows of 5 and of 7 or more cells, gzipped or not",
     tables_in=_dumps_in,
     names_genes=True,
-    is_latin1=True,
 )
 BDGP = Importer(
     """BDGP's dumps insitu_annot.csv and insitu_images.csv, and the images they name.

@@ -3,36 +3,33 @@
 from functools import partial
 
 from flyannot.dataset.importers import Importer
-from flyannot.dataset.importers.resolve import SourceRow
-from flyannot.dataset.importers.source_tables import BAD_ROW, named_columns, parse_texts
+from flyannot.dataset.importers.source_tables import BAD_ROW, parse_texts
 from flyannot.dataset.importers.tables import TableFormat, TableOptions, import_tables
 
-_GENE = {"gene": ("gene", "symbol"), "stage": ("stage", "stage_range"), "fbgn": ("fbgn",)}
-_COLUMNS = {
-    "images": _GENE | {"items": ("image_url", "images", "image"), "view": ("direction", "view")},
-    "terms": _GENE | {"items": ("annotation", "annotations", "terms", "term"), "view": ()},
-}
-_REQUIRED = ("gene", "stage", "items")
+_ITEMS = {"images": "image_url", "terms": "annotation"}  # the column of each table that holds a tuple
 
 
-def _parser_of(header):
-    for kind, columns in _COLUMNS.items():
-        places = named_columns(header, columns)
-        if all(places[name] is not None for name in _REQUIRED):
-            return kind, partial(_parse, places, len(header))
-    return None
+def _kind_of_header(header):
+    names = {name.lower() for name in header}
+    return next((kind for kind, items in _ITEMS.items() if names >= {"gene", "stage", items}), None)
 
 
-def _parse(places, n_columns, table, line, cells):
-    if len(cells) != n_columns:
+def _parse_row(header, cells):
+    if len(cells) != len(header):
         raise ValueError(BAD_ROW)
-    cell = {name: cells[at] if at is not None else "" for name, at in places.items()}
-    items = tuple(parse_texts(cell["items"]))
-    return SourceRow(table, line, (cell["gene"],), cell["stage"], items, cell["fbgn"], cell["view"].lower())
+    cell = dict(zip(map(str.lower, header), cells))
+    return {
+        "names": (cell["gene"],),
+        "fbgn": cell.get("fbgn", ""),
+        "stage": cell["stage"],
+        "items": tuple(parse_texts(cell[_ITEMS[_kind_of_header(header)]])),
+        "view": cell.get("direction", "").lower(),
+    }
 
 
 TABLES = TableFormat(
-    _parser_of,
+    _kind_of_header,
+    _parse_row,
     has_header=True,
     columns="the columns are gene, stage, direction and image_url, or gene, stage and annotation",
 )

@@ -5,7 +5,7 @@ The tables of the data set folder are written here, and the summary, as JSON and
 
 import json
 from collections import Counter
-from dataclasses import astuple, dataclass, fields
+from typing import NamedTuple
 
 from flyannot.dataset.folder import (
     count_coverage,
@@ -20,7 +20,6 @@ from flyannot.files.digest import digest_of_file
 from flyannot.files.tables import write_table
 
 SORTS = ("image rows", "images", "annotation rows", "terms")
-_MOST_TERMS = 20
 _COLUMNS = {
     "n_images": "images",
     "n_genes": "genes",
@@ -30,15 +29,14 @@ _COLUMNS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(NamedTuple):
     """One thing that was rejected: where it stands, what it is, and why."""
 
     table: str
     line: int
     item: str
     reason: str
-    detail: str = ""
+    detail: str
 
 
 class ImportLog:
@@ -52,10 +50,10 @@ class ImportLog:
         """Count one thing that was taken."""
         self.taken[sort] += 1
 
-    def reject(self, sort, rejected):
+    def reject(self, sort, table, line, item, reason, detail=""):
         """Count and list one thing that was rejected."""
-        self.reasons[sort][rejected.reason] += 1
-        self.rejected.append(rejected)
+        self.reasons[sort][reason] += 1
+        self.rejected.append(Rejected(table, line, item, reason, detail))
 
     def as_json(self):
         """Plain numbers for every sort, the most frequent reason first."""
@@ -79,8 +77,7 @@ def write_imported_tables(staged, images, terms, log, sources, *, one_gene=()):
     write_images_csv(staged / "images.csv", images)
     if terms:
         write_annotations_csv(staged / "annotations.csv", terms)
-    columns = [field.name for field in fields(Rejected)]
-    write_table(staged / "rejected.csv", columns, map(astuple, log.rejected))
+    write_table(staged / "rejected.csv", Rejected._fields, log.rejected)
     taken, annotations = read_images(staged), read_annotations(staged) if terms else None
     counts = Counter(row["term"] for row in terms)
     summary = {
@@ -116,9 +113,5 @@ def text_of_summary(summary):
     if merged:
         pairs = first_names([f"{a} = {b}" for a, b in merged])
         blocks[-1].append(f"one gene under two names, because they share an image: {pairs}")
-    if terms := summary["terms"]:
-        shown = [f"  {n:>9,}  {term}" for term, n in list(terms.items())[:_MOST_TERMS]]
-        blocks.append([f"terms: {len(terms):,}, in genes and stage ranges", *shown])
-        if len(terms) > _MOST_TERMS:
-            blocks[-1].append(f"  and {len(terms) - _MOST_TERMS:,} more, all in import.json")
+    blocks.append([f"terms: {len(summary['terms']):,}, in genes and stage ranges; import.json has them"])
     return "\n\n".join("\n".join(block) for block in blocks)

@@ -8,10 +8,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 
-from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES, bdgp_name
-from flyannot.dataset.importers.import_log import Rejected
-from flyannot.dataset.importers.source_tables import header_of, named_columns, rows_by_column
+from flyannot.files.tables import read_table
 
 UNKNOWN_STAGE = "unknown stage"
 NO_GENE = "no gene"
@@ -21,16 +19,9 @@ NO_TERM = "no annotation"
 REPEATED = "duplicate"
 OTHER_GENE = "already the image of another gene"
 OTHER_STAGE = "already the image of another stage range"
-NOT_ANNOTATED = "its gene is not annotated in this stage range"
 _NUMBERED = {str(number): name for number, name in enumerate(STAGE_RANGES, start=1)}
 
 _FBGN = re.compile(r"FBgn\d{7}")
-_GENE_COLUMNS = {
-    "fbgn": ("fbgn", "flybase_id", "fbgn_id"),
-    "gene": ("gene", "symbol", "gene_symbol"),
-    "cg": ("cg", "annotation_id", "cg_number"),
-    "synonyms": ("synonyms", "synonym"),
-}
 
 
 class UnclearGene(Exception):
@@ -91,21 +82,15 @@ class Genes:
 
 
 def read_genes(path):
-    """The genes of a table with the columns fbgn and gene, and perhaps cg and synonyms (separated by |).
+    """Return the Genes of a table with the columns fbgn and gene, and perhaps cg and synonyms (separated by
+    |).
 
-    BDGP's annotations with a header are such a table.  InputError if there is no such table, or it lacks one
-    of the two columns.
+    BDGP's annotations with a header are such a table.  Rows without a number or a symbol are passed over.
+    InputError if there is no such table, or it lacks one of the two columns.
     """
-    places = named_columns(header_of(path), _GENE_COLUMNS)
-    for name in ("fbgn", "gene"):
-        if places[name] is None:
-            raise InputError(
-                f'{path} has no column "{name}"',
-                fix="name a table with the columns fbgn, gene and perhaps cg",
-            )
     genes = Genes()
-    for row in rows_by_column(path, places):
-        genes.add(row["fbgn"], row["gene"], row["cg"], row["synonyms"].split("|"))
+    for _, (fbgn, symbol, cg, synonyms) in read_table(path, ("fbgn", "gene"), ("cg", "synonyms"), faults=[]):
+        genes.add(fbgn, symbol, cg, synonyms.split("|"))
     return genes
 
 
@@ -123,7 +108,7 @@ class SourceRow:
     turned: str = ""  # one of `flyannot.images.address.TURNS`
 
 
-def resolve_tables(image_rows, term_rows, genes, pictures, log, *, only_annotated):
+def resolve_tables(image_rows, term_rows, genes, pictures, log):
     """Decide what is taken; whatever is not is entered in the log.
 
     Parameters
@@ -132,7 +117,6 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log, *, only_annotate
     genes : Genes
     pictures : PictureFolder
     log : ImportLog
-    only_annotated : whether to take no image of a gene without terms in its stage range
 
     Returns
     -------
@@ -141,20 +125,47 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log, *, only_annotate
     """
     placed_images = list(_placed(image_rows, genes, log, "image rows", NO_IMAGE))
     placed_terms = list(_placed(term_rows, genes, log, "annotation rows", NO_TERM))
-    same, terms = _SameGenes(placed_images), {}
-
-    def take_term(term, row, gene, stage_range):
-        """Every term of a gene in a stage range once."""
+    same, terms, images = _SameGenes(placed_images), {}, {}
+    for term, row, gene, stage_range in _items(placed_terms, same):
         key = gene.gene_id, stage_range, term
-        if not term or key in terms:
-            return REPEATED if term else NO_TERM, gene.symbol
-        terms[key] = {"gene": gene.symbol, "fbgn": gene.fbgn, "stage_range": stage_range, "term": term}
-        return "", ""
+        if term and key not in terms:
+            terms[key] = {"gene": gene.symbol, "fbgn": gene.fbgn, "stage_range": stage_range, "term": term}
+            log.take("terms")
+        else:
+            log.reject("terms", row.table, row.line, term, REPEATED if term else NO_TERM, gene.symbol)
+    for name, row, gene, stage_range in _items(placed_images, same):
+        path, reason = pictures.find(name)
+        detail = ""
+        if path in images:
+            reason, detail = _reason_against(images[path], row, gene, stage_range)
+        if reason:
+            log.reject("images", row.table, row.line, name, reason, detail)
+            continue
+        entry = {"image": f"images/{path}", "gene": gene.symbol, "fbgn": gene.fbgn}
+        entry |= {"stage_range": stage_range, "view": row.view, "turned": row.turned}
+        images[path] = entry, gene.gene_id, row.line
+        log.take("images")
+    return [entry for entry, *_ in images.values()], list(terms.values()), same.pairs
 
-    _take_all(placed_terms, same, take_term, log, "terms")
-    images = _TakenImages(pictures, {key[:2] for key in terms} if only_annotated else None)
-    _take_all(placed_images, same, images.take, log, "images")
-    return images.rows, list(terms.values()), same.pairs
+
+def _items(placed, same):
+    """Yield every item of the placed rows with its row, gene and stage range."""
+    for row, gene, stage_range in placed:
+        for item in row.items:
+            yield item, row, same.as_one(gene), stage_range
+
+
+def _reason_against(taken, row, gene, stage_range):
+    """Return why a picture that is `taken` (its entry, gene_id and line) is not taken again, and a detail."""
+    entry, gene_id, line = taken
+    detail = f"as on line {line}: {entry['gene']}, {entry['stage_range']}"
+    if gene_id != gene.gene_id:
+        return OTHER_GENE, detail
+    if entry["stage_range"] != stage_range:
+        return OTHER_STAGE, detail
+    if entry["view"] != row.view:
+        entry["view"] = ""  # two views are claimed: which is right is unknown
+    return REPEATED, detail
 
 
 def _placed(rows, genes, log, sort, nothing):
@@ -170,7 +181,7 @@ def _placed(rows, genes, log, sort, nothing):
             reason, detail = UNKNOWN_STAGE, row.stage
         if reason:
             item = next(filter(None, row.names), row.fbgn)
-            log.reject(sort, Rejected(row.table, row.line, item, reason, detail))
+            log.reject(sort, row.table, row.line, item, reason, detail)
         else:
             log.take(sort)
             yield row, gene, stage_range
@@ -202,48 +213,3 @@ class _SameGenes:
         while gene in self._one:
             gene = self._one[gene]
         return gene
-
-
-def _take_all(placed, same, take, log, sort):
-    """Take what is in the rows; `take` returns why it does not, and a detail."""
-    for row, gene, stage_range in placed:
-        for item in row.items:
-            reason, detail = take(item, row, same.as_one(gene), stage_range)
-            if reason:
-                log.reject(sort, Rejected(row.table, row.line, item, reason, detail))
-            else:
-                log.take(sort)
-
-
-class _TakenImages:
-    """Every picture file once."""
-
-    def __init__(self, pictures, annotated):
-        self._pictures = pictures
-        self._annotated = annotated  # (gene_id, stage range); None: whether it is annotated does not matter
-        self._taken = {}  # path -> its row of images.csv, its gene_id and line
-
-    @property
-    def rows(self):
-        return [entry for entry, *_ in self._taken.values()]
-
-    def take(self, name, row, gene, stage_range):
-        path, reason = self._pictures.find(name)
-        if reason:
-            return reason, ""
-        if self._annotated is not None and (gene.gene_id, stage_range) not in self._annotated:
-            return NOT_ANNOTATED, ""
-        if path not in self._taken:
-            entry = {"image": f"images/{path}", "gene": gene.symbol, "fbgn": gene.fbgn}
-            entry |= {"stage_range": stage_range, "view": row.view, "turned": row.turned}
-            self._taken[path] = entry, gene.gene_id, row.line
-            return "", ""
-        entry, gene_id, line = self._taken[path]
-        detail = f"as on line {line}: {entry['gene']}, {entry['stage_range']}"
-        if gene_id != gene.gene_id:
-            return OTHER_GENE, detail
-        if entry["stage_range"] != stage_range:
-            return OTHER_STAGE, detail
-        if entry["view"] != row.view:
-            entry["view"] = ""  # two views are claimed: which is right is unknown
-        return REPEATED, detail

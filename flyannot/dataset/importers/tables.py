@@ -6,15 +6,16 @@ import shutil
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
-from flyannot.base.errors import InputError, message_of
+from flyannot.base.errors import InputError
 from flyannot.base.options import FilePath, Flag, Options, option
 from flyannot.base.text import pluralise
-from flyannot.dataset.importers.import_log import ImportLog, Rejected, write_imported_tables
-from flyannot.dataset.importers.resolve import Genes, read_genes, resolve_tables
-from flyannot.dataset.importers.source_tables import header_of, read_source_rows
+from flyannot.dataset.importers.import_log import ImportLog, write_imported_tables
+from flyannot.dataset.importers.resolve import Genes, SourceRow, read_genes, resolve_tables
+from flyannot.dataset.importers.source_tables import read_source_rows
 from flyannot.dataset.paths import path_from
 from flyannot.files.atomic_file import new_folder
 
@@ -37,7 +38,6 @@ class TableOptions(Options):
         FilePath(),
         "A table of which gene a name is: columns fbgn, gene, perhaps cg and synonyms (a|b).",
     )
-    only_annotated: bool = option(False, Flag(), "Leave out images of groups without a term.")
     copy: bool = option(False, Flag(), "Copy the images instead of linking to their folder.")
 
 
@@ -45,34 +45,34 @@ class TableOptions(Options):
 class TableFormat:
     """How a publisher writes its two tables.
 
-    parser_of : function of the cells of the first row: "images" or "terms" (annotations), and a function of
-        (table, line, cells) that makes a `SourceRow`, or raises
-        ValueError: why not.  None where the table is neither
+    kind_of : function of the cells of the first row: "images", "terms" (annotations), or None for another
+        table
+    parse : function of (first row, cells of a row): the fields of its `SourceRow` but for table and line, a
+        dict; raises ValueError, whose text says why the row cannot be used
     has_header : whether the first row names the columns
     columns : what the tables look like, for those who named another one
     tables_in : function of the folder of images: the tables that lie there
     names_genes : whether a row has a gene's number and its names, so that the tables explain one another
     """
 
-    parser_of: Callable
+    kind_of: Callable
+    parse: Callable
     has_header: bool
     columns: str
     tables_in: Callable = lambda folder: []
     names_genes: bool = False
-    is_latin1: bool = False  # where it is not UTF-8
 
     def sorted_tables(self, paths):
         """Kind -> path.  InputError if one is of no kind, there are two of a kind, or none of images."""
         tables = {}
         for path in paths:
-            header = header_of(path)
-            found = self.parser_of(header)
-            if found is None:
+            header = _first_row(path)
+            kind = self.kind_of(header)
+            if kind is None:
                 raise InputError(
                     f"{path} is no such table: its first row is {', '.join(header[:8]) or 'empty'}",
                     fix=self.columns,
                 )
-            kind, _ = found
             if kind in tables:
                 raise InputError(
                     f"{tables[kind]} and {path} are both tables of {kind}", fix="name one of them"
@@ -84,18 +84,20 @@ class TableFormat:
 
     def rows(self, path, log):
         """The usable SourceRows of a table; the others are entered in the ImportLog."""
-        table, rows = Path(path).name, []
-        kind, parse = self.parser_of(header_of(path))
-        for number, (line, cells, fault) in enumerate(read_source_rows(path, is_latin1=self.is_latin1)):
-            if number == 0 and self.has_header:
-                continue
+        table, first_row, rows = Path(path).name, _first_row(path), []
+        sort = ROWS[self.kind_of(first_row)]
+        for line, cells, fault in islice(read_source_rows(path), self.has_header, None):
             try:
                 if fault:
                     raise ValueError(fault)
-                rows.append(parse(table, line, cells))
+                rows.append(SourceRow(table, line, **self.parse(first_row, cells)))
             except ValueError as error:
-                log.reject(ROWS[kind], Rejected(table, line, cells[0] if cells else "", message_of(error)))
+                log.reject(sort, table, line, cells[0] if cells else "", str(error))
         return rows
+
+
+def _first_row(path):
+    return next((cells for _, cells, _ in read_source_rows(path)), [])
 
 
 def import_tables(form, sources, folder, options, *, force=False):
@@ -122,9 +124,7 @@ def import_tables(form, sources, folder, options, *, force=False):
     if form.names_genes:
         for of_table in rows.values():
             genes.learn(of_table)
-    images, terms, one_gene = resolve_tables(
-        rows["images"], rows.get("terms", ()), genes, pictures, log, only_annotated=options.only_annotated
-    )
+    images, terms, one_gene = resolve_tables(rows["images"], rows.get("terms", ()), genes, pictures, log)
     if not images:
         first = log.rejected[:_MOST_SHOWN]
         shown = "; ".join(f"line {row.line}, {row.item}: {row.reason}" for row in first)

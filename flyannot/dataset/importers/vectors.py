@@ -1,42 +1,45 @@
-"""What other programs made: dictionaries of atoms, and feature vectors such as the embeddings of a network.
+"""Feature vectors that other programs made, such as the embeddings of a network.
 
-Their files (npy, npz, mat, parquet) are opened here and nowhere else; nothing is unpickled, and what
+Their files (npz, parquet) are opened here and nowhere else; nothing is unpickled, and what
 compiled code reads is read in a process of its own, which damage may crash.  A row of a table of vectors is
 an image: its name, gene, stage range and vector; perhaps fbgn, view, group and source.
 """
 
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
 from flyannot.base.errors import DataError, FlyannotError, InputError
-from flyannot.base.options import Choice, Flag, Options, Real, Text, option
 from flyannot.base.packages import optional_package
 from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
-from flyannot.base.text import is_fit_for_cells, pluralise
+from flyannot.base.text import is_fit_for_cells
 from flyannot.files.text_files import most_unpacked_bytes, open_regular
 from flyannot.jobs.subprocess_call import SubprocessDied, call_in_subprocess
 
-LAYOUTS = ("rows", "columns")
 NEEDED = ("image", "gene", "stage_range")
 _VECTOR = ("vector", "features")  # the second is what `flyannot export --to parquet` writes
 _MOST_BYTES = 2**35
-_NORM_TOLERANCE = 1e-4  # a dictionary of float32 has norms that are 1 to 1e-7
 _SECONDS = 60  # of a process that reads; a gigabyte takes five
 _BYTES_BESIDE = 2**29  # of that process, besides a few copies of what it reads
-_FIX_MATRIX = "name an npy, npz or mat file that holds a matrix of numbers"
-_FIX_VECTORS = "name an npz or parquet file with image, gene, stage_range and vector"
+_FIX = "name an npz or parquet file with image, gene, stage_range and vector"
 
 
-def read_arrays(path, suffixes, *, fix, names=None):
-    """The arrays in a file by name; the one of an npy file is called "".  Of a table, its columns.
+def read_arrays(path, suffixes, *, fix, names):
+    """Return the wanted arrays of a file, or columns of a table, by name, as far as they are there.
 
-    `suffixes` are those that are accepted, `names` those wanted, as far as they are there; None for all.
-    InputError, with the remedy `fix`, if there is no such file, it has another suffix, or the package that
-    reads it is not installed.  DataError if it cannot be read, or would unpack to very much more.
+    Parameters
+    ----------
+    suffixes : tuple of those that are accepted, of .npz and .parquet
+    fix : the remedy that errors name
+    names : names of the arrays or columns
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it has another suffix, or the package that reads it is not installed.
+    DataError
+        If it cannot be read, or would unpack to very much more.
     """
     path = Path(path)
     suffix = path.suffix.lower()
@@ -45,10 +48,10 @@ def read_arrays(path, suffixes, *, fix, names=None):
     try:
         with open_regular(path) as file:
             most = most_unpacked_bytes(path, _MOST_BYTES)
-            if suffix in _READERS:
-                return _READERS[suffix](file, names, most)
-        read, beside = _READERS_APART[suffix], _BYTES_BESIDE + 4 * most
-        return call_in_subprocess(read, path, names, most, limit_s=_SECONDS, most_bytes=beside)
+            if suffix == ".npz":
+                return _read_npz(file, names, most)
+        beside = _BYTES_BESIDE + 4 * most
+        return call_in_subprocess(_read_parquet, path, names, most, limit_s=_SECONDS, most_bytes=beside)
     except FlyannotError:
         raise
     except FileNotFoundError:
@@ -64,26 +67,10 @@ def _require_small(n_bytes, most_bytes):
         raise ValueError(f"it would take {n_bytes:,} bytes")
 
 
-def _read_npy(file, _names, _most_bytes):
-    return {"": np.load(file, allow_pickle=False)}
-
-
 def _read_npz(file, names, most_bytes):
     with np.load(file, allow_pickle=False) as archive:
         _require_small(sum(member.file_size for member in archive.zip.infolist()), most_bytes)
-        return {name: archive[name] for name in archive.files if names is None or name in names}
-
-
-def _read_mat(path, _names, most_bytes):
-    from scipy.io import loadmat, whosmat
-
-    try:
-        shapes = whosmat(path)
-    except NotImplementedError:
-        raise DataError(f"{path} is a mat file of version 7.3", fix="save it with -v7 in MATLAB") from None
-    _require_small(sum(8 * int(np.prod(shape, dtype=object)) for _, shape, _ in shapes), most_bytes)
-    names = [name for name, shape, kind in shapes if len(shape) == 2 and kind in ("double", "single")]
-    return {name: a for name, a in loadmat(path, variable_names=names).items() if name in names}
+        return {name: archive[name] for name in archive.files if name in names}
 
 
 def _read_parquet(path, names, most_bytes):
@@ -96,120 +83,13 @@ def _read_parquet(path, names, most_bytes):
     return {n: np.stack(c.to_numpy()) if "list" in str(c.type) else c.to_pylist() for n, c in columns.items()}
 
 
-_READERS = {".npy": _read_npy, ".npz": _read_npz}
-_READERS_APART = {".mat": _read_mat, ".parquet": _read_parquet}
-
-
-@dataclass(frozen=True, kw_only=True)
-class AtomsOptions(Options):
-    """How a matrix is understood."""
-
-    table: ClassVar[str] = "import-dictionary"
-
-    lam: float | None = option(
-        None, Real(above=0), "Weight of the L1 norm when coding.", stands_for="1.2 / sqrt(128), about 0.106"
-    )
-    variable: str | None = option(
-        None, Text(), "The array in an npz or mat file.", stands_for="D, or the only one"
-    )
-    atoms_in: str | None = option(
-        None, Choice(LAYOUTS), "Where atoms are; SPAMS has them in columns.", stands_for="as the shape says"
-    )
-    scale: bool = option(False, Flag(), "Scale every atom to norm 1.")
-
-
-def read_matrices(path):
-    """The matrices of numbers in an npy, npz or mat file, by name; errors as those of `read_arrays`."""
-    arrays = read_arrays(path, (".npy", ".npz", ".mat"), fix=_FIX_MATRIX)
-    matrices = {n: a for n, a in arrays.items() if getattr(a, "ndim", 0) == 2 and a.dtype.kind in "fiu"}
-    if not matrices:
-        raise DataError(f"{path} holds no matrix of numbers", fix=_FIX_MATRIX)
-    return matrices
-
-
-def atoms_by_stage_range(arrays, stage_ranges, *, variable=None):
-    """Which array is the dictionary of which stage range: stage range -> (name, array).
-
-    Arrays named after stage ranges (`4-6`, `D_4_6`) are theirs; otherwise the one array, or the one that is
-    named, serves all `stage_ranges`.  InputError if it is not clear which array is meant, or a stage range
-    has none.
-    """
-    named = {s: n for s in STAGE_RANGES for n in arrays if n in (s, "D_" + s.replace("-", "_"))}
-    if named and variable is None:
-        missing = [s for s in stage_ranges if s not in named]
-        if missing:
-            raise InputError(
-                f"no array for stage range {missing[0]}, only for {', '.join(named)}",
-                fix="choose with --stage-range",
-            )
-        return {s: (named[s], arrays[named[s]]) for s in stage_ranges}
-    if variable is None:
-        variable = "D" if "D" in arrays or len(arrays) > 1 else next(iter(arrays))
-    if variable not in arrays:
-        raise InputError(
-            f"which array are the atoms? There are {', '.join(arrays)}", fix="name one with --variable"
-        )
-    return dict.fromkeys(stage_ranges, (variable, arrays[variable]))
-
-
-def atoms_as_rows(D, n_features, *, atoms_in=None):
-    """The atoms as rows (n_atoms, n_features) float32, and the layout they came in.
-
-    `D` has atoms in rows, or in columns as SPAMS has them: `atoms_in` says which, None to tell by the shape.
-    InputError if the shape leaves both open.  DataError if neither side is n_features long, or an atom is not
-    finite.
-    """
-    fits = [layout for layout, n in zip(LAYOUTS, (D.shape[1], D.shape[0])) if n == n_features]
-    if atoms_in:
-        fits = [layout for layout in fits if layout == atoms_in]
-    if not fits:
-        wanted = f" in {atoms_in}" if atoms_in else ""
-        raise DataError(
-            f"a matrix of {D.shape[0]} x {D.shape[1]} holds no atoms of length {n_features}{wanted}",
-            fix="atoms must be learned on the descriptors of these images, mean removed and scaled to norm 1",
-        )
-    if len(fits) > 1:
-        raise InputError(
-            f"{D.shape[0]} x {D.shape[1]}: the atoms may be rows or columns",
-            fix="say --atoms-in rows, or --atoms-in columns as SPAMS has them",
-        )
-    atoms = np.ascontiguousarray(D if fits[0] == "rows" else D.T, dtype="f4")
-    bad = ~np.isfinite(atoms).all(axis=1)
-    if bad.any():
-        what = pluralise(bad.sum(), "atom holds", "atoms hold")
-        raise DataError(
-            f"{what} NaN or infinity, the first is number {bad.argmax()}", fix="make the file again"
-        )
-    return atoms, fits[0]
-
-
-def require_short_atoms(D):
-    """DataError if an atom is longer than 1: its codes would count for less than those of the others."""
-    norms = np.linalg.norm(D, axis=1)
-    if n := int((norms > 1 + _NORM_TOLERANCE).sum()):
-        raise DataError(
-            f"{pluralise(n, 'atom has', 'atoms have')} a norm above 1, up to {norms.max():.4g}",
-            fix="add --scale to scale every atom to norm 1",
-        )
-
-
-@dataclass(frozen=True)
-class ImportedVectors:
-    """The rows of a table in the order of features files: image columns (a dict of lists of str), stage range
-    of each row, and vectors, float32 (n_images, n_features)."""
-
-    columns: dict
-    stage_ranges: list
-    vectors: np.ndarray
-
-    def of_stage_range(self, stage_range):
-        """Its columns and vectors."""
-        rows = [i for i, s in enumerate(self.stage_ranges) if s == stage_range]
-        return {name: [column[i] for i in rows] for name, column in self.columns.items()}, self.vectors[rows]
-
-
 def read_vectors(path):
-    """The ImportedVectors of a file.
+    """Read the vectors of images from a table.
+
+    Returns
+    -------
+    vectors : dict, stage range -> image columns (a dict of lists of str) and vectors, float32 (n_images,
+        n_features), in the order of features files
 
     InputError if there is no such file, it is of no known kind, a column is missing, a stage range is
     unknown, an image is named twice, or the package that reads it is not installed.  DataError if it cannot
@@ -218,22 +98,22 @@ def read_vectors(path):
     from flyannot.files.hdf5.schema import IMAGE_COLUMNS  # not above: h5py takes long, for a page of help
 
     wanted = {*NEEDED, *_VECTOR, *IMAGE_COLUMNS}
-    table = read_arrays(path, (".npz", ".parquet"), fix=_FIX_VECTORS, names=wanted)
+    table = read_arrays(path, (".npz", ".parquet"), fix=_FIX, names=wanted)
     vectors = next((table[name] for name in _VECTOR if name in table), None)
     missing = ([] if vectors is not None else ["vector"]) + [name for name in NEEDED if name not in table]
     if missing:
         there = ", ".join(name for name in sorted(wanted) if name in table) or "nothing that is known"
-        raise InputError(f"{path} has no {missing[0]}, only {there}", fix=_FIX_VECTORS)
+        raise InputError(f"{path} has no {missing[0]}, only {there}", fix=_FIX)
     vectors = np.asarray(vectors)
     with np.errstate(over="ignore"):  # what float32 cannot hold is infinite
         vectors = vectors.astype(np.float32) if vectors.dtype.kind in "fiub" else np.zeros(0)
     if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
-        raise DataError(f"{path}: the vectors are no rows of as many finite numbers each", fix=_FIX_VECTORS)
+        raise DataError(f"{path}: the vectors are no rows of as many finite numbers each", fix=_FIX)
     columns = {name: np.asarray(table[name], object) for name in table if name not in _VECTOR}
     for name, values in columns.items():
         if values.shape != (len(vectors),):
             shape = " x ".join(map(str, values.shape)) or "a single one"
-            raise DataError(f"{path} has {len(vectors)} vectors and {shape} of {name}", fix=_FIX_VECTORS)
+            raise DataError(f"{path} has {len(vectors)} vectors and {shape} of {name}", fix=_FIX)
         columns[name] = [_text(value) for value in values.tolist()]
         if unfit := next((text for text in columns[name] if not is_fit_for_cells(text)), None):
             raise InputError(f"{path}: {name} {unfit!r}: a control character, or no Unicode", fix="rename it")
@@ -249,10 +129,17 @@ def read_vectors(path):
     columns = {name: columns.get(name, [""] * len(vectors)) for name in IMAGE_COLUMNS}
     names = zip(columns["group"], columns["fbgn"], columns["gene"], columns["image"])
     columns["group"] = [next(filter(None, of_image), "") for of_image in names]
-    keys = list(zip(map(STAGE_RANGES.index, stage_ranges), columns["group"], columns["image"]))
-    order = sorted(range(len(keys)), key=keys.__getitem__)  # that of rows in the table does not matter
-    columns = {name: [column[i] for i in order] for name, column in columns.items()}
-    return ImportedVectors(columns, [stage_ranges[i] for i in order], vectors[order])
+    return {
+        s: _rows_of_stage_range(columns, vectors, [i for i, of in enumerate(stage_ranges) if of == s])
+        for s in STAGE_RANGES
+        if s in stage_ranges
+    }
+
+
+def _rows_of_stage_range(columns, vectors, rows):
+    """Return the columns and vectors of some rows, in an order that does not depend on that of the table."""
+    rows = sorted(rows, key=lambda i: (columns["group"][i], columns["image"][i]))
+    return {name: [column[i] for i in rows] for name, column in columns.items()}, vectors[rows]
 
 
 def _text(value):

@@ -10,6 +10,8 @@ each pattern fills column by column, and image_id, gene and fbgn, text (n_images
 import re
 from pathlib import Path
 
+import numpy as np
+
 from flyannot.base.errors import DataError, InputError
 from flyannot.base.options import Options
 from flyannot.base.text import pluralise
@@ -98,25 +100,22 @@ def read_patterns(path):
 
 
 def _faults(arrays):
-    """What is wrong, in words; each takes for granted that there is nothing before it."""
+    """Yield what is wrong, in words; each takes for granted that there is nothing before it."""
     yield from (f'the array "{name}" is missing' for name in _ARRAYS if name not in arrays)
     patterns, mask = arrays["patterns"], arrays["mask"]
-    if mask.dtype != bool or mask.shape != GRID:
-        yield f'the array "mask" is {mask.dtype} {mask.shape}, not bool {GRID}'
-    n_pixels = int(mask.sum())
-    if n_pixels == 0:
+    if mask.dtype == bool and not mask.any():
         yield 'the array "mask" is False everywhere'
-    if patterns.dtype.kind != "f" or patterns.ndim != 2 or patterns.shape[1] != n_pixels:
-        yield f'the array "patterns" is {patterns.dtype} {patterns.shape}, not float (n_images, {n_pixels})'
+    n_images = arrays["image_id"].size
+    expected = {"mask": ("bool", GRID), "patterns": ("float", (n_images, np.count_nonzero(mask)))}
+    expected |= dict.fromkeys(_TEXTS, ("str", (n_images,)))
+    for name, (kind, shape) in expected.items():
+        found = arrays[name]
+        if np.dtype(kind).kind != found.dtype.kind or found.shape != shape:
+            yield f'the array "{name}" is {found.dtype} {found.shape}, not {kind} {shape}'
     bad = ~((patterns >= 0) & (patterns <= 1)).all(axis=1)  # NaN fails both
     if bad.any():
         rows = pluralise(bad.sum(), 'row of "patterns" holds', 'rows of "patterns" hold')
         yield f"{rows} NaN or values outside [0, 1], first row {bad.argmax()}"
-    n_images = len(patterns)
-    for name in _TEXTS:
-        texts = arrays[name]
-        if texts.dtype.kind != "U" or texts.shape != (n_images,):
-            yield f'the array "{name}" is {texts.dtype} {texts.shape}, not text ({n_images},)'
     image_ids = arrays["image_id"].tolist()
     unsafe = (image_id for image_id in image_ids if not _SAFE_NAME.fullmatch(image_id))
     yield from (f'"{image_id}" in the array "image_id" cannot be a file name' for image_id in unsafe)
