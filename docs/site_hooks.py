@@ -19,7 +19,6 @@ from flyannot.sparse.learners import LEARNERS
 ROOT = Path(__file__).resolve().parents[1]
 DEMO = ROOT / "demo-output"
 _LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")
-_FOR_TESTS = re.compile(r"^# not run in the tests:.*\n", re.MULTILINE)
 _ROOT_PAGES = {"README.md": "index.md"}
 _REPORT = """
 [Open it in a tab of its own](demo-report/report.html).
@@ -92,7 +91,7 @@ def on_page_markdown(markdown, page, config, files):
             return found[0]  # of which mkdocs complains
         return found[1] + posixpath.relpath(_on_site(target), posixpath.dirname(page.file.src_uri) or ".")
 
-    return _LINK.sub(moved, _FOR_TESTS.sub("", markdown))
+    return _LINK.sub(moved, markdown)
 
 
 def learner_tables():

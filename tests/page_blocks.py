@@ -3,26 +3,29 @@
 import re
 from typing import NamedTuple
 
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NOT_RUN = "# not run in the tests:"  # a block that says so is only parsed
+_FENCE = re.compile(r"^(<!-- not run: [^\n]*-->\n)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class Block(NamedTuple):
-    """One fenced block; `line` is that of its first line of code."""
+    """A fenced block of code.
+
+    line : int, number of the first line of code in the page
+    is_run : bool, False after a line `<!-- not run: REASON -->`, which readers of the page do not see
+    """
 
     language: str
     code: str
     line: int
-
-    @property
-    def is_run(self):
-        return NOT_RUN not in self.code
+    is_run: bool
 
 
 def blocks_of(path, *languages):
-    """The fenced blocks of a page in these languages (of all by default), in their order."""
+    """Return the fenced blocks of a page in these languages (of all by default), in their order."""
     text = path.read_text(encoding="utf-8")
-    blocks = [Block(f[1], f[2], text.count("\n", 0, f.start(2)) + 1) for f in _FENCE.finditer(text)]
+    blocks = [
+        Block(f[2], f[3], line=text.count("\n", 0, f.start(3)) + 1, is_run=f[1] is None)
+        for f in _FENCE.finditer(text)
+    ]
     return [block for block in blocks if not languages or block.language in languages]
 
 

@@ -18,7 +18,7 @@ from flyannot.pipeline.runs.configuration import read_configuration
 from flyannot.terms.answers import PREDICTION_COLUMNS
 from tests.command_lines import contexts_of, flyannot_lines
 from tests.conftest import ROOT
-from tests.page_blocks import NOT_RUN, blocks_of, run_python
+from tests.page_blocks import blocks_of, run_python
 
 DOCS = ROOT / "docs"
 TUTORIAL, CLUSTER, CURATING = DOCS / "tutorial.md", DOCS / "cluster.md", DOCS / "curating.md"
@@ -115,7 +115,7 @@ def test_the_blocks_of_pages_run_one_after_the_other(flyannot, workplace, pages)
             if line.startswith("make "):  # installs; the target must be there
                 assert re.search(rf"^{line.split()[1]}:", (ROOT / "Makefile").read_text(), re.M), where
                 continue
-            assert line.startswith("flyannot "), f"{where}: mark the block with {NOT_RUN}"
+            assert line.startswith("flyannot "), f"{where}: mark the block with <!-- not run: REASON -->"
             words = [name for word in shlex.split(line)[1:] for name in sorted(glob.glob(word)) or [word]]
             said = flyannot(shlex.join(words))
             assert said.code == 0, f"{where}\n{said.err}"

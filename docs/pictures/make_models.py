@@ -50,7 +50,7 @@ def build():
 def terms_table(out):
     """Of every term the genes, and the AUC by five folds of genes with its interval."""
     terms = json.loads((out / "scores.json").read_text())["terms"]
-    yield "| term | genes | AUC | 95 % interval |\n|---|---|---|---|"
+    yield "| term | genes | AUC | 95% interval |\n|---|---|---|---|"
     evaluated = [row for row in terms if row["auc"] is not None]
     for row in sorted(evaluated, key=lambda row: -row["auc"]):
         low, high = row["auc_interval"]
@@ -116,7 +116,7 @@ def unlike_table(images):
     with open_stored(out / "all.h5", "predictions") as stored:
         for name, rank in zip(*(stored.array(STAGE_RANGE, n) for n in ("image", "unlikeness"))):
             named[of_file[name]] += rank > UNLIKE
-    yield "| true stage range | photographs | named as unlike |\n|---|---|---|"
+    yield "| true stage range | photographs | flagged |\n|---|---|---|"
     yield from (
         f"| {s} | {total[s]} | {named[s]} |" for s in sorted(total, key=lambda s: int(s.split("-")[0]))
     )
@@ -135,9 +135,9 @@ def orientation(images):
         grey, warnings = read_embryo(folder / "turned.png", asked)
         wanted = read_embryo(image.file, plain)[0][:: -1 if is_upside_down else 1]
         is_right = np.abs(grey - wanted).mean() < np.abs(grey[:, ::-1] - wanted).mean()
-        counts["cannot tell" if EITHER_WAY in warnings else "right" if is_right else "wrong"] += 1
+        counts["undecided" if EITHER_WAY in warnings else "correct" if is_right else "wrong"] += 1
     yield f"Of {len(images)} photographs turned at random: " + ", ".join(
-        f"{counts[word]} {word}" for word in ("right", "wrong", "cannot tell")
+        f"{counts[word]} {word}" for word in ("correct", "wrong", "undecided")
     )
 
 

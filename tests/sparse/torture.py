@@ -1,6 +1,6 @@
 """Lasso problems that hurt: dictionaries that are nearly singular, numbers of any scale, weights of any size.
 
-`python -m tests.sparse.torture` prints the table of docs/dictionary-learning.md.
+`python -m tests.sparse.torture` prints the numbers of docs/dictionary-learning.md.
 """
 
 import sys
