@@ -244,7 +244,7 @@ def test_atoms_come_back_from_every_format(exported, chain):
 def test_what_cannot_be_exported_is_refused_with_the_choice(chain, tmp_path, flyannot):
     out = tmp_path / "out"
     for kind, to, why in (
-        ("model", "csv", "nothing exports"),
+        ("model", "csv", "cannot be exported"),
         ("predictions", "npz", "use one of csv, tsv"),
     ):
         said = flyannot(f"export P --to {to} -o OUT", P=chain.kinds[kind], OUT=out)

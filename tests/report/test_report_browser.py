@@ -140,7 +140,7 @@ def test_a_page_that_lost_its_folder_says_so(browser, tmp_path):
     context = browser.new_context()
     view = context.new_page()
     view.goto(out.as_uri())
-    assert "does not lie beside this page" in view.inner_text("#gene .banner")
+    assert "is not beside this page" in view.inner_text("#gene .banner")
     context.close()
 
 

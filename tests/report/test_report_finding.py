@@ -57,7 +57,7 @@ def test_a_term_that_is_searched_and_what_is_shown_go_together(view):
     view.fill("#groups-search", "low")
     assert genes(view) == ["low"]
     view.select_option("#groups-which", "missed")
-    assert genes(view) == [] and view.inner_text("#groups-count") == "no gene found"
+    assert genes(view) == [] and view.inner_text("#groups-count") == "no genes found"
 
 
 def test_groups_are_ordered_by_confidence_in_what_is_searched(view):
@@ -151,7 +151,7 @@ def test_scores_and_curves_are_in_the_address_too_and_atoms_are_folded_away(brow
         assert view.locator("#dictionary details.fold").count() > 0 == view.locator(".atoms:visible").count()
         view.locator("#dictionary details.fold summary").first.click()
         assert view.locator(".atoms:visible").count() == 1
-        assert "95\xa0% interval, by bootstrap over genes" in view.inner_text("#scores")
+        assert "95% interval, by bootstrap over genes" in view.inner_text("#scores")
         view.locator("#scores-table th[aria-sort] button", has_text="AUC").click()
         view.locator("#scores-table button.link:visible").first.click()
         title = view.inner_text("#curves-place h4")

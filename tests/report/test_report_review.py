@@ -181,7 +181,7 @@ def test_what_is_taken_in_replaces_what_the_curator_said_before_and_says_what_it
         with pytest.raises(InputError, match=f'"{day}" {why}'):
             read_corrections([tmp_path / "dates.csv"])
     assert verdict(view, "pole cell") == "reject"
-    assert progress(view) == "1 of 12 terms reviewed, and 1 more"
+    assert progress(view) == "1 of 12 terms reviewed, and 1 verdict on other terms"
     table.write_text("term,gene,stage_range,verdict,date,curator\npole cell,Dl,4-6,accept,2000-01-01,anna\n")
     take_in(view, table, "older")
     assert verdict(view, "pole cell") == "reject"
@@ -225,7 +225,7 @@ def test_a_curator_decides_on_the_page_and_takes_it_back(view, tmp_path):
     view.reload()
     assert verdict(view, "midgut") == "accept" and "To decide" not in cell(view, "midgut").inner_text()
     press(view, "midgut", "accept")
-    assert verdict(view, "midgut") == "unsure" and "taken back; to decide" in view.inner_text("#review-said")
+    assert verdict(view, "midgut") == "unsure" and "withdrawn; to decide" in view.inner_text("#review-said")
 
 
 def test_terms_that_were_not_predicted_are_added(view):
@@ -240,7 +240,7 @@ def test_terms_that_were_not_predicted_are_added(view):
     assert not cell(view, "gap").locator("button").first.is_visible()
     group.locator("button.more").click()
     press(view, "gap", "accept")
-    assert progress(view) == "0 of 12 terms reviewed, and 2 more"
+    assert progress(view) == "0 of 12 terms reviewed, and 2 verdicts on other terms"
     view.reload()
     assert verdict(view, "brain primordium") == "accept" and verdict(view, "gap") == "accept"
     assert cell(view, "gap").locator("button").first.is_visible(), "what was reviewed is not folded away"
@@ -261,7 +261,7 @@ def bare(browser, tmp_path):
 
 
 def test_where_nothing_is_predicted_a_term_of_one_gene_is_asked_of_the_others(bare, tmp_path):
-    assert genes(bare) == ["b", "c", "a"] and progress(bare) == "No term yet"
+    assert genes(bare) == ["b", "c", "a"] and progress(bare) == "No terms to review yet"
     field = bare.locator("#gene .another")
     listed = bare.locator(f"#{field.get_attribute('list')} option")
     assert [one.get_attribute("value") for one in listed.all()] == ["pole cell", "midgut", "our own"]
@@ -339,7 +339,7 @@ def test_what_is_not_reviewed_yet_is_found(view):
     view.select_option("#groups-which", "reviewed")
     assert view.inner_text("#groups-count") == "1 of 4 groups"
     view.fill("#groups-search", "no such")
-    assert view.inner_text("#groups-count") == "no gene found"
+    assert view.inner_text("#groups-count") == "no genes found"
 
 
 def test_a_verdict_without_a_name_asks_for_it_once(browser, pages, tmp_path):
@@ -376,11 +376,11 @@ def test_a_store_that_is_full_loses_nothing_in_silence(view, browser, pages, tmp
     n_lost = int(re.search(r"does not keep ([\d,]+) verdicts: download", said)[1].replace(",", ""))
     assert 0 < n_lost < n and f"{n:,} verdicts loaded" in said
     view.evaluate("dispatchEvent(new StorageEvent('storage', { key: null }))")
-    assert progress(view) == f"0 of 12 terms reviewed, and {n:,} more"
+    assert progress(view) == f"0 of 12 terms reviewed, and {n:,} verdicts on other terms"
     asked = []
     view.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
     view.reload()
-    assert asked == ["beforeunload"] and progress(view).endswith(f"and {n - n_lost:,} more")
+    assert asked == ["beforeunload"] and progress(view).endswith(f"and {n - n_lost:,} verdicts on other terms")
     take_in(view, table)
     assert len(rows_of_csv(downloaded(view, tmp_path / "c.csv"))) == n
     view.reload()

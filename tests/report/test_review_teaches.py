@@ -74,5 +74,5 @@ def test_what_is_reviewed_on_the_page_of_a_run_teaches(browser, run, page, flyan
     assert [status(verdict) for verdict in ("accept", "reject", "unsure")] == ["agreed", "new", None]
     corrections.unlink()
     assert flyannot("report R", R=copy.folder).code == 0
-    assert "corrections.csv is not there any more" in new.read_text(encoding="utf-8")
+    assert "corrections.csv is missing" in new.read_text(encoding="utf-8")
     assert status("accept") == "new"

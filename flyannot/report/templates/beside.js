@@ -42,7 +42,7 @@ const SideBySide = (() => {
               make(
                 "li",
                 {},
-                make("span", { class: "badge absent" }, "no more"),
+                make("span", { class: "badge absent" }, "ended"),
                 " ",
                 make("s", {}, index.terms[term]),
               ),
@@ -54,7 +54,7 @@ const SideBySide = (() => {
         for (const picture of details.querySelectorAll(".embryo img"))
           images.append(make("div", { class: "embryo" }, picture.cloneNode()));
       })
-      .catch(() => images.append("the images are not there"));
+      .catch(() => images.append("the images are missing"));
     const name = (group.gene || group.name) + ", stage range " + index.stages[group.stage];
     const remove = make(
       "button",
@@ -71,7 +71,7 @@ const SideBySide = (() => {
       { class: "column" },
       make("h4", {}, name),
       images,
-      items.length ? make("ul", {}, ...items) : make("p", { class: "quiet" }, "no term"),
+      items.length ? make("ul", {}, ...items) : make("p", { class: "quiet" }, "no terms"),
       remove,
     );
   }
@@ -87,8 +87,8 @@ const SideBySide = (() => {
   function showBeside() {
     const numbers = chosen.beside.map((key) => numberOfKey.get(key)).filter((g) => g !== undefined);
     byId("beside-how").textContent = isCourse()
-      ? "In bold what begins, struck through what ends, of terms that both stage ranges use."
-      : "In bold what only one of them has.";
+      ? "Bold: begins here. Struck through: has ended. Compared are terms that both stage ranges use."
+      : "Bold: terms that only one of them has.";
     byId("beside").hidden = !numbers.length;
     byId("beside-columns").replaceChildren(
       ...numbers.map((g, i) =>

@@ -35,7 +35,9 @@ const Groups = (() => {
       } else {
         const script = make("script", { src: index.folder + "/chunk-" + number + ".js" });
         script.addEventListener("error", () =>
-          entry.reject(new Error("the folder " + index.folder + " does not lie beside this page")),
+          entry.reject(
+            new Error("the folder " + index.folder + " is not beside this page: keep both together"),
+          ),
         );
         document.body.append(script);
       }
@@ -116,7 +118,7 @@ const Groups = (() => {
     unannotated: { says: "genes without curated terms", gene: (group) => !group.annotated },
     check: { says: "pictures to check", gene: (group) => group.check },
     alike: {
-      says: "look alike, but lack its terms",
+      says: "look-alikes that lack its terms",
       gene: (group) => lacked(group).length,
       isOffered: () => index.groups.some((group) => group.alike.length),
     },
@@ -131,7 +133,7 @@ const Groups = (() => {
       isOffered: () => true,
     },
     reviewed: {
-      says: "genes you have begun",
+      says: "genes you have started",
       gene: (group) => Review.keysOfGroup(group).some((key) => Verdicts.verdicts.has(key)),
       isOffered: () => true,
     },
@@ -229,10 +231,10 @@ const Groups = (() => {
     const isAll = chosen.listed.length === index.groups.length;
     const like =
       byId("groups-which").value === "alike" && chosen.alike >= 0
-        ? " look like " + symbolOf(index.groups[chosen.alike]) + ", but lack terms of it"
+        ? " look like " + symbolOf(index.groups[chosen.alike]) + " but lack some of its terms"
         : "";
     byId("groups-count").textContent = !chosen.listed.length
-      ? "no gene found"
+      ? "no genes found"
       : (isAll ? "" : chosen.listed.length.toLocaleString("en") + " of ") +
         counted(index.groups.length, ...unit) +
         like;
@@ -316,7 +318,7 @@ const Groups = (() => {
     }
     if (rest.firstChild) line.append(rest);
     if (!line.children.length && !Review.isBare(index.groups[g]))
-      line.append(make("span", { class: "quiet" }, "no term predicted"));
+      line.append(make("span", { class: "quiet" }, "no terms predicted"));
     return line;
   }
   function lineOf(one) {

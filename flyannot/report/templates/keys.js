@@ -51,7 +51,7 @@
   }
   function giveByKey(verdict) {
     const row = rowInFocus();
-    if (!row) return say("Choose a term first: j goes to the next gene.");
+    if (!row) return say("Choose a term first: press j for the next gene.");
     give(row, verdict);
     if (isOpenTo(row)) return focusRow(row); // it was taken back
     const rows = rowsOf();
@@ -62,8 +62,8 @@
     return say(
       byId("review-said").textContent +
         (listInUse()
-          ? " Nothing more here is on the list: j for the next gene."
-          : " All reviewed: j for the next gene."),
+          ? " Nothing else here is on the list: press j for the next gene."
+          : " All reviewed: press j for the next gene."),
     );
   }
   async function undoAndGoThere() {

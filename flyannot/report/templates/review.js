@@ -160,12 +160,12 @@ const Review = (() => {
     ]);
     const now = verdicts.get(key);
     const isLeft = isTakenBack && now;
-    const words = isTakenBack ? "not reviewed any more" : IN_WORDS[verdict];
+    const words = isTakenBack ? "no longer reviewed" : IN_WORDS[verdict];
     return tell(
       term +
         " " +
         (now?.isContested || isLeft
-          ? (isTakenBack ? "taken back" : words) + "; " + (now.isContested ? "to decide: " : "") + now.said
+          ? (isTakenBack ? "withdrawn" : words) + "; " + (now.isContested ? "to decide: " : "") + now.said
           : words),
       !isTakenBack,
     );
@@ -233,7 +233,7 @@ const Review = (() => {
   }
   function addRow(section, term, isAsked) {
     const why = isAsked
-      ? make("span", { class: "quiet" }, "given to another gene")
+      ? make("span", { class: "quiet" }, "reviewed for another gene")
       : make("span", { class: "badge added" }, "added");
     const row = make(
       "tr",
@@ -260,8 +260,13 @@ const Review = (() => {
     const form = make(
       "form",
       { class: "add" },
-      make("label", {}, isBare(group) ? "Term that it shows" : "Another term that it shows", field),
-      make("button", { type: "submit" }, "Accept it"),
+      make(
+        "label",
+        {},
+        isBare(group) ? "Term that the gene shows" : "Another term that the gene shows",
+        field,
+      ),
+      make("button", { type: "submit" }, "Accept"),
     );
     if (isBare(group)) {
       const others = make("button", { type: "button", class: "others" }, "Reject the others");
@@ -337,7 +342,7 @@ const Review = (() => {
           make(
             "span",
             { class: accepted.length ? "badge added" : "quiet" },
-            accepted.length ? accepted.length + " accepted" : "no term yet",
+            accepted.length ? accepted.length + " accepted" : "no terms accepted yet",
           ),
           " " + accepted.join(", "),
         );
@@ -359,8 +364,10 @@ const Review = (() => {
     const many = (number) => number.toLocaleString("en");
     const others = verdicts.size - done;
     byId("review-progress").textContent =
-      (toReview.size ? many(done) + " of " + counted(toReview.size, "term") + " reviewed" : "No term yet") +
-      (others ? ", and " + many(others) + " more" : "");
+      (toReview.size
+        ? many(done) + " of " + counted(toReview.size, "term") + " reviewed"
+        : "No terms to review yet") +
+      (others ? ", and " + counted(others, "verdict") + " on other terms" : "");
     Object.assign(byId("review-bar"), { max: Math.max(1, toReview.size), value: done });
     byId("download-corrections").disabled = verdicts.size === 0;
     byId("undo").disabled = changes.length === 0;
@@ -385,14 +392,14 @@ const Review = (() => {
         counted(taken, "verdict") +
         " loaded" +
         (contested
-          ? "; curators disagree on " + counted(contested, "term") + ": Show \u201cto decide\u201d"
+          ? "; curators disagree on " + counted(contested, "term") + ": choose Show \u201cto decide\u201d"
           : "") +
         (rows.length > taken
           ? "; " +
             counted(
               rows.length - taken,
-              "is older than another by its curator",
-              "are older than others by their curators",
+              "is older than another verdict by the same curator",
+              "are older than other verdicts by the same curators",
             )
           : "") +
         (wrong.length

@@ -4,7 +4,7 @@ const Verdicts = (() => {
   const { csvText, csvRows } = Tables;
 
   const VERDICTS = ["accept", "reject", "unsure"];
-  const IN_WORDS = { accept: "accepted", reject: "rejected", unsure: "unsure" };
+  const IN_WORDS = { accept: "accepted", reject: "rejected", unsure: "marked unsure" };
   const COLUMNS = [
     "gene",
     "fbgn",
@@ -218,7 +218,7 @@ const Verdicts = (() => {
   }
   function faultOf(row, stages) {
     // why it is no correction; nothing where it is one
-    if (row.decides && !row.curator) return "nobody stands in \u201ccurator\u201d: who decided?";
+    if (row.decides && !row.curator) return "the column \u201ccurator\u201d is empty: who decided?";
     // Date.parse takes the 30th of February for the 1st or 2nd of March
     const day = Date.parse(row.date + "T00:00:00Z");
     if (!VERDICTS.includes(row.verdict)) return "unknown verdict \u201c" + row.verdict + "\u201d";
