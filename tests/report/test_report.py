@@ -23,9 +23,9 @@ from flyannot.report.curves import (
     precision_curves,
     roc_curves,
 )
-from flyannot.report.drawing import packed_map
+from flyannot.report.drawing import pack_map
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
-from flyannot.report.page import report_json, write_page
+from flyannot.report.page import to_script_json, write_page
 from flyannot.terms.answers import UNDETERMINED, read_predicted
 from flyannot.terms.bootstrap import bootstrap_gene_weights
 from flyannot.terms.metrics import auc, average_precision
@@ -88,7 +88,7 @@ def test_resamples_draw_genes_as_a_whole_and_the_band_holds_the_curve(rng):
 def test_a_packed_map_unpacks_to_it(rng):
     cells = rng.normal(size=(16, 40))
     full = np.abs(cells).max()
-    levels = np.frombuffer(base64.b64decode(packed_map(cells, full)), np.int8).reshape(cells.shape)
+    levels = np.frombuffer(base64.b64decode(pack_map(cells, full)), np.int8).reshape(cells.shape)
     np.testing.assert_allclose(levels / 127 * full, cells, atol=full / 250)
 
 
@@ -275,6 +275,6 @@ def test_text_from_tables_stays_text(rng, tmp_path):
 
 @pytest.mark.parametrize("text", [NASTY, "<!--", "]]>", "</SCRIPT>", "\u2029", 'a"b\\'])
 def test_json_within_a_script_cannot_end_it(text):
-    written = report_json({text: [text]})
+    written = to_script_json({text: [text]})
     assert json.loads(written) == {text: [text]}
     assert not set("<>&\u2028\u2029") & set(written)

@@ -19,8 +19,8 @@ from flyannot.report.groups import (
     PREDICTED,
     UNDETERMINED,
     GroupEntry,
-    Queue,
-    information_of_verdict,
+    ReviewQueue,
+    expected_information,
 )
 from flyannot.report.page import Review
 from flyannot.report.run_folder import open_run
@@ -54,12 +54,12 @@ def test_three_terms_of_a_group_are_to_be_looked_at_uncertain_and_rare_ones_firs
     asked = [sure, half, rare, unknown("frequent", 0.5, 200), unknown("low", 0.1, 20)]
     marks = {"curated": "no"}, {"reviewed": True}, {"answer": UNDETERMINED}
     others = [replace(unknown("a", 0.5, 9), **mark) for mark in marks]
-    Queue(None).mark(others + asked)
+    ReviewQueue(None).mark(others + asked)
     assert [one.term for one in others + asked if one.queue == LOOK] == ["half", "rare", "low"]
     assert rare.worth == pytest.approx(0.1 * 0.9 / 5) and sure.worth == 0
-    Queue(None).mark(others := others + [unknown("asked", 0.9, 9)])
+    ReviewQueue(None).mark(others := others + [unknown("asked", 0.9, 9)])
     assert [one.term for one in others if one.queue] == ["asked"]
-    assert information_of_verdict(0.3, 7) == pytest.approx(information_of_verdict(0.7, 7))
+    assert expected_information(0.3, 7) == pytest.approx(expected_information(0.7, 7))
 
 
 def test_the_curated_terms_that_are_contradicted_most_are_to_be_checked():
@@ -67,7 +67,7 @@ def test_the_curated_terms_that_are_contradicted_most_are_to_be_checked():
     doubted = [term("gap", MISSED, 0.05), term("gap", NEW, 0.95), term("gap", MISSED, 0.2)]
     others = [term("gap", MISSED, 0.05, held_out="no"), term("gap", MISSED, 0.05, reviewed=True)]
     others += [term("gap", AGREED, 0.05), term("gap", NEW, 0.03)]
-    Queue(SCORES).mark(terms := doubted + others)
+    ReviewQueue(SCORES).mark(terms := doubted + others)
     assert [one.queue for one in terms] == [CHECK] * 3 + [""] * 4
     assert [one.worth for one in doubted] == pytest.approx([0.95, 0.95, 0.8])
 

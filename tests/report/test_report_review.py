@@ -10,7 +10,7 @@ from flyannot.base.errors import InputError
 from flyannot.curation.corrections import COLUMNS, VERDICTS, Correction, read_corrections, settle_verdicts
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry
 from flyannot.report.page import Review
-from flyannot.report.templates import raw
+from flyannot.report.templates import read_template
 from tests.report.browser import LINES, downloaded, genes, next_gene, open_gene, review_as, shown, violations
 from tests.report.small_pages import term, write_groups
 from tests.small_embryos import rows_of_csv
@@ -192,7 +192,9 @@ def test_what_is_taken_in_replaces_what_the_curator_said_before_and_says_what_it
 
 
 def test_the_page_and_python_settle_verdicts_alike(view, rng):
-    functions = re.search(r"^  const textOf.*?^(?=  function setRows)", raw("verdicts.js"), re.S | re.M)[0]
+    functions = re.search(
+        r"^  const textOf.*?^(?=  function setRows)", read_template("verdicts.js"), re.S | re.M
+    )[0]
     script = f"(rows) => {{ const COLUMNS = {list(COLUMNS)}; {functions} return settled(rows); }}"
     draw = {"curator": ["a", "b", "c"], "date": [f"2026-01-0{day}" for day in (1, 2, 3)], "verdict": VERDICTS}
     draw["decides"] = ["", "", "", "a; b", "b;c ", "a"]
@@ -380,7 +382,9 @@ def test_a_store_that_is_full_loses_nothing_in_silence(view, browser, pages, tmp
     asked = []
     view.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
     view.reload()
-    assert asked == ["beforeunload"] and progress(view).endswith(f"and {n - n_lost:,} verdicts on other terms")
+    assert asked == ["beforeunload"] and progress(view).endswith(
+        f"and {n - n_lost:,} verdicts on other terms"
+    )
     take_in(view, table)
     assert len(rows_of_csv(downloaded(view, tmp_path / "c.csv"))) == n
     view.reload()
