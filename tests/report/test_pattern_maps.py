@@ -1,4 +1,4 @@
-"""The map of patterns on the page, in a browser where there is one, and what looks alike."""
+"""Tests of the map of patterns and of look-alikes; parts are skipped without a browser."""
 
 import json
 from contextlib import ExitStack
@@ -23,7 +23,7 @@ from tests.report.small_pages import entries, groups_page, picture
 
 @pytest.fixture(scope="module", params=[1, 20_000_000], ids=["beside the page", "in it"])
 def mapped(request, tmp_path_factory):
-    """150 groups of two stage ranges, each somewhere on its map."""
+    """Write a page of 150 groups of two stage ranges, each with a place on its map."""
     rng = np.random.default_rng(5)
     groups = [
         replace(entry, stage_range=("4-6", "7-8")[g % 2], place=tuple(rng.random(2)))

@@ -1,4 +1,4 @@
-"""The report: what it computes, what it writes, and that text from tables stays text."""
+"""Tests of the report: its numbers, its files, and texts from tables."""
 
 import base64
 import json
@@ -37,7 +37,7 @@ from tests.small_embryos import rows_of_csv
 
 
 def evaluated(rng, n=80):
-    """Values with ties, truth and folds."""
+    """Draw values with ties, truth and folds."""
     truth = rng.random(n) < 0.35
     return np.round(rng.normal(size=n) + truth, 1), truth, rng.integers(0, 4, n)
 
@@ -118,7 +118,7 @@ def test_the_page_shows_every_group_with_its_curated_terms(page, chain):
 
 
 def test_table_page_and_scores_give_one_answer(page, run):
-    """Of a model that had not seen the gene; where cross-validation did not evaluate, of the final model."""
+    """The answers are of models that were not trained on the gene, otherwise of the final model."""
     scores = json.loads((run.folder / "scores.json").read_text())
     areas = {(row["stage_range"], row["term"]): row for row in scores["terms"]}
     rows = rows_of_csv(run.folder / "predictions.csv")
@@ -203,7 +203,7 @@ def test_what_is_there_of_a_run_is_shown(run, tmp_path, kept):
 
 
 def test_without_scores_the_answers_are_those_of_the_table(run, tmp_path):
-    """What the model leaves open is neither yes nor no."""
+    """An undetermined answer is neither yes nor no."""
     images = [image for image in read_images(run.embryos) if image.stage_range == "4-6"]
     options = AnnotateOptions(abstain_margin=0.3)
     run_task(annotate_task(run.model, images, tmp_path / "predictions.h5", options), Execution())

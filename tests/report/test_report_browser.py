@@ -1,4 +1,4 @@
-"""The report as a curator meets it: in a browser.  Skipped where no browser can be driven."""
+"""Tests of the report in a browser. Skipped without a browser."""
 
 import re
 

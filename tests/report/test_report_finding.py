@@ -1,4 +1,4 @@
-"""A curator finds groups on the page, goes back, hands on a link, prints.  Skipped without a browser."""
+"""Tests of search, order, links and printing of the page. Skipped without a browser."""
 
 import re
 
@@ -19,7 +19,7 @@ GROUPS = {
 
 @pytest.fixture(scope="module")
 def four(tmp_path_factory):
-    """A page of four groups, one with a picture to check and a FlyBase number."""
+    """Write a page of four groups; one has a picture to check, and one a FlyBase number."""
     out = tmp_path_factory.mktemp("four") / "four.html"
     groups = []
     for gene, terms in GROUPS.items():

@@ -1,4 +1,4 @@
-"""Where the report finds pictures, and what it says when it does not."""
+"""Tests of where the report finds pictures, and of what it says if it does not."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ from tests.report.pages_read import groups_of, make_report
 
 @pytest.fixture
 def steps(chain, tmp_path):
-    """A folder as the step-by-step commands leave it, with the data set in it: no record of a run."""
+    """Copy the chain to a folder as single commands leave it, without the record of a run."""
     return chain.copied_to(tmp_path / "work")
 
 
@@ -24,7 +24,7 @@ def sources_of(path):
 
 
 def rename_images(folder, old, new):
-    """Give the pictures of a data set folder other names, in the table too."""
+    """Rename the pictures of a data set folder, in the table too."""
     table = folder / "images.csv"
     table.write_text(table.read_text().replace(f"images/{old}", f"images/{new}"))
     for picture in (folder / "images").iterdir():
@@ -102,7 +102,7 @@ def test_new_images_without_a_table_have_pictures_and_maps(chain, tmp_path, flya
 
 
 def test_what_cross_validation_said_of_other_images_is_not_said_of_new_ones(run, chain, tmp_path, flyannot):
-    """New images of a gene that was evaluated: the answers are those of the final model."""
+    """New images of a gene that was evaluated get the answers of the final model."""
     copy = run.copied_to(tmp_path / "work")
     rename_images(copy.embryos, "", "new-")
     for name in ("predictions.h5", "predictions.csv", "run.toml"):

@@ -1,4 +1,4 @@
-"""Curators review terms on the page, in a browser.  Skipped where no browser can be driven."""
+"""Tests of the review of terms on the page. Skipped without a browser."""
 
 import re
 from dataclasses import asdict
@@ -71,7 +71,7 @@ def progress(view):
 
 
 def take_in(view, table, said="loaded"):
-    """Import a table of corrections; what the page says of it."""
+    """Import a table of corrections; return what the page says of it."""
     view.set_input_files("#import-corrections", table)
     view.locator("#review-said", has_text=said).wait_for()
     return view.inner_text("#review-said")
@@ -118,7 +118,7 @@ def test_verdicts_survive_a_reload_and_a_page_made_anew(browser, tmp_path):
 
 
 def test_the_browser_keeps_the_verdicts_of_a_group_together_and_goes_past_what_is_not_ours(view):
-    """A name for every verdict would fill the store, and take longer to read before the page is shown."""
+    """A name for every verdict would fill the store, and delay the page."""
     kept = "Object.keys(localStorage).filter((name) => name.startsWith('flyannot-verdict'))"
     press(view, "pole cell", "accept")
     press(view, "midgut", "reject")
@@ -250,7 +250,7 @@ def test_terms_that_were_not_predicted_are_added(view):
 
 @pytest.fixture
 def bare(browser, tmp_path):
-    """A page of three genes of which nothing is predicted."""
+    """Show a page of three genes without predictions."""
     vocabulary = {"pole cell": [1], "midgut": [1, 5], "gonad": [5], "our own": []}
     groups = [
         GroupEntry("4-6", gene, gene, images=[ImageEntry(gene, path=f"{gene}.png")], unlike=unlike)
@@ -370,7 +370,7 @@ def test_a_browser_that_keeps_nothing_says_so_and_the_review_goes_on(browser, pa
 
 
 def test_a_store_that_is_full_loses_nothing_in_silence(view, browser, pages, tmp_path):
-    """What is taken in but not kept is said until it is downloaded; another tab takes none of it away."""
+    """The page warns of verdicts that it could not keep, until they are downloaded."""
     table, n = tmp_path / "many.csv", 6_000
     rows = (f"gene{i},4-6,pole cell,accept,2026-01-31,{'faint ' * 200}" for i in range(n))
     table.write_text("\n".join([",".join([*NEEDED, "note"]), *rows]))
@@ -439,7 +439,7 @@ def test_the_list_is_downloaded_as_it_is_filtered(view, tmp_path):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_fault(browser, pages, page, scheme):
-    """WCAG A and AA, and axe-core's best practices, on all that a curator opens."""
+    """The tool tests WCAG A and AA, and best practices, on all that a curator opens."""
     with shown(browser, page, color_scheme=scheme) as view:
         view.locator("#dictionary details.fold summary").first.click()
         view.locator("#gene button.map").first.click()

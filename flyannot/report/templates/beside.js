@@ -1,4 +1,4 @@
-// --- groups side by side: two genes, or one gene in all its stage ranges; and the list as a table ---
+// --- Groups side by side (two genes, or one gene in all its stage ranges), and the list as a table. ---
 const SideBySide = (() => {
   const { list, isYesOrCurated, keyOf, detailsOf, words, numberOfKey, pane } = Groups;
   const { index, make, chosen, byId, counted } = Page;
@@ -9,14 +9,14 @@ const SideBySide = (() => {
   const sameGene = (g) =>
     index.groups.flatMap((group, i) => (idOfGene(group) === idOfGene(index.groups[g]) ? [i] : []));
 
+  // Most terms are used in a few stage ranges only: their absence from the others says nothing.
   const isUsedIn = (term, stage) => {
-    // most terms are of a few stage ranges: that they are not in others says nothing
     const stages = index.review.vocabulary[index.terms[term]] || [];
     return !stages.length || stages.includes(stage);
   };
   const termsOf = (g) => new Set(index.groups[g].terms.filter(isYesOrCurated).map((one) => one.term));
+  // Terms in bold are absent from all other groups that could have them.
   function column(g, others) {
-    // in bold what those of the others that could have it have not
     const group = index.groups[g];
     const key = keyOf(group);
     const items = group.terms.filter(isYesOrCurated).map((one) => {
@@ -36,7 +36,7 @@ const SideBySide = (() => {
     if (isCourse())
       for (const h of others)
         for (const term of termsOf(h)) {
-          // of the stage range before
+          // terms of the stage range before
           if (isUsedIn(term, group.stage) && !termsOf(g).has(term))
             items.push(
               make(
@@ -75,8 +75,8 @@ const SideBySide = (() => {
       remove,
     );
   }
+  // Return true if one gene is shown in all its stage ranges.
   const isCourse = () => {
-    // one gene in all its stage ranges
     const genes = new Set(
       chosen.beside
         .map((key) => numberOfKey.get(key))
@@ -137,7 +137,7 @@ const SideBySide = (() => {
     links.append(row);
   }
 
-  // --- the list as a table, with the identifiers of FlyBase ---
+  // --- The list as a table, with FlyBase's identifiers. ---
   const LIST_COLUMNS = [
     "gene_symbol",
     "FBgn_ID",

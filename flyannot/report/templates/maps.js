@@ -1,4 +1,4 @@
-// --- maps of contributions ---
+// --- Maps of contributions. ---
 const Maps = (() => {
   const { make, index } = Page;
 
