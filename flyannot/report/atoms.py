@@ -16,7 +16,6 @@ from flyannot.report.templates import render
 _N_ATOMS = 48
 _N_PATCHES = 5  # for each atom
 _PATCH_PX = 40  # the side of a patch on the page
-_FIRST_ATOMS = 12  # the page shows these before the reader asks for more
 
 
 def render_dictionary(run):
@@ -29,9 +28,7 @@ def render_dictionary(run):
     atoms = {s: shown for s in STAGE_RANGES if (shown := most_used_atoms(run, s))}
     if not objectives and not atoms:
         return ""
-    return render(
-        "dictionary.html", objectives=objectives, atoms=atoms, n_first=_FIRST_ATOMS, n_patches=_N_PATCHES
-    )
+    return render("dictionary.html", objectives=objectives, atoms=atoms, n_patches=_N_PATCHES)
 
 
 def most_used_atoms(run, stage_range):

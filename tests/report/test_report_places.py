@@ -8,7 +8,7 @@ import pytest
 from flyannot.dataset.folder import read_images
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.report.build import describe_evidence
-from flyannot.terms.answers import LearnedTerm, learned_terms, read_predicted
+from flyannot.terms.answers import LearnedTerm, learned_terms
 from tests.cli.test_cli import faulty
 from tests.report.pages_read import groups_of, make_report
 
@@ -86,19 +86,10 @@ def test_new_images_without_a_table_have_pictures_and_maps(chain, tmp_path, flya
     out = folder / "predictions.h5"
     assert flyannot("annotate M I --stage-range 4-6 -o O", M=chain.model, I=new, O=out).code == 0
     assert "6 of 6 pictures found, in new-images" in flyannot("report R", R=folder).err
-    with open_stored(out) as stored:
-        groups, predicted = read_predicted(stored, "4-6")
-    n_maps = 0
-    for shown, name in zip(groups_of((folder / "report.html").read_text()), groups.name, strict=True):
-        assert shown["images"][0][1].startswith("data:image/jpeg")
-        for term in shown["terms"]:
-            assert (term["map"] is not None) == (term["status"] == "predicted")
-            if term["map"]:
-                j = predicted.terms.index(term["term"])
-                expected = predicted.decision_value[groups.name.index(name), j]
-                assert term["map"]["value"] == pytest.approx(expected, abs=1e-6)
-                n_maps += 1
-    assert n_maps
+    shown = groups_of((folder / "report.html").read_text())
+    assert all(one["images"][0][1].startswith("data:image/jpeg") for one in shown)
+    terms = [term for one in shown for term in one["terms"]]
+    assert {"predicted"} == {term["status"] for term in terms if term["map"]}
 
 
 def test_what_cross_validation_said_of_other_images_is_not_said_of_new_ones(run, chain, tmp_path, flyannot):

@@ -93,12 +93,6 @@ const Scores = (() => {
       showCurves("", true);
       Address.remember();
     });
-  for (const button of document.querySelectorAll("button[data-more]")) {
-    button.addEventListener("click", () => {
-      for (const item of byId(button.dataset.more).children) item.hidden = false;
-      button.hidden = true;
-    });
-  }
 
   return { scores, sortScores, filterScores, showCurves };
 })();
