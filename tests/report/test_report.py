@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from flyannot.pipeline.annotate import annotate_task
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.options import AnnotateOptions
 from flyannot.report import curves
+from flyannot.report import page as page_module
 from flyannot.report.curves import (
     GRID,
     confidence_band,
@@ -278,3 +280,9 @@ def test_json_within_a_script_cannot_end_it(text):
     written = to_script_json({text: [text]})
     assert json.loads(written) == {text: [text]}
     assert not set("<>&\u2028\u2029") & set(written)
+
+
+def test_lines_of_the_scripts_have_at_most_110_letters():
+    scripts = Path(page_module.__file__).with_name("templates").glob("*.js")
+    lines = [line for script in scripts for line in script.read_text(encoding="utf-8").splitlines()]
+    assert lines and max(map(len, lines)) <= 110

@@ -51,7 +51,7 @@
   }
   function giveByKey(verdict) {
     const row = rowInFocus();
-    if (!row) return say("Choose a term first: press j for the next gene.");
+    if (!row) return say("Choose a term first: press j to enter the gene.");
     give(row, verdict);
     if (isOpenTo(row)) return focusRow(row); // the verdict was withdrawn
     const rows = rowsOf();
