@@ -152,7 +152,7 @@ def group_entries(run, shown, queue):
                 entry.images.append(
                     ImageEntry(name, columns["view"][i], path, columns["quality_warnings"][i])
                 )
-            answers = answers_of_group(stage_range, groups, predicted, g) if predicted else []
+            answers = list(answers_of_group(stage_range, groups, predicted, g)) if predicted else []
             _add_terms(entry, answers, run.annotations)
             queue.mark(entry.terms)
             entry.terms.sort(key=lambda t: (t.status == UNLEARNED, t.is_minor, -(t.probability or 0)))
