@@ -1,4 +1,4 @@
-// --- Look-alikes: the image of another gene that matched, taken from the chunk of that gene. ---
+// --- Similar groups: the image of another gene that matched, taken from the chunk of that gene. ---
 const LookAlikes = (() => {
   const { numberOfKey, detailsOf, listAgain, list } = Groups;
   const { make, byId, chosen } = Page;
