@@ -1,8 +1,7 @@
-"""Results for other tools: a function writes what one kind of file holds in one format.
+"""Results for other tools: for each kind of file, the functions that write it in other formats.
 
-It takes (stored, stage_ranges, path), and for predictions the keyword `ids` (None, or
-`IdColumns` for ids of terms and stage ranges).  To add one, add its file, and a
-line below.
+Each function takes (stored, stage_ranges, path). Functions for predictions also take the keyword `ids`: None,
+or `IdColumns` with the ids of terms and stage ranges. To add a format, add its function and a line below.
 """
 
 from flyannot.base.registry import Registry
@@ -39,5 +38,5 @@ EXPORTERS = {
 
 
 def all_formats():
-    """The names of the formats, of whatever kind of file."""
+    """Return the names of the formats of all kinds of files."""
     return list(dict.fromkeys(name for formats in EXPORTERS.values() for name in formats))

@@ -9,13 +9,13 @@ from flyannot.files.tables import write_csv_rows
 
 
 def write_dictionary_npz(stored, stage_ranges, path):
-    """An array (n_atoms, n_features) for each stage range, by its name."""
+    """Write for each stage range an array (n_atoms, n_features) under its name."""
     with open(path, "wb") as file:
         np.savez(file, **{s: read_dictionary(stored, s) for s in stage_ranges})
 
 
 def write_dictionary_mat(stored, stage_ranges, path):
-    """For MATLAB and SPAMS: a matrix D_4_6 (n_features, n_atoms), atoms in columns, for each stage range."""
+    """Write for each stage range a matrix D_4_6 (n_features, n_atoms), with atoms in columns as in SPAMS."""
     from scipy.io import savemat
 
     atoms = {f"D_{s.replace('-', '_')}": read_dictionary(stored, s).T.astype("f8") for s in stage_ranges}
@@ -24,17 +24,18 @@ def write_dictionary_mat(stored, stage_ranges, path):
 
 
 def write_features_csv(stored, stage_ranges, path):
-    """Write a row for each image: its columns, stage range, and features."""
-    columns, features = columns_and_features(stored, stage_ranges)
+    """Write a row for each image: its columns, its stage range and its features."""
+    columns, features = read_all_features(stored, stage_ranges)
     with open(path, "w", newline="", encoding="utf-8") as file:
         write_csv_rows(file, [[*columns, *(f"f{i}" for i in range(features.shape[1]))]])
         rows = zip(zip(*columns.values()), features)
-        write_csv_rows(file, ([*texts, *_numbers(row)] for texts, row in rows))
+        write_csv_rows(file, ([*texts, *_format_numbers(row)] for texts, row in rows))
 
 
-def columns_and_features(stored, stage_ranges):
-    """Return the columns of all images, a dict of lists with the stage range last, and their features."""
-    columns, blocks = {name: [] for name in (*IMAGE_COLUMNS, "stage_range")}, []
+def read_all_features(stored, stage_ranges):
+    """Return the columns of all images as a dict of lists, with the stage range last, and their features."""
+    columns = {name: [] for name in (*IMAGE_COLUMNS, "stage_range")}
+    blocks = []
     for s in stage_ranges:
         of_range, features = read_features([stored], s)
         blocks.append(features)
@@ -44,7 +45,7 @@ def columns_and_features(stored, stage_ranges):
 
 
 def write_features_npz(stored, stage_ranges, path):
-    """Arrays `4-6/features`, `4-6/image`, `4-6/gene` and so on; text as unicode arrays."""
+    """Write arrays such as `4-6/features`, `4-6/image` and `4-6/gene`; texts are unicode arrays."""
     arrays = {}
     for s in stage_ranges:
         columns, arrays[f"{s}/features"] = read_features([stored], s)
@@ -53,6 +54,6 @@ def write_features_npz(stored, stage_ranges, path):
         np.savez(file, **arrays)
 
 
-def _numbers(row):
-    """As text that gives the same float32 back."""
+def _format_numbers(row):
+    """Format float32 numbers so that the texts give the same numbers back."""
     return [f"{value:.9g}" for value in row.tolist()]

@@ -1,7 +1,7 @@
-"""Predictions and features for data frames: Parquet (package pyarrow) and AnnData (package anndata)."""
+"""Predictions and features as data frames: Parquet (package pyarrow) and AnnData (package anndata)."""
 
 from flyannot.base.packages import optional_package
-from flyannot.export.arrays import columns_and_features
+from flyannot.export.arrays import read_all_features
 from flyannot.files.hdf5.writing import new_hdf5
 from flyannot.terms.answers import ANSWERS, EVIDENCE, predictions_table, read_predicted
 
@@ -9,33 +9,34 @@ _LAYERS = ("answer_threshold", "held_out", "model_probability", "decision_value"
 
 
 def write_predictions_parquet(stored, stage_ranges, path, *, ids=None):
-    """One row for each group and term; the columns of the CSV, numbers as doubles."""
+    """Write a row for each group and term, with the columns of the CSV and numbers as doubles."""
     columns, rows = predictions_table(stored, stage_ranges, ids, as_text=False)
     _write_parquet(stored, dict(zip(columns, zip(*rows))), path)
 
 
 def write_features_parquet(stored, stage_ranges, path):
-    """One row for each image: its columns, stage range, and a list of features."""
-    columns, features = columns_and_features(stored, stage_ranges)
+    """Write a row for each image: its columns, its stage range and a list of its features."""
+    columns, features = read_all_features(stored, stage_ranges)
     _write_parquet(stored, columns | {"features": list(features)}, path)
 
 
 def _write_parquet(stored, columns, path):
-    arrow, parquet = optional_package("pyarrow", "parquet"), optional_package("pyarrow.parquet", "parquet")
+    arrow = optional_package("pyarrow", "parquet")
+    parquet = optional_package("pyarrow.parquet", "parquet")
     table = arrow.table({name: list(values) for name, values in columns.items()})
     parquet.write_table(table.replace_schema_metadata({"flyannot_digest": stored.digest}), path)
 
 
 def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
-    """X is the probability of every term (columns) for every group in a stage range (rows).
+    """Write an AnnData of groups (rows) and terms (columns), whose X is the probability.
 
-    `obs` has gene, fbgn, stage_range, group, in_training, unlikeness, quality_warnings and n_images; the
-    layers are answer, a number of `uns["flyannot"]["answers"]`, answer_threshold, held_out, model_probability
-    and decision_value; `var` has for every stage range, such as "auc 4-6", threshold, n_genes, auc, auc_low,
-    auc_high and precision.  A term that no model knows in a
-    stage range is NaN, as is an AUC that is untested.
+    `obs` has the columns of a group, such as gene, stage_range, in_training, unlikeness and quality_warnings.
+    The layer `answer` holds places in `uns["flyannot"]["answers"]`. The other layers are answer_threshold,
+    held_out, model_probability and decision_value. `var` has the evidence of each stage range in columns such
+    as "auc 4-6". A term that no model knows in a stage range is NaN, and so is an AUC that is untested.
     """
-    anndata, parts = optional_package("anndata", "anndata"), []
+    anndata = optional_package("anndata", "anndata")
+    parts = []
     for s in stage_ranges:
         groups, predicted = read_predicted(stored, s)
         evidence = {f"threshold {s}": predicted.probability_threshold.astype(float)}
@@ -64,8 +65,8 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
 
 
 def write_features_anndata(stored, stage_ranges, path):
-    """X is the feature vector of every image (rows); `obs` has the columns of the image."""
-    columns, features = columns_and_features(stored, stage_ranges)
+    """Write an AnnData of images (rows), whose X are the features and whose `obs` are the image columns."""
+    columns, features = read_all_features(stored, stage_ranges)
     names = [f"{s} {image}" for s, image in zip(columns["stage_range"], columns["image"])]
     var = _frame([f"f{i}" for i in range(features.shape[1])], {})
     whole = optional_package("anndata", "anndata").AnnData(features, obs=_frame(names, columns), var=var)
@@ -79,5 +80,5 @@ def _frame(names, columns):
 
 def _write_anndata(stored, whole, path):
     whole.uns["flyannot"] = {"kind": stored.kind, "digest": stored.digest, "answers": list(ANSWERS)}
-    with new_hdf5(path) as (file, _):  # through ours: HDF5 crashes where the disk is full
+    with new_hdf5(path) as (file, _):  # HDF5 by itself crashes if the disk is full
         optional_package("anndata.io", "anndata").write_elem(file, "/", whole)

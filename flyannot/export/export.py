@@ -1,4 +1,4 @@
-"""A file in another format, written whole or not at all."""
+"""Export of a file to another format; the output is written whole or not at all."""
 
 from pathlib import Path
 
@@ -12,25 +12,37 @@ from flyannot.pipeline.engine.task import output_file
 
 
 def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
-    """Write what a file of one of the kinds in EXPORTERS holds in another format, one of its EXPORTERS.
+    """Write a file of one of the kinds in EXPORTERS in another format.
 
-    Empty `stage_ranges` are all that the file has.  `ontology` are paths as `read_ontology` takes, and adds
-    the ids of terms and stage ranges, where the format has room for them.  InputError if the kind has no such
-    format, a stage range is missing, `out` is there and `force` is off, or a package is not.  DataError if
-    `path` is damaged. WriteError if `out` cannot be written; it is then as it was.
+    Parameters
+    ----------
+    path : path of the file
+    to : name of the format
+    out : path of the output
+    stage_ranges : stage ranges to write; all of the file if empty
+    ontology : paths of ontologies, as `read_ontology` takes them, for the ids of terms and stage ranges
+    force : whether an output that exists is replaced
+
+    Raises
+    ------
+    InputError
+        If the kind of file has no such format, a stage range or a package is missing, or `out` exists.
+    DataError
+        If `path` is damaged.
+    WriteError
+        If `out` cannot be written; it is then as it was before.
     """
     out = Path(out)
     with open_stored(path) as stored:
         if stored.kind not in EXPORTERS:
             raise InputError(
-                f"{stored.path} holds {stored.kind}, and nothing exports that",
+                f"{stored.path} holds {stored.kind}, which cannot be exported",
                 fix=f"name {' or '.join(EXPORTERS)}",
             )
-        write, more = EXPORTERS[stored.kind][to], {}
+        write = EXPORTERS[stored.kind][to]
         if ontology and stored.kind != "predictions":
             raise InputError(f"{stored.kind} have no place for ids", fix="export predictions, or no ids")
-        if ontology:
-            more["ids"] = IdColumns(read_ontology(*ontology))
+        more = {"ids": IdColumns(read_ontology(*ontology))} if ontology else {}
         for stage_range in stage_ranges:
             stored.group(stage_range)
         chosen = [s for s in STAGE_RANGES if s in (stage_ranges or stored.stage_ranges)]

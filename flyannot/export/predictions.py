@@ -1,7 +1,7 @@
 """Predictions as tables: CSV, TSV, JSON, and an Excel workbook.
 
-Excel opens a CSV by its own lights: 4-6 becomes the 6th of April, letters beyond ASCII break, and where the
-decimal comma is used, 0.36 becomes text.  In a workbook text is text, and a number a number.
+Excel guesses what the cells of a CSV mean: 4-6 becomes the 6th of April, letters beyond ASCII break, and a
+decimal comma makes text of 0.36. In a workbook, texts stay texts and numbers stay numbers.
 """
 
 import json
@@ -17,15 +17,18 @@ from flyannot.terms.answers import YES, answers_of_group, predictions_table, rea
 
 _JSON_FIELDS = ("term", "probability", "threshold", "answer", "curated", "change", "held_out")
 _JSON_FIELDS += ("decision_value", "model_probability")
-_MOST_ROWS = 1_048_576  # of a sheet of Excel
-_NO_DATE = datetime(1980, 1, 1)  # of making: equal predictions give equal bytes
+_MOST_ROWS = 1_048_576  # in a sheet of Excel
+_NO_DATE = datetime(1980, 1, 1)  # written as the date of creation, so that equal predictions give equal bytes
 _AS_THEY_ARE = {"strings_to_formulas": False, "strings_to_urls": False, "in_memory": True}
 _YES_COLUMNS = ("gene", "stage_range", "term", "probability", "curated")
-_LETTERS = {"term": 38, "quality_warnings": 30}  # the width of a column; others as wide as their names
+_LETTERS = {
+    "term": 38,
+    "quality_warnings": 30,
+}  # the width of wide columns; others are as wide as their names
 
 
 def write_predictions_csv(stored, stage_ranges, path, *, ids=None, delimiter=","):
-    """Write the table of `flyannot annotate`; text that a spreadsheet would run gets an apostrophe."""
+    """Write the table of `flyannot annotate`; a text that a spreadsheet would run gets an apostrophe."""
     columns, rows = predictions_table(stored, stage_ranges, ids)
     with open(path, "w", newline="", encoding="utf-8") as file:
         write_csv_rows(file, [columns, *rows], delimiter=delimiter)
@@ -35,20 +38,23 @@ write_predictions_tsv = partial(write_predictions_csv, delimiter="\t")
 
 
 def write_predictions_json(stored, stage_ranges, path, *, ids=None):
-    """Write for each stage range the terms with their evidence, and the groups with their images and with
-    the answer for every term."""
+    """Write for each stage range its terms with their evidence, and its groups.
+
+    Each group has its images, and an answer for every term.
+    """
     document = {
         "format": "flyannot-predictions",
         "digest": stored.digest,
-        "stage_ranges": {s: _stage_range_as_json(stored, s, ids) for s in stage_ranges},
+        "stage_ranges": {s: _stage_range_to_json(stored, s, ids) for s in stage_ranges},
     }
     text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def _stage_range_as_json(stored, stage_range, ids):
+def _stage_range_to_json(stored, stage_range, ids):
     groups, predicted = read_predicted(stored, stage_range)
-    names, learned = read_image_columns(stored, stage_range)["image"], predicted.learned
+    names = read_image_columns(stored, stage_range)["image"]
+    learned = predicted.learned
     described = {
         "terms": [{"term": one.term, "threshold": one.threshold} | one.evidence for one in learned],
         "groups": [],
@@ -74,12 +80,21 @@ def _stage_range_as_json(stored, stage_range, ids):
 
 
 def write_predictions_xlsx(stored, stage_ranges, path, *, ids=None):
-    """Write a sheet with the yes answers in short, then one for each stage range with the columns of the CSV;
-    the first row stays, with filters."""
+    """Write a workbook: a sheet of the yes answers in short, and a sheet for each stage range.
+
+    The sheets of the stage ranges have the columns of the CSV. The first row of a sheet stays in view and has
+    filters.
+
+    Raises
+    ------
+    InputError
+        If a stage range has more rows than a sheet of Excel.
+    """
     content = BytesIO()
     with optional_package("xlsxwriter", "excel").Workbook(content, _AS_THEY_ARE) as workbook:
         workbook.set_properties({"created": _NO_DATE})
-        in_short, answered = workbook.add_worksheet("yes only"), []
+        in_short = workbook.add_worksheet("yes only")
+        answered = []
         for stage_range in stage_ranges:
             columns, rows = predictions_table(stored, [stage_range], ids, as_text=False)
             rows = list(rows)

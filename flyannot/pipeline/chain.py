@@ -207,7 +207,7 @@ ANNOTATE = Step(
     selects=("stage_range", "view"),
     in_parts=True,
     has_workers=True,
-    page="flyannot.report.build:page_of_predictions",
+    page="flyannot.report.build:build_prediction_page_task",
     help="""Predict the terms of new images.
 
     MODEL comes from `flyannot train`, or is the name of one that comes with flyannot (`flyannot info

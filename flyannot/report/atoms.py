@@ -1,4 +1,4 @@
-"""The section of the dictionary: how learning went, and the patches that its most used atoms stand for."""
+"""The section of the dictionary: how learning went, and the patches that use each atom most."""
 
 from functools import lru_cache
 
@@ -10,42 +10,45 @@ from flyannot.images.geometry import scaled_image
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import read_embryo
 from flyannot.pipeline.engine.inputs import described_images, is_imported, options_from
-from flyannot.report.drawing import jpeg, picture_as_data_url
+from flyannot.report.drawing import encode_jpeg, to_data_url
 from flyannot.report.templates import render
 
 _N_ATOMS = 48
-_N_PATCHES = 5  # of an atom
+_N_PATCHES = 5  # for each atom
 _PATCH_PX = 40  # the side of a patch on the page
-_FIRST_ATOMS = 12  # shown before the reader asks for more
 
 
-def dictionary_section(run):
-    """Return the objectives of learning and the most used atoms as HTML; "" if the run has neither."""
-    dictionary, objectives = run.files.get("dictionary"), []
-    for stage_range in dictionary.stage_ranges if dictionary else ():
-        trace = dictionary.array(stage_range, "trace/objective")
-        objectives.append((stage_range, len(trace), f"{trace[0]:.5g}", f"{trace[-1]:.5g}"))
+def render_dictionary(run):
+    """Return the section as HTML; "" if the run has neither objectives of learning nor atoms."""
+    objectives = []
+    if dictionary := run.files.get("dictionary"):
+        for stage_range in dictionary.stage_ranges:
+            trace = dictionary.array(stage_range, "trace/objective")
+            objectives.append((stage_range, len(trace), f"{trace[0]:.5g}", f"{trace[-1]:.5g}"))
     atoms = {s: shown for s in STAGE_RANGES if (shown := most_used_atoms(run, s))}
     if not objectives and not atoms:
         return ""
-    return render(
-        "dictionary.html", objectives=objectives, atoms=atoms, n_first=_FIRST_ATOMS, n_patches=_N_PATCHES
-    )
+    return render("dictionary.html", objectives=objectives, atoms=atoms, n_patches=_N_PATCHES)
 
 
 def most_used_atoms(run, stage_range):
-    """Return what the page shows of the atoms of one stage range, the most used first.
+    """Find the atoms of one stage range that images use most, and draw their patches.
 
-    A dict of `n_atoms` and `n_images`, the numbers of all, and `atoms`, a list of (number, number of images
-    that use it, number of patches, patches side by side as a URL).  None if there are no features, or no
-    picture that has a patch of one.
+    Returns
+    -------
+    dict or None
+        `n_atoms` and `n_images` count all atoms and images. `atoms` is a list, the most used atom first, of
+        tuples: number, number of images that use the atom, number of patches, and the patches side by side as
+        a URL. None if the run has no features or no readable patch.
     """
-    features, described = (run.stored(kind, stage_range) for kind in ("features", "descriptors"))
+    features = run.stored("features", stage_range)
+    described = run.stored("descriptors", stage_range)
     if features is None or described is None or is_imported(features):
         return None
-    strongest, cells = _strongest(features, stage_range)
+    strongest, cells = _strongest_features(features, stage_range)
     n_images, n_atoms = strongest.shape
-    names, paths = features.array(stage_range, "image"), run.pictures.paths
+    names = features.array(stage_range, "image")
+    paths = run.pictures.paths
     rows = {name: row for row, name in enumerate(described.array(stage_range, "image"))}
     shown = []
     for atom in np.argsort(-strongest.sum(axis=0), kind="stable")[:_N_ATOMS].tolist():
@@ -55,16 +58,18 @@ def most_used_atoms(run, stage_range):
             if strongest[image, atom] > 0 and name in paths and name in rows and len(patches) < _N_PATCHES:
                 column = int(cells[image, atom]) * n_atoms + atom
                 winner = int(features.images(stage_range, image, image + 1)[1][0, column])
-                patches += _patch(paths[name], described, stage_range, rows[name], winner)
-        url = picture_as_data_url(jpeg(np.hstack(patches))) if patches else ""
+                patches += _read_patch(paths[name], described, stage_range, rows[name], winner)
+        url = to_data_url(encode_jpeg(np.hstack(patches))) if patches else ""
         shown.append((atom, int((strongest[:, atom] > 0).sum()), len(patches), url))
     has_patches = any(url for *_, url in shown)
     return {"n_atoms": n_atoms, "n_images": n_images, "atoms": shown} if has_patches else None
 
 
-def _strongest(stored, stage_range):
-    """Return the largest feature of all cells of each image and atom, and the cell that has it."""
-    n_atoms, largest, cells = len(stored.array(stage_range, "D")), [], []
+def _strongest_features(stored, stage_range):
+    """Return the largest feature over all cells, and its cell; both arrays are (n_images, n_atoms)."""
+    n_atoms = len(stored.array(stage_range, "D"))
+    largest = []
+    cells = []
     for block, _ in stored.blocks_of_images(stage_range):
         by_cell = block.reshape(len(block), -1, n_atoms)
         largest.append(by_cell.max(axis=1))
@@ -72,8 +77,8 @@ def _strongest(stored, stage_range):
     return np.concatenate(largest), np.concatenate(cells)
 
 
-def _patch(path, described, stage_range, image, patch):
-    """Return the grey levels of one patch of an image in a list; an empty one if the image is unreadable."""
+def _read_patch(path, described, stage_range, image, patch):
+    """Return a list of the grey levels of one patch; an empty list if the image is unreadable."""
     try:
         grey = _read_grey(path, options_from(described, ExtractOptions))
     except DataError:

@@ -1,4 +1,4 @@
-"""From the folder of a run to its report."""
+"""The task that makes the report of a run, and the parts of its page."""
 
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -16,20 +16,20 @@ from flyannot.pipeline.engine.task import Outcome, ProgressCount, Task
 from flyannot.pipeline.options import ReportOptions
 from flyannot.pipeline.runs.configuration import RECORD
 from flyannot.pipeline.show import weak_terms
-from flyannot.report.atoms import dictionary_section
+from flyannot.report.atoms import render_dictionary
 from flyannot.report.drawing import jpeg_for_page
-from flyannot.report.groups import Queue, group_entries
+from flyannot.report.groups import ReviewQueue, group_entries
 from flyannot.report.maps import MapMaker
-from flyannot.report.page import PATTERNS, Page, digest_in_page, review_of, write_page
-from flyannot.report.run_folder import open_run, origin_section
-from flyannot.report.scores_section import scores_section, sentence_on_scores
-from flyannot.report.templates import all_texts, render
-from flyannot.report.term_ids import ids_of_run
+from flyannot.report.page import PATTERNS, Page, build_review, read_page_digest, write_page
+from flyannot.report.run_folder import open_run, render_origin
+from flyannot.report.scores_section import render_scores, to_sentence
+from flyannot.report.templates import read_all_templates, render
+from flyannot.report.term_ids import find_term_ids
 from flyannot.terms.answers import precision_of_yes
 
 _SYNTHETIC = (
-    "SYNTHETIC embryos: drawn by a program, not photographed. Their terms are known, and nothing here says "
-    "anything about real genes."
+    "SYNTHETIC embryos: drawn by a program, not photographed. Their terms are known, and nothing here "
+    "says anything about real genes."
 )
 
 
@@ -38,20 +38,23 @@ def build_task(request):
     return ReportTask(request.out.parent, request.out, request.inputs["data_set"][0], request.options)
 
 
-def page_of_predictions(request):
-    """The Task of the page NAME.html on the predictions NAME.h5 that an `StepRequest` has made."""
-    (first, *others), out = request.inputs["images"], request.out
+def build_prediction_page_task(request):
+    """Build the Task of the page NAME.html on the predictions NAME.h5 of a `StepRequest`."""
+    out = request.out
+    first, *others = request.inputs["images"]
     data_set = None if others or not first.is_dir() else first
-    return ReportTask(
-        out, out.with_suffix(".html"), data_set, ReportOptions(ontology=request.options.ontology)
-    )
+    options = ReportOptions(ontology=request.options.ontology)
+    return ReportTask(out, out.with_suffix(".html"), data_set, options)
 
 
 class ReportTask(Task):
-    """The page on the run in a folder, or on predictions.
+    """The task that makes the page on a run or on predictions.
 
-    folder : Path of the folder, or of the predictions
-    data_set : Path of the folder of images and curated terms; None for the one in the run's record
+    Parameters
+    ----------
+    folder : Path of the folder of the run, or of the predictions
+    out : Path of the page
+    data_set : Path of the folder of images and curated terms; None for the folder in the record of the run
     options : ReportOptions
     """
 
@@ -59,59 +62,62 @@ class ReportTask(Task):
 
     def __init__(self, folder, out, data_set, options):
         super().__init__(out)
-        self._folder, self._data_set, self._options = folder, data_set, options
+        self._folder = folder
+        self._data_set = data_set
+        self._options = options
 
     def _open(self, stack):
-        """Return the run, its ids and the digest of its page; InputError if the folder holds no run."""
+        """Return the run, its TermIds and the digest of its page; InputError if the folder has no run."""
         run = open_run(stack, self._folder, self._data_set)
-        ids = ids_of_run(run, self._options.ontology)
-        return run, ids, digest_of_json([run.made_from(), all_texts(), asdict(ids)])
+        ids = find_term_ids(run, self._options.ontology)
+        return run, ids, digest_of_json([run.digest(), read_all_templates(), asdict(ids)])
 
     def stale_reason(self, *, is_verified=True):
-        """As of `Task`; InputError if the output exists and is no report."""
+        """Return why the page must be made, or ""; InputError if the output exists and is no report."""
         with ExitStack() as stack:
             *_, wanted = self._open(stack)
-        made = digest_in_page(self.path)
+        made = read_page_digest(self.path)
         if made == "":
             raise InputError(f"{self.path} exists and is not a report", fix="name another file with -o")
         return "it is not there yet" if made is None else "" if made == wanted else "the run has changed"
 
     def make(self, execution):
+        """Write the page; return an Outcome that says how many pictures were found."""
         with ExitStack() as stack:
             run, ids, wanted = self._open(stack)
             shown = {s: run.shown_groups(s) for s in run.stage_ranges}
-            page = _page(run, ids, shown, wanted)
+            page = _build_page(run, ids, shown, wanted)
             n_groups = sum(len(groups) for parts in shown.values() for _, groups, _ in parts)
             count = ProgressCount(execution.progress, n_groups, "group")
-            entries = _counted(group_entries(run, shown, Queue(run.scores)), count)
-            beside = write_page(self.path, page, entries, jpeg_of=_jpeg_of(run))
-        said = [f"its images lie in {beside}, which goes where it goes"] if beside else []
-        return Outcome(self.path, True, "\n".join([*pictures_in_words(run), *said]))
+            entries = _count_entries(group_entries(run, shown, ReviewQueue(run.scores)), count)
+            beside = write_page(self.path, page, entries, jpeg_of=_jpeg_reader(run))
+        said = [f"its images are in {beside}: keep this folder beside the page"] if beside else []
+        return Outcome(self.path, True, "\n".join([*describe_pictures(run), *said]))
 
 
-def pictures_in_words(run):
-    """How many of the pictures are there, and where; what to do if some are not.  A list of lines."""
+def describe_pictures(run):
+    """Return a list of one line, or none: how many pictures were found, and how to find the others."""
     if not run.pictures.n_wanted:
         return []
-    found, wanted = len(run.pictures.paths), run.pictures.n_wanted
-    line = f"{found:,} of {pluralise(wanted, 'picture')} found"
+    found = len(run.pictures.paths)
+    line = f"{found:,} of {pluralise(run.pictures.n_wanted, 'picture')} found"
     if found:
         line += f", in {Path(relative_path(run.pictures.place, run.folder)).as_posix()}"
-    if found < wanted:
+    if found < run.pictures.n_wanted:
         named = run.files["predictions"].path if [*run.files] == ["predictions"] else run.folder.absolute()
         line += f"; name the folder that has them: flyannot report {named.name} --data-set FOLDER"
     return [line]
 
 
-def _counted(entries, count):
+def _count_entries(entries, count):
     for entry in entries:
         yield entry
         count.add()
     count.finish()
 
 
-def _jpeg_of(run):
-    """From the path of an image to its JPEG, or None if it cannot be read any more."""
+def _jpeg_reader(run):
+    """Return a function from the path of an image to its JPEG, or to None if it cannot be read any more."""
     described = run.files.get("descriptors")
     options = options_from(described, ExtractOptions) if described else ExtractOptions()
 
@@ -124,52 +130,54 @@ def _jpeg_of(run):
     return jpeg_or_none
 
 
-def _page(run, ids, shown, wanted):
-    """Return the Page; `shown` maps a stage range to what `Run.shown_groups` returns."""
-    files, scores, ranges = list(run.files.values()), run.scores or {}, list(shown)
+def _build_page(run, ids, shown, wanted):
+    """Build the Page; `shown` is a dict from stage range to the result of `Run.shown_groups`."""
+    scores = run.scores or {}
+    ranges = list(shown)
     parts = [part for of_range in shown.values() for part in of_range]
     learned = {s: part[-1].learned for s, of_range in shown.items() for part in of_range if part[-1]}
-    failures = [(file.path.name, *failure) for file in files for failure in file.failures]
-    notes = [*run.notes, *ids.notes]
+    failures = [(file.path.name, *failure) for file in run.files.values() for failure in file.failures]
     drawn = is_synthetic(columns for columns, _, _ in parts)
     banners = [_SYNTHETIC] if drawn or scores.get("synthetic") else []
-    banners += evidence_in_words(learned)
-    banners += pictures_in_words(run) if len(run.pictures.paths) < run.pictures.n_wanted else []
+    banners += describe_evidence(learned)
+    banners += describe_pictures(run) if len(run.pictures.paths) < run.pictures.n_wanted else []
+    banners += [to_sentence(note) for note in scores.get("notes", ()) if note.startswith("warning")]
     return Page(
-        run.folder.absolute().name,
-        facts=_facts(ranges, [groups for _, groups, _ in parts], scores),
+        f"Expression patterns: {run.folder.absolute().name}",
+        facts=_render_facts(ranges, [groups for _, groups, _ in parts], scores),
         sections=[
-            ("groups", "Genes", _groups(run, ranges, list(learned))),
+            ("groups", "Genes", _render_groups(run, ranges, list(learned))),
             (PATTERNS, "Map of patterns", render("patterns.html") if ranges else ""),
-            ("scores", "Scores", scores_section(run.scores, ids)),
-            ("dictionary", "Dictionary", dictionary_section(run)),
-            ("origin", "How it was made", origin_section(run, failures, notes)),
+            ("scores", "Scores", render_scores(run.scores, ids)),
+            ("dictionary", "Dictionary", render_dictionary(run)),
+            ("origin", "How it was made", render_origin(run, failures, [*run.notes, *ids.notes])),
         ],
-        banners=banners + [sentence_on_scores(n) for n in scores.get("notes", ()) if n.startswith("warning")],
+        banners=banners,
         made_from=wanted,
         ids=ids,
-        review=review_of(run),
+        review=build_review(run),
     )
 
 
-def evidence_in_words(learned):
-    """What stands on top of how far to trust the terms: a list of one text, or of none.
+def describe_evidence(learned):
+    """Return a list of one text, or none: how often a yes is right, and which terms not to trust.
 
-    `learned` maps a stage range to its LearnedTerms.
+    `learned` is a dict from stage range to its LearnedTerms.
     """
-    terms, sentences = [term for of_range in learned.values() for term in of_range], []
+    terms = [term for of_range in learned.values() for term in of_range]
+    sentences = []
     if (precision := precision_of_yes(terms)) is not None:
-        sentences.append(f"In cross-validation {100 * precision:.0f} % of the answers yes were right.")
+        sentences.append(f"In cross-validation, {100 * precision:.0f}% of the yes answers were right.")
     if weak := weak_terms(terms):
-        sentences.append(sentence_on_scores(weak))
+        sentences.append(to_sentence(weak))
         is_tested = any(term.auc is not None for term in terms)
-        trust = "How far to trust a term is beside its probability."
+        trust = "How far to trust each term stands beside its probability."
         sentences.append(trust if is_tested else "Take every answer as a guess.")
     return [" ".join(sentences)] if sentences else []
 
 
-def _groups(run, ranges, predicted):
-    """The section of the groups without its list, which the page's script fills."""
+def _render_groups(run, ranges, predicted):
+    """Return the section of the groups as HTML without its list, which the script of the page fills."""
     if not ranges:
         return ""
     held_out = bool(predicted) and "scores" in run.files["predictions"].inputs
@@ -185,8 +193,8 @@ def _groups(run, ranges, predicted):
     )
 
 
-def _facts(ranges, shown, scores):
-    """Return what was run, and how well it did, in a line of HTML."""
+def _render_facts(ranges, shown, scores):
+    """Return a line of HTML on what was run, and on the mean AUC."""
     overall = scores["summary"]["all"] if scores else {}
     return render(
         "facts.html",

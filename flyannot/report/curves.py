@@ -1,9 +1,9 @@
 """ROC and precision-recall curves with bootstrap bands over genes.
 
-Decision values of different folds have no common scale, so each fold has curves of its own, and a term's
-curve is their average: true positive rates weighted by the fold's pairs of a positive and a negative,
-precisions by its positives.  So the area under the curve is the AUC, and the mean height of the other the
-average precision, that `flyannot.terms.metrics` gives.
+Decision values of different folds have no common scale, so each fold has its own curves. The curve of a term
+is their average. True positive rates are weighted by the number of pairs of a positive and a negative in the
+fold, and precisions by the number of positives. The area under the first curve is therefore the AUC, and the
+mean height of the second is the average precision of `terms.metrics`.
 
 A resample draws genes by `bootstrap_gene_weights`: all groups of a gene together, the same for all terms.
 """
@@ -14,58 +14,64 @@ import numpy as np
 
 GRID = np.linspace(0, 1, 101)
 N_RESAMPLES = 200
-_LEVEL = (2.5, 97.5)  # percentiles of the band
+_BAND_PERCENTILES = (2.5, 50, 97.5)
 
 
 def confidence_band(heights):
-    """Return the heights of the first row, and those of the 95 % band of the others, low and high.
+    """Return a curve with the lower and the upper end of its 95% band; nan where nothing is defined.
 
-    What is defined nowhere is nan.
+    A resample repeats groups, which flatters curves of folds with few positives. The band is therefore moved
+    by the distance of the median resample from the curve.
 
-    A resample repeats groups, which flatters curves of folds with few positives: so the quantiles are
-    moved by what the median of the resamples lies off the curve.
+    Parameters
+    ----------
+    heights : float array (1 + n_resamples, len(GRID)), the curve itself in the first row
     """
     samples = heights[1:] if len(heights) > 1 else heights
-    low, middle, high = np.nanpercentile(samples, (_LEVEL[0], 50, _LEVEL[1]), axis=0)
+    low, middle, high = np.nanpercentile(samples, _BAND_PERCENTILES, axis=0)
     return heights[0], *(np.clip(heights[0] + edge - middle, 0, 1) for edge in (low, high))
 
 
-def _fold_average(values, truth, folds, weights, curves_of_fold):
-    """Return curves over GRID, the average of those of the folds, (n_rows, len(GRID)); nan without pairs.
+def _average_folds(values, truth, folds, weights, draw_fold):
+    """Return curves over GRID, averaged over the folds, (n_rows, len(GRID)); nan without pairs.
 
     Parameters
     ----------
     values : float array (n,); truth : bool array (n,); folds : int array (n,)
     weights : float array (n_rows, n), how often a resample has each group; the first row is ones
+    draw_fold : function from true and false positives to the heights and the weight of one fold
     """
-    total, share = np.zeros((len(weights), len(GRID))), np.zeros((len(weights), 1))
+    total = np.zeros((len(weights), len(GRID)))
+    share = np.zeros((len(weights), 1))
     for fold in np.unique(folds):
         rows = folds == fold
-        heights, importance = curves_of_fold(*_ranked(values[rows], truth[rows], weights[:, rows]))
+        heights, importance = draw_fold(*_count_positives(values[rows], truth[rows], weights[:, rows]))
         total += np.where(importance > 0, heights * importance, 0)
         share += importance
     with np.errstate(invalid="ignore"):
         return total / np.where(share > 0, share, np.nan)
 
 
-def _ranked(values, truth, weights):
+def _count_positives(values, truth, weights):
     """Return weighted true and false positives above each distinct value, highest first, (n_rows, n_cuts)."""
     order = np.argsort(-values, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(values[order])), len(order) - 1)  # ties are one cut
-    weights, truth = weights[:, order], truth[order]
+    weights = weights[:, order]
+    truth = truth[order]
     return np.cumsum(weights * truth, axis=1)[:, ends], np.cumsum(weights * ~truth, axis=1)[:, ends]
 
 
-def _roc_of_fold(tp, fp):
+def _roc_heights(tp, fp):
     """Return the true positive rate over GRID of false positive rates, and the number of pairs."""
-    positives, negatives = tp[:, -1:], fp[:, -1:]
-    x, y = fp / np.maximum(negatives, 1), tp / np.maximum(positives, 1)
+    positives = tp[:, -1:]
+    negatives = fp[:, -1:]
     start = np.zeros((len(tp), 1))
-    x, y = np.hstack([start, x]), np.hstack([start, y])
+    x = np.hstack([start, fp / np.maximum(negatives, 1)])
+    y = np.hstack([start, tp / np.maximum(positives, 1)])
     return np.array([np.interp(GRID, xs, ys) for xs, ys in zip(x, y)]), positives * negatives
 
 
-def _precision_of_fold(tp, fp):
+def _precision_heights(tp, fp):
     """Return the precision at the first threshold that reaches each recall of GRID, and the positives."""
     positives = tp[:, -1:]
     precision = tp / np.maximum(tp + fp, 1)
@@ -74,5 +80,5 @@ def _precision_of_fold(tp, fp):
     return np.array(heights), positives
 
 
-roc_curves = partial(_fold_average, curves_of_fold=_roc_of_fold)
-precision_curves = partial(_fold_average, curves_of_fold=_precision_of_fold)
+roc_curves = partial(_average_folds, draw_fold=_roc_heights)
+precision_curves = partial(_average_folds, draw_fold=_precision_heights)

@@ -1,8 +1,8 @@
-"""The answers about every group beside the curated terms, and what a curator should look at first.
+"""The answers about every group beside the curated terms, and the terms that a curator should look at first.
 
-`Queue` marks two kinds of terms.  To look at first are three terms of each group of which no curator has said
-anything, those that are expected to teach the model most.  To check are curated terms, given or left out,
-that models which had not seen the gene contradict most strongly: the first 5 %.  A term with a correction has
+`ReviewQueue` marks two kinds of terms. In each group it marks three terms to look at first: terms of which no
+curator has said anything, and whose verdicts should teach the model most. It also marks curated terms to
+check, given or left out: the 5% that cross-validation contradicts most strongly. A term with a correction has
 no mark.
 """
 
@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.report.maps import MapMaker
-from flyannot.report.nearest import Nearest
+from flyannot.report.nearest import SimilarPatterns
 from flyannot.terms.answers import NO, UNDETERMINED, YES, Answer, answers_of_group
 from flyannot.terms.group_outcomes import is_cross_validated, outcomes_of_groups
 
 AGREED, MISSED, NEW, PREDICTED = "agreed", "missed", "new", "predicted"
 UNLEARNED, ABSENT = "unlearned", "absent"
-_STATUSES = {  # by the answer, and by what the curators say
+_STATUSES = {  # by the answer and by the curators
     (YES, YES): AGREED,
     (NO, YES): MISSED,
     (YES, NO): NEW,
@@ -26,18 +26,19 @@ _STATUSES = {  # by the answer, and by what the curators say
     ("", YES): UNLEARNED,
 }
 LOOK, CHECK = "look", "check"
-TERMS_PER_REVIEW = 3  # of one group, looked at in one go
-PART_TO_CHECK = 0.05  # of the curated terms, and of those left out
+TERMS_PER_REVIEW = 3  # in one group, reviewed at once
+PART_TO_CHECK = 0.05  # of the terms that curators gave or left out
 
 
 @dataclass(kw_only=True)
 class ShownAnswer(Answer):
     """An `Answer` as the page shows it.
 
-    curated : as the table of the data set and its corrections say now
-    reviewed : whether a correction is of it
-    queue, worth : LOOK, CHECK or "", and how much it is worth there
-    map : as `MapMaker.maps_of` returns, or None
+    curated : what the table of the data set and its corrections say now
+    reviewed : True if a correction is about the term
+    queue : LOOK, CHECK or ""
+    worth : how much a verdict is worth in that queue
+    map : one value of `MapMaker.draw_maps`, or None
     """
 
     reviewed: bool = False
@@ -49,9 +50,13 @@ class ShownAnswer(Answer):
     def status(self):
         """The answer compared with the curators.
 
-        agreed is given by the curators and predicted, missed is only given, and new is only predicted.
-        predicted has no curated answer, unlearned is given but not known to the model, and absent is
-        answered no.  Otherwise it is undetermined.
+        - agreed: the curators gave the term, and the model answers yes
+        - missed: the curators gave the term, and the model answers no
+        - new: the curators did not give the term, and the model answers yes
+        - predicted: the curators did not answer, and the model answers yes
+        - unlearned: the curators gave the term, and the model does not know it
+        - absent: the model answers no, and the curators did not give the term
+        - undetermined: the model does not answer
         """
         if self.answer == UNDETERMINED:
             return UNDETERMINED
@@ -64,18 +69,18 @@ class ShownAnswer(Answer):
 
     @property
     def is_minor(self):
-        """Whether the page folds it away: no, or a term of which nothing was learned, and not curated."""
+        """True if the page folds the term away: it is absent, or not curated and never learned."""
         says_little = self.status == ABSENT or (self.says_nothing and self.curated != YES)
         return says_little and not self.queue
 
     @property
     def says_nothing(self):
-        """Whether nothing was learned of the term: every group has the same probability."""
+        """True if the model learned nothing about the term: every group has the same probability."""
         return self.status == UNDETERMINED and self.margin == 0
 
     @property
     def texts(self):
-        """Probability and threshold in words, with as many digits as tell them apart."""
+        """The probability and the threshold in words, with enough digits to tell them apart."""
         if self.margin == 0:
             return f"{self.probability:.2f}", "at its threshold"
         for digits in (2, 3, 4, 6):
@@ -87,7 +92,7 @@ class ShownAnswer(Answer):
 
 @dataclass
 class ImageEntry:
-    """One image of a group; its path is None if it is unknown."""
+    """One image of a group; its path is None if the picture was not found."""
 
     name: str
     view: str = ""
@@ -97,14 +102,17 @@ class ImageEntry:
 
 @dataclass
 class GroupEntry:
-    """All images of one gene in one stage range, its terms, the most probable first, and its look-alikes.
+    """All images of one gene in one stage range, with its terms and its look-alikes.
 
-    annotated : whether curators said of its terms; is_partly : of some only, and of others nothing is known
-    terms : list of ShownAnswer
-    typical : the name of the image that is most like its pattern, or ""
-    place : where it lies on the map of its stage range, two numbers from 0 to 1; None without a map
-    unlike : if nothing is predicted, how far it is from those to look at before it (`Nearest.unlike`), 0
-        if it is annotated; None if something is predicted
+    annotated : True if curators have given its terms
+    images : list of ImageEntry
+    terms : list of ShownAnswer, the most probable first
+    nearest : list of SimilarGroup, the most similar first
+    typical : the name of the image that is most like the pattern of the group, or ""
+    place : two numbers from 0 to 1, its place on the map of its stage range; None without a map
+    is_partly : True if curators have given some terms, and nothing is known of the others
+    unlike : distance from the groups to review before it, 0 if the group is annotated; None if there are
+        predictions for it
     """
 
     stage_range: str
@@ -122,77 +130,96 @@ class GroupEntry:
 
 
 def group_entries(run, shown, queue):
-    """Yield the GroupEntry of every group of the page, stage range by stage range, by name.
+    """Yield the GroupEntry of every group of the page, stage range by stage range and by name.
 
     Parameters
     ----------
     run : Run
-    shown : dict from stage range to what `Run.shown_groups` returns
-    queue : Queue
+    shown : dict from stage range to the result of `Run.shown_groups`
+    queue : ReviewQueue
     """
     for stage_range, parts in shown.items():
-        maps, nearest = MapMaker(run, stage_range), Nearest(run, stage_range)
-        places, unlike = nearest.places(), nearest.unlike()
+        maps = MapMaker(run, stage_range)
+        similar = SimilarPatterns(run, stage_range)
+        places = similar.places()
+        distances = similar.review_distances()
         members = [(part, g) for part in parts for g in range(len(part[1]))]
         for (columns, groups, predicted), g in sorted(members, key=lambda one: one[0][1].name[one[1]]):
             entry = GroupEntry(stage_range, groups.name[g], groups.gene[g], groups.fbgn[g])
             for i in groups.rows[g]:
                 name = columns["image"][i]
-                path, warnings = run.pictures.paths.get(name), columns["quality_warnings"][i]
-                entry.images.append(ImageEntry(name, columns["view"][i], path, warnings))
+                path = run.pictures.paths.get(name)
+                entry.images.append(
+                    ImageEntry(name, columns["view"][i], path, columns["quality_warnings"][i])
+                )
             answers = list(answers_of_group(stage_range, groups, predicted, g)) if predicted else []
             _add_terms(entry, answers, run.annotations)
             queue.mark(entry.terms)
             entry.terms.sort(key=lambda t: (t.status == UNLEARNED, t.is_minor, -(t.probability or 0)))
             explained = [one for one in entry.terms if one.status in (AGREED, MISSED, NEW, PREDICTED)]
-            drawn = maps.maps_of(entry, {one.term: one.decision_value for one in explained})
+            drawn = maps.draw_maps(entry, {one.term: one.decision_value for one in explained})
             for one in entry.terms:
                 one.map = drawn.get(one.term)
-            entry.nearest, entry.typical = nearest.of_group(entry), nearest.typical_image(entry)
+            entry.nearest = similar.find(entry)
+            entry.typical = similar.typical_image(entry)
             entry.place = places.get(entry.name)
-            entry.unlike = unlike.get(entry.name, 0.0) if predicted is None else None
+            entry.unlike = distances.get(entry.name, 0.0) if predicted is None else None
             yield entry
 
 
 def _add_terms(entry, answers, annotations):
-    """Add the answers about a group, and the curated terms that no model knows."""
+    """Add to a GroupEntry the answers about it, and the curated terms that the model does not know."""
     gene = entry.gene, entry.stage_range
     curated = annotations.terms_of(*gene, entry.fbgn)
     unknown = annotations.unknown_terms(*gene, [one.term for one in answers], entry.fbgn)
-    entry.annotated, entry.is_partly = curated is not None, annotations.is_partly_known(*gene, entry.fbgn)
+    reviewed = annotations.reviewed_terms(*gene, entry.fbgn)
+    entry.annotated = curated is not None
+    entry.is_partly = annotations.is_partly_known(*gene, entry.fbgn)
     for answer in answers:
         is_known = entry.annotated and answer.term not in unknown
         said = (YES if answer.term in curated else NO) if is_known else ""
         entry.terms.append(ShownAnswer(**vars(answer) | {"curated": said}))
     unlearned = (curated or set()) - {one.term for one in answers}
     entry.terms += [ShownAnswer(term=term, curated=YES) for term in sorted(unlearned)]
-    reviewed = annotations.reviewed_terms(*gene, entry.fbgn)
     for one in entry.terms:
         one.reviewed = one.term in reviewed
 
 
-def information_of_verdict(probability, n_genes):
-    """Return how much a verdict is expected to teach: the variance of the answer over the genes with the
-    term, p (1 - p) / n, of arrays p and n of one shape."""
+def expected_information(probability, n_genes):
+    """Return how much a verdict should teach: p (1 - p) / n.
+
+    This is the variance of the answer over the number of genes with the term.
+
+    Both arguments are arrays of one shape.
+    """
     return probability * (1 - probability) / np.maximum(n_genes, 1)
 
 
-def doubt_of_answer(probability, curated, yes):
-    """Return how likely the curators are wrong, by models that had not seen the gene: the probability of
-    the opposite, and 0 if the answer is theirs.  Arrays of one shape."""
+def curation_doubt(probability, curated, yes):
+    """Return the probability that the curators are wrong; 0 if the answer agrees with them.
+
+    Parameters
+    ----------
+    probability : float array, by models that were not trained on the gene
+    curated, yes : bool arrays of the same shape: the term was given by curators, and by the model
+    """
     return np.where(curated == yes, 0.0, np.where(curated, 1 - probability, probability))
 
 
-class Queue:
-    """Marks what a curator should look at first, and curated terms to check."""
+class ReviewQueue:
+    """Marks terms to look at first, and curated terms to check.
+
+    Parameters
+    ----------
+    scores : dict of the scores of a run, or None
+    """
 
     def __init__(self, scores):
-        """Take the scores of a run, or None."""
         doubts = []
         for evaluated in ((scores or {}).get("evaluated") or {}).values():
             if is_cross_validated(evaluated):
                 outcome = outcomes_of_groups(evaluated)
-                doubt = doubt_of_answer(outcome.probabilities, outcome.truth, outcome.yes)
+                doubt = curation_doubt(outcome.probabilities, outcome.truth, outcome.yes)
                 doubts.append(doubt[outcome.observed])
         self._least = float(np.quantile(np.concatenate(doubts), 1 - PART_TO_CHECK)) if doubts else np.inf
 
@@ -201,10 +228,12 @@ class Queue:
         new = [one for one in answers if not one.reviewed and one.answer]
         for one in new:
             if one.held_out == YES and one.status in (MISSED, NEW):
-                doubt = float(doubt_of_answer(one.probability, one.curated == YES, one.answer == YES))
+                doubt = float(curation_doubt(one.probability, one.curated == YES, one.answer == YES))
                 if doubt >= self._least:
-                    one.queue, one.worth = CHECK, doubt
+                    one.queue = CHECK
+                    one.worth = doubt
         asked = [one for one in new if not one.curated and not one.says_nothing and one.n_genes]
-        worth = [float(information_of_verdict(one.probability, one.n_genes)) for one in asked]
+        worth = [float(expected_information(one.probability, one.n_genes)) for one in asked]
         for i in np.argsort(-np.array(worth), kind="stable")[:TERMS_PER_REVIEW]:
-            asked[i].queue, asked[i].worth = LOOK, worth[i]
+            asked[i].queue = LOOK
+            asked[i].worth = worth[i]

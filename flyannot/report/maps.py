@@ -1,7 +1,7 @@
-"""Maps of contributions for the page.
+"""Maps of what in the images supports a term.
 
-Features and descriptors of the run have what a map needs; images that are not among them, such as new ones
-that a model annotated, are coded again from their pictures.
+A map needs the patches and features of an image. They come from the files of the run. Images that are not in
+these files, such as new images that a model annotated, are coded again from their pictures.
 """
 
 import numpy as np
@@ -11,28 +11,34 @@ from flyannot.encode.groups import Groups
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.pipeline.engine.inputs import described_images, is_imported
 from flyannot.pipeline.loaded_model import load_model
-from flyannot.report.drawing import CELL_PX, packed_map
+from flyannot.report.drawing import CELL_PX, pack_map
 from flyannot.terms.explain import explain_group, require_linear
 from flyannot.terms.training_set import training_rows
 
-_TOLERANCE = 1e-6  # relative: what the parts must sum to is the stored decision value
+_TOLERANCE = 1e-6  # relative, between the sum of the parts and the stored decision value
 
 
 class MapMaker:
-    """Explains the groups of one stage range; `why_not` is the reason where it cannot, or ""."""
+    """Draws the maps of one stage range of a run.
+
+    why_not : the reason why there are no maps, or ""
+    """
 
     def __init__(self, run, stage_range):
-        self._stage_range, self._model, self.why_not = stage_range, None, ""
-        kinds = ("descriptors", "features", "model")
-        self._descriptors, self._features, model = (run.stored(kind, stage_range) for kind in kinds)
+        self._stage_range = stage_range
+        self._model = None
+        self.why_not = ""
+        self._descriptors = run.stored("descriptors", stage_range)
+        self._features = run.stored("features", stage_range)
+        model = run.stored("model", stage_range)
         if model is None:
-            self.why_not = "the model of this stage range is not there"
+            self.why_not = "there is no model of this stage range"
             return
         if is_imported(model):
-            self.why_not = "the features were made by another program, and have no patches"
+            self.why_not = "the features were made by another program and have no patches"
             return
         if self._features and self._features.digest not in model.inputs.get("features", []):
-            self._features = None  # made anew since
+            self._features = None  # the model was trained on other features
         self._rows = [
             {} if file is None else {name: i for i, name in enumerate(file.array(stage_range, "image"))}
             for file in (self._features, self._descriptors)
@@ -40,7 +46,7 @@ class MapMaker:
         predictions = run.stored("predictions", stage_range)
         self._is_own = predictions is not None and predictions.inputs.get("model") == [model.digest]
         if not all(self._rows) and not (self._is_own and run.pictures.paths):
-            self.why_not = "neither the descriptors and features nor the pictures are there"
+            self.why_not = "the run has neither descriptors and features nor pictures"
             return
         loaded = load_model(model.path, model.digest, stage_range)
         try:
@@ -50,25 +56,33 @@ class MapMaker:
             return
         self._model = loaded
 
-    def maps_of(self, entry, values):
-        """Return what the page draws for one group, a dict by term.
+    def draw_maps(self, entry, values):
+        """Draw the maps of one group.
 
-        Of each term: `value` = `plus` - `minus` + `rest`, which are the sums of what supports and of what
-        opposes it and the intercept; `full`, the contribution of a cell in full colour; and `cells`, a packed
-        map for each image.
+        A term whose parts do not sum to its value is left out: its files are of different runs, or its
+        pictures have changed.
 
-        `values` maps a term to the decision value that the predictions hold.  A term whose value the parts do
-        not sum to is left out: the files are of different runs, or the pictures are others.
+        Parameters
+        ----------
+        entry : GroupEntry
+        values : dict from term to the decision value of the predictions
+
+        Returns
+        -------
+        dict
+            Term -> dict. Its `value` is `plus` - `minus` + `rest`: what supports the term, what opposes it,
+            and the intercept. `full` is the contribution of a cell in full colour. `cells` has a packed map
+            for each image.
         """
         if self._model is not None and values:
-            for features_of_group in (self._from_files, self._from_pictures):
-                of_group = features_of_group(entry)
-                if of_group is not None and (drawn := self._maps(entry, values, *of_group)):
+            for find_features in (self._read_features, self._encode_pictures):
+                of_group = find_features(entry)
+                if of_group is not None and (drawn := self._explain(entry, values, *of_group)):
                     return drawn
         return {}
 
-    def _from_files(self, entry):
-        """Patches, features and winners of a group's images; None if the run does not have them."""
+    def _read_features(self, entry):
+        """Read patches, features and winners of the images of a group; None if the run does not have them."""
         names = [image.name for image in entry.images]
         if not all(name in rows for name in names for rows in self._rows):
             return None
@@ -78,8 +92,11 @@ class MapMaker:
         patches = [next(described_images(self._descriptors, *rows)) for rows in rows_of_images]
         return patches, *(np.concatenate(arrays) for arrays in zip(*of_images))
 
-    def _from_pictures(self, entry):
-        """As `_from_files`, by the model; None without a picture, or if the predictions are not its own."""
+    def _encode_pictures(self, entry):
+        """Encode the pictures of a group by the model, with the same result as `_read_features`.
+
+        None without a picture, or if the predictions are of another model.
+        """
         if not self._is_own or not all(image.path for image in entry.images):
             return None
         try:
@@ -89,20 +106,23 @@ class MapMaker:
             return None
         return of_group
 
-    def _maps(self, entry, values, patches, features, winner):
+    def _explain(self, entry, values, patches, features, winner):
         group = Groups([entry.name], [entry.gene], [entry.fbgn], [np.arange(len(patches))])
-        X = training_rows(features, group, self._model.classify)
-        drawn, model, terms = {}, self._model.model, self._model.terms
-        scheme = self._model.classify.scheme
+        classify = self._model.classify
+        X = training_rows(features, group, classify)
+        terms = self._model.terms
+        drawn = {}
         for term, value in values.items():
             if term not in terms:  # the predictions are of another model
                 continue
-            split = explain_group(model, terms.index(term), X, features, winner, scheme=scheme)
+            split = explain_group(
+                self._model.model, terms.index(term), X, features, winner, scheme=classify.scheme
+            )
             if abs(split.total - value) <= _TOLERANCE * max(abs(value), _TOLERANCE):
-                drawn[term] = self._drawn(split, patches)
+                drawn[term] = self._pack(split, patches)
         return drawn
 
-    def _drawn(self, split, patches):
+    def _pack(self, split, patches):
         spreads = []
         for number, described in enumerate(patches):
             if split.patch[split.image == number].max(initial=0) >= max(1, len(described.centres_px)):
@@ -111,4 +131,4 @@ class MapMaker:
         full = max(float(np.abs(cells).max()) for cells in spreads) or 1.0
         names = ("value", "plus", "minus", "rest", "full")
         numbers = {n: round(x, 6) for n, x in zip(names, (split.value, *split.sums, full), strict=True)}
-        return numbers | {"cells": [packed_map(cells, full) for cells in spreads]}
+        return numbers | {"cells": [pack_map(cells, full) for cells in spreads]}

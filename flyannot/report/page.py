@@ -1,8 +1,10 @@
-"""The HTML page, from sections that are ready and the groups.
+"""The HTML page, from sections that are ready and from the groups.
 
-The groups are an index of all, and details as HTML in chunks.  These lie as scripts, and the images as files,
-in a folder beside the page; of a small page they move into it.  A page that exists is whole: the folder has a
-name of its own, the page is written after it, and the folder of the page before is removed last.
+The page has an index of all groups, and their details as HTML in chunks. A small page contains the chunks and
+all images. For a large page the chunks are scripts, and the images files, in a folder beside the page.
+
+A page that exists is whole. Its folder has a name of its own, the page is written after the folder, and the
+folder of the older page is removed last.
 """
 
 import json
@@ -23,10 +25,10 @@ from flyannot.files.atomic_file import explained_write_error, write_text
 from flyannot.files.digest import digest_of_json
 from flyannot.files.text_files import first_bytes
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.report.drawing import CELL_PX, picture_as_data_url
+from flyannot.report.drawing import CELL_PX, to_data_url
 from flyannot.report.groups import ABSENT
 from flyannot.report.nearest import N_SHOWN, PatternMaps
-from flyannot.report.templates import raw, render
+from flyannot.report.templates import read_template, render
 from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
 from flyannot.terms.answers import YES
 from flyannot.terms.metrics import NOT_ANATOMY
@@ -34,24 +36,23 @@ from flyannot.terms.metrics import NOT_ANATOMY
 _SCRIPTS = """
     elements tables scores maps groups nearest verdicts review keys enlarged beside patterns
     patterns_use address
-"""  # in the order that they run in
-PATTERNS = "patterns"  # the section that is left out where no group has a place on a map
+"""  # in the order in which they run
+PATTERNS = "patterns"  # the section that is left out if no group has a place on a map
 PER_CHUNK = 10
-PARTLY = 2  # in the index, of a group of which curators have said something but not all
+PARTLY = 2  # in the index, for a group of which curators have given some terms only
 PAGE_BYTES = 20_000_000
 _MADE_FROM = re.compile(r'<meta name="flyannot-made-from" content="([0-9a-f]*)">')
-_SOURCE = re.compile(r'src="(image-\d{6}\.jpg)"')  # in text from a table a quote is escaped
-_HEAD_BYTES = 1000  # of a page: what it was made from stands there
+_SOURCE = re.compile(r'src="(image-\d{6}\.jpg)"')  # in text from a table, quotes are escaped
+_HEAD_BYTES = 1000  # the digest of a page stands within its first bytes
 
 
 @dataclass(frozen=True)
 class Review:
-    """What the verdicts of curators are kept with, so that another page on the same data finds them.
+    """What the browser keeps with the verdicts of curators.
 
-    data_set : the name that the browser keeps verdicts under, for every page on that data set
-    model_digest : of the model whose probabilities the page shows
-    vocabulary : the terms that a curator may add -> numbers of the stage ranges that have them, none where
-    that is not known
+    data_set : the name under which the browser keeps verdicts, for every page on that data set
+    model_digest : digest of the model whose probabilities the page shows
+    vocabulary : terms that a curator may add -> numbers of the stage ranges that have them, empty if unknown
     """
 
     data_set: str = ""
@@ -61,11 +62,15 @@ class Review:
 
 @dataclass(frozen=True)
 class Page:
-    """What the page shows besides the groups.
+    """The parts of the page besides the groups.
 
-    facts : what was run, in a line; sections : list of (id, heading, HTML), left out where empty, the
-    one with the id "groups" without its list, that with the id PATTERNS where there is no map; banners :
-    sentences that stand on top; ids : the ids of terms; review : what verdicts of curators are kept with
+    facts : a line on what was run
+    sections : list of (id, heading, HTML); sections without HTML are left out, and so is the section with the
+        id PATTERNS if there is no map
+    banners : sentences at the top
+    made_from : digest of all that the page depends on
+    ids : TermIds
+    review : Review
     """
 
     title: str
@@ -78,89 +83,119 @@ class Page:
 
 
 def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
-    """Write the page, and if it would pass `page_bytes` a folder NAME-files-... beside it, which is returned.
+    """Write the page, and beside it a folder NAME-files-... if the page would be larger than `page_bytes`.
 
-    `entries` is an iterable of GroupEntry, `jpeg_of` a function from the path of an
-    image to the bytes of a JPEG, or None where it cannot be read.  WriteError if the page cannot be written.
+    Parameters
+    ----------
+    path : Path
+    page : Page
+    entries : iterable of GroupEntry
+    jpeg_of : function from the path of an image to the bytes of a JPEG, or None if it cannot be read
+    page_bytes : int
+
+    Returns
+    -------
+    Path or None
+        The folder beside the page.
+
+    Raises
+    ------
+    WriteError
+        If the page cannot be written.
     """
-    staged, prefix = path.with_name(f".{path.name}.{os.getpid()}.new"), f"{path.name}-files-"
+    staged = path.with_name(f".{path.name}.{os.getpid()}.new")
+    prefix = f"{path.name}-files-"
+    folder = None
+    embedded = []
     try:
         with explained_write_error(path):
             staged.mkdir(parents=True)
-            chunks = _Chunks(staged, jpeg_of, page.ids)
+            chunks = _ChunkWriter(staged, jpeg_of, page.ids)
             for entry in entries:
                 chunks.add(entry)
             chunks.flush()
             chunks.add_maps()
             n_bytes = sum(len(html) for *_, html in page.sections)
             if n_bytes + chunks.n_bytes <= page_bytes:
-                folder, within = None, list(chunks.moved_in())
+                embedded = list(chunks.embedded())
             else:
-                name = digest_of_json([page.made_from, chunks.index])[:12]
-                folder, within = path.with_name(prefix + name), []
+                folder = path.with_name(prefix + digest_of_json([page.made_from, chunks.index])[:12])
                 shutil.rmtree(folder, ignore_errors=True)
                 os.rename(staged, folder)
         if not chunks.maps:
             page = replace(page, sections=[part for part in page.sections if part[0] != PATTERNS])
-        write_text(path, _html(page, within, chunks, folder.name if folder else ""))
+        write_text(path, _render_page(page, embedded, chunks, folder.name if folder else ""))
     finally:
         shutil.rmtree(staged, ignore_errors=True)
     for beside in path.parent.glob(escape(prefix) + "[0-9a-f]" * 12):
-        if beside != folder:  # that of the page before
+        if beside != folder:  # the folder of the older page
             shutil.rmtree(beside, ignore_errors=True)
     return folder
 
 
-def digest_in_page(path):
-    """What a page says that it was made from; None if there is no page, "" if it is none of ours."""
+def read_page_digest(path):
+    """Return the digest that a page was made from; None if there is no file, "" if it is no such page."""
     if not path.is_file():
         return "" if path.exists() else None
     match = _MADE_FROM.search(first_bytes(path, _HEAD_BYTES).decode("utf-8", "replace"))
     return match[1] if match else ""
 
 
-def review_of(run):
-    """The Review of a `Run`."""
+def build_review(run):
+    """Build the Review of a `Run`."""
     used = {(s, term) for term, stage_ranges in bdgp_vocabulary().items() for s in stage_ranges} | run.terms
     vocabulary = {term: [] for term in sorted({*bdgp_terms(), *(term for _, term in used)})}
-    for s, term in sorted(used):
+    for s, term in sorted(used, key=lambda one: STAGE_RANGES.index(one[0])):
         vocabulary[term].append(STAGE_RANGES.index(s))
     predictions = run.files.get("predictions")
     digests = predictions.inputs.get("model", []) if predictions else []
-    return Review(run.data_set_name, "".join(digests[:1]), {t: sorted(n) for t, n in vocabulary.items()})
+    return Review(run.data_set_name, "".join(digests[:1]), vocabulary)
 
 
-def _html(page, within, chunks, folder_name):
+def _render_page(page, embedded, chunks, folder_name):
     return render(
         "page.html",
         page=page,
         sections=[(name, heading, Markup(html)) for name, heading, html in page.sections if html],
         version=__version__,
-        css=raw("page.css"),
-        js=Markup("\n").join(raw(f"{name}.js") for name in _SCRIPTS.split()),
+        css=read_template("page.css"),
+        js=Markup("\n").join(read_template(f"{name}.js") for name in _SCRIPTS.split()),
         index=chunks.index_json(folder_name, page.review),
-        chunks=within,
+        chunks=embedded,
     )
 
 
-class _Chunks:
-    """Writes groups to a folder, empty at first, as they come; `jpeg_of` as in `write_page`."""
+class _ChunkWriter:
+    """Writes groups and their images to an empty folder, one after the other.
+
+    index : list of what the page needs to list each group
+    maps : dict from stage range to the number of the chunk of its map
+    n_bytes : size of the details, if the page contained them
+    """
 
     def __init__(self, folder, jpeg_of, ids):
-        self._folder, self._jpeg_of, self._ids = folder, jpeg_of, ids
-        self.index, self.n_bytes = [], 0  # of all groups; of the details, if they lay in the page
-        self.maps, self._patterns = {}, PatternMaps()  # of a stage range the number of a chunk
-        self._terms, self._open, self._n_chunks, self._n_images = {}, [], 0, 0
-        self._numbers = {}  # of a group by its key
+        self._folder = folder
+        self._jpeg_of = jpeg_of
+        self._ids = ids
+        self.index = []
+        self.maps = {}
+        self.n_bytes = 0
+        self._patterns = PatternMaps()
+        self._group_numbers = {}  # by the key of a group
+        self._term_numbers = {}
+        self._open = []  # groups of the chunk that is not yet full
+        self._n_chunks = 0
+        self._n_images = 0
 
     def add(self, entry):
-        """Take one GroupEntry."""
+        """Add one GroupEntry."""
         jpegs = [self._jpeg_of(image.path) if image.path else None for image in entry.images]
-        sources = [self._source(jpeg_bytes) if jpeg_bytes else "" for jpeg_bytes in jpegs]
+        sources = [self._write_image(jpeg_bytes) if jpeg_bytes else "" for jpeg_bytes in jpegs]
         typical = [j for image, j in zip(entry.images, jpegs) if image.name == entry.typical]
         self._patterns.add(len(self.index), entry, next(filter(None, typical + jpegs), None))
-        self._numbers[f"{entry.stage_range}.{entry.name}"] = len(self.index)
-        self.index.append(self._summary(entry))
+        key = f"{entry.stage_range}.{entry.name}"
+        self._group_numbers[key] = len(self.index)
+        self.index.append(self._summarise(entry))
         n_minor = sum(term.is_minor for term in entry.terms)
         self._open.append(
             render(
@@ -169,7 +204,7 @@ class _Chunks:
                 n_shown=N_SHOWN,
                 images=list(zip(entry.images, sources)),
                 ids={term.term: self._ids.link(entry.stage_range, term.term) for term in entry.terms},
-                link=f"#{urlencode({'open': f'{entry.stage_range}.{entry.name}'})}",
+                link=f"#{urlencode({'open': key})}",
                 flybase=gene_link(entry.fbgn),
                 n_hidden=n_minor if n_minor < len(entry.terms) else 0,
             )
@@ -178,16 +213,16 @@ class _Chunks:
             self.flush()
 
     def flush(self):
-        """No group follows, or the chunk is full."""
+        """Write the groups that were added since the last chunk."""
         if self._open:
             self._write_chunk("".join(self._open))
             self._open = []
 
     def add_maps(self):
-        """The maps of patterns, a chunk each, after all groups."""
+        """Write the maps of patterns, a chunk each; call it after the last group."""
         for stage_range, sheet, places in self._patterns.maps():
             self.maps[stage_range] = self._n_chunks
-            self._write_chunk(render("patterns_sheet.html", source=self._source(sheet), places=places))
+            self._write_chunk(render("patterns_sheet.html", source=self._write_image(sheet), places=places))
 
     def _write_chunk(self, html):
         text = json.dumps(html, ensure_ascii=False)
@@ -196,19 +231,19 @@ class _Chunks:
         place.write_bytes(f"flyannotChunk({self._n_chunks}, {text});\n".encode())
         self._n_chunks += 1
 
-    def moved_in(self):
-        """The chunks as HTML with their images within."""
+    def embedded(self):
+        """Yield the chunks as HTML that contains their images."""
         for n in range(self._n_chunks):
             text = (self._folder / f"chunk-{n}.js").read_text(encoding="utf-8")
             html = json.loads(text.partition(", ")[2].removesuffix(");\n"))
-            yield Markup(_SOURCE.sub(self._within, html))
+            yield Markup(_SOURCE.sub(self._embed_image, html))
 
     def index_json(self, folder_name, review):
-        """The index as text that may stand inside a script element."""
-        number = self._numbers
+        """Return the index as JSON that may stand inside a script element."""
+        number = self._group_numbers
         index = {
             "stages": STAGE_RANGES,
-            "terms": list(self._terms),
+            "terms": list(self._term_numbers),
             "perChunk": PER_CHUNK,
             "folder": folder_name,
             "maps": self.maps,
@@ -222,10 +257,10 @@ class _Chunks:
                 for group in self.index
             ],
         }
-        return Markup(report_json(index))
+        return Markup(to_script_json(index))
 
-    def _summary(self, entry):
-        """Return what the list shows, finds and orders by; `no` has terms answered no that are on a list."""
+    def _summarise(self, entry):
+        """Return what the list shows of a group; `no` has the absent terms that are in a queue or changed."""
         shown = [one for one in entry.terms if one.status != ABSENT]
         asked = [one for one in entry.terms if one.status == ABSENT and (one.queue or one.change)]
         return {
@@ -236,16 +271,15 @@ class _Chunks:
             "images": len(entry.images),
             "annotated": PARTLY if entry.is_partly else int(entry.annotated),
             "check": sum(bool(image.quality_warnings) for image in entry.images),
-            "terms": [self._term(one) for one in shown],
-            "no": [self._term(one) for one in asked],
+            "terms": [self._summarise_term(one) for one in shown],
+            "no": [self._summarise_term(one) for one in asked],
             "unlike": None if entry.unlike is None else round(entry.unlike, 4),
             "alike": [near.key for near in entry.nearest],
         }
 
-    def _term(self, one):
-        """Return the number of the term, and what is known of a ShownAnswer; what is not known, not
-        curated, unchanged, no guess, or on no list is left out."""
-        number = self._terms.setdefault(one.term, len(self._terms))
+    def _summarise_term(self, one):
+        """Return the number of the term and what is known of a ShownAnswer, without empty values."""
+        number = self._term_numbers.setdefault(one.term, len(self._term_numbers))
         summary = {"term": number, "status": one.status}
         if one.answer:
             summary |= {"p": round(one.probability, 4), "margin": round(one.margin, 4)}
@@ -255,20 +289,20 @@ class _Chunks:
             summary |= {"queue": one.queue, "worth": round(one.worth, 7)}
         return summary
 
-    def _source(self, jpeg_bytes):
-        """The name of the file of an image, written."""
+    def _write_image(self, jpeg_bytes):
+        """Write an image; return the name of its file."""
         name = f"image-{self._n_images:06d}.jpg"
         (self._folder / name).write_bytes(jpeg_bytes)
         self._n_images += 1
-        self.n_bytes += len(jpeg_bytes) * 4 // 3
+        self.n_bytes += len(jpeg_bytes) * 4 // 3  # in base64
         return name
 
-    def _within(self, source):
-        return f'src="{picture_as_data_url((self._folder / source[1]).read_bytes())}"'
+    def _embed_image(self, source):
+        return f'src="{to_data_url((self._folder / source[1]).read_bytes())}"'
 
 
-def report_json(value):
-    """JSON that may stand inside a script element: no text in it can end the element or begin another."""
+def to_script_json(value):
+    """Return JSON that may stand inside a script element: no text in it can end or begin an element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")

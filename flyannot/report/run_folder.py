@@ -1,4 +1,4 @@
-"""What a run left in its folder and how that was made, and where its images and curated terms lie."""
+"""The files that a run left in its folder, and where its pictures and curated terms are."""
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -24,22 +24,21 @@ from flyannot.terms.answers import read_predicted
 from flyannot.terms.group_outcomes import read_scores
 
 SCORES = STEPS["evaluate"].makes
-_PAGE_MAKER = "report"  # the step that has the page itself
-
-
-_SHOWN = ("predictions", "features")  # what has the groups of the page
+_PAGE_STEP = "report"  # the step that makes the page itself
+_SHOWN_KINDS = ("predictions", "features")  # the page shows the groups of these files
 
 
 @dataclass(frozen=True)
 class Run:
     """An open run.
 
-    files : dict from kind to `StoredFile`, those of the steps that are there; scores : dict or None
+    files : dict from kind to the open `StoredFile`, for the files that exist
+    scores : dict or None
     others : dict from the name of another output of a step to its digest
-    annotations : Annotations, empty where there are none
+    annotations : Annotations, empty if there are none
     pictures : PicturesOfFile of predictions and features
     notes : sentences on what is missing
-    data_set_name : of its folder as recorded; where that is not known, of the folder named, or of the run
+    data_set_name : name of the recorded data set folder, otherwise of the folder named, otherwise of the run
     """
 
     folder: Path
@@ -52,14 +51,14 @@ class Run:
     data_set_name: str = ""
 
     def stored(self, kind, stage_range):
-        """The open file of a kind if it holds the stage range, else None."""
+        """Return the open file of a kind if it has the stage range, otherwise None."""
         stored: StoredFile | None = self.files.get(kind)
         return stored if stored is not None and stage_range in stored.stage_ranges else None
 
     @property
     def stage_ranges(self):
-        """Those of the page, in order."""
-        return [s for s in STAGE_RANGES if any(self.stored(kind, s) for kind in _SHOWN)]
+        """The stage ranges of the page, in order."""
+        return [s for s in STAGE_RANGES if any(self.stored(kind, s) for kind in _SHOWN_KINDS)]
 
     @property
     def terms(self):
@@ -71,12 +70,20 @@ class Run:
         return terms | {(s, term) for (_, s), of_gene in curated.items() for term in of_gene}
 
     def shown_groups(self, stage_range):
-        """The groups of the page: those of the predictions, of whatever model, and of the features those
-        that these lack.  A list of (image columns, `Groups`, GroupPredictions or None).
+        """Return the groups of one stage range that the page shows.
 
-        A picture that was annotated by itself has the gene and the group of the features: so has its verdict.
+        The groups of the predictions come first, then the groups that only the features have. A picture that
+        was annotated without a table has no gene in the predictions. It gets the gene and the group of the
+        features, so that verdicts count for these.
+
+        Returns
+        -------
+        list of (image columns, Groups, GroupPredictions or None)
         """
-        parts, names, group_of, features = [], set(), {}, self.stored("features", stage_range)
+        parts = []
+        names = set()
+        group_of = {}
+        features = self.stored("features", stage_range)
         if features:
             columns = read_image_columns(features, stage_range)
             described = groups_of(columns)
@@ -85,8 +92,8 @@ class Run:
             groups, predicted = read_predicted(stored, stage_range)
             for g, name in enumerate(groups.name):
                 if not groups.gene[g] and name in group_of:
-                    same = group_of[name]
-                    groups.name[g], groups.gene[g] = described.name[same], described.gene[same]
+                    groups.gene[g] = described.gene[group_of[name]]
+                    groups.name[g] = described.name[group_of[name]]
             parts.append((read_image_columns(stored, stage_range), groups, predicted))
             names.update(groups.name)
         if features:
@@ -94,8 +101,8 @@ class Run:
             parts += [(columns, others, None)] if len(others) else []
         return parts
 
-    def made_from(self):
-        """A digest of all that a page on this run depends on; the images count through these files."""
+    def digest(self):
+        """Return a digest of all that a page on this run depends on; images count through the files."""
         curated = self.annotations
         tables = curated.terms_by_gene, curated.unsure, curated.known_only
         annotations = [sorted((list(k), sorted(v)) for k, v in table.items()) for table in tables]
@@ -105,68 +112,105 @@ class Run:
 
 
 def open_run(stack: ExitStack, folder, data_set=None):
-    """Open what is in the output folder of `flyannot run`, or a predictions file; the stack closes it.
+    """Open the output folder of `flyannot run`, or a predictions file; the stack closes the files.
 
-    `data_set` is the Path of the data set folder; None for the one that the run's record names.  InputError
-    if there is nothing of a run in the folder, or the data set named cannot be read.  DataError if a file is
-    damaged.
+    Parameters
+    ----------
+    stack : ExitStack
+    folder : Path of the folder or of the predictions
+    data_set : Path of the data set folder; None for the folder that the record of the run names
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    InputError
+        If the folder has no file of a run, or the data set that is named cannot be read.
+    DataError
+        If a file is damaged.
     """
-    if folder.is_file():  # what lies beside it may be of another run
+    if folder.is_file():  # the files beside it may be of another run
         predictions = stack.enter_context(open_stored(folder, "predictions"))
-        files, folder = {"predictions": predictions}, folder.parent
-        pictures = _find_pictures(folder, files, data_set, None, [])
-        return Run(folder, files, pictures=pictures, data_set_name=(data_set or predictions.path).name)
-    paths: dict = {}  # of several files of a kind the last that is there
-    for step in (step for step in STEPS.values() if step.kind):
-        if step.kind not in paths or (folder / step.makes).is_file():
-            paths[step.kind] = folder / step.makes
-    files = {k: stack.enter_context(open_stored(p, k)) for k, p in paths.items() if p.is_file()}
-    steps = (step for step in STEPS.values() if step.makes and not step.kind and step.name != _PAGE_MAKER)
-    for stored in files.values():
-        require_known_chain(stored)
-    others = {s.makes: digest_of_file(folder / s.makes) for s in steps if (folder / s.makes).is_file()}
+        pictures = _find_pictures(folder.parent, {"predictions": predictions}, data_set, None, [])
+        name = (data_set or predictions.path).name
+        return Run(folder.parent, {"predictions": predictions}, pictures=pictures, data_set_name=name)
+    files, notes = _open_files(stack, folder)
     scores = read_scores(folder / SCORES) if (folder / SCORES).is_file() else None
     if not files and scores is None:
-        names = ", no ".join([SCORES, *(path.name for path in paths.values())])
+        names = ", no ".join([SCORES, *(path.name for path in _paths_by_kind(folder).values())])
         raise InputError(
             f"{folder} holds nothing of a run: no {names}",
             fix="name the output folder of: flyannot run CONFIG",
         )
-    missing = [path.name for kind, path in paths.items() if kind not in files]
-    notes = [f"There is no {name}: what it would show is left out." for name in missing]
     if scores is None:
-        notes.append(f"There is no {SCORES}: how good the terms are is not known.")
+        notes.append(f"There is no {SCORES}: how well the terms are predicted is not known.")
     elif "predictions" in files and "scores" not in files["predictions"].inputs:
         notes.append(
-            f"{files['predictions'].path.name} was not made by a run: its answers for genes that the model "
-            "learned from are better than for new genes."
+            f"{files['predictions'].path.name} was not made by a run: its answers look better for genes "
+            "that the model was trained on than for new genes."
         )
+    others = [step.makes for step in STEPS.values() if step.makes and not step.kind]
+    others = [name for name in others if name != STEPS[_PAGE_STEP].makes and (folder / name).is_file()]
     record = read_record(folder) or {}
     recorded = path_from(folder, record["data-set"]) if "data-set" in record else None
     pictures = _find_pictures(folder, files, data_set, recorded, notes)
-    annotations, table = Annotations({}, {}), pictures.place
     corrections = [path_from(folder, path) for path in record.get("train", {}).get("corrections", [])]
-    if table is not None and not table.is_dir():
-        table = table.parent
-    if table is not None and not corrections and not has_table(table, ANNOTATIONS):
-        table = None
-    if table is None:
-        notes.append(f"There is no {ANNOTATIONS} beside the pictures: curated terms are left out.")
-    else:
-        try:
-            annotations = _annotations(table, corrections, notes)
-        except FlyannotError as error:
-            if data_set is not None:
-                raise
-            notes.append(f"Curated terms are left out: {error.message}.")
-    name = Path(recorded or data_set or folder).absolute().name
-    return Run(folder, files, scores, others, annotations, pictures, notes, name)
+    try:
+        annotations = _read_annotations(pictures.place, corrections, notes)
+    except FlyannotError as error:
+        if data_set is not None:
+            raise
+        annotations = Annotations({}, {})
+        notes.append(f"Curated terms are left out: {error.message}.")
+    return Run(
+        folder,
+        files,
+        scores,
+        {name: digest_of_file(folder / name) for name in others},
+        annotations,
+        pictures,
+        notes,
+        data_set_name=Path(recorded or data_set or folder).absolute().name,
+    )
+
+
+def _paths_by_kind(folder):
+    """Return the path of each kind of file; of several files of one kind, the last that exists."""
+    paths: dict = {}
+    for step in (step for step in STEPS.values() if step.kind):
+        if step.kind not in paths or (folder / step.makes).is_file():
+            paths[step.kind] = folder / step.makes
+    return paths
+
+
+def _open_files(stack, folder):
+    """Open the HDF5 files of a run; return them by kind, with a sentence on each that is missing."""
+    paths = _paths_by_kind(folder)
+    files = {k: stack.enter_context(open_stored(p, k)) for k, p in paths.items() if p.is_file()}
+    for stored in files.values():
+        require_known_chain(stored)
+    missing = [path.name for kind, path in paths.items() if kind not in files]
+    return files, [
+        f"There is no {name}: the parts of the page that need it are left out." for name in missing
+    ]
 
 
 def _find_pictures(folder, files, data_set, recorded, notes):
-    """Return the PicturesOfFile of what the page shows."""
+    """Find the pictures of the images that the page shows.
+
+    Returns
+    -------
+    PicturesOfFile
+
+    Raises
+    ------
+    InputError
+        If the data set that is named cannot be read, or has none of the pictures.
+    """
     wanted = set()
-    for kind in _SHOWN:
+    for kind in _SHOWN_KINDS:
         wanted |= pictures_of_file(files.get(kind))
     try:
         pictures = find_pictures(wanted, folder, data_set or recorded)
@@ -183,35 +227,48 @@ def _find_pictures(folder, files, data_set, recorded, notes):
     return pictures if pictures.paths else find_pictures(wanted, folder)  # moved, or never named
 
 
-def _annotations(table, corrections, notes):
-    """Return the curated terms with the corrections that the run learned with, or without if one is gone."""
+def _read_annotations(place, corrections, notes):
+    """Return the curated terms beside the pictures, with the corrections that the run learned from.
+
+    If a correction table is missing, no corrections are applied, and a note says so.
+    """
+    folder = place.parent if place is not None and not place.is_dir() else place
+    if folder is None or not (corrections or has_table(folder, ANNOTATIONS)):
+        notes.append(f"There is no {ANNOTATIONS} beside the pictures: curated terms are left out.")
+        return Annotations({}, {})
     gone = [path.name for path in corrections if not path.is_file()]
     if gone:
-        notes.append(f"{', '.join(gone)} is not there any more: curated terms are shown without corrections.")
-    annotations, changes = curated_annotations_of(table, corrections=[] if gone else corrections)
+        notes.append(f"{', '.join(gone)} is missing: curated terms are shown without corrections.")
+    annotations, changes = curated_annotations_of(folder, corrections=[] if gone else corrections)
     notes += [f"{sentence}." for sentence in changes]
     return annotations
 
 
-def images_not_shown(run):
-    """(table, image, why) of the images of the data set that neither have predictions or features nor were
-    skipped with a reason of their own."""
+def unshown_images(run):
+    """Yield (table, image, reason) for images of the data set that the page does not show.
+
+    Images that a step skipped are left out, since the files give a reason for each of these.
+    """
     if run.pictures.place is None or not has_table(run.pictures.place, IMAGES):
         return
     known = {image for stored in run.files.values() for image, _ in stored.failures}
-    for kind in _SHOWN:
+    for kind in _SHOWN_KINDS:
         known |= {name for name, *_ in pictures_of_file(run.files.get(kind))}
     known |= {photograph_of_embryo(name) for name in known}
     why = "not among the images of this run: not selected, or its stage range has too few patches"
-    yield from (
-        (IMAGES, image.name, why) for image in read_images(run.pictures.place) if image.name not in known
-    )
+    for image in read_images(run.pictures.place):
+        if image.name not in known:
+            yield IMAGES, image.name, why
 
 
-def origin_section(run, failures, notes):
-    """Which file was made from which, with all options, and what was skipped, (file, image, reason) each.
+def render_origin(run, failures, notes):
+    """Return the section on how everything was made as HTML.
 
-    `notes` are sentences.
+    Parameters
+    ----------
+    run : Run
+    failures : list of (file, image, reason) for images that a step skipped
+    notes : sentences
     """
     stored_files = list(run.files.values())
     return render(
@@ -220,6 +277,6 @@ def origin_section(run, failures, notes):
         others=run.others,
         known={stored.digest: stored.path.name for stored in stored_files},
         maker=MADE_BY | {step.makes: f"flyannot {step.name}" for step in STEPS.values()},
-        skipped=[*failures, *images_not_shown(run)],
+        skipped=[*failures, *unshown_images(run)],
         notes=notes,
     )

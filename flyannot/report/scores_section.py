@@ -1,4 +1,4 @@
-"""How good the terms are: the table of scores, the curves of every term, and calibration."""
+"""The section of the scores: their table, the curves of every term, and calibration."""
 
 import warnings
 
@@ -7,7 +7,7 @@ import numpy as np
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.report import curves
-from flyannot.report.drawing import curve_chart, reliability_chart
+from flyannot.report.drawing import draw_curve, draw_reliability
 from flyannot.report.templates import render
 from flyannot.report.term_ids import NO_IDS
 from flyannot.terms.bootstrap import bootstrap_gene_weights, mean_of_defined
@@ -20,43 +20,48 @@ _CURVES = (
 )
 
 
-def scores_section(scores, ids=NO_IDS):
-    """The table of scores with its filters, the curves, and calibration as HTML; "" without scores.
+def render_scores(scores, ids=NO_IDS):
+    """Return the section as HTML; "" without scores.
 
-    The table is sorted and filtered by the page's script, and complete without it.
+    The script of the page sorts and filters the table, which is complete without the script.
     """
     if scores is None:
         return ""
     rows = sorted(scores["terms"], key=lambda r: (STAGE_RANGES.index(r["stage_range"]), -(r["auc"] or -1)))
     return render(
         "scores.html",
-        notes=[sentence_on_scores(note) for note in scores.get("notes", ())],
+        notes=[to_sentence(note) for note in scores.get("notes", ())],
         stages=list(dict.fromkeys(row["stage_range"] for row in scores["terms"])),
         rows=[(row, ids.link(row["stage_range"], row["term"])) for row in rows],
         metrics=METRICS,
         stage_ranges=STAGE_RANGES,
-        panels=_curve_panels(scores),
-        calibration=_calibration(scores),
+        panels=_draw_panels(scores),
+        calibration=_draw_calibration(scores),
     )
 
 
-def sentence_on_scores(text):
-    """A note as a sentence."""
+def to_sentence(text):
+    """Give a text a capital and a full stop."""
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _curve_panels(scores):
-    """Return the charts of every term and of the mean over all; empty if there are none.
+def _draw_panels(scores):
+    """Draw the curves of every term, and their mean over all terms.
 
-    A dict from identifier, "" for the mean, to a panel: a dict of title, row (its scores) and charts, a list
-    of title and HTML.
+    Returns
+    -------
+    dict
+        Identifier of a term, or "" for the mean -> panel. A panel is a dict of its `title`, its `row` of
+        scores and its `charts`, a list of (title, HTML). Empty if no term was evaluated.
     """
     parts = scores.get("evaluated") or {}
     parts = {s: parts[s] for s in STAGE_RANGES if s in parts and parts[s]["term"]}
     if not parts:
         return {}
     rows = {(row["stage_range"], row["term"]): row for row in scores["terms"] if not row["reason"]}
-    panels, heights_of_terms, frequencies = {"": {}}, [], []
+    panels = {"": {}}
+    heights_of_terms = []
+    frequencies = []
     genes_of_parts = [evaluated["gene"] for evaluated in parts.values()]
     weights_of_parts = bootstrap_gene_weights(*genes_of_parts, n_samples=curves.N_RESAMPLES)
     for (s, evaluated), weights in zip(parts.items(), weights_of_parts):
@@ -68,33 +73,38 @@ def _curve_panels(scores):
                 heights_of_terms.append([make(*of_term) for _, make, *_ in _CURVES])
                 frequencies.append(row["n_positive"] / row["n_groups"])
                 name = f"{term}, stage range {s}"
-                panels[f"{s}|{term}"] = _panel(name, heights_of_terms[-1], row, frequencies[-1])
+                panels[f"{s}|{term}"] = _draw_panel(name, heights_of_terms[-1], row, frequencies[-1])
     if not frequencies:
         return {}
     overall = scores["summary"]["all"]
     means = [mean_of_defined(np.stack(heights), 0) for heights in zip(*heights_of_terms)]
     row = overall["macro"] | {"auc_interval": overall.get("auc_interval")}
-    panels[""] = _panel(f"mean of {pluralise(len(frequencies), 'term')}", means, row, np.mean(frequencies))
+    name = f"mean of {pluralise(len(frequencies), 'term')}"
+    panels[""] = _draw_panel(name, means, row, np.mean(frequencies))
     return panels
 
 
-def _panel(name, heights, row, frequency):
-    """Both charts of one term, or of the mean of all; `frequency` is the precision of guessing."""
+def _draw_panel(name, heights, row, frequency):
+    """Draw both charts of one term, or of the mean; `frequency` is the precision of guessing."""
     charts = []
     for (title, _, *axes), of_curve, chance in zip(_CURVES, heights, [(0, 1), (frequency, frequency)]):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # no resample has both classes: no band
+            warnings.simplefilter(
+                "ignore", RuntimeWarning
+            )  # if no resample has both classes, there is no band
             band = curves.confidence_band(of_curve)
-        chart = curve_chart(*band, curves.GRID, *axes, summary=f"{title} of {name}", chance=chance)
+        chart = draw_curve(*band, curves.GRID, *axes, summary=f"{title} of {name}", chance=chance)
         charts.append((title, chart))
     return {"title": name[0].upper() + name[1:], "row": row, "charts": charts}
 
 
-def _calibration(scores):
-    """The reliability curve of all held-out probabilities; None without any."""
+def _draw_calibration(scores):
+    """Draw the reliability curve of all held-out probabilities; None without any."""
     from sklearn.calibration import calibration_curve
 
-    overall, probabilities, truth = scores["summary"]["all"], [], []
+    overall = scores["summary"]["all"]
+    probabilities = []
+    truth = []
     for evaluated in (scores.get("evaluated") or {}).values():
         if evaluated["probability"]:
             outcome = outcomes_of_groups(evaluated)
@@ -105,5 +115,5 @@ def _calibration(scores):
     observed, predicted = calibration_curve(truth, probabilities, n_bins=10)
     errors = f"expected calibration error {overall['ece']:.3f}, Brier score {overall['brier']:.3f}"
     summary = f"Reliability curve: {errors}"
-    chart = reliability_chart(predicted, observed, summary=summary)
+    chart = draw_reliability(predicted, observed, summary=summary)
     return {"n_answers": f"{len(truth):,}", "chart": chart, "summary": summary}

@@ -1,4 +1,4 @@
-"""The page's templates, by Jinja2: whatever is put into one is escaped, but for HTML of another."""
+"""The templates of the page, by Jinja2: all values are escaped except HTML of another template."""
 
 import json
 from functools import cache
@@ -10,18 +10,18 @@ from flyannot.base.text import pluralise
 
 
 def render(name, **values):
-    """A template filled in: HTML."""
+    """Fill in a template; return HTML."""
     return Markup(_environment().get_template(name).render(values))
 
 
-def raw(name):
-    """The text of a template as it is: style, or script."""
+def read_template(name):
+    """Return the text of a template as it is: a style sheet or a script."""
     return Markup((files("flyannot.report") / "templates" / name).read_text(encoding="utf-8"))
 
 
-def all_texts():
-    """The texts of all templates: when one changes, a page is made again."""
-    return [raw(name) for name in _environment().list_templates()]
+def read_all_templates():
+    """Return the texts of all templates: a page is made again when one of them changes."""
+    return [read_template(name) for name in _environment().list_templates()]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Every format is read back by the tool it is for, and says what the file says."""
+"""Tests of the exports: every format is read back by its own tool, and has the contents of the file."""
 
 import csv
 import json
@@ -45,7 +45,7 @@ def open_predictions(chain, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def exported(chain, open_predictions, tmp_path_factory):
-    """Export one of the chain's files once; the path."""
+    """Return a function that exports one of the files of the chain once, and returns the path."""
     folder = tmp_path_factory.mktemp("exported")
 
     def run(kind, to):
@@ -58,7 +58,7 @@ def exported(chain, open_predictions, tmp_path_factory):
 
 
 def rows_of_workbook(path):
-    """The rows of all sheets but the first, which shows the yes answers in short."""
+    """Yield the rows of all sheets except the first, which shows the yes answers in short."""
     for sheet in openpyxl.load_workbook(path).worksheets[1:]:
         header, *rows = sheet.values
         yield from (dict(zip(header, row)) for row in rows)
@@ -236,7 +236,7 @@ def test_atoms_come_back_from_every_format(exported, chain):
 def test_what_cannot_be_exported_is_refused_with_the_choice(chain, tmp_path, flyannot):
     out = tmp_path / "out"
     for kind, to, why in (
-        ("model", "csv", "nothing exports"),
+        ("model", "csv", "cannot be exported"),
         ("predictions", "npz", "use one of csv, tsv"),
     ):
         said = flyannot(f"export P --to {to} -o OUT", P=chain.kinds[kind], OUT=out)

@@ -1,4 +1,4 @@
-"""A headless browser, Debian's chromium or Chrome, driven by Playwright, where there is one."""
+"""A headless browser for the tests: chromium or Chrome, driven by Playwright."""
 
 import shutil
 import time
@@ -15,7 +15,7 @@ _FLAGS += ["--disable-background-networking", "--disable-component-update"]
 
 
 def why_browser_is_absent():
-    """One sentence on what is missing to look at a page, and how to get it; "" if nothing is."""
+    """Return one sentence on what is missing to open a page, and how to get it; "" if nothing is missing."""
     if find_spec("playwright") is None:
         return "Playwright is not installed: pip install 'flyannot[browser]'."
     return "" if _program() else f"None of {', '.join(_NAMES)} is installed."
@@ -27,7 +27,7 @@ def _program():
 
 @contextmanager
 def open_browser():
-    """Yield a browser of Playwright; skip the test, with the reason, where there is none."""
+    """Yield a browser of Playwright; skip the test with the reason if there is none."""
     if absent := why_browser_is_absent():
         pytest.skip(absent)
     from playwright.sync_api import sync_playwright
@@ -40,7 +40,7 @@ def open_browser():
 
 @contextmanager
 def shown(browser, path, **context):
-    """Yield a page that shows a file; on leaving, it must have complained of nothing and asked nobody."""
+    """Yield a page that shows a file; at the end, fail if it logged an error or asked the network."""
     complaints, asked = [], []
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **context})
     page = context.new_page()
@@ -57,7 +57,7 @@ def shown(browser, path, **context):
 
 
 def until(page, expression):
-    """Wait until a JavaScript expression is true; the page's policy forbids playwright to poll in it."""
+    """Wait until a JavaScript expression is true; the policy of the page forbids Playwright to poll."""
     ends = time.monotonic() + LIMIT_S
     while not page.evaluate(expression):
         assert time.monotonic() < ends, f"not true: {expression}"
@@ -68,12 +68,12 @@ LINES = "#groups-list a"
 
 
 def genes(view):
-    """The genes that a page lists."""
+    """Return the genes that a page lists."""
     return view.locator(f"{LINES} .name > strong").all_text_contents()
 
 
 def open_gene(view, key):
-    """Choose a gene of the list, "4-6.eve", and wait until its details are shown."""
+    """Choose a gene of the list, such as "4-6.eve", and wait until its details are shown."""
     view.locator(f'{LINES}[data-key="{key}"]').click()
     view.locator(f'#gene[data-key="{key}"] .inside').wait_for()
 
@@ -91,7 +91,7 @@ def review_as(view, curator):
 
 
 def downloaded(view, to, button="#download-corrections"):
-    """The path of what a button of the page gives."""
+    """Press a button that downloads a file; return the path of the file."""
     with view.expect_download() as download:
         view.click(button)
     download.value.save_as(to)
@@ -99,7 +99,7 @@ def downloaded(view, to, button="#download-corrections"):
 
 
 def violations(view):
-    """The faults that axe finds on a page."""
+    """Return the faults that axe finds on a page."""
     from axe_playwright_python.sync_playwright import Axe
 
     found = Axe().run(view).response["violations"]

@@ -1,4 +1,4 @@
-"""Reads what a page of the report says."""
+"""Readers of the HTML of a report."""
 
 import json
 import re
@@ -46,7 +46,7 @@ class _Tree(HTMLParser):
 
 
 def tree_of(text):
-    """A page whose elements end in order, whose ids are all different, and which runs nothing within them."""
+    """Parse a page; fail if elements do not end in order, an id occurs twice, or an element runs a script."""
     root = _Tree(text).root
     ids = [element.get("id") for element in root.iter() if "id" in element.attrib]
     assert len(ids) == len(set(ids))
@@ -56,7 +56,7 @@ def tree_of(text):
 
 
 def without_scripts(text):
-    """A page that is whole, without its scripts."""
+    """Return a page without its scripts; fail if it is not whole."""
     text = re.sub(r"<script.*?</script>", "", text, flags=re.S)
     tree_of(text)
     return text
@@ -67,7 +67,7 @@ def text_of(element):
 
 
 def groups_of(text):
-    """The groups within a page or a chunk of one; an image is (name and view, source or None)."""
+    """Return the groups within a page or a chunk of one; an image is (name and view, source or None)."""
     found = []
     for chunk in re.findall(r'<template id="chunk-\d+">(.*?)</template>', text, re.S) or [text]:
         for group in _Tree(chunk).root.iterfind(".//*[@class='inside']"):

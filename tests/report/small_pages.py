@@ -1,4 +1,4 @@
-"""Pages to test: that of a run on small synthetic embryos, and pages of any size and with any text."""
+"""Pages to test: the page of a run on small synthetic embryos, and pages of any size and any text."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.evaluate import ScoresTask, evaluation_of_files
 from flyannot.pipeline.options import AnnotateOptions, EvaluateOptions
 from flyannot.pipeline.runs.configuration import Configuration, option_tables, write_record
-from flyannot.report.drawing import jpeg, packed_map
+from flyannot.report.drawing import encode_jpeg, pack_map
 from flyannot.report.groups import (
     ABSENT,
     AGREED,
@@ -26,8 +26,8 @@ from flyannot.report.groups import (
     ShownAnswer,
 )
 from flyannot.report.page import Page, write_page
-from flyannot.report.run_folder import Run, origin_section
-from flyannot.report.scores_section import scores_section
+from flyannot.report.run_folder import Run, render_origin
+from flyannot.report.scores_section import render_scores
 from flyannot.report.templates import render
 from flyannot.report.term_ids import TermIds
 from flyannot.terms.bootstrap import add_confidence
@@ -39,7 +39,7 @@ NASTY = "<script>alert('x')</script>&\"</template></details>\u2028"
 
 
 def make_run(copy):
-    """Make the chain in a copy of its folder a whole run: scores, and the record of what was run."""
+    """Make a whole run of a copy of the chain: add scores, and the record of the run."""
     options = EvaluateOptions(folds=3)
     evaluation = evaluation_of_files(
         [copy.features], copy.annotations, train=CLASSIFY, options=options, seed=1
@@ -55,14 +55,14 @@ def make_run(copy):
 
 
 def write_record_with(copy, corrections):
-    """Record a run as one that was made with what curators said."""
+    """Record a run as one that was made with corrections."""
     tables = {name: kind() for name, kind in option_tables().items()}
     tables["train"] = replace(CLASSIFY, corrections=(corrections,))
     write_record(Configuration(copy.embryos, copy.folder, options=tables))
 
 
 def term(name, status, probability=None, **more):
-    """A term of a group by a model that had not seen the gene, with the threshold 0.4."""
+    """Build the answer about a term by a model that was not trained on the gene, with the threshold 0.4."""
     answer, curated = ANSWER_AND_CURATED[status]
     known = {
         "answer": answer,
@@ -88,8 +88,8 @@ ANSWER_AND_CURATED = {
 
 
 def entries(n, n_images=1, maps=False):
-    """Groups of nothing real, to try sizes."""
-    cells = [packed_map(np.zeros((16, 40)), 1.0)] * n_images
+    """Yield groups of invented genes."""
+    cells = [pack_map(np.zeros((16, 40)), 1.0)] * n_images
     drawn = {"value": 1.0, "plus": 2.0, "minus": 0.5, "rest": -0.5, "full": 0.1, "cells": cells}
     for g in range(n):
         terms = [term(f"term {g % 7}", (AGREED, MISSED, NEW)[g % 3], 0.9, map=drawn if maps else None)]
@@ -106,11 +106,11 @@ def groups_page(is_predicted=True, **more):
 
 def picture(path):
     seed = sum(map(ord, str(path)))
-    return jpeg(np.random.default_rng(seed).integers(0, 256, (16, 40), dtype=np.uint8))
+    return encode_jpeg(np.random.default_rng(seed).integers(0, 256, (16, 40), dtype=np.uint8))
 
 
 def write_groups(path, groups, *, page_bytes=20_000_000, jpeg_of=picture, **more):
-    """Write a page of some groups; the folder beside it, or None."""
+    """Write a page of some groups; return the folder beside it, or None."""
     return write_page(path, groups_page(**more), groups, jpeg_of=jpeg_of, page_bytes=page_bytes)
 
 
@@ -131,9 +131,9 @@ def nasty_entries():
 
 
 def nasty_page(rng, folder):
-    """A page on which every text is nasty; `folder` holds nothing."""
+    """Build a page on which every text is nasty; `folder` is empty."""
     ids = TermIds({f"4-6|{NASTY}": (NASTY, NASTY, NASTY)}, {"4-6": [NASTY]}, [NASTY])
-    scores = scores_section(nasty_scores(rng), ids)
-    origin = origin_section(Run(folder), [], [NASTY])
+    scores = render_scores(nasty_scores(rng), ids)
+    origin = render_origin(Run(folder), [], [NASTY])
     sections = [*groups_page().sections, ("scores", NASTY, scores + origin)]
     return Page(NASTY, [(NASTY, NASTY, NASTY)], sections, [NASTY], ids=ids)

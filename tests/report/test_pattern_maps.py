@@ -1,4 +1,4 @@
-"""The map of patterns on the page, in a browser where there is one, and what looks alike."""
+"""Tests of the map of patterns and of look-alikes; parts are skipped without a browser."""
 
 import json
 from contextlib import ExitStack
@@ -12,7 +12,7 @@ from flyannot.encode.groups import groups_of
 from flyannot.encode.similarity import collection_of
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.reading import open_stored
-from flyannot.report.groups import Queue, group_entries
+from flyannot.report.groups import ReviewQueue, group_entries
 from flyannot.report.nearest import N_SHOWN
 from flyannot.report.page import PATTERNS, write_page
 from flyannot.report.run_folder import open_run
@@ -23,7 +23,7 @@ from tests.report.small_pages import entries, groups_page, picture
 
 @pytest.fixture(scope="module", params=[1, 20_000_000], ids=["beside the page", "in it"])
 def mapped(request, tmp_path_factory):
-    """150 groups of two stage ranges, each somewhere on its map."""
+    """Write a page of 150 groups of two stage ranges, each with a place on its map."""
     rng = np.random.default_rng(5)
     groups = [
         replace(entry, stage_range=("4-6", "7-8")[g % 2], place=tuple(rng.random(2)))
@@ -166,7 +166,7 @@ def test_a_run_without_features_has_no_map_and_nothing_alike(run, tmp_path, flya
 def test_every_group_has_the_most_similar_others_and_what_their_curators_said(run):
     with ExitStack() as stack:
         opened = open_run(stack, run.folder)
-        found = list(group_entries(opened, {"4-6": opened.shown_groups("4-6")}, Queue(None)))
+        found = list(group_entries(opened, {"4-6": opened.shown_groups("4-6")}, ReviewQueue(None)))
     with open_stored(run.features) as stored:
         columns, features = read_features([stored], "4-6")
     groups = groups_of(columns)

@@ -1,9 +1,10 @@
-"""The report: what it computes, what it writes, and that text from tables stays text."""
+"""Tests of the report: its numbers, its files, and texts from tables."""
 
 import base64
 import json
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,15 +18,16 @@ from flyannot.pipeline.annotate import annotate_task
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.options import AnnotateOptions
 from flyannot.report import curves
+from flyannot.report import page as page_module
 from flyannot.report.curves import (
     GRID,
     confidence_band,
     precision_curves,
     roc_curves,
 )
-from flyannot.report.drawing import packed_map
+from flyannot.report.drawing import pack_map
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
-from flyannot.report.page import report_json, write_page
+from flyannot.report.page import to_script_json, write_page
 from flyannot.terms.answers import UNDETERMINED, read_predicted
 from flyannot.terms.bootstrap import bootstrap_gene_weights
 from flyannot.terms.metrics import auc, average_precision
@@ -37,7 +39,7 @@ from tests.small_embryos import rows_of_csv
 
 
 def evaluated(rng, n=80):
-    """Values with ties, truth and folds."""
+    """Draw values with ties, truth and folds."""
     truth = rng.random(n) < 0.35
     return np.round(rng.normal(size=n) + truth, 1), truth, rng.integers(0, 4, n)
 
@@ -88,7 +90,7 @@ def test_resamples_draw_genes_as_a_whole_and_the_band_holds_the_curve(rng):
 def test_a_packed_map_unpacks_to_it(rng):
     cells = rng.normal(size=(16, 40))
     full = np.abs(cells).max()
-    levels = np.frombuffer(base64.b64decode(packed_map(cells, full)), np.int8).reshape(cells.shape)
+    levels = np.frombuffer(base64.b64decode(pack_map(cells, full)), np.int8).reshape(cells.shape)
     np.testing.assert_allclose(levels / 127 * full, cells, atol=full / 250)
 
 
@@ -118,7 +120,7 @@ def test_the_page_shows_every_group_with_its_curated_terms(page, chain):
 
 
 def test_table_page_and_scores_give_one_answer(page, run):
-    """Of a model that had not seen the gene; where cross-validation did not evaluate, of the final model."""
+    """The answers are of models that were not trained on the gene, otherwise of the final model."""
     scores = json.loads((run.folder / "scores.json").read_text())
     areas = {(row["stage_range"], row["term"]): row for row in scores["terms"]}
     rows = rows_of_csv(run.folder / "predictions.csv")
@@ -203,7 +205,7 @@ def test_what_is_there_of_a_run_is_shown(run, tmp_path, kept):
 
 
 def test_without_scores_the_answers_are_those_of_the_table(run, tmp_path):
-    """What the model leaves open is neither yes nor no."""
+    """An undetermined answer is neither yes nor no."""
     images = [image for image in read_images(run.embryos) if image.stage_range == "4-6"]
     options = AnnotateOptions(abstain_margin=0.3)
     run_task(annotate_task(run.model, images, tmp_path / "predictions.h5", options), Execution())
@@ -275,6 +277,12 @@ def test_text_from_tables_stays_text(rng, tmp_path):
 
 @pytest.mark.parametrize("text", [NASTY, "<!--", "]]>", "</SCRIPT>", "\u2029", 'a"b\\'])
 def test_json_within_a_script_cannot_end_it(text):
-    written = report_json({text: [text]})
+    written = to_script_json({text: [text]})
     assert json.loads(written) == {text: [text]}
     assert not set("<>&\u2028\u2029") & set(written)
+
+
+def test_lines_of_the_scripts_have_at_most_110_letters():
+    scripts = Path(page_module.__file__).with_name("templates").glob("*.js")
+    lines = [line for script in scripts for line in script.read_text(encoding="utf-8").splitlines()]
+    assert lines and max(map(len, lines)) <= 110

@@ -1,4 +1,4 @@
-"""The report as a curator meets it: in a browser.  Skipped where no browser can be driven."""
+"""Tests of the report in a browser. Skipped without a browser."""
 
 import re
 
@@ -140,7 +140,7 @@ def test_a_page_that_lost_its_folder_says_so(browser, tmp_path):
     context = browser.new_context()
     view = context.new_page()
     view.goto(out.as_uri())
-    assert "does not lie beside this page" in view.inner_text("#gene .banner")
+    assert "is not beside this page" in view.inner_text("#gene .banner")
     context.close()
 
 

@@ -1,4 +1,4 @@
-"""A curator finds groups on the page, goes back, hands on a link, prints.  Skipped without a browser."""
+"""Tests of search, order, links and printing of the page. Skipped without a browser."""
 
 import re
 
@@ -19,7 +19,7 @@ GROUPS = {
 
 @pytest.fixture(scope="module")
 def four(tmp_path_factory):
-    """A page of four groups, one with a picture to check and a FlyBase number."""
+    """Write a page of four groups; one has a picture to check, and one a FlyBase number."""
     out = tmp_path_factory.mktemp("four") / "four.html"
     groups = []
     for gene, terms in GROUPS.items():
@@ -57,7 +57,7 @@ def test_a_term_that_is_searched_and_what_is_shown_go_together(view):
     view.fill("#groups-search", "low")
     assert genes(view) == ["low"]
     view.select_option("#groups-which", "missed")
-    assert genes(view) == [] and view.inner_text("#groups-count") == "no gene found"
+    assert genes(view) == [] and view.inner_text("#groups-count") == "no genes found"
 
 
 def test_groups_are_ordered_by_confidence_in_what_is_searched(view):
@@ -151,7 +151,7 @@ def test_scores_and_curves_are_in_the_address_too_and_atoms_are_folded_away(brow
         assert view.locator("#dictionary details.fold").count() > 0 == view.locator(".atoms:visible").count()
         view.locator("#dictionary details.fold summary").first.click()
         assert view.locator(".atoms:visible").count() == 1
-        assert "95\xa0% interval, by bootstrap over genes" in view.inner_text("#scores")
+        assert "95% interval, by bootstrap over genes" in view.inner_text("#scores")
         view.locator("#scores-table th[aria-sort] button", has_text="AUC").click()
         view.locator("#scores-table button.link:visible").first.click()
         title = view.inner_text("#curves-place h4")

@@ -1,4 +1,4 @@
-"""Terms on the report's page link to their ids, and what has none stays plain."""
+"""Tests of the links from terms to their ids."""
 
 import json
 import re
@@ -33,7 +33,7 @@ ADDRESS = "https://flybase.org/cgi-bin/cvreport.pl?id="
 
 @pytest.fixture(scope="module")
 def terms(run):
-    """Four terms of the run that are both predicted and evaluated."""
+    """Return four terms of the run that are both predicted and evaluated."""
     rows = json.loads((run.folder / "scores.json").read_text())["terms"]
     predicted = {term for _, (term,) in read_table(run.folder / "predictions.csv", ("term",))}
     return sorted({row["term"] for row in rows if not row["reason"]} & predicted)[:4]
@@ -52,7 +52,7 @@ def linked(run, obo, tmp_path_factory):
 
 
 def head_of(text, term):
-    """The cell of a term in the table of scores."""
+    """Return the cell of a term in the table of scores."""
     return re.search(f'<th scope="row" data-sort="{re.escape(term)}">(.*?)</th>', text, re.S)[1]
 
 

@@ -1,4 +1,4 @@
-"""What a curator should look at first, and curated terms to check: marked, and on the page."""
+"""Tests of the terms to look at first, and of the curated terms to check."""
 
 import re
 from contextlib import ExitStack
@@ -19,8 +19,8 @@ from flyannot.report.groups import (
     PREDICTED,
     UNDETERMINED,
     GroupEntry,
-    Queue,
-    information_of_verdict,
+    ReviewQueue,
+    expected_information,
 )
 from flyannot.report.page import Review
 from flyannot.report.run_folder import open_run
@@ -49,32 +49,32 @@ def unknown(name, probability, n_genes):
 
 
 def test_three_terms_of_a_group_are_to_be_looked_at_uncertain_and_rare_ones_first():
-    """Of those that are neither known nor reviewed, and where the model says something."""
+    """They are terms that are neither known nor reviewed, and of which the model says something."""
     sure, half, rare = unknown("sure", 0.99, 20), unknown("half", 0.5, 20), unknown("rare", 0.1, 5)
     asked = [sure, half, rare, unknown("frequent", 0.5, 200), unknown("low", 0.1, 20)]
     marks = {"curated": "no"}, {"reviewed": True}, {"answer": UNDETERMINED}
     others = [replace(unknown("a", 0.5, 9), **mark) for mark in marks]
-    Queue(None).mark(others + asked)
+    ReviewQueue(None).mark(others + asked)
     assert [one.term for one in others + asked if one.queue == LOOK] == ["half", "rare", "low"]
     assert rare.worth == pytest.approx(0.1 * 0.9 / 5) and sure.worth == 0
-    Queue(None).mark(others := others + [unknown("asked", 0.9, 9)])
+    ReviewQueue(None).mark(others := others + [unknown("asked", 0.9, 9)])
     assert [one.term for one in others if one.queue] == ["asked"]
-    assert information_of_verdict(0.3, 7) == pytest.approx(information_of_verdict(0.7, 7))
+    assert expected_information(0.3, 7) == pytest.approx(expected_information(0.7, 7))
 
 
 def test_the_curated_terms_that_are_contradicted_most_are_to_be_checked():
-    """Two of 40 are 5 %, doubted by 0.8 or more."""
+    """Two of 40 are 5%, doubted by 0.8 or more."""
     doubted = [term("gap", MISSED, 0.05), term("gap", NEW, 0.95), term("gap", MISSED, 0.2)]
     others = [term("gap", MISSED, 0.05, held_out="no"), term("gap", MISSED, 0.05, reviewed=True)]
     others += [term("gap", AGREED, 0.05), term("gap", NEW, 0.03)]
-    Queue(SCORES).mark(terms := doubted + others)
+    ReviewQueue(SCORES).mark(terms := doubted + others)
     assert [one.queue for one in terms] == [CHECK] * 3 + [""] * 4
     assert [one.worth for one in doubted] == pytest.approx([0.95, 0.95, 0.8])
 
 
 @pytest.fixture(scope="module")
 def half_curated(chain, tmp_path_factory):
-    """A run in which the table says nothing of three genes in 4-6, and the names of these."""
+    """Return a run whose table has no row for three genes in 4-6, and the names of these genes."""
     copy = chain.copied_to(tmp_path_factory.mktemp("half") / "results")
     rows = rows_of_csv(copy.annotations)
     genes = sorted({row["gene"] for row in rows if row["stage_range"] == "4-6"})[:HIDDEN]
@@ -84,7 +84,7 @@ def half_curated(chain, tmp_path_factory):
 
 
 def marked(folder, out, queue):
-    """(gene, stage range, term) -> the page's summary, of the terms on a list."""
+    """Return (gene, stage range, term) -> summary on the page, for the terms of one queue."""
     index = index_of(make_report(folder, out).path.read_text())
     return {
         (group["gene"], index["stages"][group["stage"]], index["terms"][one["term"]]): one
@@ -148,7 +148,7 @@ def test_without_predictions_unlike_groups_come_first_and_without_scores_nothing
 
 @pytest.fixture
 def view(browser, tmp_path):
-    """Four genes: two to look at, the second more; two curated ones, each with a term to check."""
+    """Show four genes: two to look at, the second first, and two curated genes with a term to check."""
     check, look = {"queue": CHECK}, {"queue": LOOK}
     terms_of = {
         "c1": [term("gap", MISSED, 0.1, worth=0.9, **check), term("midgut", AGREED, 0.9)],

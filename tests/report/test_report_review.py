@@ -1,4 +1,4 @@
-"""Curators review terms on the page, in a browser.  Skipped where no browser can be driven."""
+"""Tests of the review of terms on the page. Skipped without a browser."""
 
 import re
 from dataclasses import asdict
@@ -10,7 +10,7 @@ from flyannot.base.errors import InputError
 from flyannot.curation.corrections import COLUMNS, VERDICTS, Correction, read_corrections, settle_verdicts
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry
 from flyannot.report.page import Review
-from flyannot.report.templates import raw
+from flyannot.report.templates import read_template
 from tests.report.browser import LINES, downloaded, genes, next_gene, open_gene, review_as, shown, violations
 from tests.report.small_pages import term, write_groups
 from tests.small_embryos import rows_of_csv
@@ -71,7 +71,7 @@ def progress(view):
 
 
 def take_in(view, table, said="loaded"):
-    """Import a table of corrections; what the page says of it."""
+    """Import a table of corrections; return what the page says of it."""
     view.set_input_files("#import-corrections", table)
     view.locator("#review-said", has_text=said).wait_for()
     return view.inner_text("#review-said")
@@ -118,7 +118,7 @@ def test_verdicts_survive_a_reload_and_a_page_made_anew(browser, tmp_path):
 
 
 def test_the_browser_keeps_the_verdicts_of_a_group_together_and_goes_past_what_is_not_ours(view):
-    """A name for every verdict would fill the store, and take longer to read before the page is shown."""
+    """A name for every verdict would fill the store, and delay the page."""
     kept = "Object.keys(localStorage).filter((name) => name.startsWith('flyannot-verdict'))"
     press(view, "pole cell", "accept")
     press(view, "midgut", "reject")
@@ -181,7 +181,7 @@ def test_what_is_taken_in_replaces_what_the_curator_said_before_and_says_what_it
         with pytest.raises(InputError, match=f'"{day}" {why}'):
             read_corrections([tmp_path / "dates.csv"])
     assert verdict(view, "pole cell") == "reject"
-    assert progress(view) == "1 of 12 terms reviewed, and 1 more"
+    assert progress(view) == "1 of 12 terms reviewed, and 1 verdict on other terms"
     table.write_text("term,gene,stage_range,verdict,date,curator\npole cell,Dl,4-6,accept,2000-01-01,anna\n")
     take_in(view, table, "older")
     assert verdict(view, "pole cell") == "reject"
@@ -192,7 +192,9 @@ def test_what_is_taken_in_replaces_what_the_curator_said_before_and_says_what_it
 
 
 def test_the_page_and_python_settle_verdicts_alike(view, rng):
-    functions = re.search(r"^  const textOf.*?^(?=  function setRows)", raw("verdicts.js"), re.S | re.M)[0]
+    functions = re.search(
+        r"^  const textOf.*?^(?=  function setRows)", read_template("verdicts.js"), re.S | re.M
+    )[0]
     script = f"(rows) => {{ const COLUMNS = {list(COLUMNS)}; {functions} return settled(rows); }}"
     draw = {"curator": ["a", "b", "c"], "date": [f"2026-01-0{day}" for day in (1, 2, 3)], "verdict": VERDICTS}
     draw["decides"] = ["", "", "", "a; b", "b;c ", "a"]
@@ -225,7 +227,7 @@ def test_a_curator_decides_on_the_page_and_takes_it_back(view, tmp_path):
     view.reload()
     assert verdict(view, "midgut") == "accept" and "To decide" not in cell(view, "midgut").inner_text()
     press(view, "midgut", "accept")
-    assert verdict(view, "midgut") == "unsure" and "taken back; to decide" in view.inner_text("#review-said")
+    assert verdict(view, "midgut") == "unsure" and "withdrawn; to decide" in view.inner_text("#review-said")
 
 
 def test_terms_that_were_not_predicted_are_added(view):
@@ -240,7 +242,7 @@ def test_terms_that_were_not_predicted_are_added(view):
     assert not cell(view, "gap").locator("button").first.is_visible()
     group.locator("button.more").click()
     press(view, "gap", "accept")
-    assert progress(view) == "0 of 12 terms reviewed, and 2 more"
+    assert progress(view) == "0 of 12 terms reviewed, and 2 verdicts on other terms"
     view.reload()
     assert verdict(view, "brain primordium") == "accept" and verdict(view, "gap") == "accept"
     assert cell(view, "gap").locator("button").first.is_visible(), "what was reviewed is not folded away"
@@ -248,7 +250,7 @@ def test_terms_that_were_not_predicted_are_added(view):
 
 @pytest.fixture
 def bare(browser, tmp_path):
-    """A page of three genes of which nothing is predicted."""
+    """Show a page of three genes without predictions."""
     vocabulary = {"pole cell": [1], "midgut": [1, 5], "gonad": [5], "our own": []}
     groups = [
         GroupEntry("4-6", gene, gene, images=[ImageEntry(gene, path=f"{gene}.png")], unlike=unlike)
@@ -261,7 +263,7 @@ def bare(browser, tmp_path):
 
 
 def test_where_nothing_is_predicted_a_term_of_one_gene_is_asked_of_the_others(bare, tmp_path):
-    assert genes(bare) == ["b", "c", "a"] and progress(bare) == "No term yet"
+    assert genes(bare) == ["b", "c", "a"] and progress(bare) == "No terms to review yet"
     field = bare.locator("#gene .another")
     listed = bare.locator(f"#{field.get_attribute('list')} option")
     assert [one.get_attribute("value") for one in listed.all()] == ["pole cell", "midgut", "our own"]
@@ -339,7 +341,7 @@ def test_what_is_not_reviewed_yet_is_found(view):
     view.select_option("#groups-which", "reviewed")
     assert view.inner_text("#groups-count") == "1 of 4 groups"
     view.fill("#groups-search", "no such")
-    assert view.inner_text("#groups-count") == "no gene found"
+    assert view.inner_text("#groups-count") == "no genes found"
 
 
 def test_a_verdict_without_a_name_asks_for_it_once(browser, pages, tmp_path):
@@ -368,7 +370,7 @@ def test_a_browser_that_keeps_nothing_says_so_and_the_review_goes_on(browser, pa
 
 
 def test_a_store_that_is_full_loses_nothing_in_silence(view, browser, pages, tmp_path):
-    """What is taken in but not kept is said until it is downloaded; another tab takes none of it away."""
+    """The page warns of verdicts that it could not keep, until they are downloaded."""
     table, n = tmp_path / "many.csv", 6_000
     rows = (f"gene{i},4-6,pole cell,accept,2026-01-31,{'faint ' * 200}" for i in range(n))
     table.write_text("\n".join([",".join([*NEEDED, "note"]), *rows]))
@@ -376,11 +378,13 @@ def test_a_store_that_is_full_loses_nothing_in_silence(view, browser, pages, tmp
     n_lost = int(re.search(r"does not keep ([\d,]+) verdicts: download", said)[1].replace(",", ""))
     assert 0 < n_lost < n and f"{n:,} verdicts loaded" in said
     view.evaluate("dispatchEvent(new StorageEvent('storage', { key: null }))")
-    assert progress(view) == f"0 of 12 terms reviewed, and {n:,} more"
+    assert progress(view) == f"0 of 12 terms reviewed, and {n:,} verdicts on other terms"
     asked = []
     view.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
     view.reload()
-    assert asked == ["beforeunload"] and progress(view).endswith(f"and {n - n_lost:,} more")
+    assert asked == ["beforeunload"] and progress(view).endswith(
+        f"and {n - n_lost:,} verdicts on other terms"
+    )
     take_in(view, table)
     assert len(rows_of_csv(downloaded(view, tmp_path / "c.csv"))) == n
     view.reload()
@@ -435,7 +439,7 @@ def test_the_list_is_downloaded_as_it_is_filtered(view, tmp_path):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_fault(browser, pages, page, scheme):
-    """WCAG A and AA, and axe-core's best practices, on all that a curator opens."""
+    """The tool tests WCAG A and AA, and best practices, on all that a curator opens."""
     with shown(browser, page, color_scheme=scheme) as view:
         view.locator("#dictionary details.fold summary").first.click()
         view.locator("#gene button.map").first.click()

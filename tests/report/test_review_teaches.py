@@ -1,6 +1,6 @@
-"""The whole way of a curator, in a browser: from the page of a run to a model that learned from it.
+"""Test of the whole way of a curator: from the page of a run to a model that learned from the verdicts.
 
-Skipped where no browser can be driven.
+Skipped without a browser.
 """
 
 from flyannot.curation.corrections import read_corrections
@@ -13,7 +13,7 @@ from tests.report.small_pages import write_record_with
 
 
 def statuses(page, gene, stage_range):
-    """Term -> status, of one group on a page."""
+    """Return term -> status for one group of a page."""
     index = index_of(page.read_text(encoding="utf-8"))
     stage = index["stages"].index(stage_range)
     group = next(g for g in index["groups"] if (g["gene"], g["stage"]) == (gene, stage))
@@ -21,13 +21,13 @@ def statuses(page, gene, stage_range):
 
 
 def n_positive(model, stage_range):
-    """Term -> the groups that carry it."""
+    """Return term -> number of groups that have it."""
     counts = read_classifier(model, stage_range, PER_TERM, 0)["n_positive"]
     return dict(zip(read_terms(model, stage_range), counts))
 
 
 def reviewed(browser, page, wanted, folder):
-    """Give verdicts on the page and download them: the table, and verdict -> (gene, term).
+    """Give verdicts on the page and download them; return the table, and verdict -> (gene, term).
 
     `wanted` is a dict from verdict to the status of the term that gets it.
     """
@@ -46,7 +46,7 @@ def reviewed(browser, page, wanted, folder):
 
 
 def test_what_is_reviewed_on_the_page_of_a_run_teaches(browser, run, page, flyannot, tmp_path):
-    """Then the model learns again, and the page follows."""
+    """The model learns again, and the page follows."""
     wanted = {"reject": "agreed", "accept": "new", "unsure": "missed"}
     corrections, chosen = reviewed(browser, page, wanted, tmp_path)
     read = read_corrections([corrections])
@@ -74,5 +74,5 @@ def test_what_is_reviewed_on_the_page_of_a_run_teaches(browser, run, page, flyan
     assert [status(verdict) for verdict in ("accept", "reject", "unsure")] == ["agreed", "new", None]
     corrections.unlink()
     assert flyannot("report R", R=copy.folder).code == 0
-    assert "corrections.csv is not there any more" in new.read_text(encoding="utf-8")
+    assert "corrections.csv is missing" in new.read_text(encoding="utf-8")
     assert status("accept") == "new"

@@ -1,15 +1,15 @@
-// --- the address: behind its # stands what is chosen, so that a link, reload and Back show it again ---
+// --- The address keeps what is chosen behind its #, so that a link, a reload and Back show it again. ---
 const Address = (() => {
   const { chosen, index, byId } = Page;
   const { keyOf, pane, list, numberOfKey, choose, drawList, show } = Groups;
   const { scores, showCurves, sortScores, filterScores } = Scores;
   const { showBeside } = SideBySide;
 
-  // the word that a control has in the address
+  // Each control has a word in the address.
   const controls = Array.from(document.querySelectorAll("[data-word]"));
   const valueOf = (control) => (control.type === "checkbox" ? String(control.checked) : control.value);
   const atFirst = new Map(controls.map((control) => [control, valueOf(control)]));
-  let typedInto = ""; // letters that follow each other in one field are one entry of the history
+  let typedInto = ""; // letters typed into one field are one entry of the history
 
   function remember(field) {
     const chosenWords = new URLSearchParams();
@@ -30,13 +30,13 @@ const Address = (() => {
   function restore(isFirst) {
     const text = location.hash.slice(1);
     const given = new URLSearchParams(text.includes("=") ? text : "");
-    if (text && !text.includes("=") && !isFirst) return; // a section was gone to: what is chosen stays
+    if (text && !text.includes("=") && !isFirst) return; // a link to a section changes nothing that is chosen
     for (const control of controls) {
       const wanted = given.get(control.dataset.word);
       const value = wanted === null ? atFirst.get(control) : wanted;
       if (control.type === "checkbox") control.checked = value === "true";
       else control.value = value;
-      if (control.selectedIndex === -1) control.value = atFirst.get(control); // no such choice on this page
+      if (control.selectedIndex === -1) control.value = atFirst.get(control); // this page has no such choice
     }
     if (scores) {
       sortScores(given.get("sort") || "");

@@ -1,4 +1,4 @@
-// --- groups side by side: two genes, or one gene in all its stage ranges; and the list as a table ---
+// --- Groups side by side (two genes, or one gene in all its stage ranges), and the list as a table. ---
 const SideBySide = (() => {
   const { list, isYesOrCurated, keyOf, detailsOf, words, numberOfKey, pane } = Groups;
   const { index, make, chosen, byId, counted } = Page;
@@ -9,14 +9,14 @@ const SideBySide = (() => {
   const sameGene = (g) =>
     index.groups.flatMap((group, i) => (idOfGene(group) === idOfGene(index.groups[g]) ? [i] : []));
 
+  // Most terms are used in a few stage ranges only: their absence from the others says nothing.
   const isUsedIn = (term, stage) => {
-    // most terms are of a few stage ranges: that they are not in others says nothing
     const stages = index.review.vocabulary[index.terms[term]] || [];
     return !stages.length || stages.includes(stage);
   };
   const termsOf = (g) => new Set(index.groups[g].terms.filter(isYesOrCurated).map((one) => one.term));
+  // Terms in bold are absent from all other groups that could have them.
   function column(g, others) {
-    // in bold what those of the others that could have it have not
     const group = index.groups[g];
     const key = keyOf(group);
     const items = group.terms.filter(isYesOrCurated).map((one) => {
@@ -36,13 +36,13 @@ const SideBySide = (() => {
     if (isCourse())
       for (const h of others)
         for (const term of termsOf(h)) {
-          // of the stage range before
+          // terms of the stage range before
           if (isUsedIn(term, group.stage) && !termsOf(g).has(term))
             items.push(
               make(
                 "li",
                 {},
-                make("span", { class: "badge absent" }, "no more"),
+                make("span", { class: "badge absent" }, "ended"),
                 " ",
                 make("s", {}, index.terms[term]),
               ),
@@ -54,7 +54,7 @@ const SideBySide = (() => {
         for (const picture of details.querySelectorAll(".embryo img"))
           images.append(make("div", { class: "embryo" }, picture.cloneNode()));
       })
-      .catch(() => images.append("the images are not there"));
+      .catch(() => images.append("the images are missing"));
     const name = (group.gene || group.name) + ", stage range " + index.stages[group.stage];
     const remove = make(
       "button",
@@ -71,12 +71,12 @@ const SideBySide = (() => {
       { class: "column" },
       make("h4", {}, name),
       images,
-      items.length ? make("ul", {}, ...items) : make("p", { class: "quiet" }, "no term"),
+      items.length ? make("ul", {}, ...items) : make("p", { class: "quiet" }, "no terms"),
       remove,
     );
   }
+  // Return true if one gene is shown in all its stage ranges.
   const isCourse = () => {
-    // one gene in all its stage ranges
     const genes = new Set(
       chosen.beside
         .map((key) => numberOfKey.get(key))
@@ -87,8 +87,8 @@ const SideBySide = (() => {
   function showBeside() {
     const numbers = chosen.beside.map((key) => numberOfKey.get(key)).filter((g) => g !== undefined);
     byId("beside-how").textContent = isCourse()
-      ? "In bold what begins, struck through what ends, of terms that both stage ranges use."
-      : "In bold what only one of them has.";
+      ? "Bold: begins here. Struck through: has ended. Compared are terms that both stage ranges use."
+      : "Bold: terms that only one of them has.";
     byId("beside").hidden = !numbers.length;
     byId("beside-columns").replaceChildren(
       ...numbers.map((g, i) =>
@@ -137,7 +137,7 @@ const SideBySide = (() => {
     links.append(row);
   }
 
-  // --- the list as a table, with the identifiers of FlyBase ---
+  // --- The list as a table, with FlyBase's identifiers. ---
   const LIST_COLUMNS = [
     "gene_symbol",
     "FBgn_ID",

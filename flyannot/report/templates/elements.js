@@ -1,16 +1,15 @@
-// --- what all parts of the page use ---
+// --- What all parts of the page use. ---
 const Page = (() => {
   const byId = (id) => document.getElementById(id);
-  // all groups in short, written by flyannot/report/page.py
+  // A summary of all groups, written by flyannot/report/page.py.
   const index = JSON.parse(byId("index").textContent);
+  // groups of the list: { g, terms, rank, isPart }, where `terms` were searched for
   const chosen = {
-    // what the reader has chosen
-    // the groups that the list has: { g, terms, rank, isPart }, terms being those that were looked for
     listed: [],
-    current: -1, // the group on the right
-    filling: Promise.resolve(), // until its details are there
-    alike: -1, // the group whose look-alikes are listed
-    beside: [], // keys of the groups side by side
+    current: -1, // number of the group on the right
+    filling: Promise.resolve(), // resolves when its details are shown
+    alike: -1, // number of the group whose look-alikes are listed
+    beside: [], // keys of the groups that are side by side
     sorted: "", // the column by which the scores are sorted, such as "2-descending"
     curves: "", // the identifier of the term whose curves are shown
   };

@@ -1,9 +1,9 @@
-// --- an image enlarged, with its map, which a slider fades ---
+// --- An enlarged image with its map, which a slider fades. ---
 const Enlarged = (() => {
   const { list, pane } = Groups;
   const { make, byId } = Page;
 
-  let around = []; // the pictures of the group that is looked at
+  let around = []; // pictures of the group that is shown
   let shown = 0;
 
   function copyOf(canvas) {

@@ -1,18 +1,18 @@
-// --- the groups: found and ordered on the left, one of them shown on the right ---
+// --- The groups: a list on the left, to search and to order, and one group on the right. ---
 const Groups = (() => {
   const { byId, index, make, chosen, counted } = Page;
   const { toggleMap } = Maps;
 
-  const NAMED = 3; // terms of each status that the line of a group names
+  const NAMED = 3; // a line names at most so many terms of each status
   const words = { unlearned: "not learned" };
-  // what is new comes first
+  // New terms come first.
   const IN_LINE = ["new", "predicted", "missed", "agreed", "unlearned", "undetermined"];
   const NOTHING_NEW = ["agreed", "unlearned", "undetermined"];
   const list = byId("groups-list");
   const pane = byId("gene");
   const chunks = new Map();
-  let nDrawn = 0; // how many of the groups have a line
-  let contested = new Set(); // genes in stage ranges on which curators disagree
+  let nDrawn = 0; // number of groups of the list that have a line
+  let contested = new Set(); // keys of groups on which curators disagree
 
   window.flyannotChunk = (number, html) => {
     const template = make("template", {});
@@ -35,7 +35,9 @@ const Groups = (() => {
       } else {
         const script = make("script", { src: index.folder + "/chunk-" + number + ".js" });
         script.addEventListener("error", () =>
-          entry.reject(new Error("the folder " + index.folder + " does not lie beside this page")),
+          entry.reject(
+            new Error("the folder " + index.folder + " is not beside this page: keep both together"),
+          ),
         );
         document.body.append(script);
       }
@@ -46,15 +48,15 @@ const Groups = (() => {
     return chunkOf(Math.floor(g / index.perChunk)).then((chunk) => chunk.children[g % index.perChunk]);
   }
 
-  // --- the two lists for curators: what to look at first, and curated terms to check ---
+  // --- The two queues of curators: terms to look at first, and curated terms to check. ---
   function onList(group, name) {
     return [...group.terms, ...group.no].filter((one) => one.queue === name);
   }
   function hasLooks(group) {
     return onList(group, "look").length > 0 || group.unlike > 0;
   }
+  // A group without predictions and verdicts counts by its distance from the groups to review before it.
   function worthOfLook(group) {
-    // of one of which nothing is predicted, until it has a verdict, how unlike those before it is
     const worth = worthOf(onList(group, "look").filter((one) => !isReviewed(group, one)));
     return (
       worth ||
@@ -66,14 +68,14 @@ const Groups = (() => {
   function worthOf(terms) {
     return terms.reduce((sum, one) => sum + one.worth, 0);
   }
+  // Return the queue that the list shows now, or "".
   function listInUse() {
-    // which of the two the list of genes shows now, or nothing
     if (byId("groups-which").value === "doubted") return "check";
     return byId("groups-order").value === "look" ? "look" : "";
   }
   const isNext = (row) => row.dataset.queue === listInUse() && !row.classList.contains("reviewed");
 
-  // --- which groups ---
+  // --- The groups of the list. ---
   const symbolOf = (group) => group.gene || group.name;
   const keyOf = (group) => index.stages[group.stage] + "." + group.name;
   const numberOfKey = new Map(index.groups.map((group, g) => [keyOf(group), g]));
@@ -84,8 +86,8 @@ const Groups = (() => {
   );
   const termNames = index.terms.map((term) => term.toLowerCase());
   const isReviewed = (group, one) => Verdicts.verdicts.has(Review.keyOfTerm(group, index.terms[one.term]));
+  // Return the terms of the gene whose look-alikes are listed that this group lacks.
   function lacked(group) {
-    // terms of the gene whose look-alikes are listed that the curators of this one left out
     const to = index.groups[chosen.alike];
     const own = to && to.annotated ? (one) => one.curated : ofStatus("predicted").bind(null, to);
     if (!to || !group.annotated || !to.alike.includes(numberOfKey.get(keyOf(group)))) return [];
@@ -93,8 +95,8 @@ const Groups = (() => {
     return to.terms.filter((one) => own(one) && !has.has(one.term)).map((one) => index.terms[one.term]);
   }
   const ofStatus = (status) => (group, one) => one.status === status;
+  // Each filter has a text, and a test of terms or of groups. A filter that fits no group is not offered.
   const FILTERS = {
-    // what it says, and which terms it leaves, or which genes; one that fits no gene is not offered
     all: { says: "all genes" },
     new: { says: "new terms", term: ofStatus("new") },
     predicted: { says: "predicted terms", term: ofStatus("predicted") },
@@ -116,7 +118,7 @@ const Groups = (() => {
     unannotated: { says: "genes without curated terms", gene: (group) => !group.annotated },
     check: { says: "pictures to check", gene: (group) => group.check },
     alike: {
-      says: "look alike, but lack its terms",
+      says: "look-alikes that lack its terms",
       gene: (group) => lacked(group).length,
       isOffered: () => index.groups.some((group) => group.alike.length),
     },
@@ -131,7 +133,7 @@ const Groups = (() => {
       isOffered: () => true,
     },
     reviewed: {
-      says: "genes you have begun",
+      says: "genes you have started",
       gene: (group) => Review.keysOfGroup(group).some((key) => Verdicts.verdicts.has(key)),
       isOffered: () => true,
     },
@@ -141,9 +143,9 @@ const Groups = (() => {
       gene ? gene(group) : !term || [...group.terms, ...group.no].some((one) => term(group, one)),
     );
 
-  // A symbol that is what was typed comes first, then those that begin so, then those that have it within;
-  // then terms of which a word begins so, and only if there is neither, terms that have it within a word, as
-  // "rapidly" has "dl".
+  // The search lists symbols equal to the text first, then symbols that begin with it, then symbols that
+  // contain it. Groups found by a term come last. The text must begin a word of the term. A text within a
+  // word, such as "dl" in "rapidly", counts only if nothing else is found.
   const WITHIN = 2;
   const BY_TERM = 3;
   const rankOf = ([gene, fbgn, name], text) =>
@@ -155,14 +157,14 @@ const Groups = (() => {
           ? WITHIN
           : BY_TERM;
   const wordsOf = termNames.map((name) => " " + name.replace(/[^\p{L}\p{N}]+/gu, " "));
+  // Return the numbers of the terms that a text finds.
   function termsNamed(text, isSymbol) {
-    // the numbers of the terms that a text finds
     const all = Array.from(termNames.keys());
     const begun = all.filter((t) => termNames[t].startsWith(text) || wordsOf[t].includes(" " + text));
     return new Set(begun.length || isSymbol ? begun : all.filter((t) => termNames[t].includes(text)));
   }
+  // Return the terms that fit the search and the filter; null if the group does not fit.
   function termsFound(group, rank, named, which) {
-    // the terms that fit both the search and the filter; null if the group does not
     const { term, gene } = FILTERS[which];
     const isByTerm = rank === BY_TERM;
     let terms = group.terms;
@@ -182,8 +184,8 @@ const Groups = (() => {
     Math.max(-1, ...terms.map((one) => one[name]).filter((value) => value !== undefined));
   const least = (terms, name) =>
     Math.min(2, ...terms.map((one) => one[name]).filter((value) => value !== undefined));
+  // Groups are sorted by these numbers or texts, in ascending order.
   const ORDERS = {
-    // a group comes before another by the smaller number, or text
     gene: ({ g }) => symbolOf(index.groups[g]),
     probable: ({ terms }) => -largest(terms, "p"),
     unsure: ({ terms }) => least(terms, "margin"),
@@ -229,10 +231,10 @@ const Groups = (() => {
     const isAll = chosen.listed.length === index.groups.length;
     const like =
       byId("groups-which").value === "alike" && chosen.alike >= 0
-        ? " look like " + symbolOf(index.groups[chosen.alike]) + ", but lack terms of it"
+        ? " look like " + symbolOf(index.groups[chosen.alike]) + " but lack some of its terms"
         : "";
     byId("groups-count").textContent = !chosen.listed.length
-      ? "no gene found"
+      ? "no genes found"
       : (isAll ? "" : chosen.listed.length.toLocaleString("en") + " of ") +
         counted(index.groups.length, ...unit) +
         like;
@@ -243,8 +245,8 @@ const Groups = (() => {
     list.append(...more);
     if (more.length && nDrawn < chosen.listed.length) coming.observe(more[more.length - 1]);
   }
+  // List again; show the first group if `isBegun`, or if the group on the right no longer fits.
   function listAgain(isBegun) {
-    // begun at the first; else the gene on the right stays where it still fits
     choose();
     drawList();
     if (
@@ -257,10 +259,10 @@ const Groups = (() => {
     if (pane.getBoundingClientRect().top < 0) pane.scrollIntoView();
   }
 
-  // --- a line of the list ---
+  // --- A line of the list. ---
   const hasStages = index.groups.some((group) => group.stage !== index.groups[0].stage);
   const unit = hasStages ? ["group"] : ["gene"];
-  const AT_ONCE = 50; // lines; more when the last comes near
+  const AT_ONCE = 50; // lines; more are drawn when the last one comes into view
   const coming = new IntersectionObserver(
     (seen) => {
       for (const { isIntersecting, target } of seen)
@@ -275,8 +277,8 @@ const Groups = (() => {
   const linkOf = (g) => "#" + new URLSearchParams({ open: keyOf(index.groups[g]) });
   const ofStage = (group, before) =>
     make("span", { class: "together quiet stage" }, before + index.stages[group.stage]);
+  // Show the most typical picture of a group.
   function showPicture(image, details) {
-    // the most typical one
     const found = details.querySelector(".typical img") || details.querySelector(".images img");
     if (found) image.src = found.getAttribute("src");
     else image.remove();
@@ -290,12 +292,12 @@ const Groups = (() => {
         make("span", {}, make("span", { class: "badge missed" }, "lacks"), " " + lacks.join(", ")),
         " ",
       );
-    const rest = make("span"); // says nothing new: all on one line
+    const rest = make("span"); // terms that say nothing new stand on one line
     for (const status of IN_LINE) {
       const mine = index.groups[g].terms.filter((one) => one.status === status);
       if (!mine.length) continue;
       mine.sort((a, b) => found.has(b) - found.has(a));
-      // the others say nothing
+      // Other undetermined terms say nothing.
       const named = status === "undetermined" ? mine.filter((one) => one.curated || found.has(one)) : mine;
       if (!named.length) continue;
       const names = named.slice(0, NAMED).flatMap((one, i) => {
@@ -316,7 +318,7 @@ const Groups = (() => {
     }
     if (rest.firstChild) line.append(rest);
     if (!line.children.length && !Review.isBare(index.groups[g]))
-      line.append(make("span", { class: "quiet" }, "no term predicted"));
+      line.append(make("span", { class: "quiet" }, "no terms predicted"));
     return line;
   }
   function lineOf(one) {
@@ -368,7 +370,7 @@ const Groups = (() => {
     return line;
   }
 
-  // --- the gene that is chosen ---
+  // --- The gene that is chosen. ---
   function show(g) {
     if (g === chosen.current) return;
     chosen.current = g;
@@ -421,22 +423,22 @@ const Groups = (() => {
       );
     PatternMap.drawSoon(true);
   }
+  // Scroll the list to a line; the page itself does not move.
   function bringIntoList(line) {
-    // the page itself stays where it is
     const box = line.getBoundingClientRect();
     const around = list.getBoundingClientRect();
     if (box.top < around.top) list.scrollTop += box.top - around.top;
     else if (box.bottom > around.bottom) list.scrollTop += box.bottom - around.bottom;
   }
+  // Show a group that the reader chose.
   function pick(g) {
-    // as somebody wants to see it
     show(g);
     Address.remember();
     const { top } = pane.getBoundingClientRect();
     if (top < 0 || top > innerHeight / 2) pane.scrollIntoView();
   }
 
-  // --- on paper nothing unfolds ---
+  // --- Nothing unfolds on paper. ---
   addEventListener("beforeprint", () => {
     drawMore(chosen.listed.length);
     list.querySelectorAll(".thumb:not([src])").forEach((thumb) => thumb.dispatchEvent(new Event("wanted")));
@@ -471,8 +473,8 @@ const Groups = (() => {
         button.parentElement.remove();
       }
     });
+    // The search and the order stay as they are.
     document.addEventListener("click", (event) => {
-      // what is looked for and how it is ordered stays
       const link = event.target.closest("a[href^='#open=']");
       const g = link && numberOfKey.get(new URLSearchParams(link.hash.slice(1)).get("open"));
       if (

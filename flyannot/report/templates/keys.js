@@ -1,4 +1,4 @@
-// --- the review by keyboard: one key for each thing; where the focus is, is the term that a key is about ---
+// --- The review by keyboard: a key acts on the term that has the focus. ---
 (() => {
   const { list, pane, pick, isNext, listInUse } = Groups;
   const { byId, chosen, index } = Page;
@@ -15,7 +15,7 @@
     });
     row.scrollIntoView({ block: "nearest" });
   }
-  // no term: a key more must not change a verdict
+  // The heading has the focus if no term has it, so that another key changes no verdict.
   const focusHeading = () => byId("gene-heading").focus({ preventScroll: true });
   async function openGene(g) {
     pick(g);
@@ -26,8 +26,8 @@
     else if (isBare(index.groups[g])) pane.querySelector(".another").focus({ preventScroll: true });
     else focusHeading();
   }
+  // Go to the next gene; the first time to the gene that is shown.
   function goToGene(step) {
-    // the first time to the one that is shown
     if (step > 0 && chosen.current >= 0 && !pane.contains(document.activeElement))
       return openGene(chosen.current);
     const at = chosen.listed.findIndex((one) => one.g === chosen.current);
@@ -41,8 +41,8 @@
     const to = rows[rows.indexOf(rowInFocus()) + step];
     if (to) focusRow(to);
   }
+  // Move by lines while the focus is in the list.
   function goToLine(step) {
-    // as the focus is in the list
     const line =
       list.querySelectorAll("a")[chosen.listed.findIndex((one) => one.g === chosen.current) + step];
     if (!line) return;
@@ -51,9 +51,9 @@
   }
   function giveByKey(verdict) {
     const row = rowInFocus();
-    if (!row) return say("Choose a term first: j goes to the next gene.");
+    if (!row) return say("Choose a term first: press j to enter the gene.");
     give(row, verdict);
-    if (isOpenTo(row)) return focusRow(row); // it was taken back
+    if (isOpenTo(row)) return focusRow(row); // the verdict was withdrawn
     const rows = rowsOf();
     const at = rows.indexOf(row);
     const next = [...rows.slice(at + 1), ...rows.slice(0, at)].find(listInUse() ? isNext : isOpenTo);
@@ -62,8 +62,8 @@
     return say(
       byId("review-said").textContent +
         (listInUse()
-          ? " Nothing more here is on the list: j for the next gene."
-          : " All reviewed: j for the next gene."),
+          ? " Nothing else here is on the list: press j for the next gene."
+          : " All reviewed: press j for the next gene."),
     );
   }
   async function undoAndGoThere() {

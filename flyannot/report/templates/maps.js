@@ -1,4 +1,4 @@
-// --- maps of contributions ---
+// --- Maps of contributions. ---
 const Maps = (() => {
   const { make, index } = Page;
 
@@ -38,9 +38,9 @@ const Maps = (() => {
           Math.abs(rest).toFixed(3) +
           " intercept, split exactly over the patches of " +
           (cells.length === 1 ? "this image" : "these images") +
-          ". Full colour: " +
+          ". Strongest colour: a contribution of " +
           full.toPrecision(2) +
-          " in 8 x 8 pixels.",
+          " per 8 x 8 pixels.",
       ),
     );
   }

@@ -1,4 +1,4 @@
-// --- what looks alike: the image of another gene that matched, taken from where it lies ---
+// --- Similar groups: the image of another gene that matched, taken from the chunk of that gene. ---
 const LookAlikes = (() => {
   const { numberOfKey, detailsOf, listAgain, list } = Groups;
   const { make, byId, chosen } = Page;

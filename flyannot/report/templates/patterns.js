@@ -1,4 +1,4 @@
-// --- the map of patterns: what looks alike lies side by side; drawn when it is looked at ---
+// --- The map of patterns: similar groups lie close together. It is drawn when it comes into view. ---
 const PatternMap = (() => {
   const { byId, chosen, make, index } = Page;
   const { words, linkOf } = Groups;
@@ -7,14 +7,14 @@ const PatternMap = (() => {
   const FINE = 9999;
   const SMALL = { width: 80, height: 32, inRow: 40, gap: 4 };
   const DASHES = { agreed: [], missed: [7, 4], new: [2, 3], predicted: [10, 3, 2, 3], unlearned: [4, 6] };
-  const NEAREST = 40; // times the whole
-  const ROWS = 1e6; // numbers a cell of the screen: more than there are in a row
+  const NEAREST = 40; // largest scale; at scale 1 the whole map is shown
+  const ROWS = 1e6; // more cells than a row of the screen has
   const onMap = {
-    atlas: null, // of the stage range that is shown: { groups, places, sheet }
-    view: { scale: 1, x: 0.5, y: 0.5 }, // what lies in the middle, from 0 to 1
-    standing: -1, // the number on the map of the group in focus
+    atlas: null, // data of the stage range that is shown: { groups, places, sheet }
+    view: { scale: 1, x: 0.5, y: 0.5 }, // scale, and the middle of the view, from 0 to 1
+    standing: -1, // number on the map of the group in focus
   };
-  let pictured = []; // numbers on the map that have room for a picture
+  let pictured = []; // numbers on the map of groups with room for a picture
 
   const mapSize = () => ({ width: patterns.clientWidth, height: patterns.clientHeight });
   const statusAt = (i) => onMap.atlas.statuses[i];
@@ -33,8 +33,8 @@ const PatternMap = (() => {
       Math.abs(y - height / 2) < (height + SMALL.height) / 2
     );
   }
+  // Find the groups that have room for a picture; groups with the term come first.
   function picture() {
-    // which groups have room, those with the term first
     const width = SMALL.width + SMALL.gap;
     const height = SMALL.height + SMALL.gap;
     const taken = new Map();
@@ -60,8 +60,8 @@ const PatternMap = (() => {
       return true;
     });
   }
+  // Draw a point; each status has a shape, and not only a colour.
   function point(context, [x, y], status) {
-    // a shape for each status, not only a colour
     context.beginPath();
     if (status === "new") context.rect(x - 4, y - 4, 8, 8);
     else if (status === "predicted") {
@@ -74,14 +74,14 @@ const PatternMap = (() => {
     if (status === "missed" || status === "unlearned") context.stroke();
     else context.fill();
   }
+  // Draw the frame of a picture.
   function frame(context, [x, y], status) {
-    // around a picture
     context.lineWidth = status ? 3 : 1;
     context.setLineDash(DASHES[status] || []);
     context.strokeRect(x - SMALL.width / 2 - 1, y - SMALL.height / 2 - 1, SMALL.width + 2, SMALL.height + 2);
     context.setLineDash([]);
   }
-  const isRinged = (i) => onMap.atlas.groups[i] === chosen.current; // the gene that is chosen
+  const isRinged = (i) => onMap.atlas.groups[i] === chosen.current; // the group that is chosen
   function ring(context, [x, y]) {
     for (const [name, lineWidth] of [
       ["--card", 8],
@@ -93,8 +93,8 @@ const PatternMap = (() => {
       context.stroke();
     }
   }
+  // Return a context whose unit is a pixel of the page.
   const sharpened = (canvas, width, height) => {
-    // a context in which a unit is a pixel of the page
     const sharp = devicePixelRatio || 1;
     const context = canvas.getContext("2d");
     [canvas.width, canvas.height] = [Math.round(width * sharp), Math.round(height * sharp)];
@@ -138,8 +138,8 @@ const PatternMap = (() => {
     }
     linkPlaces(shownNow, seen);
   }
+  // Return a sample of how the map draws a status.
   function swatch(status) {
-    // how the map draws it
     const canvas = make("canvas", { class: "swatch", "aria-hidden": true });
     const context = sharpened(canvas, 54, 20);
     inColour(context, status);
@@ -154,8 +154,8 @@ const PatternMap = (() => {
     const status = statusAt(i);
     return (group.gene || group.name) + (status ? ", " + (words[status] || status) : "");
   }
+  // Put a link over every picture.
   function linkPlaces(numbers, seen) {
-    // a link over every picture
     const layer = patterns.querySelector(".places");
     const old = new Map(Array.from(layer.children).map((one) => [Number(one.dataset.place), one]));
     const held = layer.contains(document.activeElement);
@@ -175,8 +175,8 @@ const PatternMap = (() => {
     if (held) layer.querySelector("[tabindex='0']")?.focus({ preventScroll: true });
   }
   let isWaiting = false;
+  // Draw once in a frame.
   function drawSoon(isAnew) {
-    // once a frame
     if (!onMap.atlas) return;
     onMap.atlas.isAnew = onMap.atlas.isAnew || isAnew;
     if (isWaiting) return;
@@ -188,8 +188,8 @@ const PatternMap = (() => {
       drawMap();
     });
   }
+  // Zoom around a point of the screen, otherwise around the middle.
   function zoom(factor, at = null) {
-    // around a point of the screen, else around the middle
     const { width, height } = mapSize();
     const scale = Math.min(NEAREST, Math.max(1, onMap.view.scale * factor));
     const [dx, dy] = at
@@ -209,8 +209,8 @@ const PatternMap = (() => {
     patterns.classList.toggle("near", scale > 1);
     drawSoon(isOther);
   }
+  // Move by pixels.
   function moveBy(dx, dy) {
-    // pixels
     const { width, height } = mapSize();
     moveTo(
       onMap.view.x - dx / (width - SMALL.width - 8) / onMap.view.scale,

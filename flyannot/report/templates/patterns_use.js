@@ -1,12 +1,12 @@
-// --- the map of patterns in use: its choices, mouse and keys, and the gene that is pointed at ---
+// --- Use of the map of patterns: choices, mouse, keys, and the gene under the pointer. ---
 const MapUse = (() => {
   const { patterns, onMap, drawSoon, swatch, moveTo, FINE, screenOf, mapSize, moveBy, zoom } = PatternMap;
   const { byId, index, make, counted } = Page;
   const { words, chunkOf, detailsOf, symbolOf, termsInLine, showPicture } = Groups;
 
   const ON_MAP = ["agreed", "missed", "new", "predicted", "unlearned"];
+  // Return the status of a term of a group; "" if the group does not have the term.
   const statusOf = (group, term) => {
-    // "" where the gene has not the term
     const found = group.terms.find((one) => one.term === term);
     return ON_MAP.includes(found?.status) ? found.status : found?.curated ? "missed" : "";
   };
@@ -33,8 +33,8 @@ const MapUse = (() => {
       ),
     );
   }
+  // Offer the terms, most frequent first. The chosen term stays; otherwise it is the first anatomical one.
   function offerTerms() {
-    // the most frequent first; in colour stays what was, else it is the most frequent that is anatomy
     const numbers = new Map();
     const before = byId("patterns-term").value;
     for (const g of onMap.atlas.groups)
@@ -53,8 +53,8 @@ const MapUse = (() => {
       terms.find(([term]) => !index.notAnatomy.includes(index.terms[term]));
     if (first) byId("patterns-term").value = first[0];
   }
+  // Show the map of a stage range, with the group g in the middle.
   async function showMap(stage, g) {
-    // of a stage range; with the group g in the middle
     try {
       if (!onMap.atlas || onMap.atlas.stage !== stage) {
         const found = (await chunkOf(index.maps[stage])).children[0];
@@ -90,8 +90,8 @@ const MapUse = (() => {
     for (const other of patterns.querySelectorAll("[data-place]")) other.tabIndex = other === link ? 0 : -1;
     link.focus({ preventScroll: true });
   }
+  // Go to the nearest picture in a direction; if there is none, move the map.
   function goTowards(dx, dy) {
-    // to the nearest picture in that direction; where there is none the map moves
     const from = screenOf(onMap.standing);
     const layer = Array.from(patterns.querySelectorAll("[data-place]"));
     const { width, height } = mapSize();
@@ -119,7 +119,7 @@ const MapUse = (() => {
     0: () => moveTo(0.5, 0.5, 1),
   };
 
-  // --- the gene that is pointed at ---
+  // --- The gene under the pointer. ---
   let pointing = 0;
   function pointAt(i) {
     clearTimeout(pointing);
@@ -155,7 +155,7 @@ const MapUse = (() => {
     const layer = patterns.querySelector(".places");
     const stages = index.stages.filter((stage) => stage in index.maps);
     let from = null;
-    let isDragged = false; // where the mouse went down
+    let isDragged = false; // `from` is where the mouse went down
     byId("patterns-stage").append(...stages.map((stage) => make("option", {}, stage)));
     byId("patterns-stage").addEventListener("input", () => showMap(byId("patterns-stage").value));
     byId("patterns-term").addEventListener("input", colourByTerm);

@@ -1,4 +1,4 @@
-// --- the review: a verdict for every term of every group, by mouse ---
+// --- The review: a verdict for every term of every group, by mouse. ---
 const Review = (() => {
   const { index, byId, make, counted, chosen } = Page;
   const { list, keyOf, pane } = Groups;
@@ -27,18 +27,18 @@ const Review = (() => {
   } = Verdicts;
   const { giveFile } = Tables;
 
-  const genesOfSymbol = new Map(); // symbol -> identifiers of its genes on this page
+  const genesOfSymbol = new Map(); // symbol -> ids of its genes on this page
   const toReview = new Set(); // keys of the terms that are predicted or curated
-  // of a term the stage ranges that have it, by number
+  // pairs of a term and the numbers of the stage ranges that have it
   const vocabulary = Object.entries(index.review.vocabulary);
   const named = new Map(vocabulary.map(([term]) => [term.toLowerCase(), term]));
-  let given = index.stages.map(() => new Set()); // the terms that verdicts are of, by stage range
+  let given = index.stages.map(() => new Set()); // terms that have a verdict, by stage range
   const idOfGene = (group) => group.fbgn || group.gene || group.name;
   const keyOfTerm = (group, term) => verdictKey(idOfGene(group), index.stages[group.stage], term);
   const isForReview = (one) => one.status !== "undetermined" || one.margin !== 0 || Boolean(one.curated);
-  // nothing is predicted of it, nor known in full
+  // A bare group has no predictions, and its terms are not all known.
   const isBare = (group) => group.unlike !== null && group.annotated !== 1;
-  // it is known of these once somebody says so
+  // Terms that are asked about for a bare group: all terms with a verdict in its stage range.
   const askedOf = (group) => (isBare(group) ? Array.from(given[group.stage]) : []);
   const acceptedOf = (group) =>
     askedOf(group).filter((term) => verdicts.get(keyOfTerm(group, term))?.verdict === "accept");
@@ -56,8 +56,8 @@ const Review = (() => {
     genesOfSymbol.set(symbol, (genesOfSymbol.get(symbol) || new Set()).add(idOfGene(group)));
   }
   const hasBare = index.groups.some(isBare);
+  // Find the terms to ask about for groups without predictions, from the verdicts on other groups.
   function readGiven() {
-    // what is asked of genes of which nothing is predicted follows what was said of others
     given = index.stages.map(() => new Set());
     if (hasBare) toReview.clear();
     for (const key of hasBare ? verdicts.keys() : [])
@@ -65,13 +65,13 @@ const Review = (() => {
     if (hasBare || !toReview.size)
       for (const group of index.groups) for (const key of keysOfGroup(group)) toReview.add(key);
   }
+  // A row without a FlyBase number means the gene of that symbol, if there is one.
   function idOfNamed(gene, fbgn) {
-    // a row without FlyBase number means the gene of that symbol, if there is one
     const known = genesOfSymbol.get(gene);
     return fbgn || (known && known.size === 1 ? known.values().next().value : gene);
   }
 
-  // --- one term ---
+  // --- One term. ---
   const cellOf = (row) => row.querySelector("td.verdict");
   const groupOf = (place) => index.groups[Number(place.closest("[data-number]").dataset.number)];
   function verdictButtons(row) {
@@ -126,13 +126,13 @@ const Review = (() => {
     if (kept) row.hidden = false;
   }
   const curator = () => byId("curator").value.replaceAll(";", ",").trim();
+  // Return the last row by the curator of this page; a decision has precedence.
   function mineOf(key) {
-    // the last row by the curator of this page: a decision, if there is one
     const mine = rowsOfKey(key).filter((one) => one.curator === curator());
     return mine.findLast((one) => one.decides) || mine[mine.length - 1];
   }
+  // Give a verdict. The same verdict again withdraws it; if curators disagree, it decides.
   function give(row, verdict) {
-    // the same again takes it back; where curators disagree it decides
     const group = groupOf(row);
     const term = row.dataset.term;
     const key = keyOfTerm(group, term);
@@ -160,12 +160,12 @@ const Review = (() => {
     ]);
     const now = verdicts.get(key);
     const isLeft = isTakenBack && now;
-    const words = isTakenBack ? "not reviewed any more" : IN_WORDS[verdict];
+    const words = isTakenBack ? "no longer reviewed" : IN_WORDS[verdict];
     return tell(
       term +
         " " +
         (now?.isContested || isLeft
-          ? (isTakenBack ? "taken back" : words) + "; " + (now.isContested ? "to decide: " : "") + now.said
+          ? (isTakenBack ? "withdrawn" : words) + "; " + (now.isContested ? "to decide: " : "") + now.said
           : words),
       !isTakenBack,
     );
@@ -185,15 +185,15 @@ const Review = (() => {
       model_digest: index.review.model_digest,
     };
   }
+  // Show and announce that verdicts have changed.
   function tell(what, isGiven) {
-    // once verdicts have changed
     showAll();
     const name = isGiven && !curator() ? " Write your name in the field Curator." : "";
     byId("curator").classList.toggle("wanted", name !== "");
     say(what + ". " + byId("review-progress").textContent + "." + name);
   }
+  // Reject all terms that are asked about for a gene and have no verdict.
   function rejectOthers(section) {
-    // all that is asked of a gene and has no verdict, in one go
     const group = groupOf(section);
     const open = askedOf(group).filter((term) => !verdicts.has(keyOfTerm(group, term)));
     if (!open.length) return say("There is no other term to reject.");
@@ -227,13 +227,13 @@ const Review = (() => {
     return last[0][0];
   }
 
-  // --- terms that the model did not predict ---
+  // --- Terms that the model did not predict. ---
   function rowOfTerm(section, term) {
     return Array.from(section.querySelectorAll("tr[data-term]")).find((row) => row.dataset.term === term);
   }
   function addRow(section, term, isAsked) {
     const why = isAsked
-      ? make("span", { class: "quiet" }, "given to another gene")
+      ? make("span", { class: "quiet" }, "reviewed for another gene")
       : make("span", { class: "badge added" }, "added");
     const row = make(
       "tr",
@@ -260,8 +260,13 @@ const Review = (() => {
     const form = make(
       "form",
       { class: "add" },
-      make("label", {}, isBare(group) ? "Term that it shows" : "Another term that it shows", field),
-      make("button", { type: "submit" }, "Accept it"),
+      make(
+        "label",
+        {},
+        isBare(group) ? "Term that the gene shows" : "Another term that the gene shows",
+        field,
+      ),
+      make("button", { type: "submit" }, "Accept"),
     );
     if (isBare(group)) {
       const others = make("button", { type: "button", class: "others" }, "Reject the others");
@@ -284,12 +289,12 @@ const Review = (() => {
         verdicts.get(keyOfTerm(groupOf(row), term)).verdict !== "accept"
       )
         give(row, "accept");
-      field.focus(); // for the next one
+      field.focus(); // for the next term
     });
     return form;
   }
+  // Return the id of the list that completes what is typed.
   function listOfTerms(stage) {
-    // the id of the list that completes what is typed
     const id = "vocabulary-" + stage;
     const fits = ([, stages]) => !stages.length || stages.includes(stage);
     if (!byId(id))
@@ -302,8 +307,8 @@ const Review = (() => {
     for (const term of askedOf(groupOf(section)))
       if (!rowOfTerm(section, term)) addRow(section, term, !verdicts.has(keyOfTerm(groupOf(section), term)));
   }
+  // Start the review of a group once its details are shown.
   function startReview(section) {
-    // once its details are there
     const group = groupOf(section);
     const inside = section.querySelector(".inside");
     for (const row of section.querySelectorAll("tr[data-term]")) verdictButtons(row);
@@ -318,9 +323,9 @@ const Review = (() => {
       inside.querySelector("table.terms").parentElement.after(addForm(section));
   }
 
-  // --- how far it is ---
+  // --- Progress. ---
+  // Show the progress of a group, in its line or where it is shown.
   function showCount(place) {
-    // in its line, and where it is shown
     const group = groupOf(place);
     const keys = keysOfGroup(group);
     const done = keys.filter((key) => verdicts.has(key)).length;
@@ -337,7 +342,7 @@ const Review = (() => {
           make(
             "span",
             { class: accepted.length ? "badge added" : "quiet" },
-            accepted.length ? accepted.length + " accepted" : "no term yet",
+            accepted.length ? accepted.length + " accepted" : "no terms accepted yet",
           ),
           " " + accepted.join(", "),
         );
@@ -359,8 +364,10 @@ const Review = (() => {
     const many = (number) => number.toLocaleString("en");
     const others = verdicts.size - done;
     byId("review-progress").textContent =
-      (toReview.size ? many(done) + " of " + counted(toReview.size, "term") + " reviewed" : "No term yet") +
-      (others ? ", and " + many(others) + " more" : "");
+      (toReview.size
+        ? many(done) + " of " + counted(toReview.size, "term") + " reviewed"
+        : "No terms to review yet") +
+      (others ? ", and " + counted(others, "verdict") + " on other terms" : "");
     Object.assign(byId("review-bar"), { max: Math.max(1, toReview.size), value: done });
     byId("download-corrections").disabled = verdicts.size === 0;
     byId("undo").disabled = changes.length === 0;
@@ -373,7 +380,7 @@ const Review = (() => {
       ([key, given]) => settled(given).rows.map(textOf).join() !== rowsOfKey(key).map(textOf).join(),
     );
     if (changed.length) change(changed);
-    // of what counts
+    // Texts of the rows that count.
     const texts = new Map(Array.from(all.keys(), (key) => [key, new Set(rowsOfKey(key).map(textOf))]));
     const taken = rows.filter(([key, row]) => texts.get(key).has(textOf(row))).length;
     const contested = Array.from(all.keys()).filter((key) => verdicts.get(key).isContested).length;
@@ -385,14 +392,14 @@ const Review = (() => {
         counted(taken, "verdict") +
         " loaded" +
         (contested
-          ? "; curators disagree on " + counted(contested, "term") + ": Show \u201cto decide\u201d"
+          ? "; curators disagree on " + counted(contested, "term") + ": choose Show \u201cto decide\u201d"
           : "") +
         (rows.length > taken
           ? "; " +
             counted(
               rows.length - taken,
-              "is older than another by its curator",
-              "are older than others by their curators",
+              "is older than another verdict by the same curator",
+              "are older than other verdicts by the same curators",
             )
           : "") +
         (wrong.length
@@ -416,11 +423,11 @@ const Review = (() => {
         store.shelf.setItem(CURATOR, byId("curator").value.trim());
       } catch {
         say("");
-      } // every verdict has the name itself
+      } // each verdict has the name, too
       byId("curator").classList.remove("wanted");
     });
+    // Verdicts without a name get this name.
     byId("curator").addEventListener("change", () => {
-      // what was said before anybody asked
       for (const [key, { rows }] of [...verdicts])
         if (rows.some((row) => !row.curator))
           put(
@@ -434,8 +441,8 @@ const Review = (() => {
       const button = event.target.closest("button[data-verdict]");
       if (button) give(button.closest("tr"), button.dataset.verdict);
     });
+    // Keep every letter, since a page may be closed at any time.
     pane.addEventListener("input", (event) => {
-      // letter by letter: a page may be closed at any time
       if (!event.target.matches("input.note")) return;
       const row = event.target.closest("tr");
       const key = keyOfTerm(groupOf(row), row.dataset.term);
@@ -471,7 +478,7 @@ const Review = (() => {
         readShelf();
         showAll();
       }
-    }); // another tab
+    }); // verdicts of another tab
     showAll();
     if (store.nUnread) say("");
   }

@@ -1,4 +1,4 @@
-// --- the table of scores: sorted, filtered, and the curves of a term ---
+// --- The table of scores, to sort and to filter, and the curves of a term. ---
 const Scores = (() => {
   const { byId, chosen, counted } = Page;
 
@@ -7,7 +7,7 @@ const Scores = (() => {
 
   function sortValue(row, column) {
     const cell = row.cells[column];
-    if (!cell || cell.colSpan > 1) return null; // a reason instead of scores: always last
+    if (!cell || cell.colSpan > 1) return null; // a row with a reason instead of scores is always last
     const given = cell.dataset.sort;
     const text = given === undefined ? cell.textContent.trim() : given;
     const number = Number(text.replaceAll(",", ""));
@@ -93,12 +93,6 @@ const Scores = (() => {
       showCurves("", true);
       Address.remember();
     });
-  for (const button of document.querySelectorAll("button[data-more]")) {
-    button.addEventListener("click", () => {
-      for (const item of byId(button.dataset.more).children) item.hidden = false;
-      button.hidden = true;
-    });
-  }
 
   return { scores, sortScores, filterScores, showCurves };
 })();

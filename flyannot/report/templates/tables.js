@@ -1,4 +1,4 @@
-// --- tables: CSV as the program itself writes and reads it, and files that the browser gives ---
+// --- Tables: CSV as flyannot writes and reads it, and files to download. ---
 const Tables = (() => {
   const { make } = Page;
 
@@ -10,8 +10,8 @@ const Tables = (() => {
     return /[",\n\r]/.test(guarded) ? '"' + guarded.replaceAll('"', '""') + '"' : guarded;
   }
   const csvText = (rows) => rows.map((row) => row.map(csvCell).join(",") + "\n").join("");
+  // Read rows. The separator is the one that splits the first line best; quotes are as in RFC 4180.
   function csvRows(text) {
-    // separated by what splits the first line best; quotes as in RFC 4180
     const plain = text.replace(/^\ufeff/, "");
     const head = plain.split(/\r?\n/, 1)[0];
     const separator = [",", ";", "\t"].reduce((a, b) =>

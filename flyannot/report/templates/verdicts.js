@@ -1,10 +1,10 @@
-// --- verdicts: what curators say of single terms; the browser keeps them for every page on the data set ---
+// --- Verdicts of curators on single terms, which the browser keeps for every page on the data set. ---
 const Verdicts = (() => {
   const { index, counted } = Page;
   const { csvText, csvRows } = Tables;
 
   const VERDICTS = ["accept", "reject", "unsure"];
-  const IN_WORDS = { accept: "accepted", reject: "rejected", unsure: "unsure" };
+  const IN_WORDS = { accept: "accepted", reject: "rejected", unsure: "marked unsure" };
   const COLUMNS = [
     "gene",
     "fbgn",
@@ -23,14 +23,14 @@ const Verdicts = (() => {
   const CURATOR = "flyannot-curator";
   const verdictKey = (geneId, stageRange, term) => geneId + "\0" + stageRange + "\0" + term;
   const partsOf = (key) => key.split("\0");
-  // of a key, what `settled` makes of its rows, which are rows of the table as objects
+  // key -> result of `settled` for its rows; a row is a row of the table as an object
   const verdicts = new Map();
-  const changes = []; // that can be undone: lists of [key, the rows that were there before]
-  const unkept = new Map(); // of a key, the rows that the store does not hold as they are
+  const changes = []; // changes that can be undone: lists of [key, rows before]
+  const unkept = new Map(); // key -> rows that the store does not hold
   const store = {
-    shelf: null, // the browser's store, where it has one
-    isDownloaded: true, // all that the store does not hold
-    nUnread: 0, // of what stands there, that is no verdict
+    shelf: null, // the store of the browser, or null
+    isDownloaded: true, // true if all rows that the store does not hold were downloaded
+    nUnread: 0, // number of damaged verdicts in the store
   };
 
   try {
@@ -40,7 +40,7 @@ const Verdicts = (() => {
   } catch {
     store.shelf = null;
   }
-  // --- several curators: the rule of `flyannot curate`, see flyannot/curation/corrections.py ---
+  // --- Several curators, by the rule of `flyannot curate` in flyannot/curation/corrections.py. ---
   const rowsOfKey = (key) => verdicts.get(key)?.rows || [];
   const textOf = (row) => JSON.stringify(COLUMNS.map((name) => row[name]));
   const namesIn = (text) =>
@@ -48,8 +48,8 @@ const Verdicts = (() => {
       .split(";")
       .map((name) => name.trim().replace(/\s+/g, " "))
       .filter(Boolean);
+  // Return a map from curator to the rows of the last day. A decision counts for all curators that it names.
   function lastOfCurators(rows) {
-    // curator -> rows of the last day, one of each verdict; a decision is of all whom it names
     const last = new Map();
     for (const row of rows)
       for (const curator of new Set([row.curator, ...namesIn(row.decides)])) {
@@ -60,8 +60,8 @@ const Verdicts = (() => {
       }
     return last;
   }
+  // Settle the rows of one key: unsure if curators disagree and nobody has decided.
   function settled(given) {
-    // what the rows of one key come to: unsure where curators disagree and nobody has decided
     const order = (row) => [row.date, row.decides ? "1" : "0", textOf(row)].join("\0");
     const rows = [...given].sort((a, b) => (order(a) < order(b) ? -1 : 1));
     const own = lastOfCurators(rows.filter((row) => !row.decides));
@@ -90,12 +90,12 @@ const Verdicts = (() => {
     else verdicts.delete(key);
   }
 
-  // What is kept stands by group, a list of its terms: the store has room for some five million letters, and
-  // is read before the page is there.  A model is a number.
+  // The store keeps the terms of a group in one list, since it has room for some five million letters and is
+  // read before the page is shown. A model is stored as its number in a list of digests.
   const MODELS = "flyannot-models";
   const PACKED = ["term", "verdict", "curator", "date", "note", "probability", "gene", "fbgn"];
+  // Return the list in the store; [null] if it is damaged.
   function listAt(name) {
-    // a list with nothing in it where something else stands there
     try {
       const kept = JSON.parse(store.shelf.getItem(name) || "[]");
       return Array.isArray(kept) ? kept : [null];
@@ -103,8 +103,8 @@ const Verdicts = (() => {
       return [null];
     }
   }
+  // Return the number of a model, or its digest if the list of models is damaged.
   function numberOfModel(digest) {
-    // or itself: of a damaged list no number is given twice
     const digests = listAt(MODELS);
     const at = digests.indexOf(digest);
     if (digests.includes(null)) return digest;
@@ -130,8 +130,8 @@ const Verdicts = (() => {
     row.decides = String(values[PACKED.length + 1] || "");
     return row;
   }
+  // Return [key, row, packed row] of each verdict of a group; null for damage.
   function rowsAt(name, digests) {
-    // [key, row, what `packed` made of it] of each verdict of a group; nothing for what is none
     let geneId;
     let stageRange;
     try {
@@ -175,18 +175,18 @@ const Verdicts = (() => {
       keep(key);
       unkept.delete(key);
     } catch {
-      // there is no store, or it is full
+      // There is no store, or it is full.
       unkept.set(key, rows);
       store.isDownloaded = false;
     }
   }
+  // Change several keys at once: a list of [key, its rows].
   function change(rows) {
-    // [key, its rows] of all that changes at once
     changes.push(rows.map(([key]) => [key, rowsOfKey(key)]));
     for (const [key, all] of rows) put(key, all);
   }
+  // Say what the store does not hold or has lost; "" if nothing.
   function keptInWords() {
-    // what the store does not hold or cannot give back; nothing where all is well
     return (
       (unkept.size && !store.isDownloaded
         ? " This browser does not keep " +
@@ -204,7 +204,7 @@ const Verdicts = (() => {
     return now.getFullYear() + "-" + two(now.getMonth() + 1) + "-" + two(now.getDate());
   }
 
-  // --- the table ---
+  // --- The table. ---
   function correctionsText(order) {
     const place = (row) => [order.indexOf(row.stage_range), row.gene, row.term];
     const rows = Array.from(verdicts.values())
@@ -216,20 +216,20 @@ const Verdicts = (() => {
       });
     return csvText([COLUMNS, ...rows.map((row) => COLUMNS.map((name) => row[name]))]);
   }
+  // Return why a row is no correction, or "".
   function faultOf(row, stages) {
-    // why it is no correction; nothing where it is one
-    if (row.decides && !row.curator) return "nobody stands in \u201ccurator\u201d: who decided?";
-    // Date.parse takes the 30th of February for the 1st or 2nd of March
+    if (row.decides && !row.curator) return "the column \u201ccurator\u201d is empty: who decided?";
+    // Date.parse takes the 30th of February for the 1st or 2nd of March.
     const day = Date.parse(row.date + "T00:00:00Z");
     if (!VERDICTS.includes(row.verdict)) return "unknown verdict \u201c" + row.verdict + "\u201d";
     if (!stages.includes(row.stage_range)) return "unknown stage range \u201c" + row.stage_range + "\u201d";
     if (!day || new Date(day).toISOString().slice(0, 10) !== row.date)
       return "\u201c" + row.date + "\u201d is no date such as 2026-01-31";
-    // elsewhere it may be tomorrow
+    // In other time zones it may be tomorrow.
     return day > Date.now() + 86400000 ? "\u201c" + row.date + "\u201d is in the future" : "";
   }
+  // Read a table of corrections: { rows: [key, row], wrong: sentences }.
   function readCorrections(text, stages, idOf) {
-    // { rows: [key, row], wrong: sentences }
     const [head, ...lines] = csvRows(text);
     const wrong = [];
     const rows = [];
@@ -241,7 +241,7 @@ const Verdicts = (() => {
         COLUMNS.map((name) => [name, (names.includes(name) && cells[names.indexOf(name)]) || ""]),
       );
       Object.assign(row, { verdict: row.verdict.toLowerCase(), date: row.date.replace(/[T ].*$/, "") });
-      // it waits to be decided
+      // the row waits for a decision
       if (row.decides && !row.curator && ["", "unsure"].includes(row.verdict)) return;
       const fault = faultOf(row, stages);
       if (fault) wrong.push("row " + (i + 1) + ": " + fault);
