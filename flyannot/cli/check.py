@@ -1,4 +1,4 @@
-"""flyannot check: are the tables of a data set right?"""
+"""The command flyannot check, which lists problems in the tables of a data set."""
 
 import click
 
@@ -8,15 +8,15 @@ from flyannot.cli.shared.output import log, say
 
 @click.command("check", cls=Command)
 @click.argument("data_set", type=IN_FILE, metavar="FOLDER")
-@out_folder_option("A folder for corrected copies of the tables.", required=False)
+@out_folder_option("Write corrected copies of the tables to this folder.", required=False)
 @overwrite_option("Replace existing tables.")
 def command(data_set, folder, force):
-    """List all problems of images.csv and annotations.csv in the data set FOLDER.
+    """List all problems in images.csv and annotations.csv of the data set FOLDER.
 
-    All commands understand dates that a spreadsheet made of stage ranges, and ignore capitals in names of
-    files and terms. With -o, corrected copies of the tables are written, with the likely spelling of
-    misspelt terms, too: check them, and run with that folder. Pictures stay where they are. The exit code is
-    2 if a row cannot be used.
+    All commands recognise stage ranges that a spreadsheet turned into dates, and ignore capitals in the names
+    of files and terms. With -o, corrected copies of the tables are written, also with the likely spelling of
+    misspelt terms. Look through them, and use that folder from then on. Pictures stay where they are. The
+    exit code is 2 if a row cannot be used.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""flyannot compare: is one configuration better than another?"""
+"""The command flyannot compare, which compares two evaluations."""
 
 import click
 
@@ -13,9 +13,9 @@ from flyannot.cli.shared.output import say, say_json
 def command(first, second, as_json):
     """Compare two evaluations of the same genes, term by term and on average.
 
-    A.json and B.json come from `flyannot evaluate --json`. 1,000 bootstrap samples of genes are drawn, the
-    same ones for both; the interval is that of the difference B - A in AUC. Only terms and groups that both
-    evaluated count.
+    A.json and B.json come from `flyannot evaluate --json`. The intervals of the differences in AUC, B - A,
+    come from 1,000 bootstrap samples of genes, the same for both. Only terms and groups in both files are
+    compared.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""flyannot fetch: published images and tables from their site."""
+"""The command flyannot fetch, which downloads published images and tables."""
 
 import click
 
@@ -11,12 +11,15 @@ from flyannot.pipeline.options import FetchOptions
 @click.argument("source", type=click.Choice(["bdgp"]))
 @out_folder_option("The folder to fill.")
 @takes(options=FetchOptions)
-@click.option("--dry-run", is_flag=True, help="Only say how much would be fetched, and how long it takes.")
+@click.option(
+    "--dry-run", is_flag=True, help="Only show how much would be downloaded, and how long it takes."
+)
 def command(source, folder, options, dry_run):
-    """Fetch BDGP's tables and images into a folder for `flyannot import bdgp`.
+    """Download BDGP's tables and images into a folder for `flyannot import bdgp`.
 
-    Run the same command again to continue: what is there is not fetched again. manifest.csv lists every
-    file with its digest, failures.csv what could not be had. Be kind to the site: fetch what you need.
+    Repeat the command to continue: files that are complete are not downloaded again. manifest.csv lists every
+    file with its digest, and failures.csv lists failed downloads. Be kind to the site: download only what you
+    need.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""flyannot import: published data to a data set folder, and what other programs learned to files of ours."""
+"""The commands flyannot import, which convert published data and the results of other programs."""
 
 from functools import partial
 
@@ -21,7 +21,7 @@ from flyannot.pipeline.options import Selection
 
 
 def _make_command(name):
-    """Return the command of one importer."""
+    """Build the command of one importer."""
     importer = IMPORTERS[name]
     is_several = importer.sources.endswith("...")
 
@@ -51,17 +51,18 @@ def _make_command(name):
     type=IN_FILE,
     multiple=True,
     required=True,
-    help="The descriptors that are to be coded with it (repeatable).",
+    help="The descriptors that will be coded with this dictionary (repeatable).",
 )
 @out_option("The dictionary file to write.")
 @takes(options=AtomsOptions, selection=(Selection, ["stage_range"]))
 @force_option
 def dictionary(atoms, descriptors, out, options, selection, force):
-    """Make a dictionary of atoms that another program learned, for `flyannot pool`.
+    """Convert atoms that another program learned into a dictionary for `flyannot pool`.
 
-    ATOMS is an npy, npz or mat file with a matrix: an atom a row, or a column as in SPAMS; the shape says
-    which, and the summary repeats it. Arrays named 4-6 or D_4_6 serve those stage ranges, any other all.
-    The atoms must have been learned on descriptors with their mean removed and scaled to norm 1.
+    ATOMS is an npy, npz or mat file with a matrix. Atoms are its rows, or its columns as in SPAMS; the shape
+    decides, and the summary says which. An array named 4-6 or D_4_6 is used for this stage range; an array
+    with another name is used for all stage ranges. The atoms must have been learned from descriptors that
+    were centred and scaled to norm 1.
 
     \b
     Example:
@@ -78,11 +79,11 @@ def dictionary(atoms, descriptors, out, options, selection, force):
 @out_option("The features file to write.")
 @force_option
 def features(table, out, force):
-    """Make features of vectors from another program, such as the embeddings of a network.
+    """Convert vectors from another program, such as embeddings of a network, into features.
 
-    TABLE is an npz or parquet file with image, gene, stage_range and vector (fbgn, view and group are
-    optional): arrays of these names, or columns. The file does all that ours do
-    (train, evaluate, compare, similar, annotate, report), but for maps: there are no patches to show.
+    TABLE is an npz or parquet file with arrays or columns named image, gene, stage_range and vector, and
+    optionally fbgn, view and group. The features work with train, evaluate, compare, similar, annotate and
+    report. Maps are not available, because there are no patches.
 
     \b
     Example:
@@ -101,7 +102,7 @@ _COMMANDS = {
 
 @click.group("import", cls=LazyGroup, table=lambda: {"Commands": _COMMANDS})
 def command():
-    """Turn published data into a data set folder, atoms into a dictionary, or vectors into features.
+    """Convert published data into a data set folder, atoms into a dictionary, or vectors into features.
 
     \b
     Example:

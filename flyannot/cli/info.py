@@ -1,4 +1,4 @@
-"""flyannot info and flyannot completion: what is installed here, and the script for the shell."""
+"""The commands flyannot info and flyannot completion."""
 
 import click
 from click.shell_completion import get_completion_class
@@ -10,14 +10,11 @@ from flyannot.cli.shared.output import say, say_json
 
 @click.command("info", cls=Command)
 @json_option
-@click.option(
-    "--models", "only_models", is_flag=True, help="Print the models that come with flyannot instead."
-)
+@click.option("--models", "only_models", is_flag=True, help="Print the supplied models instead.")
 def command(as_json, only_models):
-    """Print what is installed here, and on what.
+    """Print versions, processor, threads, folders, environment variables and optional packages.
 
-    Versions, processor, threads, the folder of compiled kernels, settings in the environment, and
-    which optional packages are there: put it into a report of a fault.
+    Please include this in a bug report.
 
     \b
     Example:
@@ -42,8 +39,11 @@ def command(as_json, only_models):
 def completion_command(shell):
     """Print the script that completes commands, options and their values in SHELL.
 
-    Put one line into the file that your shell reads when it starts, and open a new terminal: in
-    ~/.bashrc or ~/.zshrc  eval "$(flyannot completion bash)"  (or zsh), in
+    Add one line to the file that your shell reads when it starts, and open a new terminal.
+
+    \b
+    ~/.bashrc                   eval "$(flyannot completion bash)"
+    ~/.zshrc                    eval "$(flyannot completion zsh)"
     ~/.config/fish/config.fish  flyannot completion fish | source
 
     \b

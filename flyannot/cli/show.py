@@ -1,4 +1,4 @@
-"""flyannot show: what a file holds."""
+"""The command flyannot show, which prints what a file contains."""
 
 import click
 
@@ -8,12 +8,14 @@ from flyannot.cli.shared.output import say, say_json
 
 @click.command("show", cls=Command)
 @click.argument("file", type=ModelFile())
-@click.option("--header", is_flag=True, help="Also print what models and predictions were made from.")
+@click.option(
+    "--header", is_flag=True, help="For models and predictions, also print what they were made from."
+)
 @json_option
 def command(file, header, as_json):
-    """Print what FILE holds, stage range by stage range, and what it was made from.
+    """Print what FILE contains for each stage range, and what it was made from.
 
-    For a model and for predictions: every term with the number of genes that it was learned from, its
+    For models and predictions, every term is listed with the number of genes that it was learned from, its
     threshold, and how well it was predicted in cross-validation.
 
     \b

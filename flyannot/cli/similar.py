@@ -1,4 +1,4 @@
-"""flyannot similar: which genes and images look alike."""
+"""The command flyannot similar, which finds genes and images with similar patterns."""
 
 import click
 
@@ -6,7 +6,7 @@ from flyannot.cli.shared.options import IN_FILE, Command, out_option, overwrite_
 from flyannot.cli.shared.output import log, say
 from flyannot.pipeline.options import Selection, SimilarOptions
 
-_MOST_SHOWN = 5  # genes that are printed
+_MAX_SHOWN = 5  # printed genes
 
 
 @click.command("similar", cls=Command)
@@ -16,18 +16,18 @@ _MOST_SHOWN = 5  # genes that are printed
 @click.option(
     "--data-set",
     type=IN_FILE,
-    help="The folder of pictures and curated terms.  [default: looked for near FILE]",
+    help="The data set folder, for pictures and curated terms.  [default: a folder near FILE]",
 )
 @takes(options=SimilarOptions, selection=(Selection, ["stage_range"]))
-@overwrite_option("Replace the output if it is there.")
+@overwrite_option("Replace an existing output.")
 def command(file, queries, out, data_set, options, selection, force):
-    """Rank genes and images by how similar they are to each QUERY.
+    """Rank genes and images by their similarity to each QUERY.
 
-    FILE is a features file, or a model whose features lie beside it. QUERY is a gene (symbol or FlyBase
-    number) or an image of FILE; or a new picture, processed like the images of FILE. A query is
-    compared with the images of its own stage range, and never finds itself.
+    FILE is a features file, or a model with its features file in the same folder. QUERY is a gene (symbol or
+    FlyBase number) or an image in FILE, or a new picture, which is processed like the images in FILE. A query
+    is compared with other images of its stage range.
 
-    The best features for this are those of the registered stain: configs/similar.toml.
+    Features of the registered stain work best: see configs/similar.toml.
 
     With --lacks, only genes that look like the query but lack some of its terms are listed.
 
@@ -54,6 +54,6 @@ def _in_words(results, index):
     listed = [
         f"{columns['gene'][number] or columns['group'][number]} {similarity:.2f}"
         + (f" (lacks {', '.join(results.terms[g][1])})" if results.terms else "")
-        for g, number, similarity in results.genes[:_MOST_SHOWN]
+        for g, number, similarity in results.genes[:_MAX_SHOWN]
     ]
     return f"{results.query.text}, {results.query.stage_range}: {', '.join(listed) or 'no other gene'}"

@@ -1,4 +1,4 @@
-"""flyannot status: how far a run is."""
+"""The command flyannot status, which prints the status of a run."""
 
 from dataclasses import asdict
 
@@ -12,11 +12,11 @@ from flyannot.cli.shared.output import say, say_json
 @click.argument("run", metavar="FOLDER", type=IN_FOLDER)
 @json_option
 def command(run, as_json):
-    """Print how far a run is: which steps are done, which are outdated and why.
+    """Print which steps of a run are done, outdated or interrupted, and why.
 
-    FOLDER is the output folder of `flyannot run` or of a workflow. Ask at any time, from any machine that
-    sees the folder: nothing is locked or written. "interrupted" means that some parts of a step are there: a
-    run that goes on, or the next one, makes the others.
+    FOLDER is the output folder of `flyannot run` or of a workflow. You can ask at any time and from any
+    machine that can read the folder; nothing is locked or written. "interrupted" means that some parts of the
+    output exist. The next run continues from there; a run that is still going on shows the same.
 
     \b
     Example:

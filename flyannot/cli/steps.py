@@ -1,4 +1,4 @@
-"""The commands of the steps, each made from what its `Step` says of itself."""
+"""Commands of the steps, built from their `Step` declarations."""
 
 import click
 
@@ -17,8 +17,8 @@ from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.options import RunOptions, Selection
 
 
-def command_of_step(name):
-    """Make the command of the `Step` of that name: its inputs are arguments."""
+def build_step_command(name):
+    """Build the command of the `Step` with this name; the inputs of the step are its arguments."""
     step = STEPS[name]
     if step.command:
         return import_object(step.command)

@@ -1,4 +1,4 @@
-"""flyannot synthesize: synthetic embryos whose terms are known."""
+"""The command flyannot synthesize, which makes synthetic embryos."""
 
 import click
 
@@ -14,10 +14,9 @@ from flyannot.dataset.synthetic import SynthesizeOptions
 @seed_option
 @overwrite_option("Write into a folder that is not empty.")
 def command(folder, options, seed, force):
-    """Make a data set of synthetic embryos whose terms are known.
+    """Make a data set of synthetic embryos with known terms.
 
-    They are drawn, not photographed: for demonstrations and tests. Scores on them say nothing about
-    real embryos.
+    The embryos are drawings for demonstrations and tests. Scores on them say nothing about real embryos.
 
     \b
     Example:

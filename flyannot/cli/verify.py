@@ -1,4 +1,4 @@
-"""flyannot verify: are files whole?"""
+"""The command flyannot verify, which checks that files are complete and undamaged."""
 
 import click
 
@@ -11,9 +11,10 @@ from flyannot.cli.shared.output import log, say
 @click.command("verify", cls=Command)
 @click.argument("files", type=IN_FILE, nargs=-1, required=True)
 def command(files):
-    """Read every byte of every FILE and compare it with the digest in its header.
+    """Check that FILES are complete and undamaged.
 
-    The exit code is 0 when all are whole, 65 when one is damaged, 2 when one is not there.
+    Every byte is read and compared with the digest in the header. The exit code is 0 if all files are whole,
+    65 if a file is damaged, and 2 if a file does not exist.
 
     \b
     Example:
