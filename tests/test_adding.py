@@ -195,7 +195,7 @@ def test_the_step_of_the_contributors_page_is_in_run_status_workflow_and_report(
     genes = (results / "genes.txt").read_text().split()
     assert said.code == 0 and "[list-genes]" in said.err and genes
     assert genes == sorted({image.gene for image in read_images(tmp_path / "embryos")})
-    assert "all is up to date" in flyannot("run C", C=config).err
+    assert "everything is up to date" in flyannot("run C", C=config).err
     said = flyannot("run C --step list-genes --set list-genes.min-images=1000", C=config)
     assert said.code == 0 and (results / "genes.txt").read_text() == ""
     rows = flyannot("status R", R=results).out.splitlines()

@@ -88,7 +88,13 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
         read_configuration,
         write_record,
     )
-    from flyannot.pipeline.runs.run import check_run, first_outdated_step, step_named, steps_of, task_in_run
+    from flyannot.pipeline.runs.run import (
+        check_run,
+        describe_first_outdated,
+        step_named,
+        steps_of,
+        task_in_run,
+    )
 
     if part and not step:
         raise InputError("--part needs --step", fix="add --step extract, pool or annotate")
@@ -111,16 +117,14 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
     steps = [step_named(configuration, step)] if step else steps_of(configuration)
     execution = execution_of(run=_given(run, configuration.options["run"]))
     if dry_run:
-        planned = first_outdated_step(steps, configuration)
-        if planned:
-            log.info("would make %s: %s%s", *planned[1:], "" if step else "; then everything after it")
-        else:
-            log.info("all is up to date")
+        planned = describe_first_outdated(steps, configuration)
+        then = "; then all later outputs" if planned and not step else ""
+        log.info("%s%s", planned or "everything is up to date", then)
         _log_steps_left_out(configuration)
         return 0
     if part:
         made = make_part_of_task(task_in_run(steps[0], configuration), part, execution)
-        log.info("part %d/%d of %s is %s", *part, step, "made" if made else "up to date")
+        log.info("%s part %d/%d of %s", "wrote" if made else "up to date:", *part, step)
         return 0
     with ExitStack() as held:
         patience = {"patience_s": _PATIENCE_S} if step else {}
@@ -159,7 +163,7 @@ def _make_steps(configuration, steps, execution):
             if outcome.made:
                 say(format_scores(result, synthetic=result["synthetic"]))
         if step.name == "report":
-            end = "done: open %s in a browser" if n_made else "all is up to date: the report is %s"
+            end = "done: open %s in a browser" if n_made else "everything is up to date: the report is %s"
             log.info(end, outcome.path)
     if nothing and configuration.options["evaluate"].folds:
         raise nothing

@@ -247,7 +247,7 @@ def test_pipes_and_folders_that_are_gone_are_explained(flyannot, chain, tmp_path
     faulty(flyannot("run P", P=pipe), 2, "not a regular file")
     faulty(flyannot("train F P -o O", F=chain.features, P=pipe, O=tmp_path / "o.h5"), 2, "no such table")
     done = in_shell(f"mkdir gone && cd gone && rmdir {tmp_path}/gone && $flyannot show x", tmp_path)
-    assert done.returncode == 2 and "the working folder is not there any more" in done.stderr
+    assert done.returncode == 2 and "the working folder does not exist any more" in done.stderr
 
 
 def test_a_long_message_is_cut(flyannot, own_chain):

@@ -94,7 +94,7 @@ def test_a_signal_ends_a_run_promptly_and_cleanly(own_chain, trials, step, jobs,
 def one_signal(own_chain, step, jobs, name, code):
     """To the whole group of processes, as Ctrl-C on a terminal does."""
     run = start(own_chain, step, jobs=jobs, longer=True)
-    assert run.stderr.readline().startswith("making out.h5")
+    assert run.stderr.readline().startswith("writing out.h5")
     if step == "learn-dict":
         wait_for_epoch(run, 1)
     elif step == "extract":
@@ -103,7 +103,7 @@ def one_signal(own_chain, step, jobs, name, code):
         time.sleep(0.2)  # nothing tells when the threads of training are at work
     err = said_when_ended_by(run, getattr(signal, name), group=name == "SIGINT")
     assert run.returncode == code
-    assert err.splitlines()[-1] == "Interrupted: run the same command again, and it continues where it was."
+    assert err.splitlines()[-1] == "Interrupted: repeat the command, and it continues where it stopped."
     assert "Traceback" not in err and "KeyboardInterrupt" not in err
     wait_for(lambda: not members(run.pid))  # workers are gone
     assert not (own_chain.folder / "out.h5").exists()
@@ -117,7 +117,7 @@ def test_workers_do_not_outlive_a_killed_parent(own_chain):
     run.kill()
     _, err = run.communicate()
     wait_for(lambda: not members(run.pid))
-    assert all(line.startswith(("making", "compiling")) for line in err.splitlines()), err
+    assert all(line.startswith(("writing", "compiling")) for line in err.splitlines()), err
     assert not list(Path("/dev/shm").glob(f"*loky-{run.pid}-*"))
 
 
@@ -163,7 +163,7 @@ def test_finished_parts_are_taken_up_again(own_chain):
     kept = {path.name: path.stat().st_mtime_ns for path in parts.glob("[!.]*.h5")}
     assert kept and not (folder / "out.h5").exists()
     again = start(own_chain, "extract")
-    assert again.stderr.readline().startswith("making")
+    assert again.stderr.readline().startswith("writing")
     seen = {path.name: path.stat().st_mtime_ns for path in parts.glob("[!.]*.h5")} or kept
     assert {name: seen.get(name) for name in kept} == kept
     assert again.communicate(timeout=LIMIT_S) and again.returncode == 0
@@ -197,7 +197,7 @@ def test_sigkill_at_random_moments_loses_nothing(own_chain, step, trials):
 
 def test_of_two_runs_on_one_output_one_wins_and_the_other_says_so(own_chain):
     first = start(own_chain, "extract", longer=True)
-    assert first.stderr.readline().startswith("making out.h5")
+    assert first.stderr.readline().startswith("writing out.h5")
     second = start(own_chain, "extract")
     _, err = second.communicate(timeout=LIMIT_S)
     assert second.returncode == 75, err

@@ -106,13 +106,13 @@ def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, reviewed, d
     before = read_scores(out / "scores.json")
     said = flyannot("run c.toml --corrections corrections.csv", code=0)
     again = said.err
-    assert "features.h5" in again and re.search(r"making \S*model\.h5: .*corrections", again), again
+    assert "features.h5" in again and re.search(r"writing \S*model\.h5 again: .*corrections", again), again
     with open_stored(out / "model.h5") as stored:
         digests, model = stored.inputs["corrections"], stored.digest
     scores = read_scores(out / "scores.json")
     assert scores["made_from"]["corrections"] == digests and scores["model"] == model
     assert any("3 added" in note for note in scores["notes"])
-    assert flyannot("run results/run.toml").err.count("making") == 0, "the record names them"
+    assert flyannot("run results/run.toml").err.count("writing") == 0, "the record names them"
     # What changed: on the same terms, and every answer.
     mean = compare_outcomes(before, scores)["mean"]
     assert f"was {mean['first']:.3f} and is {mean['second']:.3f} ({mean['difference']:+.3f}" in said.out

@@ -67,7 +67,7 @@ def test_what_is_no_file_of_a_run_is_not_waited_for(flyannot, of_run):
 
 def test_a_folder_without_a_record_is_no_run(flyannot, tmp_path):
     said = flyannot("status F", F=tmp_path, code=2)
-    assert "holds no run: there is no run.toml" in said.err
+    assert "is not the output folder of a run: it has no run.toml" in said.err
 
 
 def states(steps):
@@ -109,14 +109,14 @@ def test_other_options_outdate_a_step_and_what_follows(status, own_chain):
     header, first, *rows = table.read_text().splitlines()
     table.write_text("\n".join([header, first, *rows, first.replace("images/", "images/new-")]) + "\n")
     found = status(own_chain.folder)["extract"]
-    assert found["state"] == "outdated" and found["why"] == "it has 108 images, and the data set 109"
+    assert found["state"] == "outdated" and found["why"] == "it has 108 images; the data set has 109"
 
 
 def test_scores_with_other_options_are_outdated(flyannot, status, of_run):
     record(of_run, evaluate=OPTIONS["evaluate"](folds=3))
     flyannot("run run.toml --step evaluate", code=0)
     steps = status()
-    assert steps["annotate"]["why"] == "it was made from other scores", "from none"
+    assert steps["annotate"]["why"] == "it does not match the scores", "from none"
     flyannot("run run.toml --step annotate", code=0)
     assert status()["evaluate"]["state"] == "done"
     record(of_run, evaluate=OPTIONS["evaluate"](folds=4))
@@ -130,7 +130,7 @@ def test_a_file_made_from_another_is_outdated_and_one_cut_short_is_damaged(flyan
     of_run.model.write_bytes(of_run.model.read_bytes()[:1000])
     steps = status()
     assert steps["learn-dict"]["why"] == "seed was 1 and is now 0"
-    assert steps["pool"]["why"] == "it was made from other dictionary"
+    assert steps["pool"]["why"] == "it does not match the dictionary"
     assert steps["train"]["state"] == "damaged" and "flyannot verify" in steps["train"]["why"]
 
 

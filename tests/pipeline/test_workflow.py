@@ -98,10 +98,10 @@ def test_steps_and_parts_in_any_order_make_the_files_of_a_run(flyannot, place):
         if step in ("extract", "pool", "annotate"):
             for i in (3, 1, 2):
                 said = flyannot(f"run c.toml --step {step} --part {i}/3", code=0)
-                assert f"part {i}/3 of {step} is made" in said.err
+                assert f"wrote part {i}/3 of {step}" in said.err
         flyannot(f"run c.toml --step {step}", code=0)
     said = flyannot("run c.toml --step pool --part 1/3", code=0)
-    assert "part 1/3 of pool is up to date" in said.err
+    assert "up to date: part 1/3 of pool" in said.err
     flyannot("run c.toml", code=0)
     assert not [path.name for path in results.iterdir() if path.name.startswith(".")]
     for name in FILES[:-2]:

@@ -66,7 +66,7 @@ def assert_same_files(folder, place):
     for name in FILES:
         assert (folder / "results" / name).read_bytes() == (expected / name).read_bytes(), name
     said = ours(folder, "run", "c.toml")
-    assert said.returncode == 0 and "all is up to date" in said.stderr
+    assert said.returncode == 0 and "everything is up to date" in said.stderr
 
 
 NO_SNAKEMAKE = "" if Path(SNAKEMAKE).is_file() else "no Snakemake here: `make test` installs it"

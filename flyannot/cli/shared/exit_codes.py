@@ -39,7 +39,7 @@ def run_group(group):
         return _run_explained(group)
     except Interrupted as interrupted:
         _ignore_signals()
-        say_error("Interrupted. Repeat the command to continue where it stopped.")
+        say_error("Interrupted: repeat the command, and it continues where it stopped.")
         return exit_immediately(128 + interrupted.args[0])
 
 

@@ -164,7 +164,9 @@ def read_record(folder):
             return in_kebab_case(tomllib.loads(text))
     except (OSError, ValueError):
         pass
-    raise DataError(f"{path} is not what `flyannot run` wrote", fix="give the run again, or name --data-set")
+    raise DataError(
+        f"{path} was changed after `flyannot run` wrote it", fix="repeat the run, or give --data-set"
+    )
 
 
 def recorded_data_set(folder):
@@ -224,7 +226,9 @@ def _check_names(tables, path):
     known_tables = option_tables()
     for key, value in tables.items():
         if isinstance(value, list) and key in known_tables:
-            raise InputError(f"{path}: there are several tables [[{key}]]", fix=f"write one, as [{key}]")
+            raise InputError(
+                f"{path}: there are several tables [[{key}]]", fix=f"merge them into one table [{key}]"
+            )
         known = known_tables if isinstance(value, dict) else _TOP
         if key not in known:
             what = "table" if known is known_tables else "key"
@@ -241,8 +245,8 @@ def _refuse_unsafe_options(kind, table, path):
     for entry in fields(kind):
         if not entry.metadata["in_files"] and kebab(entry.name) in table:
             raise InputError(
-                f"{path}: [{kind.table}] {kebab(entry.name)} is not taken from a file",
-                fix=f"name it with --{kebab(entry.name)}, or as {environment_name(kind, entry)}",
+                f"{path}: [{kind.table}] {kebab(entry.name)} may not be set in a file",
+                fix=f"give --{kebab(entry.name)}, or set {environment_name(kind, entry)}",
             )
 
 
@@ -280,7 +284,7 @@ def _set_elsewhere(settings):
 
 def _path(path, tables, key):
     if key not in tables:
-        raise InputError(f"{path} names no {key}", fix=f"add --{key}, or {key} = ... to the file")
+        raise InputError(f"{path} has no {key}", fix=f"add --{key}, or {key} = ... to the file")
     value = tables[key]
     if not isinstance(value, str):
         raise InputError(

@@ -25,7 +25,7 @@ from flyannot.pipeline.engine.inputs import (
     refuse_unknown_excluded_terms,
 )
 from flyannot.pipeline.engine.step import ANNOTATIONS, StepRequest
-from flyannot.pipeline.engine.task import run_task
+from flyannot.pipeline.engine.task import describe_plan, run_task
 from flyannot.pipeline.runs.configuration import RECORD
 from flyannot.terms.training_set import curated_groups, enough_groups_of_columns
 
@@ -79,8 +79,8 @@ def _too_few_genes(folder, selection, train, changed):
         return ""
     genes = pluralise(_count_genes(curated), "gene with images has", "genes with images have")
     return (
-        f"{genes} terms in {folder}: no term can be learned, which takes {_MIN_GENES} genes with it and "
-        f"{_MIN_GENES} without, in one stage range"
+        f"no term can be learned: only {genes} terms in {folder}, and a term needs {_MIN_GENES} genes with "
+        f"it and {_MIN_GENES} without it in one stage range"
     )
 
 
@@ -130,8 +130,8 @@ def steps_left_out(configuration):
     absent = [name for name in configuration.options if name in STEPS and name not in present]
     record = quote(str(configuration.output / RECORD))
     return (
-        f"{why}: {', '.join(absent)} are left out. Give terms on "
-        f"the page, download corrections.csv, then: flyannot run {record} --corrections corrections.csv"
+        f"{why}; left out: {', '.join(absent)}. Give terms on the page, download corrections.csv, and run: "
+        f"flyannot run {record} --corrections corrections.csv"
     )
 
 
@@ -194,17 +194,17 @@ def step_named(configuration, name):
     return steps[name]
 
 
-def first_outdated_step(steps, configuration):
-    """Return the first step that would make something, as (name, path, why); None if all is up to date.
+def describe_first_outdated(steps, configuration):
+    """Describe the first output that would be written, or return "" if all are up to date.
 
-    A plan cannot look past an output that is missing: what follows depends on it.
+    Later outputs depend on this one, so nothing can be said about them.
     """
     for step in steps:
         task = task_in_run(step, configuration)
         task.check_outputs()
         if why := task.stale_reason():
-            return step.name, task.path, why
-    return None
+            return describe_plan(task, why, "would write")
+    return ""
 
 
 def check_run(configuration):
@@ -270,7 +270,7 @@ def _can_learn(curated):
 
 def _check_numbers(curated, train, folds, given):
     """Refuse numbers in [train] and [evaluate] with which nothing can be learned or tested."""
-    n_genes, fix = _count_genes(curated), "leave it out, and it is fitted to the data"
+    n_genes = _count_genes(curated)
     n_groups = [
         int(n)
         for groups in curated.values()
@@ -281,18 +281,18 @@ def _check_numbers(curated, train, folds, given):
     if train.min_groups and most < train.min_groups:
         count = pluralise(most, "group with images has", "groups with images have")
         raise InputError(
-            f"no term of {given} can be learned: at most {count} the same term, and min-groups of [train] is "
+            f"no term of {given} can be learned: at most {count} the same term, and min-groups is "
             f"{train.min_groups}",
-            fix=fix,
+            fix="remove min-groups from [train], and flyannot chooses it by the data",
         )
     if train.min_groups and not _can_learn(curated):
         raise InputError(
-            f"no term of {given} can be learned: of those with enough genes "
-            f"none is known to be absent from {_MIN_GENES} genes",
-            fix="reject it for genes that do not show it: without a verdict it does not count as absent",
+            f"no term of {given} can be learned: no term with enough genes is known to be absent from "
+            f"{_MIN_GENES} genes",
+            fix="reject a term for genes that do not show it; a missing verdict does not count as absence",
         )
     if folds and n_genes < folds:
         raise InputError(
-            f"{pluralise(n_genes, 'gene')} cannot be split into {folds} folds, as [evaluate] asks for",
-            fix=fix,
+            f"{pluralise(n_genes, 'gene')} cannot be split into {folds} folds",
+            fix="remove folds from [evaluate], and flyannot chooses it by the data",
         )

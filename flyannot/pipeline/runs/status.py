@@ -46,8 +46,8 @@ def status_of_run(folder):
     configuration = recorded_configuration(folder) if folder.is_dir() else None
     if configuration is None:
         raise InputError(
-            f"{folder} holds no run: there is no {RECORD}",
-            fix="name the output folder of: flyannot run CONFIG",
+            f"{folder} is not the output folder of a run: it has no {RECORD}",
+            fix="give the output folder of: flyannot run CONFIG",
         )
     run = _Run(configuration)
     with quiet_log():
@@ -91,11 +91,11 @@ class _Run:
         except FlyannotError as error:
             return StepStatus(step.name, "damaged", error.message)
         others = [kind for kind, digest in made_from.items() if self.digests.get(kind, digest) != digest]
-        why = ", ".join(f"it was made from another {kind}" for kind in others)
+        why = ", ".join(f"it does not match the {kind}" for kind in others)
         if not why and all(earlier.state == "done" for earlier in self.steps):
             why = self._why_by_task(step)  # slow: it reads the whole run
         elif not step.made_from:
-            why = "what it shows has changed"
+            why = "the run has changed"
         return StepStatus(step.name, "outdated" if why else "done", why)
 
     def _why_by_task(self, step):
@@ -121,11 +121,11 @@ class _Run:
         for read in step.reads:
             known = self.digests.get(read.holds)
             if read.is_argument and known and not set(header.inputs.get(read.holds, ())) <= {known}:
-                changes.append(f"it was made from other {read.holds}")
+                changes.append(f"it does not match the {read.holds}")
         reads_scores = len(options) > 1 and any(read.holds == "scores" for read in step.reads)
         scores = self.configuration.output / STEPS["evaluate"].makes
         if reads_scores and scores.is_file() and header.inputs.get("scores") != [digest_of_file(scores)]:
-            changes.append("it was made from other scores")
+            changes.append("it does not match the scores")
         return ", ".join(changes or self._changes_of_images(step, made))
 
     def _changes_of_images(self, step, made):
@@ -139,4 +139,4 @@ class _Run:
             return []
         n_images = sum(image.stage_range in made.stage_ranges for image in images)
         n_made = made.n_images + len(made.header.failures)
-        return [f"it has {n_made:,} images, and the data set {n_images:,}"] if n_images != n_made else []
+        return [f"it has {n_made:,} images; the data set has {n_images:,}"] if n_images != n_made else []

@@ -82,8 +82,8 @@ def _default_jobs(configuration):
         return 1
     if not configuration.data_set.exists():
         raise InputError(
-            f"there is no data set {configuration.data_set}: how many jobs it needs depends on its images",
-            fix="write the workflow where the data set can be seen, name it with --data-set, or give --parts",
+            f"the data set {configuration.data_set}, which decides the number of jobs, does not exist",
+            fix="run this on a machine that can read the data set, name it with --data-set, or give --parts",
         )
     n_images = len(selected_images(configuration.data_set, configuration.options["select"]))
     return min(max(1, math.ceil(n_images / IMAGES_PER_JOB)), _MOST_JOBS)
