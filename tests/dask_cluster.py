@@ -1,4 +1,4 @@
-"""A Dask scheduler and workers, started from the command line as a user starts them."""
+"""A Dask scheduler and workers, started from the command line."""
 
 import os
 import socket
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class Cluster:
-    """Processes on this machine: one scheduler, and nannies that start a worker again when it dies."""
+    """A scheduler and workers on this machine; nannies restart a worker that dies."""
 
     def __init__(self, folder):
         self.folder, self._started = folder, []
@@ -28,14 +28,14 @@ class Cluster:
         )
 
     def start_workers(self, n, *, path=ROOT):
-        """Workers that find packages in `path` first; returns when the scheduler knows them."""
+        """Start workers, which import packages from `path` first, and wait until the scheduler knows them."""
         line = f"{self.address} --nworkers {n} --nthreads 1 --no-dashboard --local-directory".split()
         self.nannies = self._start("worker", *line, self.folder, PYTHONPATH=str(path))
         wait_for(lambda: self.log("worker").count("Registered to") >= n, self.nannies)
         assert self.nannies.poll() is None, self.log("worker")
 
     def workers(self):
-        """The processes that work."""
+        """Return the worker processes."""
         below = psutil.Process(self.nannies.pid).children(recursive=True)
         return [one for one in below if "spawn_main" in " ".join(one.cmdline())]
 
@@ -59,7 +59,7 @@ class Cluster:
 
 @contextmanager
 def cluster_in(folder, n_workers=0, **more):
-    """A cluster that ends with the context; its files lie in the folder."""
+    """Yield a cluster that ends with the block; its files lie in the folder."""
     cluster = Cluster(folder)
     try:
         if n_workers:

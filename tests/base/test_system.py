@@ -1,4 +1,4 @@
-"""What differs between systems: the ways that Linux does not take, tried as far as Linux can."""
+"""Differences between systems; the code for macOS and Windows runs here as far as Linux can run it."""
 
 import os
 import signal
@@ -106,7 +106,7 @@ def test_what_a_job_of_slurm_asked_for_is_a_limit(monkeypatch, variables, megaby
 
 
 def test_what_ends_at_once_says_all_and_leaves_nothing(tmp_path):
-    """A thread that computes would keep Python from ending, and a handler of `atexit` would not be called."""
+    """A working thread would keep Python from ending, and `atexit` handlers would not be called."""
     left = tmp_path / "left"
     left.touch()
     code = f"""

@@ -1,4 +1,4 @@
-"""`flyannot run`: configurations, what is skipped and what is redone, and the configurations we ship."""
+"""The command `flyannot run` and its configurations."""
 
 import json
 import re
@@ -80,7 +80,7 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
 
 @pytest.mark.parametrize("few", [False, True])
 def test_the_configuration_of_the_docs_succeeds_at_first_on_few_images(flyannot, shared_data, tmp_path, few):
-    """60 images of all stage ranges; and 12, of three genes at one, of which no term can be learned."""
+    """60 images of all stage ranges; and 12 images of three genes, from which no term can be learned."""
     data = shared_data / "flyexpress"
     rows = rows_of_csv(data / "images.csv")
     few_genes = [r for r in rows if r["stage_range"] == "4-6" and r["gene"] in ("Dl", "DNaseII", "Dip-C")]
@@ -162,7 +162,7 @@ def test_the_configurations_we_ship_can_be_read_and_recorded(path, tmp_path):
 
 
 def test_paths_are_relative_to_the_configuration(tmp_path):
-    """One path, and several; the record in another folder leads to the same."""
+    """An option with one path, and options with several; the record leads to the same files."""
     text = BOTH + '[extract]\npictures = "cut"\n[report]\nontology = ["a.obo"]\n'
     (tmp_path / "c.toml").write_text(text)
     found = read_configuration(tmp_path / "c.toml", settings=["evaluate.roll-up=b.obo"])
@@ -212,8 +212,7 @@ def test_embryos_are_drawn_again_if_others_are_asked_for_and_stay_as_they_are_el
 def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(
     flyannot, chain, tmp_path, has_table, stages
 ):
-    """With a table of images or without, and with a supplied model's suggestions or without; all who say
-    which steps a run has agree."""
+    """With or without a table of images, and with or without suggestions of a supplied model."""
     pictures = tmp_path / "embryos"
     copytree(chain.embryos, pictures, ignore=ignore_patterns("*.csv" if not has_table else "annotations.csv"))
     for path in [] if has_table else (pictures / "images").glob("*_1.png"):

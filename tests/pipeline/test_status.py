@@ -1,4 +1,4 @@
-"""flyannot status: what is said of a run, from its folder alone."""
+"""The command `flyannot status`."""
 
 import json
 import os
@@ -24,7 +24,7 @@ LINE = "extract embryos -o descriptors.h5 --stride-px 16 --jobs 1"
 
 
 def record(chain, **options):
-    """As if `flyannot run` had made the files of the chain, up to its predictions."""
+    """Write the record of a run, as if `flyannot run` had made the files of the chain."""
     made_with = {name: kind() for name, kind in OPTIONS.items() if name not in ("synthesize", "fetch")}
     made_with |= {"extract": EXTRACT, "learn-dict": LEARN, "pool": POOL, "train": CLASSIFY} | options
     write_record(Configuration(chain.embryos, chain.folder, 0, made_with))
@@ -33,14 +33,14 @@ def record(chain, **options):
 
 @pytest.fixture
 def of_run(own_chain, monkeypatch):
-    """The chain in the folder of a run, which is the working folder."""
+    """Make the chain the folder of a run, and the working folder."""
     monkeypatch.chdir(own_chain.folder)
     return record(own_chain)
 
 
 @pytest.fixture
 def status(flyannot):
-    """status(folder) -> {step: what is said of it}; else of the working folder."""
+    """Return a function of a folder (by default the working folder) to a dict: step -> its status."""
 
     def ask(folder="."):
         before = state_of(folder)
@@ -76,7 +76,7 @@ def states(steps):
 
 @pytest.fixture
 def parts(flyannot, of_run, monkeypatch):
-    """The parts of an extraction that was killed before they were joined: the second has 64 images."""
+    """Return the parts of an extraction that was killed before they were joined; the second has 64 images."""
 
     def killed(*arguments):
         raise FlyannotError("killed")

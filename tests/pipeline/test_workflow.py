@@ -1,4 +1,4 @@
-"""`flyannot workflow`: what it writes, and the steps and parts that its jobs are."""
+"""The command `flyannot workflow`, and the steps and parts that its jobs run."""
 
 import re
 import shutil
@@ -17,7 +17,7 @@ STEPS = ["extract", "learn-dict", "pool", "train", "evaluate", "annotate"]
 
 @pytest.fixture
 def place(chain, tmp_path, monkeypatch):
-    """The working folder, whose name has a blank and a quote, with embryos and a configuration."""
+    """Make a working folder with embryos and a configuration; its name has a blank and a quote."""
     folder = make_place(chain, tmp_path / "my embryos' set")
     monkeypatch.chdir(folder)
     return folder
@@ -31,7 +31,7 @@ def make_place(chain, folder):
 
 
 def values_of(snakefile):
-    """The values that were filled in: name -> value of each line of the Snakefile that sets one."""
+    """Return the values in a Snakefile as a dict: name -> value."""
     lines = re.findall(r"^([A-Z]+) = (.*?)(?:  #.*)?$", Path(snakefile).read_text(), re.MULTILINE)
     return {name: eval(value) for name, value in lines}
 
@@ -89,7 +89,7 @@ def test_how_many_jobs_there_are_is_not_guessed_without_images(flyannot, place):
 
 
 def test_steps_and_parts_in_any_order_make_the_files_of_a_run(flyannot, place):
-    """There are two parts of images: the last share of them has none."""
+    """There are two parts of images, so that the last of three shares is empty."""
     results, whole = place / "results", place / "whole" / "results"
     flyannot("run c.toml -o whole/results", code=0)
     faulty(flyannot("run c.toml -o whole/results --step train --part 1/2"), 2, "is made in one piece")
@@ -117,7 +117,7 @@ def test_a_part_of_a_job_that_was_killed_is_no_hindrance(flyannot, place):
 
 
 def test_an_output_folder_may_be_a_link(flyannot, place, tmp_path, monkeypatch):
-    """Jobs work in the folder that it leads to, beside which lies another data set of the same name."""
+    """Beside the target of the link lies another data set of the same name."""
     scratch = tmp_path / "scratch" / "results"
     scratch.mkdir(parents=True)
     table = shutil.copytree(place / "embryos", scratch.parent / "embryos") / "images.csv"
