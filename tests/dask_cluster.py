@@ -17,7 +17,8 @@ class Cluster:
     """A scheduler and workers on this machine; nannies restart a worker that dies."""
 
     def __init__(self, folder):
-        self.folder, self._started = folder, []
+        self.folder = folder
+        self._started = []
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]

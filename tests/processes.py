@@ -43,7 +43,8 @@ def keep_watch():
     An environment variable marks the processes.
     """
     if Path("/proc").is_dir():
-        mark, unmarked = secrets.token_hex(8), {k: v for k, v in os.environ.items() if k != _MARK}
+        mark = secrets.token_hex(8)
+        unmarked = {k: v for k, v in os.environ.items() if k != _MARK}
         words = [sys.executable, "-c", _KEEPER, f"{_MARK}={mark}"]
         _keepers.append(subprocess.Popen(words, stdin=subprocess.PIPE, env=unmarked, start_new_session=True))
         os.environ[_MARK] = mark

@@ -189,7 +189,8 @@ def test_pool_mends_what_a_coder_that_lies_returns_and_names_it(dummies, flyanno
 
 def test_the_step_of_the_contributors_page_is_in_run_status_workflow_and_report(dummies, flyannot, tmp_path):
     """One declaration gives the command, the table, the environment variable, the file and the job."""
-    config, results = write_configuration(tmp_path), tmp_path / "results"
+    config = write_configuration(tmp_path)
+    results = tmp_path / "results"
     config.write_text(config.read_text() + "[list-genes]\nmin-images = 1\n")
     said = flyannot("run C", C=config)
     genes = (results / "genes.txt").read_text().split()

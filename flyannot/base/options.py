@@ -320,7 +320,8 @@ class Options:
         InputError
             If an option does not exist or its value is not valid.
         """
-        known, spelled = {entry.name: entry for entry in fields(cls)}, spelled or kebab
+        known = {entry.name: entry for entry in fields(cls)}
+        spelled = spelled or kebab
         values = {}
         for name, value in cls.without_gone(table).items():
             plain = name.replace("-", "_")
@@ -396,7 +397,8 @@ def _default_of(entry):
 
 def shown_default(entry):
     """Return the default of a field as help shows it, or "" if there is none to show."""
-    kind, default = entry.metadata["kind"], _default_of(entry)
+    kind = entry.metadata["kind"]
+    default = _default_of(entry)
     is_shown = not isinstance(kind, Flag) and default not in (None, (), {})
     return entry.metadata["stands_for"] or (kind.as_text(default) if is_shown else "")
 

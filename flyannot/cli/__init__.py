@@ -19,10 +19,7 @@ COMMANDS: dict = {
         "workflow": ("workflow", "Write a run as a Snakemake workflow, also for SLURM."),
         "synthesize": ("synthesize", "Make synthetic embryos with known terms, to try flyannot."),
         "info": ("info", "Show versions, processor, folders and optional packages."),
-        "completion": (
-            "flyannot.cli.info:completion_command",
-            "Print the script that lets a shell complete commands.",
-        ),
+        "completion": ("flyannot.cli.info:completion_command", "Let a shell complete commands."),
     },
     "Steps": {},  # filled by `command_table`
     "Look": {
@@ -34,18 +31,15 @@ COMMANDS: dict = {
         "export": ("export", "Convert results for other tools: tables, arrays, AnnData."),
     },
     "Curate": {
-        "curate": ("curate", "Merge the corrections of several curators, and show how well they agree."),
-        "annotations": (
-            "flyannot.cli.curate:annotations_command",
-            "Apply corrections to a table of annotations.",
-        ),
+        "curate": ("curate", "Merge the corrections of several curators."),
+        "annotations": ("flyannot.cli.curate:annotations_command", "Apply corrections to annotations."),
     },
     "Data": {
-        "check": ("check", "List problems in the tables of a data set, and correct them."),
+        "check": ("check", "List and correct problems in the tables of a data set."),
         "fetch": ("fetch", "Download published images and tables."),
         "import": (
             "import_",
-            "Convert published data, or the atoms or vectors of other programs.",
+            "Convert published data or results of other programs.",
         ),
     },
     "Measure": {

@@ -70,7 +70,8 @@ def dictionary(atoms, descriptors, out, options, selection, force):
     """
     from flyannot.pipeline.import_arrays import import_dictionary
 
-    execution, stage_ranges = execution_of(force), selection.stage_range or None
+    execution = execution_of(force)
+    stage_ranges = selection.stage_range or None
     return finish(import_dictionary(atoms, descriptors, out, options, execution, stage_ranges=stage_ranges))
 
 

@@ -152,7 +152,9 @@ def _make_steps(configuration, steps, execution):
     from flyannot.terms.group_outcomes import read_scores
     from flyannot.terms.table import format_scores
 
-    code, n_made, nothing = 0, 0, None
+    code = 0
+    n_made = 0
+    nothing = None
     for step, task, outcome in run_all_steps(steps, configuration, execution):
         table = configuration.output / NAME
         code = max(code, finish(outcome, step=step.name, images=task.images, table=table))

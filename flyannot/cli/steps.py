@@ -29,7 +29,8 @@ def build_step_command(name):
 
         paths = {name: path if isinstance(path, tuple) else (path,) for name, path in inputs.items()}
         request = StepRequest(inputs=paths, out=out, options=options, selection=selection, seed=seed)
-        task, execution = step.task_of(request), execution_of(force, run)
+        task = step.task_of(request)
+        execution = execution_of(force, run)
         code = finish(run_task(task, execution), images=task.images)
         if page:
             finish(run_task(step.page_of(request), execution))
@@ -44,7 +45,8 @@ def build_step_command(name):
     function = takes(options=step.options, selection=(Selection, step.selects), run=RunOptions)(function)
     function = out_option(f"The {step.kind or step.makes} file to write.")(function)
     for read in reversed([read for read in step.reads if read.is_argument]):
-        n, kind = -1 if read.several else 1, ModelFile() if read.holds == "model" else IN_FILE
+        n = -1 if read.several else 1
+        kind = ModelFile() if read.holds == "model" else IN_FILE
         function = click.argument(read.name, type=kind, nargs=n, required=True)(function)
     return click.command(step.name, cls=Command, help=step.help or f"{step.about}\n\n\b\nExample:\n")(
         function

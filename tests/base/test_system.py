@@ -16,7 +16,8 @@ from tests.processes import LIMIT_S, started
 
 @pytest.mark.parametrize("is_windows, refused, tries", [(True, 3, 4), (True, 10**9, None), (False, 3, 1)])
 def test_a_name_held_for_a_moment_is_waited_for_on_windows(monkeypatch, tmp_path, is_windows, refused, tries):
-    tried, rename = [], os.replace
+    tried = []
+    rename = os.replace
 
     def held(source, target):
         tried.append(target)
@@ -37,7 +38,8 @@ def test_a_name_held_for_a_moment_is_waited_for_on_windows(monkeypatch, tmp_path
 
 
 def test_windows_opens_no_folder_and_writes_to_what_it_synchronises(monkeypatch, tmp_path):
-    opened, open_ = [], os.open
+    opened = []
+    open_ = os.open
     monkeypatch.setattr(system, "IS_WINDOWS", True)
     monkeypatch.setattr(system.os, "open", lambda path, flags: opened.append(flags) or open_(path, flags))
     (tmp_path / "a").write_text("")

@@ -92,7 +92,8 @@ def main(chosen):
         if not junit.exists():
             return done.returncode
         found = counted(junit)
-    table, totals = table_of(rows, found), totals_of(found)
+    table = table_of(rows, found)
+    totals = totals_of(found)
     print(f"{table}\n\n{totals}")
     if not chosen:
         write_page(table, totals)

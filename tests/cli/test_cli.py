@@ -79,7 +79,8 @@ def test_commands_that_look_at_files_leave_stdout_to_data(flyannot, desk):
 def test_what_is_supplied_is_what_its_page_says(flyannot, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     model = json.loads(flyannot("info --models --json", code=0).out)["blastoderm"]
-    (known,), path = model["stage_ranges"].values(), Path(model["file"])
+    (known,) = model["stage_ranges"].values()
+    path = Path(model["file"])
     assert list(model["stage_ranges"]) == ["4-6"] and path.stat().st_size < 4e6
     assert flyannot("verify M", M=path, code=0).out.startswith("whole ")
     page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
@@ -89,7 +90,8 @@ def test_what_is_supplied_is_what_its_page_says(flyannot, tmp_path, monkeypatch)
     assert "gave 553 of them" in page and "Mean AUC of the 31 terms" in page
     patterns = re.search(r"[\d,]+ patterns of 555 genes", model["source"])[0]
     assert patterns in page, "models.toml and the page agree"
-    in_words, shown = flyannot("info --models", code=0).out, flyannot("show blastoderm", code=0).out
+    in_words = flyannot("info --models", code=0).out
+    shown = flyannot("show blastoderm", code=0).out
     for words in (
         model["licence"],
         model["cite"],

@@ -211,7 +211,8 @@ def on_a_terminal(words, **environment):
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    env, closed = plain | {"TERM": "xterm"} | environment, subprocess.DEVNULL
+    env = plain | {"TERM": "xterm"} | environment
+    closed = subprocess.DEVNULL
     done = subprocess.run([*CLI, *words], stdout=follower, stderr=follower, stdin=closed, env=env)
     os.close(follower)
     said = b""

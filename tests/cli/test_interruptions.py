@@ -177,7 +177,8 @@ def test_finished_parts_are_taken_up_again(own_chain):
 @pytest.mark.parametrize("step", LINES)
 def test_sigkill_at_random_moments_loses_nothing(own_chain, step, trials):
     """Kills are spread over the time of the step; then the step ends with the same bytes."""
-    folder, wait = own_chain.folder, random.Random(len(step))
+    folder = own_chain.folder
+    wait = random.Random(len(step))
     jobs = 2 if step == "extract" else 1
     started = time.monotonic()
     finish(own_chain, step, jobs)

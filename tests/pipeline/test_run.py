@@ -100,7 +100,8 @@ def test_the_configuration_of_the_docs_succeeds_at_first_on_few_images(flyannot,
     assert (tmp_path / "results/report.html").is_file()
     assert ("no term can be learned" if few else "nothing could be evaluated") in said
     with open_stored(tmp_path / "results/dictionary.h5") as stored:
-        n_atoms, chosen = stored.options["learn-dict"]["n_atoms"], stored.options["extract"]["stride_px"]
+        n_atoms = stored.options["learn-dict"]["n_atoms"]
+        chosen = stored.options["extract"]["stride_px"]
         learned = {s: len(stored.array(s, "D")) for s in stored.stage_ranges}
     assert chosen == 8 and n_atoms == (learned["4-6"] if few else learned) and max(learned.values()) <= 1000
     said = flyannot("run C", C=tmp_path / "c.toml", code=0).err
@@ -110,7 +111,8 @@ def test_the_configuration_of_the_docs_succeeds_at_first_on_few_images(flyannot,
 
 
 def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkeypatch, tmp_path):
-    embryos, results = tmp_path / "embryos", tmp_path / "results"
+    embryos = tmp_path / "embryos"
+    results = tmp_path / "results"
     line = "synthesize -o E --n-genes 12 --max-images 2 --stage-range 4-6 --seed 2"
     flyannot(line, E=embryos, code=0)
     flyannot("extract E -o D --jobs 1", E=embryos, D=results / "descriptors.h5", code=0)
@@ -218,7 +220,8 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(
     for path in [] if has_table else (pictures / "images").glob("*_1.png"):
         path.rename(pictures / path.name)
     select = f'[extract]\nstride-px = 32\n[select]\nstage-range = "{stages}"\n'
-    config, out = write_configuration(tmp_path, images=select), tmp_path / "results"
+    config = write_configuration(tmp_path, images=select)
+    out = tmp_path / "results"
     suggests = ["annotate"] if stages == "4-6" else []  # of which a supplied model knows terms
     lacks = ", ".join(step for step in ("train", "evaluate", "annotate") if step not in suggests)
     left_out = f"{pictures} has no annotations.csv; left out: {lacks}."
@@ -248,7 +251,8 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(
     assert len(genes) == len(set(genes)) == (24 if has_table else 48)
     verdicts = ["accept"] * 5 + ["reject"] * 4
     rows = [[gene, stages, "pole cell", v, "2026-01-02"] for gene, v in zip(genes, verdicts)]
-    table, names = tmp_path / "corrections.csv", ["gene", "stage_range", "term", "verdict", "date"]
+    table = tmp_path / "corrections.csv"
+    names = ["gene", "stage_range", "term", "verdict", "date"]
     for wrong, why in ((rows[:5], "is known to be absent"), (rows[1:], "at most 4 groups")):
         write_table(table, names, wrong)
         line = "run C --set train.min-groups=5 --corrections T"

@@ -153,7 +153,8 @@ def test_skipped_images_are_counted(flyannot, status, of_run):
 def test_it_may_be_asked_for_at_any_moment_of_a_run(status, tmp_path):
     config = write_configuration(tmp_path, n_epochs=2)
     run = start_process([*CLI, "run", config])
-    seen, results = set(), tmp_path / "results"
+    seen = set()
+    results = tmp_path / "results"
     while run.poll() is None:
         if (results / "run.toml").exists():
             seen |= {step.state for step in status_of_run(results)}

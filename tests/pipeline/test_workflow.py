@@ -67,7 +67,8 @@ def test_settings_and_the_data_set_of_the_command_line_are_recorded(flyannot, pl
 
 
 def test_a_profile_beside_a_workflow_is_replaced_only_by_force(flyannot, place):
-    there, line = Path("profiles", "slurm", "config.yaml"), "workflow c.toml -o w"
+    there = Path("profiles", "slurm", "config.yaml")
+    line = "workflow c.toml -o w"
     there.parent.mkdir(parents=True)
     there.write_text("mine")
     faulty(flyannot(line), 2, f"{there} exists", "--force")
@@ -90,7 +91,8 @@ def test_how_many_jobs_there_are_is_not_guessed_without_images(flyannot, place):
 
 def test_steps_and_parts_in_any_order_make_the_files_of_a_run(flyannot, place):
     """There are two parts of images, so that the last of three shares is empty."""
-    results, whole = place / "results", place / "whole" / "results"
+    results = place / "results"
+    whole = place / "whole" / "results"
     flyannot("run c.toml -o whole/results", code=0)
     faulty(flyannot("run c.toml -o whole/results --step train --part 1/2"), 2, "is made in one piece")
     faulty(flyannot("run c.toml --step pool"), 2, "descriptors.h5")

@@ -17,7 +17,8 @@ class OutPath(click.Path):
     """A path that a command writes; paths of other types are inputs."""
 
 
-IN_FILE, IN_FOLDER = click.Path(path_type=Path), click.Path(path_type=Path, file_okay=False)
+IN_FILE = click.Path(path_type=Path)
+IN_FOLDER = click.Path(path_type=Path, file_okay=False)
 OUT_FILE = OutPath(path_type=Path, dir_okay=False)
 OUT_FOLDER = OutPath(path_type=Path, file_okay=False)
 COUNT = click.IntRange(min=1)
@@ -89,7 +90,8 @@ class FieldOption(click.Option):
         kind = field.metadata["kind"]
         self.is_more = field.metadata["more"]
         value: dict = {"type": ParsedBy(kind), "metavar": kind.name}
-        text, default = field.metadata["help"], shown_default(field)
+        text = field.metadata["help"]
+        default = shown_default(field)
         if isinstance(kind, Flag):
             value = {"is_flag": True}
         elif kind.is_repeatable:

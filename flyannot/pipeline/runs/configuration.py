@@ -141,7 +141,8 @@ def write_record(configuration):
     }
     chosen = {name: options for name, options in configuration.options.items() if name != RunOptions.table}
     record |= {name: _as_table(options, out) for name, options in chosen.items()}
-    text, path = tomli_w.dumps(record), out / RECORD
+    text = tomli_w.dumps(record)
+    path = out / RECORD
     is_own = path.is_file() and _SEAL in read_text(path, fix="")
     text += f"\n{_SEAL}{digest_of_json(text)}\n"
     write_text(path, text, keep_same=True, is_own=is_own)
@@ -204,7 +205,8 @@ def _with_paths(kind, table, change):
     """Return a copy of a table in which `change` was applied to every path."""
     changed = dict(table)
     for entry in fields(kind):
-        name, of_value = kebab(entry.name), entry.metadata["kind"]
+        name = kebab(entry.name)
+        of_value = entry.metadata["kind"]
         value = table.get(name)
         if FilePath() in (of_value, getattr(of_value, "kind", None)):
             if isinstance(value, str):

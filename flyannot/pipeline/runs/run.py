@@ -50,7 +50,8 @@ def why_nothing_to_learn(configuration):
     The text is empty if there are curated terms, if the run makes its data set itself, and if the data set
     does not exist or cannot be read.
     """
-    folder, train = configuration.data_set, configuration.options["train"]
+    folder = configuration.data_set
+    train = configuration.options["train"]
     if configuration.makes_data_set or not folder.is_dir():
         return ""
     if not train.corrections and not has_table(folder, TABLE_OF_TERMS):
@@ -111,7 +112,8 @@ def steps_of(configuration):
 
     Without curated terms, the steps that need them or their results are left out.
     """
-    steps, absent = [], set() if has_terms(configuration) else {ANNOTATIONS}
+    steps = []
+    absent = set() if has_terms(configuration) else {ANNOTATIONS}
     for step in STEPS.values():
         lacks = absent.intersection(given.holds for given in step.reads)
         if lacks and not model_is_supplied(step, configuration):
@@ -225,9 +227,11 @@ def check_run(configuration):
 
 
 def _check_data_set(configuration):
-    folder, options = configuration.data_set, configuration.options
+    folder = configuration.data_set
+    options = configuration.options
     check_tables(folder)[0].raise_errors(folder)
-    images, train = selected_images(folder, options["select"]), options["train"]
+    images = selected_images(folder, options["select"])
+    train = options["train"]
     n_candidate_patches(options_for_images(options["extract"], len(images)))  # an error if no patch fits
     table = annotations_table(folder)  # an error if a table has almost this name
     if has_table(folder, TABLE_OF_TERMS) or train.corrections:

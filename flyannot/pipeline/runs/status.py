@@ -60,7 +60,9 @@ class _Run:
     """A run, with the status and file digests of the steps that were examined so far."""
 
     def __init__(self, configuration):
-        self.configuration, self.steps, self.digests = configuration, [], {}
+        self.configuration = configuration
+        self.steps = []
+        self.digests = {}
 
     def examine_file(self, step):
         """Return the StepStatus of a step whose output is an HDF5 file."""
@@ -106,7 +108,8 @@ class _Run:
 
     def _why_outdated(self, step, made):
         """Return in words why the file of a step is outdated, judged by its header; or ""."""
-        header, options = made.header, self.configuration.options
+        header = made.header
+        options = self.configuration.options
         changes = []
         if model_is_supplied(step, self.configuration):  # its options are not the run's
             options = {step.name: options[step.name]}
