@@ -37,10 +37,7 @@ COMMANDS: dict = {
     "Data": {
         "check": ("check", "List and correct problems in the tables of a data set."),
         "fetch": ("fetch", "Download published images and tables."),
-        "import": (
-            "import_",
-            "Convert published data or results of other programs.",
-        ),
+        "import": ("import_", "Convert published data or results of other programs."),
     },
     "Measure": {
         "compare": ("compare", "Compare the scores of two configurations."),
