@@ -166,19 +166,13 @@ class Memory(Kind):
         return f"{value / 2**20:.0f}MB"
 
 
-@dataclass(frozen=True)
 class OrAuto(Kind):
     """The word "auto", or a value of another kind."""
 
-    kind: Kind
-
-    @property
-    def name(self):
-        return f"{self.kind.name}|auto"
-
-    @property
-    def words(self):
-        return f"auto, or {self.kind.words}"
+    def __init__(self, kind):
+        self.kind = kind
+        self.name = f"{kind.name}|auto"
+        self.words = f"auto, or {kind.words}"
 
     def parse(self, value):
         if value == "auto":
@@ -213,24 +207,16 @@ class Choice(Kind):
         return f"one of {', '.join(self.choices)}"
 
 
-@dataclass(frozen=True)
 class Several(Kind):
     """A tuple of values of one kind; a single value becomes a tuple of length 1."""
 
-    kind: Kind
     is_repeatable = True
 
-    @property
-    def name(self):
-        return self.kind.name
-
-    @property
-    def choices(self):
-        return self.kind.choices
-
-    @property
-    def words(self):
-        return self.kind.words
+    def __init__(self, kind):
+        self.kind = kind
+        self.name = kind.name
+        self.words = kind.words
+        self.choices = kind.choices
 
     def parse(self, value):
         values = value if isinstance(value, list | tuple) else (value,)
@@ -273,19 +259,10 @@ def option(
     variable : the environment variable that sets it, unless the name follows from table and option
     kept_as : its name in the headers of files, if that is another one
     """
-    about = {
-        "kind": kind,
-        "help": help,
-        "stands_for": stands_for,
-        "more": more,
-        "in_header": in_header,
-        "in_files": in_files,
-        "variable": variable,
-        "kept_as": kept_as,
-    }
+    metadata = {name: value for name, value in locals().items() if name != "default"}
     if isinstance(default, dict):
-        return field(default_factory=dict, metadata=about)
-    return field(default=default, metadata=about)
+        return field(default_factory=dict, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
