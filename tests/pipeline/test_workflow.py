@@ -37,15 +37,17 @@ def values_of(snakefile):
 
 
 def test_the_snakefile_has_the_steps_of_the_run_and_what_they_read(flyannot, place):
-    flyannot("workflow c.toml --parts 2 -o Snakefile", code=0)
+    (place / "embryos").rename(place / "other")
+    flyannot("workflow c.toml --parts 2 -o Snakefile --data-set other --set pool.grid=2x2", code=0)
     found = values_of("Snakefile")
     assert list(found["STEPS"]) == STEPS and found["RUN"].endswith("-P -m flyannot run run.toml")
     assert [step for step in STEPS if found["STEPS"][step]["jobs"] == 2] == ["extract", "pool", "annotate"]
-    assert found["STEPS"]["extract"]["table"] == str(place / "embryos" / "images.csv")
-    assert found["STEPS"]["train"]["table"] == str(place / "embryos" / "annotations.csv")
+    assert found["STEPS"]["extract"]["table"] == str(place / "other" / "images.csv")
+    assert found["STEPS"]["train"]["table"] == str(place / "other" / "annotations.csv")
     results = place / "results"
     assert f"workdir: {str(results)!r}\n" in Path("Snakefile").read_text()
-    assert read_configuration(results / "run.toml").options["extract"].stride_px == 16
+    recorded = read_configuration(results / "run.toml")
+    assert recorded.options["extract"].stride_px == 16 and recorded.options["pool"].grid == ((2, 2),)
     assert "[run]" not in (results / "run.toml").read_text(), "nothing of how the steps are carried out"
 
 
@@ -57,13 +59,6 @@ def test_other_options_are_other_parameters_of_their_step_alone(flyannot, place)
         assert {about["jobs"] for about in steps.values()} == {1}, "one job is enough for these"
         digests.append({step: about["options"] for step, about in steps.items()})
     assert [step for step in STEPS if digests[0][step] != digests[1][step]] == ["pool"]
-
-
-def test_settings_and_the_data_set_of_the_command_line_are_recorded(flyannot, place):
-    (place / "embryos").rename(place / "other")
-    flyannot("workflow c.toml -o Snakefile --data-set other --set pool.grid=2x2", code=0)
-    found = read_configuration(place / "results" / "run.toml")
-    assert found.options["pool"].grid == ((2, 2),) and found.data_set == place / "other"
 
 
 def test_a_profile_beside_a_workflow_is_replaced_only_by_force(flyannot, place):
