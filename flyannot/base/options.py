@@ -111,7 +111,7 @@ class Count(Kind):
     name = "INTEGER"
 
     def parse(self, value):
-        number = _number(int, value)
+        number = _parse_number(int, value)
         if number is None or not self.least <= number <= self.most or number % self.of:
             raise ValueError(self.words)
         return number
@@ -134,7 +134,7 @@ class Real(Kind):
     name = "FLOAT"
 
     def parse(self, value):
-        number = _number(float, value)
+        number = _parse_number(float, value)
         fits = number is not None and math.isfinite(number)
         if not fits or not self.least <= number <= self.most or not self.above < number < self.below:
             raise ValueError(self.words)
@@ -229,7 +229,7 @@ class Several(Kind):
         return ", ".join(map(self.kind.as_text, value))
 
 
-def _number(kind, value):
+def _parse_number(kind, value):
     """Convert a value or its text to a number; return None if that is not possible."""
     if isinstance(value, bool):
         return None
@@ -328,16 +328,16 @@ class Options:
         return cls(
             **{
                 entry.name: header[name]
-                for entry in _in_header(cls)
-                if (name := _name_in_header(entry)) in header or entry.metadata["in_header"] != UNLESS_DEFAULT
+                for entry in _header_fields(cls)
+                if (name := _header_name(entry)) in header or entry.metadata["in_header"] != UNLESS_DEFAULT
             }
         )
 
     def to_header(self):
         """Return the options as a dict of JSON values, for the header of a file."""
         return {
-            _name_in_header(entry): _as_json(entry, value)
-            for entry in _in_header(self)
+            _header_name(entry): _as_json(entry, value)
+            for entry in _header_fields(self)
             if (value := getattr(self, entry.name)) != entry.default
             or entry.metadata["in_header"] != UNLESS_DEFAULT
         }
@@ -357,7 +357,7 @@ def parsed(entry, value, where):
     InputError
         If the value is not valid.
     """
-    if value is None and _default_of(entry) is None:
+    if value is None and _field_default(entry) is None:
         return None
     try:
         return entry.metadata["kind"].parse(value)
@@ -367,7 +367,7 @@ def parsed(entry, value, where):
         raise InputError(f"{where} is {value!r}, and must be {error}", fix=_FIX) from None
 
 
-def _default_of(entry):
+def _field_default(entry):
     """Return the default of a field of an options class."""
     return entry.default_factory() if entry.default is MISSING else entry.default
 
@@ -375,7 +375,7 @@ def _default_of(entry):
 def shown_default(entry):
     """Return the default of a field as help shows it, or "" if there is none to show."""
     kind = entry.metadata["kind"]
-    default = _default_of(entry)
+    default = _field_default(entry)
     is_shown = not isinstance(kind, Flag) and default not in (None, (), {})
     return entry.metadata["stands_for"] or (kind.as_text(default) if is_shown else "")
 
@@ -390,11 +390,11 @@ def kebab(name):
     return name.replace("_", "-")
 
 
-def _in_header(options):
+def _header_fields(options):
     return [entry for entry in fields(options) if entry.metadata["in_header"]]
 
 
-def _name_in_header(entry):
+def _header_name(entry):
     return entry.metadata["kept_as"] or entry.name
 
 

@@ -3,7 +3,7 @@
 import click
 
 from flyannot.cli.shared.options import IN_FILE, Command, out_folder_option, overwrite_option
-from flyannot.cli.shared.output import log, say
+from flyannot.cli.shared.output import log, print_text
 
 
 @click.command("check", cls=Command)
@@ -34,7 +34,7 @@ def command(data_set, folder, force):
     for stage_range, n in count_coverage(images, annotations).items():
         annotated = f", {n['n_annotated_groups']:,} of {pluralise(n['n_groups'], 'group')} annotated"
         counts = f"{pluralise(n['n_images'], 'image')} of {pluralise(n['n_genes'], 'gene')}"
-        say(f"{stage_range:>5}: {counts}{annotated if annotations else ''}")
+        print_text(f"{stage_range:>5}: {counts}{annotated if annotations else ''}")
     for note in coverage_notes(images, annotations) if annotations else ():
-        say(note)
+        print_text(note)
     return 0

@@ -3,7 +3,7 @@
 import click
 
 from flyannot.cli.shared.options import IN_FILE, Command, json_option
-from flyannot.cli.shared.output import say, say_json
+from flyannot.cli.shared.output import print_json, print_text
 
 
 @click.command("compare", cls=Command)
@@ -26,6 +26,6 @@ def command(first, second, as_json):
 
     comparison = compare_files(first, second)
     if as_json:
-        say_json(comparison)
+        print_json(comparison)
     else:
-        say(format_comparison(comparison, (first, second)))
+        print_text(format_comparison(comparison, (first, second)))

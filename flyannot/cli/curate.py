@@ -3,7 +3,7 @@
 import click
 
 from flyannot.cli.shared.options import IN_FILE, Command, out_option, overwrite_option
-from flyannot.cli.shared.output import log, say
+from flyannot.cli.shared.output import log, print_text
 
 
 @click.command("curate", cls=Command)
@@ -30,7 +30,7 @@ def command(tables, out, force):
     if out:
         to_decide = write_curated(out, curated, force=force)
         log.info("wrote %s%s", out, f"; to decide: {to_decide}" if to_decide else "")
-    say(agreement_in_words(curated))
+    print_text(agreement_in_words(curated))
 
 
 @click.command("annotations", cls=Command)
@@ -60,7 +60,7 @@ def annotations_command(annotations, corrections, out, new_genes, force):
         annotations, corrections, out, with_new_genes=new_genes, force=force
     )
     for line in lines:
-        say(line)
+        print_text(line)
     for sentence in sentences:
         log.info("note: %s", sentence)
     log.info("wrote %s", out)

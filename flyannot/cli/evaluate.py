@@ -7,8 +7,8 @@ from click.core import ParameterSource
 
 from flyannot.base.errors import InputError
 from flyannot.base.options import kebab
-from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, seed_option, takes
-from flyannot.cli.shared.output import execution_of, say
+from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, add_options, seed_option
+from flyannot.cli.shared.output import make_execution, print_text
 from flyannot.pipeline.options import EvaluateOptions, RunOptions, Selection
 from flyannot.terms.options import TrainOptions
 
@@ -34,7 +34,9 @@ from flyannot.terms.options import TrainOptions
     type=OUT_FILE,
     help="Also write the scores to this JSON file. With -, print JSON instead of the table.",
 )
-@takes(options=EvaluateOptions, train=TrainOptions, selection=(Selection, ["stage_range"]), run=RunOptions)
+@add_options(
+    options=EvaluateOptions, train=TrainOptions, selection=(Selection, ["stage_range"]), run=RunOptions
+)
 @seed_option
 def command(scored, annotations, model, json_file, options, train, selection, run, seed):
     """Score predicted terms against curated terms.
@@ -55,7 +57,7 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
     from flyannot.terms.group_outcomes import json_of_scores, read_scores
     from flyannot.terms.table import format_scores
 
-    execution = execution_of(run=run)
+    execution = make_execution(run=run)
     if model:
         _refuse_trained_options()
         evaluation = cross_validation_of_model(model, scored, annotations, options, train.corrections)
@@ -74,7 +76,7 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
         run_task(ScoresTask(evaluation, json_file), execution)
         result = read_scores(json_file)
     is_printed = str(json_file) == "-"
-    say(
+    print_text(
         json_of_scores(result).rstrip()
         if is_printed
         else format_scores(result, synthetic=result["synthetic"])

@@ -7,12 +7,12 @@ from flyannot.base.text import pluralise
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
+    KindType,
     ModelFile,
-    ParsedBy,
     out_folder_option,
     overwrite_option,
 )
-from flyannot.cli.shared.output import log, say
+from flyannot.cli.shared.output import log, print_text
 
 _MAX_SHOWN = 3  # printed patches of an image
 
@@ -29,7 +29,7 @@ _MAX_SHOWN = 3  # printed patches of an image
 @click.option("--gene", "genes", multiple=True, help="Explain only this gene of a data set (repeatable).")
 @click.option(
     "--stage-range",
-    type=ParsedBy(StageRange()),
+    type=KindType(StageRange()),
     help="The stage range of pictures without a table; or the only stage range of a data set to explain.",
 )
 @out_folder_option("Write pictures and a table to this new folder.", required=False)
@@ -59,12 +59,12 @@ def command(model, images, terms, genes, stage_range, folder, force):
     else:
         pairs = draw_explanations(explanations, folder, force=force)
     for explained, names in pairs:
-        say(_in_words(explained, names))
+        print_text(_format(explained, names))
     if folder is not None:
         log.info("wrote %s", folder)
 
 
-def _in_words(explained, names):
+def _format(explained, names):
     from flyannot.pipeline.explain import format_decomposition
 
     lines = [

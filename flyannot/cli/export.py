@@ -2,7 +2,7 @@
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, takes
+from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, add_options
 from flyannot.cli.shared.output import log
 from flyannot.export import EXPORTERS, all_formats
 from flyannot.pipeline.options import AnnotateOptions, Selection
@@ -28,7 +28,7 @@ _LISTED = "\n    ".join(f"{kind:<12} {' '.join(formats)}" for kind, formats in E
 @click.argument("file", type=IN_FILE)
 @click.option("--to", type=click.Choice(all_formats()), required=True, help="The format.")
 @click.option("-o", "--output", "out", type=OUT_FILE, required=True, help="The file to write.")
-@takes(selection=(Selection, ["stage_range"]), ids=(AnnotateOptions, ["ontology"]))
+@add_options(selection=(Selection, ["stage_range"]), ids=(AnnotateOptions, ["ontology"]))
 @click.option("--force", is_flag=True, help="Replace an existing output.")
 def command(file, to, out, selection, ids, force):
     """Convert a file for other tools."""

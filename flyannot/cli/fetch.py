@@ -2,15 +2,15 @@
 
 import click
 
-from flyannot.cli.shared.options import Command, out_folder_option, takes
-from flyannot.cli.shared.output import execution_of, finish, log, say
+from flyannot.cli.shared.options import Command, add_options, out_folder_option
+from flyannot.cli.shared.output import log, make_execution, print_text, report_outcome
 from flyannot.pipeline.options import FetchOptions
 
 
 @click.command("fetch", cls=Command)
 @click.argument("source", type=click.Choice(["bdgp"]))
 @out_folder_option("The folder to fill.")
-@takes(options=FetchOptions)
+@add_options(options=FetchOptions)
 @click.option(
     "--dry-run", is_flag=True, help="Only show how much would be downloaded, and how long it takes."
 )
@@ -27,10 +27,10 @@ def command(source, folder, options, dry_run):
     """
     from flyannot.pipeline.fetch import fetch_bdgp
 
-    outcome = fetch_bdgp(folder, options, execution_of(), dry_run=dry_run)
+    outcome = fetch_bdgp(folder, options, make_execution(), dry_run=dry_run)
     if dry_run:
-        say(outcome.summary)
+        print_text(outcome.summary)
         return 0
-    code = finish(outcome)
+    code = report_outcome(outcome)
     log.info("next: flyannot import %s %s -o embryos", source, folder)
     return code

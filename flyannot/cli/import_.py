@@ -8,19 +8,19 @@ from flyannot.cli.shared.help_page import LazyGroup
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
+    add_options,
     force_option,
     out_folder_option,
     out_option,
     overwrite_option,
-    takes,
 )
-from flyannot.cli.shared.output import execution_of, finish, log, say
+from flyannot.cli.shared.output import log, make_execution, print_text, report_outcome
 from flyannot.dataset.importers import IMPORTERS
 from flyannot.dataset.importers.vectors import AtomsOptions
 from flyannot.pipeline.options import Selection
 
 
-def _make_command(name):
+def _build_command(name):
     """Build the command of one importer."""
     importer = IMPORTERS[name]
     is_several = importer.sources.endswith("...")
@@ -30,13 +30,13 @@ def _make_command(name):
 
         sources = sources if is_several else [sources]
         summary = importer.run(sources, folder, options, force=force)
-        say(text_of_summary(summary))
+        print_text(text_of_summary(summary))
         log.info("wrote %s", folder)
 
     n = -1 if is_several else 1
     for decorate in (
         overwrite_option("Write into a folder that is not empty."),
-        takes(options=importer.options),
+        add_options(options=importer.options),
         out_folder_option("The data set folder."),
         click.argument("sources", type=IN_FILE, nargs=n, required=True, metavar=importer.sources),
     ):
@@ -54,7 +54,7 @@ def _make_command(name):
     help="The descriptors that will be coded with this dictionary (repeatable).",
 )
 @out_option("The dictionary file to write.")
-@takes(options=AtomsOptions, selection=(Selection, ["stage_range"]))
+@add_options(options=AtomsOptions, selection=(Selection, ["stage_range"]))
 @force_option
 def dictionary(atoms, descriptors, out, options, selection, force):
     """Convert atoms that another program learned into a dictionary for `flyannot pool`.
@@ -70,9 +70,11 @@ def dictionary(atoms, descriptors, out, options, selection, force):
     """
     from flyannot.pipeline.import_arrays import import_dictionary
 
-    execution = execution_of(force)
+    execution = make_execution(force)
     stage_ranges = selection.stage_range or None
-    return finish(import_dictionary(atoms, descriptors, out, options, execution, stage_ranges=stage_ranges))
+    return report_outcome(
+        import_dictionary(atoms, descriptors, out, options, execution, stage_ranges=stage_ranges)
+    )
 
 
 @click.command("features", cls=Command)
@@ -92,11 +94,13 @@ def features(table, out, force):
     """
     from flyannot.pipeline.import_arrays import import_features
 
-    return finish(import_features(table, out, execution_of(force)))
+    return report_outcome(import_features(table, out, make_execution(force)))
 
 
 _COMMANDS = {
-    **{name: (partial(_make_command, name), IMPORTERS[name].help.partition("\n\n")[0]) for name in IMPORTERS},
+    **{
+        name: (partial(_build_command, name), IMPORTERS[name].help.partition("\n\n")[0]) for name in IMPORTERS
+    },
     **{one.name: (f"flyannot.cli.import_:{one.name}", one.about) for one in (dictionary, features)},
 }
 

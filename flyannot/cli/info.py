@@ -5,7 +5,7 @@ from click.shell_completion import get_completion_class
 
 from flyannot.cli.shared.exit_codes import COMPLETION
 from flyannot.cli.shared.options import Command, json_option
-from flyannot.cli.shared.output import say, say_json
+from flyannot.cli.shared.output import print_json, print_text
 
 
 @click.command("info", cls=Command)
@@ -29,9 +29,9 @@ def command(as_json, only_models):
 
     listed = facts()
     if as_json:
-        say_json(listed)
+        print_json(listed)
     else:
-        say(in_words(listed))
+        print_text(in_words(listed))
 
 
 @click.command("completion", cls=Command)
@@ -53,4 +53,4 @@ def completion_command(shell):
     from flyannot.cli import group
 
     source = get_completion_class(shell)(group, {}, "flyannot", COMPLETION).source()
-    say(source.strip())
+    print_text(source.strip())

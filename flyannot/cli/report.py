@@ -2,8 +2,8 @@
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, takes
-from flyannot.cli.shared.output import execution_of, finish
+from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, add_options
+from flyannot.cli.shared.output import make_execution, report_outcome
 from flyannot.pipeline.options import ReportOptions
 
 
@@ -22,7 +22,7 @@ from flyannot.pipeline.options import ReportOptions
     help="The data set folder, for pictures and curated terms, or a folder of pictures.  [default: the "
     "folder that the run used; otherwise a folder near RUN that has the pictures]",
 )
-@takes(options=ReportOptions)
+@add_options(options=ReportOptions)
 def command(run, out, data_set, options):
     """Write a page that shows a run. Open it in any browser.
 
@@ -43,4 +43,4 @@ def command(run, out, data_set, options):
 
     page = run.with_suffix(".html") if run.is_file() else run / "report.html"
     task = ReportTask(run, out or page, data_set, options)
-    return finish(run_task(task, execution_of()))
+    return report_outcome(run_task(task, make_execution()))

@@ -12,18 +12,18 @@ from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
     MoreOption,
-    made_data_set_option,
+    add_options,
     out_folder_option,
+    output_data_set_option,
     settings_option,
-    takes,
 )
-from flyannot.cli.shared.output import execution_of, finish, log, say
+from flyannot.cli.shared.output import log, make_execution, print_text, report_outcome
 from flyannot.pipeline.options import RunOptions
 
 _PATIENCE_S = 60  # jobs that start together write the same record one after the other
 
 
-class ShareOfParts(click.ParamType):
+class ShareType(click.ParamType):
     """An option whose value is the I-th of N equal shares, such as 2/8."""
 
     name = "I/N"
@@ -42,7 +42,7 @@ class ShareOfParts(click.ParamType):
     is_flag=True,
     help="Run the demo: synthetic embryos, results in demo-output.",
 )
-@made_data_set_option
+@output_data_set_option
 @out_folder_option("The folder for all results (overrides CONFIG).", required=False)
 @settings_option
 @click.option(
@@ -57,12 +57,12 @@ class ShareOfParts(click.ParamType):
 )
 @click.option(
     "--part",
-    type=ShareOfParts(),
+    type=ShareType(),
     cls=MoreOption,
     help="With --step extract, pool or annotate: process only this share of the images, such as 2/8. Then "
     "run the step without --part to join all parts.",
 )
-@takes(run=RunOptions)
+@add_options(run=RunOptions)
 def command(config, demo, data_set, folder, settings, corrections, dry_run, step, part, run):
     """Run all steps: extract, learn-dict, pool, train, evaluate, annotate, report.
 
@@ -115,7 +115,7 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
     )
     check_run(configuration)
     steps = [step_named(configuration, step)] if step else steps_of(configuration)
-    execution = execution_of(run=_given(run, configuration.options["run"]))
+    execution = make_execution(run=_merge_run_options(run, configuration.options["run"]))
     if dry_run:
         planned = describe_first_outdated(steps, configuration)
         then = "; then all later outputs" if planned and not step else ""
@@ -132,19 +132,19 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
         write_record(configuration)
         if step:  # steps of one run may run at the same time on several machines; whole runs may not
             held.close()
-        code = _make_steps(configuration, steps, execution)
+        code = _run_steps(configuration, steps, execution)
         _log_steps_left_out(configuration)
         return code
 
 
 def _log_steps_left_out(configuration):
-    from flyannot.pipeline.runs.run import steps_left_out
+    from flyannot.pipeline.runs.run import describe_omitted_steps
 
-    if sentence := steps_left_out(configuration):
+    if sentence := describe_omitted_steps(configuration):
         log.info("note: %s", sentence)
 
 
-def _make_steps(configuration, steps, execution):
+def _run_steps(configuration, steps, execution):
     """Run the steps, print new scores, and return the exit code."""
     from flyannot.pipeline.engine.failures import NAME
     from flyannot.pipeline.evaluation import nothing_evaluated
@@ -157,13 +157,13 @@ def _make_steps(configuration, steps, execution):
     nothing = None
     for step, task, outcome in run_all_steps(steps, configuration, execution):
         table = configuration.output / NAME
-        code = max(code, finish(outcome, step=step.name, images=task.images, table=table))
+        code = max(code, report_outcome(outcome, step=step.name, images=task.images, table=table))
         n_made += outcome.made
         if step.name == "evaluate":
             result = read_scores(outcome.path)
             nothing = nothing_evaluated(result)
             if outcome.made:
-                say(format_scores(result, synthetic=result["synthetic"]))
+                print_text(format_scores(result, synthetic=result["synthetic"]))
         if step.name == "report":
             end = "done: open %s in a browser" if n_made else "everything is up to date: the report is %s"
             log.info(end, outcome.path)
@@ -174,7 +174,7 @@ def _make_steps(configuration, steps, execution):
     return code
 
 
-def _given(run, configured):
+def _merge_run_options(run, configured):
     """Return the options of [run] with the values that were typed on the command line."""
     source = click.get_current_context().get_parameter_source
     typed = [option.name for option in fields(run) if source(option.name) is ParameterSource.COMMANDLINE]

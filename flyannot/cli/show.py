@@ -3,7 +3,7 @@
 import click
 
 from flyannot.cli.shared.options import Command, ModelFile, json_option
-from flyannot.cli.shared.output import say, say_json
+from flyannot.cli.shared.output import print_json, print_text
 
 
 @click.command("show", cls=Command)
@@ -25,6 +25,6 @@ def command(file, header, as_json):
     from flyannot.pipeline.show import contents, file_in_words
 
     if as_json:
-        say_json(contents(file))
+        print_json(contents(file))
     else:
-        say(file_in_words(file, header=header))
+        print_text(file_in_words(file, header=header))

@@ -2,8 +2,8 @@
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, Command, out_option, overwrite_option, takes
-from flyannot.cli.shared.output import log, say
+from flyannot.cli.shared.options import IN_FILE, Command, add_options, out_option, overwrite_option
+from flyannot.cli.shared.output import log, print_text
 from flyannot.pipeline.options import Selection, SimilarOptions
 
 _MAX_SHOWN = 5  # printed genes
@@ -18,7 +18,7 @@ _MAX_SHOWN = 5  # printed genes
     type=IN_FILE,
     help="The data set folder, for pictures and curated terms.  [default: a folder near FILE]",
 )
-@takes(options=SimilarOptions, selection=(Selection, ["stage_range"]))
+@add_options(options=SimilarOptions, selection=(Selection, ["stage_range"]))
 @overwrite_option("Replace an existing output.")
 def command(file, queries, out, data_set, options, selection, force):
     """Rank genes and images by their similarity to each QUERY.
@@ -45,11 +45,11 @@ def command(file, queries, out, data_set, options, selection, force):
         results = list(similar(index, queries, **asked))
         write_similar(out, results, index, force=force)
         for result in results:
-            say(_in_words(result, index))
+            print_text(_format(result, index))
     log.info("wrote %s", out)
 
 
-def _in_words(results, index):
+def _format(results, index):
     columns = index.columns[results.query.stage_range]
     listed = [
         f"{columns['gene'][number] or columns['group'][number]} {similarity:.2f}"

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import click
 
 from flyannot.cli.shared.options import IN_FOLDER, Command, json_option
-from flyannot.cli.shared.output import say, say_json
+from flyannot.cli.shared.output import print_json, print_text
 
 
 @click.command("status", cls=Command)
@@ -22,12 +22,12 @@ def command(run, as_json):
     Example:
         flyannot status results
     """
-    from flyannot.pipeline.runs.status import status_of_run
+    from flyannot.pipeline.runs.status import read_run_status
 
-    steps = status_of_run(run)
+    steps = read_run_status(run)
     if as_json:
-        say_json({"folder": str(run), "steps": [asdict(step) for step in steps]})
+        print_json({"folder": str(run), "steps": [asdict(step) for step in steps]})
         return
     width = max(len(step.step) for step in steps)
     for step in steps:
-        say(f"{step.step:<{width}}  {step.state:<11}  {step.why}".rstrip())
+        print_text(f"{step.step:<{width}}  {step.state:<11}  {step.why}".rstrip())

@@ -3,14 +3,14 @@
 import click
 
 from flyannot.cli.shared.messages import Progress
-from flyannot.cli.shared.options import Command, out_folder_option, overwrite_option, seed_option, takes
+from flyannot.cli.shared.options import Command, add_options, out_folder_option, overwrite_option, seed_option
 from flyannot.cli.shared.output import log
 from flyannot.dataset.synthetic import SynthesizeOptions
 
 
 @click.command("synthesize", cls=Command)
 @out_folder_option("The data set folder to make.")
-@takes(options=SynthesizeOptions)
+@add_options(options=SynthesizeOptions)
 @seed_option
 @overwrite_option("Write into a folder that is not empty.")
 def command(folder, options, seed, force):

@@ -3,9 +3,9 @@
 import click
 
 from flyannot.base.errors import FlyannotError
-from flyannot.cli.shared.messages import Progress, coloured
+from flyannot.cli.shared.messages import Progress, colour_text
 from flyannot.cli.shared.options import IN_FILE, Command
-from flyannot.cli.shared.output import log, say
+from flyannot.cli.shared.output import log, print_text
 
 
 @click.command("verify", cls=Command)
@@ -27,9 +27,9 @@ def command(files):
         try:
             kind = verify_stored(path, Progress())
         except FlyannotError as error:
-            say(f" {error.message}", head=coloured("NOT whole:", "red"))
+            print_text(f" {error.message}", head=colour_text("NOT whole:", "red"))
             log.error("Fix: %s", error.fix)
             worst = max(worst, error.exit_code)
         else:
-            say(f"    {path} ({kind})", head=coloured("whole", "green"))
+            print_text(f"    {path} ({kind})", head=colour_text("whole", "green"))
     return worst

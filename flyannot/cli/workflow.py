@@ -8,7 +8,7 @@ from flyannot.cli.shared.options import (
     OUT_FILE,
     Command,
     force_option,
-    over_data_set_option,
+    input_data_set_option,
     settings_option,
 )
 from flyannot.cli.shared.output import log
@@ -23,7 +23,7 @@ from flyannot.cli.shared.output import log
     help="Number of jobs that share the images in extract, pool and annotate.  "
     "[default: one per 1,000 images]",
 )
-@over_data_set_option
+@input_data_set_option
 @settings_option
 @force_option
 def command(config, out, parts, data_set, settings, force):
@@ -39,7 +39,7 @@ def command(config, out, parts, data_set, settings, force):
         flyannot workflow configs/demo.toml -o workflow/Snakefile
     """
     from flyannot.pipeline.runs.configuration import read_configuration
-    from flyannot.pipeline.runs.run import check_run, steps_left_out
+    from flyannot.pipeline.runs.run import check_run, describe_omitted_steps
     from flyannot.pipeline.runs.workflow import write_workflow
 
     configuration = read_configuration(config, data_set=data_set, settings=settings)
@@ -47,5 +47,5 @@ def command(config, out, parts, data_set, settings, force):
     for path in write_workflow(configuration, out, n_jobs=parts, force=force):
         log.info("wrote %s", path)
     log.info("start it: snakemake --snakefile %s --profile %s", out, out.with_name("profiles") / "laptop")
-    if left_out := steps_left_out(configuration):
+    if left_out := describe_omitted_steps(configuration):
         log.info("note: %s", left_out)

@@ -54,8 +54,8 @@ import signal, sys, time
 if "windows" in sys.argv:
     del signal.setitimer
 from flyannot.cli.shared import exit_codes
-exit_codes._AGAIN_S = 0.1
-exit_codes.listen_to_signals()
+exit_codes._REPEAT_S = 0.1
+exit_codes.install_signal_handlers()
 
 class Swallows:
     def __del__(self):

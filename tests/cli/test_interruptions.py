@@ -213,6 +213,6 @@ def test_what_hdf5_says_of_an_interrupted_write_is_kept_back(monkeypatch):
     monkeypatch.setattr(sys, "__unraisablehook__", told.append)
     lost = SimpleNamespace(exc_value=RuntimeError("cannot decrement id ref count"))
     for received, n_told in (([], 1), ([signal.SIGINT], 1)):
-        monkeypatch.setattr(exit_codes, "_received", received)
+        monkeypatch.setattr(exit_codes, "_received_signals", received)
         exit_codes._report_unraisable(lost)
         assert len(told) == n_told

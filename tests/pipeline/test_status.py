@@ -13,7 +13,7 @@ from flyannot.base.errors import FlyannotError
 from flyannot.pipeline.engine import task as task_module
 from flyannot.pipeline.engine.parts import folder_of_parts
 from flyannot.pipeline.runs.configuration import Configuration, option_tables, write_record
-from flyannot.pipeline.runs.status import status_of_run
+from flyannot.pipeline.runs.status import read_run_status
 from tests.processes import CLI, start_process
 from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL, write_configuration
 
@@ -157,7 +157,7 @@ def test_it_may_be_asked_for_at_any_moment_of_a_run(status, tmp_path):
     results = tmp_path / "results"
     while run.poll() is None:
         if (results / "run.toml").exists():
-            seen |= {step.state for step in status_of_run(results)}
+            seen |= {step.state for step in read_run_status(results)}
         time.sleep(0.05)
     assert run.returncode == 0, run.stderr.read()
     assert set(states(status(results))) == {"done"}

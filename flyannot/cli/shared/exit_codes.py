@@ -16,14 +16,14 @@ import click
 
 from flyannot.base.errors import FlyannotError, InputError, WriteError, did_you_mean
 from flyannot.base.system import ENDING_SIGNALS, exit_immediately, start_alarm, stop_alarm
-from flyannot.cli.shared.messages import is_debugging, say_error, start_log
+from flyannot.cli.shared.messages import is_debugging, print_error, start_log
 
 COMPLETION = "_FLYANNOT_COMPLETE"  # a shell sets this variable to ask for completions
 SKIPPED = 3  # done, but some images were skipped
 _MAX_LENGTH = 1000  # characters of a line of a message, which may quote a damaged file
 _MAX_LINES = 100
-_AGAIN_S = 0.5
-_received = []  # numbers of the signals that this run has received
+_REPEAT_S = 0.5
+_received_signals = []  # numbers of the signals that this run has received
 
 
 class Interrupted(BaseException):
@@ -34,16 +34,16 @@ def run_group(group):
     """Run a click group on this process's arguments and return the exit code."""
     if COMPLETION not in os.environ:  # a shell would take messages for completions
         start_log()
-    listen_to_signals()
+    install_signal_handlers()
     try:
-        return _run_explained(group)
+        return _run_and_print_errors(group)
     except Interrupted as interrupted:
         _ignore_signals()
-        say_error("Interrupted: repeat the command, and it continues where it stopped.")
+        print_error("Interrupted: repeat the command, and it continues where it stopped.")
         return exit_immediately(128 + interrupted.args[0])
 
 
-def _run_explained(group):
+def _run_and_print_errors(group):
     """Run the group, print each error as one line, and return the exit code."""
     try:
         return _run(group)
@@ -54,18 +54,18 @@ def _run_explained(group):
             click.echo(error.format_message(), err=True)
             return error.exit_code
         help_page = f"see {error.ctx.command_path if error.ctx else 'flyannot'} --help"
-        return _fail(error.exit_code, f"{error.format_message()}{_choice_meant(error)}", help_page)
+        return _print_failure(error.exit_code, f"{error.format_message()}{_suggest_choice(error)}", help_page)
     except click.ClickException as error:
-        return _fail(error.exit_code, error.format_message())
+        return _print_failure(error.exit_code, error.format_message())
     except (BrokenPipeError, SystemExit):  # the reader closed the pipe, as `head` does; click then exits
-        _drop_stdout()
+        _discard_stdout()
         return 0
     except FlyannotError as error:
-        return _fail(error.exit_code, error.message, error.fix, is_traced=True)
+        return _print_failure(error.exit_code, error.message, error.fix, is_traced=True)
     except MemoryError:
-        return _fail(1, "out of memory", "use fewer --jobs, fewer atoms or a larger stride")
+        return _print_failure(1, "out of memory", "use fewer --jobs, fewer atoms or a larger stride")
     except Exception as error:
-        return _fail_unexpectedly(error)
+        return _print_unexpected_error(error)
 
 
 def _run(group):
@@ -91,39 +91,41 @@ def _run(group):
         raise
 
 
-def _choice_meant(error):
+def _suggest_choice(error):
     """Return a suggestion for a value that is none of an option's choices; click only lists the choices."""
     kind = getattr(getattr(error, "param", None), "type", None)
     value = re.match("'(.*)' is not one of ", error.message)
     return did_you_mean(value[1], kind.choices) if value and isinstance(kind, click.Choice) else ""
 
 
-def _fail_unexpectedly(error):
+def _print_unexpected_error(error):
     text = (str(error).splitlines() or [""])[0]
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:  # errors of files have their own class
         code = WriteError.exit_code
-        _fail(code, f"cannot write to the standard output: {error.strerror}", "send it elsewhere")
-        _drop_stdout()
+        _print_failure(code, f"cannot write to the standard output: {error.strerror}", "send it elsewhere")
+        _discard_stdout()
         return code
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        return _fail(InputError.exit_code, f"{error.filename}: {error.strerror}", "name another file")
+        return _print_failure(
+            InputError.exit_code, f"{error.filename}: {error.strerror}", "name another file"
+        )
     fix = "this is a bug in flyannot: repeat the command with --debug and report the output"
-    return _fail(1, f"unexpected {type(error).__name__}: {text}", fix, is_traced=True)
+    return _print_failure(1, f"unexpected {type(error).__name__}: {text}", fix, is_traced=True)
 
 
-def _drop_stdout():
+def _discard_stdout():
     """Discard the rest of the output, which would fail again when Python ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _fail(code, message, fix="", *, is_traced=False):
+def _print_failure(code, message, fix="", *, is_traced=False):
     """Print a shortened error, with --debug also its traceback, and return the exit code."""
     trace = traceback.format_exc() if is_traced and is_debugging() else ""
-    say_error(f"Error: {_shortened(message)}", fix=_shortened(fix or ""), traceback=trace)
+    print_error(f"Error: {_shorten(message)}", fix=_shorten(fix or ""), traceback=trace)
     return code
 
 
-def _shortened(text):
+def _shorten(text):
     lines = text.splitlines()[:_MAX_LINES]
     return "\n".join(s if len(s) <= _MAX_LENGTH else f"{s[:_MAX_LENGTH]}..." for s in lines)
 
@@ -131,36 +133,36 @@ def _shortened(text):
 # --- signals ---
 
 
-def listen_to_signals():
+def install_signal_handlers():
     """Raise `Interrupted` in the main thread when a signal arrives."""
-    _received.clear()
+    _received_signals.clear()
     for number in ENDING_SIGNALS:
         signal.signal(number, _on_signal)
-    _keep_raising()
+    _start_raising_again()
     sys.unraisablehook = _report_unraisable
 
 
 def _ignore_signals():
     """Ignore further signals, once the run has ended."""
-    _received.clear()
+    _received_signals.clear()
     stop_alarm()
     for number in ENDING_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
 def _on_signal(number, frame):
-    _received.append(number)
-    _keep_raising()
+    _received_signals.append(number)
+    _start_raising_again()
     _raise_if_interrupted()
 
 
-def _keep_raising():
-    start_alarm(lambda: _received, _raise_if_interrupted, _AGAIN_S)
+def _start_raising_again():
+    start_alarm(lambda: _received_signals, _raise_if_interrupted, _REPEAT_S)
 
 
 def _raise_if_interrupted():
-    if _received:
-        raise Interrupted(_received[0])
+    if _received_signals:
+        raise Interrupted(_received_signals[0])
 
 
 def _report_unraisable(lost):
@@ -168,5 +170,5 @@ def _report_unraisable(lost):
 
     After a signal nothing is reported, since HDF5 then complains about unfinished writes.
     """
-    if not _received and not isinstance(lost.exc_value, Interrupted):
+    if not _received_signals and not isinstance(lost.exc_value, Interrupted):
         sys.__unraisablehook__(lost)

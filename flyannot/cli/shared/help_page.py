@@ -18,7 +18,7 @@ _EXAMPLE = "\b\nExample:\n"
 _KEPT_LINES = re.compile("^\b\n((?:.+\n?)+)", re.MULTILINE)  # paragraphs that click does not wrap
 
 
-class HelpPage(click.Command):
+class DocumentedCommand(click.Command):
     """Base of commands and groups whose docstring ends in an example.
 
     Attributes
@@ -76,7 +76,7 @@ def _is_more(option):
     return getattr(option, "is_more", False) or is_common_option(option)
 
 
-class LazyGroup(HelpPage, click.Group):
+class LazyGroup(DocumentedCommand, click.Group):
     """A group that imports a command when it is needed, and suggests a command for a misspelt name.
 
     Parameters

@@ -41,14 +41,14 @@ class _MessageHandler(logging.StreamHandler):
 
     def __init__(self):
         super().__init__(sys.stderr)
-        self._said = set()
+        self._written = set()
 
     def filter(self, record):
         message = record.getMessage()
-        if message in self._said:
+        if message in self._written:
             return False
         if message.startswith(_SHOWN_ONCE):
-            self._said.add(message)
+            self._written.add(message)
         return super().filter(record)
 
     def format(self, record):
@@ -70,19 +70,19 @@ def is_debugging():
     return log.getEffectiveLevel() <= logging.DEBUG
 
 
-def say_error(message, *, fix="", traceback=""):
+def print_error(message, *, fix="", traceback=""):
     """Remove the progress bar, and print an error with its remedy."""
     while _bars:
         _bars.pop().close()
     if traceback:
         click.echo(traceback, err=True)
     head, colon, text = message.partition(":")
-    click.echo(coloured(head + colon, "red") + printable_text(text), err=True)
+    click.echo(colour_text(head + colon, "red") + printable_text(text), err=True)
     if fix:
-        click.echo(f"{coloured('Fix:', 'green')} {printable_text(fix)}", err=True)
+        click.echo(f"{colour_text('Fix:', 'green')} {printable_text(fix)}", err=True)
 
 
-def coloured(text, colour):
+def colour_text(text, colour):
     """Return the text in a colour, unless NO_COLOR is set (see no-color.org).
 
     `click.echo` removes the colour if the output is not a terminal.

@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 from flyannot.base.errors import InputError
 from flyannot.base.options import FilePath, Flag, Several, environment_name, kebab, shown_default
-from flyannot.cli.shared.help_page import HelpPage
+from flyannot.cli.shared.help_page import DocumentedCommand
 
 
 class OutPath(click.Path):
@@ -25,7 +25,7 @@ COUNT = click.IntRange(min=1)
 _MAX_METAVAR_WIDTH = 30  # characters; a longer list of choices is moved into the help text
 
 
-class Command(HelpPage):
+class Command(DocumentedCommand):
     """Base of commands; an output cannot replace an input."""
 
     def invoke(self, ctx):
@@ -55,7 +55,7 @@ class ModelFile(click.Path):
         return path_of_model(super().convert(value, param, ctx))
 
 
-class ParsedBy(click.ParamType):
+class KindType(click.ParamType):
     """A value that a `Kind` parses."""
 
     def __init__(self, kind):
@@ -89,7 +89,7 @@ class FieldOption(click.Option):
     def __init__(self, names, *, owner, field):
         kind = field.metadata["kind"]
         self.is_more = field.metadata["more"]
-        value: dict = {"type": ParsedBy(kind), "metavar": kind.name}
+        value: dict = {"type": KindType(kind), "metavar": kind.name}
         text = field.metadata["help"]
         default = shown_default(field)
         if isinstance(kind, Flag):
@@ -105,7 +105,7 @@ class FieldOption(click.Option):
         super().__init__(names, help=text, envvar=environment_name(owner, field), **value)
 
 
-def takes(**classes):
+def add_options(**classes):
     """Decorate a command with the options of options classes.
 
     The command gets one options object for each keyword. Options that were not given have their defaults.
@@ -168,8 +168,8 @@ seed_option = click.option(
 _data_set_option = functools.partial(
     click.option, "--data-set", help="The data set folder (overrides CONFIG)."
 )
-over_data_set_option = _data_set_option(type=IN_FOLDER)
-made_data_set_option = _data_set_option(type=OUT_FOLDER)  # a run may make it, by synthesize or fetch
+input_data_set_option = _data_set_option(type=IN_FOLDER)
+output_data_set_option = _data_set_option(type=OUT_FOLDER)  # a run may make it, by synthesize or fetch
 settings_option = click.option(
     "--set",
     "settings",

@@ -8,17 +8,17 @@ from flyannot.base.text import pluralise, printable_text
 from flyannot.cli.shared.messages import Progress, log
 
 
-def say(text, *, head=""):
+def print_text(text, *, head=""):
     """Print a result on stdout; `head` comes first and may have colours."""
     click.echo(head + printable_text(text))
 
 
-def say_json(value):
+def print_json(value):
     """Print a result on stdout as JSON."""
-    say(json.dumps(value, indent=1, ensure_ascii=False))
+    print_text(json.dumps(value, indent=1, ensure_ascii=False))
 
 
-def execution_of(force=False, run=None):
+def make_execution(force=False, run=None):
     """Return the `Execution` for a step, whose workers end with the command.
 
     `run` is a RunOptions; by default one process does all the work.
@@ -34,7 +34,7 @@ def execution_of(force=False, run=None):
     return Execution(workers, force, Progress())
 
 
-def finish(outcome, *, step=None, images=(), table=None):
+def report_outcome(outcome, *, step=None, images=(), table=None):
     """Log what a step did, list the skipped images in a table, and return the exit code.
 
     Parameters

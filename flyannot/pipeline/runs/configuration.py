@@ -74,7 +74,7 @@ def read_configuration(path, *, data_set=None, output=None, settings=(), correct
     InputError
         If the file is not TOML, a table or an option does not exist, or a value is not valid.
     """
-    overrides = [_setting(text) for text in settings]
+    overrides = [_parse_setting(text) for text in settings]
     if corrections:
         overrides.append(("train", "corrections", corrections))
     tables = read_toml(path) if path else {}
@@ -93,17 +93,17 @@ def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
     """
     tables = in_kebab_case(tables)
     _check_names(tables, path)
-    options = _options_of(tables, Path(path).parent, f"{path}: ", _set_elsewhere(settings))
+    options = _parse_tables(tables, Path(path).parent, f"{path}: ", _read_overrides(settings))
     options["learn-dict"].settings(f"{path}: ")  # an error if the learner has no such option
     return Configuration(
-        data_set or _path(path, tables, "data-set"),
-        output or _path(path, tables, "output"),
+        data_set or _read_path(path, tables, "data-set"),
+        output or _read_path(path, tables, "output"),
         parsed(_SEED, tables.get("seed", 0), f"{path}: seed"),
         options,
     )
 
 
-def _options_of(tables, folder, where, set_elsewhere):
+def _parse_tables(tables, folder, where, overrides):
     """Return a dict: table -> options object.
 
     Parameters
@@ -111,13 +111,13 @@ def _options_of(tables, folder, where, set_elsewhere):
     tables : dict, with paths relative to `folder`
     folder : Path
     where : how messages begin
-    set_elsewhere : dict, table -> values by name that override `tables`
+    overrides : dict, table -> values by name that override `tables`
     """
     options = {}
     for name, kind in option_tables().items():
-        if name in tables or name in set_elsewhere or not _makes_data_set(name):
-            table = _with_paths(kind, tables.get(name, {}), lambda path: path_from(folder, path))
-            options[name] = kind.of_table(table | set_elsewhere.get(name, {}), f"{where}[{name}]")
+        if name in tables or name in overrides or not _makes_data_set(name):
+            table = _convert_paths(kind, tables.get(name, {}), lambda path: path_from(folder, path))
+            options[name] = kind.of_table(table | overrides.get(name, {}), f"{where}[{name}]")
     return options
 
 
@@ -140,7 +140,7 @@ def write_record(configuration):
         "seed": configuration.seed,
     }
     chosen = {name: options for name, options in configuration.options.items() if name != RunOptions.table}
-    record |= {name: _as_table(options, out) for name, options in chosen.items()}
+    record |= {name: _to_table(options, out) for name, options in chosen.items()}
     text = tomli_w.dumps(record)
     path = out / RECORD
     is_own = path.is_file() and _SEAL in read_text(path, fix="")
@@ -187,21 +187,21 @@ def recorded_configuration(folder):
     record = read_record(folder)
     if record is None:
         return None
-    options = _options_of(record, folder, "", {})
+    options = _parse_tables(record, folder, "", {})
     return Configuration(path_from(folder, record["data-set"]), folder, record["seed"], options)
 
 
-def _as_table(options, folder):
+def _to_table(options, folder):
     """Return the options as a dict for TOML; open options are left out, paths are relative to `folder`."""
     table = {
         kebab(entry.name): entry.metadata["kind"].as_json(value)
         for entry in fields(options)
         if (value := getattr(options, entry.name)) is not None
     }
-    return _with_paths(options, table, lambda path: relative_path(path, folder))
+    return _convert_paths(options, table, lambda path: relative_path(path, folder))
 
 
-def _with_paths(kind, table, change):
+def _convert_paths(kind, table, change):
     """Return a copy of a table in which `change` was applied to every path."""
     changed = dict(table)
     for entry in fields(kind):
@@ -252,7 +252,7 @@ def _refuse_unsafe_options(kind, table, path):
             )
 
 
-def _setting(text):
+def _parse_setting(text):
     target, equals, value = text.partition("=")
     table, dot, option = target.partition(".")
     if not equals or not dot:
@@ -263,7 +263,7 @@ def _setting(text):
     return kebab(table), kebab(option), value
 
 
-def _set_elsewhere(settings):
+def _read_overrides(settings):
     """Return the values that --set and the environment give, as a dict: table -> name -> value."""
     tables = option_tables()
     values = {}
@@ -284,7 +284,7 @@ def _set_elsewhere(settings):
     return values
 
 
-def _path(path, tables, key):
+def _read_path(path, tables, key):
     if key not in tables:
         raise InputError(f"{path} has no {key}", fix=f"add --{key}, or {key} = ... to the file")
     value = tables[key]

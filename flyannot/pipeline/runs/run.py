@@ -44,7 +44,7 @@ def quiet_log():
         logging.disable(logging.NOTSET)
 
 
-def why_nothing_to_learn(configuration):
+def explain_missing_terms(configuration):
     """Return in words why a run has no curated terms to learn from.
 
     The text is empty if there are curated terms, if the run makes its data set itself, and if the data set
@@ -60,11 +60,11 @@ def why_nothing_to_learn(configuration):
         return ""
     tables = (table_of_data_set(folder, name) for name in (IMAGES, TABLE_OF_TERMS))
     changed = tuple(path.stat().st_mtime_ns for path in (*tables, *train.corrections) if path.exists())
-    return _too_few_genes(folder, configuration.options["select"], train, changed)
+    return _explain_too_few_genes(folder, configuration.options["select"], train, changed)
 
 
 @lru_cache(maxsize=4)
-def _too_few_genes(folder, selection, train, changed):
+def _explain_too_few_genes(folder, selection, train, changed):
     """Return in words why nothing can be learned from the tables of a folder.
 
     `changed` has the times of their last changes, so that the cache notices a new version.
@@ -87,10 +87,10 @@ def _too_few_genes(folder, selection, train, changed):
 
 def has_terms(configuration):
     """Return whether a run has, or may have, curated terms to learn from."""
-    return not why_nothing_to_learn(configuration)
+    return not explain_missing_terms(configuration)
 
 
-def supplied_model(configuration):
+def find_supplied_model(configuration):
     """Return the path of the supplied model that suggests terms for a run without curated terms.
 
     Returns None if there are curated terms, or if no supplied model knows a stage range of the images.
@@ -102,9 +102,9 @@ def supplied_model(configuration):
     return next((m.path for m in supplied_models().values() if wanted.intersection(m.stage_ranges)), None)
 
 
-def model_is_supplied(step, configuration):
+def uses_supplied_model(step, configuration):
     """Return whether a step of a run uses a supplied model, whose options are not the run's."""
-    return step.name == _SUGGESTING_STEP and supplied_model(configuration) is not None
+    return step.name == _SUGGESTING_STEP and find_supplied_model(configuration) is not None
 
 
 def steps_of(configuration):
@@ -116,16 +116,16 @@ def steps_of(configuration):
     absent = set() if has_terms(configuration) else {ANNOTATIONS}
     for step in STEPS.values():
         lacks = absent.intersection(given.holds for given in step.reads)
-        if lacks and not model_is_supplied(step, configuration):
+        if lacks and not uses_supplied_model(step, configuration):
             absent.add(step.kind)
         elif step.name in configuration.options:
             steps.append(step)
     return steps
 
 
-def steps_left_out(configuration):
+def describe_omitted_steps(configuration):
     """Return in words which steps are left out for lack of terms, and how to add terms; or ""."""
-    why = why_nothing_to_learn(configuration)
+    why = explain_missing_terms(configuration)
     if not why:
         return ""
     present = [step.name for step in steps_of(configuration)]
@@ -137,7 +137,7 @@ def steps_left_out(configuration):
     )
 
 
-def path_in_run(step, configuration):
+def step_output_path(step, configuration):
     """Return the path of the output of a step."""
     return configuration.output / step.makes if step.makes else configuration.data_set
 
@@ -145,18 +145,18 @@ def path_in_run(step, configuration):
 def task_in_run(step, configuration):
     """Build the `Task` of a step of a run; all earlier steps must be done."""
 
-    supplied = supplied_model(configuration)
+    supplied = find_supplied_model(configuration)
 
-    def path_of_kind(kind):
+    def find_path(kind):
         is_supplied = supplied and kind == "model"
-        return supplied if is_supplied else path_in_run(maker_of(kind, step), configuration)
+        return supplied if is_supplied else step_output_path(maker_of(kind, step), configuration)
 
-    inputs = step.paths_read(configuration.data_set, path_of_kind)
+    inputs = step.paths_read(configuration.data_set, find_path)
     if supplied:  # the supplied model was not trained on these genes
         inputs = {name: paths for name, paths in inputs.items() if name not in ("scores", "annotations")}
     request = StepRequest(
         inputs=inputs,
-        out=path_in_run(step, configuration),
+        out=step_output_path(step, configuration),
         options=configuration.options[step.name],
         selection=configuration.options["select"],
         seed=configuration.seed,
@@ -189,7 +189,7 @@ def step_named(configuration, name):
     """
     steps = {step.name: step for step in steps_of(configuration)}
     if name not in steps:
-        why = steps_left_out(configuration) if name in STEPS else did_you_mean(name, steps).strip()
+        why = describe_omitted_steps(configuration) if name in STEPS else did_you_mean(name, steps).strip()
         raise InputError(
             f'this run has no step "{name}". {why}'.strip(), fix=f"use one of {', '.join(steps)}"
         )

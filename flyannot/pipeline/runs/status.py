@@ -13,7 +13,7 @@ from flyannot.pipeline.engine.images import selected_images
 from flyannot.pipeline.engine.parts import folder_of_parts
 from flyannot.pipeline.engine.step import IMAGES
 from flyannot.pipeline.runs.configuration import RECORD, recorded_configuration
-from flyannot.pipeline.runs.run import model_is_supplied, path_in_run, quiet_log, steps_of, task_in_run
+from flyannot.pipeline.runs.run import quiet_log, step_output_path, steps_of, task_in_run, uses_supplied_model
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class StepStatus:
     why: str = ""
 
 
-def status_of_run(folder):
+def read_run_status(folder):
     """Return the `StepStatus` of every step of the run in a folder, in order.
 
     Raises
@@ -66,10 +66,10 @@ class _Run:
 
     def examine_file(self, step):
         """Return the StepStatus of a step whose output is an HDF5 file."""
-        path = path_in_run(step, self.configuration)
+        path = step_output_path(step, self.configuration)
         made = read_summary(path)
         if made is not None:
-            why = self._why_outdated(step, made)
+            why = self._explain_outdated(step, made)
             self.digests[step.kind] = made.header.digest  # later steps read the last file of a kind
             n_skipped = len(made.header.failures)
             skipped = f"{pluralise(n_skipped, 'image')} skipped: failures.csv" if n_skipped else ""
@@ -83,7 +83,7 @@ class _Run:
 
     def examine_other(self, step):
         """Return the StepStatus of a step whose output is not an HDF5 file."""
-        path = path_in_run(step, self.configuration)
+        path = step_output_path(step, self.configuration)
         if not (path / "images.csv" if path.is_dir() else path).is_file():
             return StepStatus(step.name, "waiting")
         if step.makes_data_set:
@@ -95,23 +95,23 @@ class _Run:
         others = [kind for kind, digest in made_from.items() if self.digests.get(kind, digest) != digest]
         why = ", ".join(f"it does not match the {kind}" for kind in others)
         if not why and all(earlier.state == "done" for earlier in self.steps):
-            why = self._why_by_task(step)  # slow: it reads the whole run
+            why = self._ask_task(step)  # slow: it reads the whole run
         elif not step.made_from:
             why = "the run has changed"
         return StepStatus(step.name, "outdated" if why else "done", why)
 
-    def _why_by_task(self, step):
+    def _ask_task(self, step):
         try:
             return task_in_run(step, self.configuration).stale_reason()
         except FlyannotError as error:
             return error.message
 
-    def _why_outdated(self, step, made):
+    def _explain_outdated(self, step, made):
         """Return in words why the file of a step is outdated, judged by its header; or ""."""
         header = made.header
         options = self.configuration.options
         changes = []
-        if model_is_supplied(step, self.configuration):  # its options are not the run's
+        if uses_supplied_model(step, self.configuration):  # its options are not the run's
             options = {step.name: options[step.name]}
         for name in options.keys() & header.options.keys():
             wanted = options[name].to_header()
@@ -129,9 +129,9 @@ class _Run:
         scores = self.configuration.output / STEPS["evaluate"].makes
         if reads_scores and scores.is_file() and header.inputs.get("scores") != [digest_of_file(scores)]:
             changes.append("it does not match the scores")
-        return ", ".join(changes or self._changes_of_images(step, made))
+        return ", ".join(changes or self._count_changes(step, made))
 
-    def _changes_of_images(self, step, made):
+    def _count_changes(self, step, made):
         """Return a list with one sentence if the number of images has changed; empty if it cannot be told."""
         options = self.configuration.options
         if not any(read.holds == IMAGES for read in step.reads) or options["extract"].multiple_embryos:
