@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from flyannot.base.errors import InputError, did_you_mean
 
 UNLESS_DEFAULT = "unless default"
-_FIX = "see what values there are: flyannot COMMAND --help"
+_FIX = "see the valid values: flyannot COMMAND --help"
 
 
 class Kind:

@@ -102,7 +102,9 @@ def _print_unexpected_error(error):
     text = (str(error).splitlines() or [""])[0]
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:  # errors of files have their own class
         code = WriteError.exit_code
-        _print_failure(code, f"cannot write to the standard output: {error.strerror}", "send it elsewhere")
+        _print_failure(
+            code, f"cannot write to the standard output: {error.strerror}", "redirect the output elsewhere"
+        )
         _discard_stdout()
         return code
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
