@@ -19,7 +19,7 @@ def main():
 
 
 def _leave(number, frame):
-    os.write(2, b"Interrupted: nothing was done yet.\n")
+    os.write(2, b"Interrupted before anything was done.\n")
     os._exit(128 + number)
 
 

@@ -1,4 +1,4 @@
-"""Lines of `flyannot ...` as they stand in help, pages and workflow files: taken apart, not run."""
+"""Command lines in help and documentation, parsed but not run."""
 
 import shlex
 
@@ -6,7 +6,7 @@ import click
 
 
 def commands_below(group, name="flyannot"):
-    """Yield (full name, command) of every command in a group, also in groups within it."""
+    """Yield (full name, command) of every command in a group and its groups."""
     for word in group.list_commands(None):
         command = group.get_command(None, word)
         if isinstance(command, click.Group):
@@ -18,8 +18,10 @@ def commands_below(group, name="flyannot"):
 def contexts_of(line):
     """Parse a line that begins with flyannot, and return the contexts of the group and its commands.
 
-    Raises click.UsageError or FlyannotError where it is wrong: an unknown command or option, a value of the
-    wrong type, a missing argument.
+    Raises
+    ------
+    click.UsageError, FlyannotError
+        If a command or option is unknown, a value is invalid, or an argument is missing.
     """
     from flyannot.cli import group
 
@@ -36,6 +38,6 @@ def contexts_of(line):
 
 
 def flyannot_lines(text):
-    """The commands in a text of shell: lines that begin with flyannot, continued ones put together."""
+    """Return the flyannot commands in a text of shell, with continued lines joined."""
     lines = (line.strip().removeprefix("$ ") for line in text.replace("\\\n", " ").splitlines())
     return [line.partition(" #")[0] for line in lines if line.startswith("flyannot ")]

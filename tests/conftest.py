@@ -1,4 +1,4 @@
-"""What every test may ask for: a seeded generator, and the real data where they are."""
+"""Fixtures for all tests."""
 
 import logging
 import os
@@ -40,9 +40,10 @@ def rng():
 
 @pytest.fixture
 def trials(record_property):
-    """trials(n) -> how many times to try: n, or more in the campaign, which counts them.
+    """Return a function that says how often to try.
 
-    `trials(n, campaign=m)` says how many more; for a fixed list of cases m is n.
+    `trials(n)` returns n, or more in the campaign; `trials(n, campaign=m)` returns m there. The campaign adds
+    them up.
     """
     from tests.campaign.trials import n_trials
 
@@ -56,7 +57,7 @@ def trials(record_property):
 
 @pytest.fixture(scope="session")
 def shared_data():
-    """The folder of real data: FLYANNOT_DATA names it, or it lies beside the checkout."""
+    """Return the folder of real data, which FLYANNOT_DATA names or which lies beside the checkout."""
     folder = Path(os.environ.get("FLYANNOT_DATA", _BESIDE))
     if not folder.is_dir():
         pytest.skip(f"the real data are absent ({folder}); set FLYANNOT_DATA")
@@ -65,7 +66,7 @@ def shared_data():
 
 @pytest.fixture(autouse=True)
 def started_processes():
-    """What `tests.processes` starts ends with its test."""
+    """End the processes that the test has started."""
     yield
     from tests.processes import end_processes
 
@@ -74,7 +75,7 @@ def started_processes():
 
 @pytest.fixture
 def picture(tmp_path):
-    """Write bytes or a Pillow image to a file of a neutral name; the path."""
+    """Return a function that writes bytes or a Pillow image to a file, and returns its path."""
 
     def write(content, **options):
         path = tmp_path / "picture"
@@ -89,7 +90,7 @@ def picture(tmp_path):
 
 @pytest.fixture
 def tiff(tmp_path):
-    """Write pixels as a TIFF file; the path."""
+    """Return a function that writes pixels as a TIFF file, and returns its path."""
 
     def write(pixels, **options):
         path = tmp_path / "picture.tif"
@@ -101,7 +102,7 @@ def tiff(tmp_path):
 
 @pytest.fixture
 def images_csv(tmp_path):
-    """Write an images.csv from text or bytes; the path."""
+    """Return a function that writes an images.csv from text or bytes, and returns its path."""
 
     def write(content):
         path = tmp_path / "images.csv"
@@ -113,7 +114,7 @@ def images_csv(tmp_path):
 
 @pytest.fixture(scope="session")
 def chain(tmp_path_factory):
-    """Synthetic embryos and every file of the chain made from them; only to look at."""
+    """Make synthetic embryos and all files of the steps; tests only read them."""
     from tests.small_embryos import make_chain
 
     return make_chain(tmp_path_factory.mktemp("chain"))
@@ -121,13 +122,13 @@ def chain(tmp_path_factory):
 
 @pytest.fixture
 def own_chain(chain, tmp_path):
-    """A copy of `chain` that the test may spoil."""
+    """Make a copy of `chain` that the test may change."""
     return chain.copied_to(tmp_path / "own")
 
 
 @pytest.fixture
 def desk(chain, tmp_path, monkeypatch):
-    """The working folder, where all of `chain` lies by links; one job."""
+    """Make a working folder with links to all of `chain`; commands use one job."""
     folder = tmp_path / "desk"
     folder.mkdir()
     for path in chain.folder.iterdir():
@@ -139,7 +140,7 @@ def desk(chain, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def run(chain, tmp_path_factory):
-    """A whole run on a copy of `chain`; only to look at."""
+    """Make a whole run on a copy of `chain`; tests only read it."""
     from tests.report.small_pages import make_run
 
     return make_run(chain.copied_to(tmp_path_factory.mktemp("run") / "results"))
@@ -147,7 +148,7 @@ def run(chain, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def page(run, tmp_path_factory):
-    """The report of `run`; only to look at."""
+    """Make the report of `run`; tests only read it."""
     from flyannot.pipeline.engine.task import Execution, run_task
     from flyannot.pipeline.options import ReportOptions
     from flyannot.report.build import ReportTask
@@ -157,7 +158,7 @@ def page(run, tmp_path_factory):
 
 
 class Said(NamedTuple):
-    """What a command answered."""
+    """The answer of a command."""
 
     code: int
     out: str
@@ -166,9 +167,10 @@ class Said(NamedTuple):
 
 @pytest.fixture
 def flyannot(capsys, monkeypatch):
-    """The command line in this process: flyannot("extract DATA -o F", DATA=..., F=...) -> Said.
+    """Return a function that runs a command line in this process.
 
-    code : the exit code that it must have
+    `flyannot("extract DATA -o F", DATA=..., F=..., code=0)` returns a `Said`; `code` is the exit code to
+    expect.
     """
     from flyannot.base.system import ENDING_SIGNALS
     from flyannot.cli import group
@@ -186,7 +188,7 @@ def flyannot(capsys, monkeypatch):
         capsys.readouterr()
         log.handlers.clear()  # it writes to the stderr of its day
         log.setLevel(logging.NOTSET)
-        said = Said(faults.exit_code_of(group), *capsys.readouterr())
+        said = Said(faults.run_group(group), *capsys.readouterr())
         assert "Traceback" not in said.err
         assert not _ONE_AS_MANY.findall(said.out + said.err)
         assert code in (None, said.code), said.err

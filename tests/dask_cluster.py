@@ -1,4 +1,4 @@
-"""A Dask scheduler and its workers, started from the command line as users start them."""
+"""A Dask scheduler and workers, started from the command line."""
 
 import os
 import socket
@@ -14,10 +14,11 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class Cluster:
-    """Processes on this machine: one scheduler, and nannies that restart a worker when it dies."""
+    """A scheduler and workers on this machine; nannies restart a worker that dies."""
 
     def __init__(self, folder):
-        self.folder, self._started = folder, []
+        self.folder = folder
+        self._started = []
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -28,23 +29,21 @@ class Cluster:
         )
 
     def start_workers(self, n, *, path=ROOT):
-        """Start workers that find packages in `path` first, and wait until the scheduler knows them."""
+        """Start workers, which import packages from `path` first, and wait until the scheduler knows them."""
         line = f"{self.address} --nworkers {n} --nthreads 1 --no-dashboard --local-directory".split()
         self.nannies = self._start("worker", *line, self.folder, PYTHONPATH=str(path))
         wait_for(lambda: self.log("worker").count("Registered to") >= n, self.nannies)
         assert self.nannies.poll() is None, self.log("worker")
 
     def workers(self):
-        """Return the processes that run tasks."""
+        """Return the worker processes."""
         below = psutil.Process(self.nannies.pid).children(recursive=True)
         return [one for one in below if "spawn_main" in " ".join(one.cmdline())]
 
     def log(self, what):
-        """Return what the scheduler or the workers have printed."""
         return (self.folder / f"{what}.log").read_text()
 
     def end(self):
-        """End all processes of the cluster."""
         for one in self._started:
             with suppress(psutil.NoSuchProcess):
                 for child in psutil.Process(one.pid).children(recursive=True):
@@ -61,7 +60,7 @@ class Cluster:
 
 @contextmanager
 def cluster_in(folder, n_workers=0, **more):
-    """Yield a cluster that ends with the context; its files are in the folder."""
+    """Yield a cluster that ends with the block; its files lie in the folder."""
     cluster = Cluster(folder)
     try:
         if n_workers:

@@ -1,4 +1,4 @@
-"""The code blocks of a page of documentation: what the tests of the pages run."""
+"""Code blocks of the documentation, which the tests run."""
 
 import re
 from typing import NamedTuple
@@ -30,7 +30,7 @@ def blocks_of(path, *languages):
 
 
 def run_python(path, namespace, blocks=None):
-    """Run the Python blocks of a page, or those given, one after the other, as one program."""
+    """Run the Python blocks of a page, or the given blocks, as one program."""
     for block in blocks_of(path, "python") if blocks is None else blocks:
         if block.is_run:
             exec(compile("\n" * (block.line - 1) + block.code, str(path), "exec"), namespace)

@@ -1,4 +1,4 @@
-"""Samples made of planted atoms, and epochs over them, for the laws of learners."""
+"""Samples made of known atoms, to test learners."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ def unit_rows(A):
 
 
 def planted(n_samples, n_atoms, n_features, n_nonzeros, rng, dtype=np.float64):
-    """Samples of norm 1, each made of `n_nonzeros` of the unit atoms returned beside them."""
+    """Return samples of norm 1 and the unit atoms that they are made of, `n_nonzeros` atoms each."""
     D = unit_rows(rng.normal(size=(n_atoms, n_features)))
     Z = np.zeros((n_samples, n_atoms))
     for z in Z:
@@ -19,7 +19,7 @@ def planted(n_samples, n_atoms, n_features, n_nonzeros, rng, dtype=np.float64):
 
 
 def run(learner, X, n_epochs, *, seed=0, block=None, first_epoch=0):
-    """Epochs with an order and a generator of their own, as `flyannot.sparse.fit` runs them."""
+    """Run epochs with a seeded order and generator, as learning does."""
     block = block or learner.block_size
     for epoch in range(first_epoch, n_epochs):
         rng = np.random.default_rng([seed, epoch])

@@ -1,6 +1,6 @@
-"""Processes that a test starts end with it, whatever happens.
+"""Processes that end with the test that started them.
 
-The tests wait for events, at most `LIMIT_S`: longer than the busiest machine takes.
+Tests wait for events, for at most `LIMIT_S`, which is longer than any busy machine needs.
 """
 
 import os
@@ -38,10 +38,13 @@ _started = []
 
 
 def keep_watch():
-    """Have a process that outlives this one kill all that the tests have started, when this one ends, by
-    whatever it is ended: they are known by a variable of their environment."""
+    """Start a process that kills everything the tests have started, if they are killed themselves.
+
+    An environment variable marks the processes.
+    """
     if Path("/proc").is_dir():
-        mark, unmarked = secrets.token_hex(8), {k: v for k, v in os.environ.items() if k != _MARK}
+        mark = secrets.token_hex(8)
+        unmarked = {k: v for k, v in os.environ.items() if k != _MARK}
         words = [sys.executable, "-c", _KEEPER, f"{_MARK}={mark}"]
         _keepers.append(subprocess.Popen(words, stdin=subprocess.PIPE, env=unmarked, start_new_session=True))
         os.environ[_MARK] = mark
@@ -51,21 +54,21 @@ _keepers = []  # each ends when its standard input does
 
 
 def begin(words, **options):
-    """A process that leads a session, whose answers are read as text; `end` ends it."""
+    """Start a process as the leader of a session, with text streams; `end` ends it."""
     process = subprocess.Popen(list(map(str, words)), text=True, start_new_session=True, **options)
     process.began = time.monotonic()
     return process
 
 
 def end(process):
-    """Kill all of the session of a process."""
+    """Kill all processes in the session of a process."""
     with process, suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
 @contextmanager
 def started(*words, **options):
-    """A process of Python that ends with this."""
+    """Start Python with these arguments; it ends with the block."""
     process = begin([sys.executable, *words], **options)
     try:
         yield process
@@ -74,20 +77,22 @@ def started(*words, **options):
 
 
 def start_process(words, **options):
-    """A process whose answers are read; it ends with its test."""
+    """Start a process whose output is read; it ends with its test."""
     _started.append(begin(words, **({"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options)))
     return _started[-1]
 
 
 def end_processes():
-    """End what `start_process` started: after every test."""
+    """End the processes of `start_process`; called after every test."""
     while _started:
         end(_started.pop())
 
 
 def said_when_ended_by(process, number, *, group=False):
-    """What a process has to say of a signal, to all of its group or to it alone.  It ends at once: sooner
-    than a few times what it took to come so far, for on a busy machine both take long."""
+    """Send a signal to a process or its group, and return what it prints on stderr.
+
+    The process must end soon: within four times the time since its start, as a busy machine slows down both.
+    """
     sent = time.monotonic()
     (os.killpg if group else os.kill)(process.pid, number)
     _, said = process.communicate(timeout=LIMIT_S)
@@ -96,7 +101,7 @@ def said_when_ended_by(process, number, *, group=False):
 
 
 def members(session):
-    """The processes of a session that still run."""
+    """Return the running processes of a session."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -110,7 +115,7 @@ def members(session):
 
 
 def is_worker(pid):
-    """Not the processes that keep count of what workers share."""
+    """Return whether a process is a worker, and not one that tracks resources of workers."""
     try:
         return b"popen_loky" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -118,7 +123,7 @@ def is_worker(pid):
 
 
 def wait_for(condition, run=None, *, timeout=LIMIT_S):
-    """Poll until `condition()` holds, or the run has ended."""
+    """Wait until `condition()` is true or the run has ended."""
     until = time.monotonic() + timeout
     while not condition() and (run is None or run.poll() is None):
         assert time.monotonic() < until

@@ -1,4 +1,4 @@
-"""A small synthetic data set and the whole chain on it, made once for all tests that only look."""
+"""A small synthetic data set and all files of the steps, made once for the tests that only read them."""
 
 import csv
 import shutil
@@ -35,7 +35,7 @@ stage-range = ["4-6"]
 
 
 class Chain:
-    """The paths of a data set and of every file made from it."""
+    """Paths of a data set and of all files made from it."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -46,18 +46,18 @@ class Chain:
 
     @property
     def kinds(self):
-        """Every HDF5 file, by kind."""
+        """Return a dict: kind -> HDF5 file."""
         return {path.stem: path for path in sorted(self.folder.glob("*.h5"))}
 
     @property
     def words(self):
-        """The words that stand for its paths in a command line of a test."""
+        """Return a dict: letter in a command line of a test -> path."""
         names = {"E": "embryos", "A": "annotations", "X": "descriptors", "D": "dictionary", "F": "features"}
         names |= {"M": "model", "P": "predictions"}
         return {letter: getattr(self, name) for letter, name in names.items()}
 
     def task(self, kind, out=None, *, images=None, options=None, **more):
-        """The task that makes the file of a kind from the others, or its like elsewhere."""
+        """Build the task that makes the file of a kind from the other files."""
         out = out or getattr(self, kind)
         if kind in ("descriptors", "predictions") and images is None:
             images = read_images(self.embryos)
@@ -74,13 +74,13 @@ class Chain:
                 return annotate_task(self.model, images, out, options or AnnotateOptions())
 
     def copied_to(self, folder):
-        """A copy that a test may spoil."""
+        """Copy the files, and return the Chain of the copy."""
         shutil.copytree(self.folder, folder, dirs_exist_ok=True)
         return Chain(folder)
 
 
 def make_chain(folder, *, n_genes=24, max_images=3):
-    """Synthesize and run every step through the library; more than one part of images."""
+    """Synthesize embryos and run every step; there are several parts of images."""
     chain = Chain(folder)
     embryos = SynthesizeOptions(n_genes=n_genes, max_images=max_images, stage_range=STAGE_RANGES)
     synthesize(chain.embryos, embryos)
@@ -89,25 +89,28 @@ def make_chain(folder, *, n_genes=24, max_images=3):
 
 
 def make_files(chain, images, **options):
-    """Every file of a chain from its images, with options by its kind; what came of the first step."""
+    """Make every file of a chain from images, with options by kind; return the outcome of the first step."""
     outcomes = [make(chain.task(kind, images=images, options=options.get(kind))) for kind in KINDS]
     return outcomes[0]
 
 
 def make(task, *, force=False, jobs=1):
-    """What comes of a task that this process carries out, or so many of its workers."""
+    """Carry out a task with this number of jobs, and return its outcome."""
     with Executor(jobs) as workers:
         return run_task(task, Execution(workers, force=force))
 
 
 def rows_of_csv(path):
-    """The rows of a table, each a dict."""
+    """Return the rows of a table as dicts."""
     with open(path, newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
 def write_configuration(folder, *, images=SYNTHESIZE, seed=0, n_epochs=1):
-    """The path of c.toml, the configuration of a small run in a folder; `images` is a table of it."""
+    """Write c.toml, the configuration of a small run, into a folder; return its path.
+
+    `images` is the text of the tables that say where the images come from.
+    """
     path = Path(folder) / "c.toml"
     path.write_text(
         f'data-set = "embryos"\noutput = "results"\nseed = {seed}\n{images}'

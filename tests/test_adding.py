@@ -1,4 +1,4 @@
-"""To add one of a kind is to add its file and a line: a dummy of each is found wherever it should be."""
+"""Extensions: a dummy of each kind needs its file and one line, and is found everywhere."""
 
 import sys
 
@@ -108,7 +108,7 @@ LINES = [
 
 @pytest.fixture
 def dummies(tmp_path, monkeypatch):
-    """The module of dummies can be imported, and every table has its line."""
+    """Make the module of dummies importable, and register each."""
     folder = tmp_path / "module"
     folder.mkdir()
     (folder / "dummies.py").write_text(DUMMIES)
@@ -188,14 +188,15 @@ def test_pool_mends_what_a_coder_that_lies_returns_and_names_it(dummies, flyanno
 
 
 def test_the_step_of_the_contributors_page_is_in_run_status_workflow_and_report(dummies, flyannot, tmp_path):
-    """Its command, its table, its option in the environment, its file, its job: from its one declaration."""
-    config, results = write_configuration(tmp_path), tmp_path / "results"
+    """One declaration gives the command, the table, the environment variable, the file and the job."""
+    config = write_configuration(tmp_path)
+    results = tmp_path / "results"
     config.write_text(config.read_text() + "[list-genes]\nmin-images = 1\n")
     said = flyannot("run C", C=config)
     genes = (results / "genes.txt").read_text().split()
     assert said.code == 0 and "[list-genes]" in said.err and genes
     assert genes == sorted({image.gene for image in read_images(tmp_path / "embryos")})
-    assert "all is up to date" in flyannot("run C", C=config).err
+    assert "everything is up to date" in flyannot("run C", C=config).err
     said = flyannot("run C --step list-genes --set list-genes.min-images=1000", C=config)
     assert said.code == 0 and (results / "genes.txt").read_text() == ""
     rows = flyannot("status R", R=results).out.splitlines()

@@ -1,4 +1,4 @@
-"""The package, the tests, the benchmarks and the documentation stay below their limits."""
+"""Limits on the size of the package, the tests, the benchmarks and the documentation."""
 
 from tests.budget import code_lines, limits, sizes
 

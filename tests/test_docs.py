@@ -1,4 +1,4 @@
-"""The documentation holds: every block of the README and of the tutorial is run, or at least parsed."""
+"""The documentation: its blocks of code run or at least parse, and its links lead somewhere."""
 
 import csv
 import glob
@@ -37,7 +37,7 @@ page_ids = [page.relative_to(ROOT).as_posix() for page in PAGES]
 
 
 def bdgp_files(embryos, folder):
-    """The synthetic embryos as BDGP publishes: dumps without header, beside the pictures."""
+    """Write the synthetic embryos as BDGP publishes them: tables without header beside the pictures."""
     shutil.copytree(embryos / "images", folder)
     images, terms = read_images(embryos), read_annotations(embryos)
     with open(folder / "insitu_images.csv", "w", newline="") as table:
@@ -53,7 +53,7 @@ def bdgp_files(embryos, folder):
 
 
 def flyexpress_files(embryos, folder):
-    """The same as FlyExpress's tables: a tuple of picture names as text in a cell."""
+    """Write the synthetic embryos as FlyExpress publishes them: picture names are a tuple in a cell."""
     from PIL import Image
 
     (folder / "bmp").mkdir()
@@ -72,7 +72,7 @@ def flyexpress_files(embryos, folder):
 
 @pytest.fixture
 def workplace(chain, tmp_path, monkeypatch):
-    """All that the pages take for granted, in the working folder; small steps in this process."""
+    """Make a working folder with all files that the pages expect; the steps are small and use one process."""
     embryos = tmp_path / "my-embryos"
     shutil.copytree(chain.embryos, embryos)
     for table in (embryos / "images.csv", embryos / "annotations.csv"):  # one stage range is enough
@@ -98,7 +98,7 @@ def workplace(chain, tmp_path, monkeypatch):
 
 
 def lines_of(block):
-    """The lines of a block of shell, continued ones put together, without comments."""
+    """Return the lines of a block of shell without comments, with continued lines joined."""
     lines = (line.partition(" #")[0].strip() for line in block.code.replace("\\\n", " ").splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
@@ -143,7 +143,7 @@ def test_code_stands_in_blocks_of_a_known_language_and_links_lead_somewhere(page
 
 
 def headings_of(page):
-    """The headings of a page as links name them."""
+    """Return the headings of a page as links spell them."""
     headings = re.findall(r"^#+ (.*)", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -176,7 +176,7 @@ def test_the_blocks_in_r_read_what_is_there(tmp_path):
 
 @pytest.mark.parametrize(("page", "least"), [("errors.md", 12), ("cluster.md", 5)])
 def test_the_messages_that_are_explained_are_those_that_are_said(page, least):
-    """Every piece of a message of the table, between dots, stands in the code."""
+    """Each piece of an explained message, between dots, is in the code."""
     code = "\n".join(path.read_text() for path in sorted((ROOT / "flyannot").rglob("*.py")))
     code = re.sub(r'"\s*\n\s*f?"', "", code)  # texts that go on in the next line
     table = (DOCS / page).read_text()
@@ -203,7 +203,7 @@ BY_HAND = [page for page in PAGES if page.name not in NOT_BY_HAND]
 
 @pytest.mark.parametrize("page", BY_HAND, ids=lambda page: page.name)
 def test_a_page_begins_with_whom_it_is_for_and_the_readme_names_it(page):
-    """The site has no other first page than the README: mkdocs.yml."""
+    """The README is the first page of the site: see mkdocs.yml."""
     title, _, first = page.read_text(encoding="utf-8").partition("\n\n")
     assert title.startswith("# ") and re.match(r"(This page|flyannot) is for ", first), page
     assert page.name == "README.md" or f"{page.name})" in (ROOT / "README.md").read_text()

@@ -1,4 +1,4 @@
-"""One door in, one door out: one reader opens all files of a kind, and outputs are made whole."""
+"""Files of a kind are opened by one reader, and outputs are written whole."""
 
 import ast
 import re
@@ -73,7 +73,7 @@ OUTPUTS_WITHOUT_A_TASK = {
 
 
 def calls():
-    """(module, line, full name of what is called, its first argument or "") of every call of the package."""
+    """Yield (module, line, called function, first argument or "") of every call in the package."""
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
         for node in ast.walk(ast.parse(path.read_text())):
@@ -83,7 +83,7 @@ def calls():
 
 
 def opens_by_itself(called, first):
-    """Whether a call opens a file by itself; neither one of the package's own, nor the device of nothing."""
+    """Return whether a call opens a file, other than a file of the package or the null device."""
     is_own = called.startswith("(files(") or first == "os.devnull"
     return not is_own and OPENS.fullmatch(called) is not None
 
@@ -94,7 +94,7 @@ def all_calls():
 
 
 def assert_are(places, known):
-    """Modules are those that are known, and none is known that is none of them any more."""
+    """Check that exactly the known modules are among the places."""
     new = sorted(f"{name}:{line}: {called}" for name, line, called in places if name not in known)
     assert not new, f"go through the door of its kind, or say here why not: {new}"
     assert set(known) <= {name for name, *_ in places}, "an exception that is not needed any more"
@@ -113,7 +113,7 @@ def test_outputs_are_written_by_the_engine(all_calls):
 
 
 def test_a_path_from_outside_is_opened_where_it_must_be_a_regular_file(all_calls):
-    """Not a pipe, which is waited for, nor a device, which has no end: other readers get an open file."""
+    """A pipe would be waited for, and a device has no end; other readers get an open file."""
     by_path = {"open", "os.open", "h5py.File", "np.load", "gzip.open", "zipfile.ZipFile", "tarfile.open"}
     found = {(name, called) for name, _, called, first in all_calls if called in by_path and first == "path"}
     assert {place for place in found if place[0] not in ALLOWED} == {

@@ -1,4 +1,4 @@
-"""Imports point down, and heavy libraries stay where they belong."""
+"""Rooms import only rooms above them, and heavy libraries stay where they belong."""
 
 import ast
 import subprocess
@@ -45,7 +45,7 @@ def modules():
 
 
 def place(name, among):
-    """The number of the room that a module, by its path below the package, lies in."""
+    """Return the number of the room of a module, given by its path below the package."""
     first = name.split("/")[0]
     if among is ROOMS:
         first = {"__main__.py": "cli", "__init__.py": "root", "base/errors.py": "root"}.get(name, first)
@@ -53,7 +53,7 @@ def place(name, among):
 
 
 def imported(name):
-    """The dotted names that a module imports, at the top or inside a function."""
+    """Yield the dotted names that a module imports, at the top or inside a function."""
     for node in ast.walk(ast.parse((PACKAGE / name).read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -63,7 +63,7 @@ def imported(name):
 
 
 def file_of(dotted):
-    """The module of this package that a dotted name lies in, or None."""
+    """Return the module of this package that a dotted name lies in, or None."""
     parts = dotted.split(".")
     while parts[:1] == ["flyannot"]:
         below = "/".join(parts[1:])
@@ -120,7 +120,7 @@ def test_the_library_does_not_print():
 
 
 def test_no_module_draws_from_a_hidden_generator():
-    """`np.random` names types and makers of generators only, never the global one."""
+    """`np.random` is used only for its types and for making generators."""
     allowed = {"default_rng", "Generator", "RandomState", "SeedSequence"}
     for name in modules():
         for node in ast.walk(ast.parse((PACKAGE / name).read_text())):
@@ -129,7 +129,7 @@ def test_no_module_draws_from_a_hidden_generator():
 
 
 def test_help_imports_nothing_heavy():
-    """The help of all commands, in one process; that of importers last, which alone takes NumPy."""
+    """All commands show their help in one process; import comes last, since it alone needs NumPy."""
     code = f"""
 import sys
 from flyannot.cli import group

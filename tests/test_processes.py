@@ -1,4 +1,4 @@
-"""What the tests start ends with them."""
+"""Processes that the tests start end with the tests."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The ways in: the wheel, installed into an empty environment and used without the checkout; containers."""
+"""Installation: the wheel in an empty environment, conda, and containers."""
 
 import os
 import re
@@ -24,7 +24,7 @@ SMALL = (
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """Built as an installation builds it: with what pyproject.toml asks for, and nothing else."""
+    """Build the wheel with the build requirements of pyproject.toml."""
     out = tmp_path_factory.mktemp("wheel")
     done = subprocess.run(
         [*PIP, "wheel", "--no-deps", "--wheel-dir", out, ROOT], capture_output=True, text=True
@@ -53,7 +53,7 @@ def test_it_is_built_twice_alike(wheel, tmp_path):
 
 
 def test_in_an_empty_environment_it_works_from_any_folder(wheel, tmp_path):
-    """In one test: the environment is made once, whoever runs the tests side by side."""
+    """One test for all, since the environment takes long to make."""
     venv.create(tmp_path / "env", with_pip=True)
     programs = tmp_path / "env" / ("Scripts" if os.name == "nt" else "bin")
     own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "FLYANNOT_"))}
@@ -80,7 +80,7 @@ def test_in_an_empty_environment_it_works_from_any_folder(wheel, tmp_path):
 
 
 def brings_what_it_needs(facts, folder):
-    """All that the package needs, and what the extra asks for, and nothing of another extra."""
+    """Check that all dependencies and one extra are installed, and no other extra."""
     listed = {line.split(maxsplit=1)[0]: line for line in facts.splitlines()}
     assert str(folder.resolve() / "env") in listed["configs"] and "(absent)" not in listed["packages"]
     assert "(absent)" not in listed["[fetch]"] and "(absent)" in listed["[anndata]"]

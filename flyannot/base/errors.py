@@ -22,7 +22,8 @@ class FlyannotError(Exception):
 
     def __init__(self, message: object, *, fix: str | None = None) -> None:
         super().__init__(message)
-        self.message, self.fix = str(message), fix
+        self.message = str(message)
+        self.fix = fix
 
     def __str__(self) -> str:
         return f"{self.message}\nFix: {self.fix}" if self.fix else self.message

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 from flyannot.base.errors import InputError, did_you_mean
 
 UNLESS_DEFAULT = "unless default"
-_FIX = "see what values there are: flyannot COMMAND --help"
+_FIX = "see the valid values: flyannot COMMAND --help"
 
 
 class Kind:
@@ -110,7 +110,7 @@ class Count(Kind):
     name = "INTEGER"
 
     def parse(self, value):
-        number = _number(int, value)
+        number = _parse_number(int, value)
         if number is None or not self.least <= number <= self.most or number % self.of:
             raise ValueError(self.words)
         return number
@@ -133,7 +133,7 @@ class Real(Kind):
     name = "FLOAT"
 
     def parse(self, value):
-        number = _number(float, value)
+        number = _parse_number(float, value)
         fits = number is not None and math.isfinite(number)
         if not fits or not self.least <= number <= self.most or not self.above < number < self.below:
             raise ValueError(self.words)
@@ -146,19 +146,13 @@ class Real(Kind):
         return " ".join(["a number", " and ".join(named)]).strip()
 
 
-@dataclass(frozen=True)
 class OrAuto(Kind):
     """The word "auto", or a value of another kind."""
 
-    kind: Kind
-
-    @property
-    def name(self):
-        return f"{self.kind.name}|auto"
-
-    @property
-    def words(self):
-        return f"auto, or {self.kind.words}"
+    def __init__(self, kind):
+        self.kind = kind
+        self.name = f"{kind.name}|auto"
+        self.words = f"auto, or {kind.words}"
 
     def parse(self, value):
         if value == "auto":
@@ -193,24 +187,16 @@ class Choice(Kind):
         return f"one of {', '.join(self.choices)}"
 
 
-@dataclass(frozen=True)
 class Several(Kind):
     """A tuple of values of one kind; a single value becomes a tuple of length 1."""
 
-    kind: Kind
     is_repeatable = True
 
-    @property
-    def name(self):
-        return self.kind.name
-
-    @property
-    def choices(self):
-        return self.kind.choices
-
-    @property
-    def words(self):
-        return self.kind.words
+    def __init__(self, kind):
+        self.kind = kind
+        self.name = kind.name
+        self.words = kind.words
+        self.choices = kind.choices
 
     def parse(self, value):
         values = value if isinstance(value, list | tuple) else (value,)
@@ -223,7 +209,7 @@ class Several(Kind):
         return ", ".join(map(self.kind.as_text, value))
 
 
-def _number(kind, value):
+def _parse_number(kind, value):
     """Convert a value or its text to a number; return None if that is not possible."""
     if isinstance(value, bool):
         return None
@@ -253,19 +239,10 @@ def option(
     variable : the environment variable that sets it, unless the name follows from table and option
     kept_as : its name in the headers of files, if that is another one
     """
-    about = {
-        "kind": kind,
-        "help": help,
-        "stands_for": stands_for,
-        "more": more,
-        "in_header": in_header,
-        "in_files": in_files,
-        "variable": variable,
-        "kept_as": kept_as,
-    }
+    metadata = {name: value for name, value in locals().items() if name != "default"}
     if isinstance(default, dict):
-        return field(default_factory=dict, metadata=about)
-    return field(default=default, metadata=about)
+        return field(default_factory=dict, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,7 +277,8 @@ class Options:
         InputError
             If an option does not exist or its value is not valid.
         """
-        known, spelled = {entry.name: entry for entry in fields(cls)}, spelled or kebab
+        known = {entry.name: entry for entry in fields(cls)}
+        spelled = spelled or kebab
         values = {}
         for name, value in cls.without_gone(table).items():
             plain = name.replace("-", "_")
@@ -330,16 +308,16 @@ class Options:
         return cls(
             **{
                 entry.name: header[name]
-                for entry in _in_header(cls)
-                if (name := _name_in_header(entry)) in header or entry.metadata["in_header"] != UNLESS_DEFAULT
+                for entry in _header_fields(cls)
+                if (name := _header_name(entry)) in header or entry.metadata["in_header"] != UNLESS_DEFAULT
             }
         )
 
     def to_header(self):
         """Return the options as a dict of JSON values, for the header of a file."""
         return {
-            _name_in_header(entry): _as_json(entry, value)
-            for entry in _in_header(self)
+            _header_name(entry): _as_json(entry, value)
+            for entry in _header_fields(self)
             if (value := getattr(self, entry.name)) != entry.default
             or entry.metadata["in_header"] != UNLESS_DEFAULT
         }
@@ -359,7 +337,7 @@ def parsed(entry, value, where):
     InputError
         If the value is not valid.
     """
-    if value is None and _default_of(entry) is None:
+    if value is None and _field_default(entry) is None:
         return None
     try:
         return entry.metadata["kind"].parse(value)
@@ -369,14 +347,15 @@ def parsed(entry, value, where):
         raise InputError(f"{where} is {value!r}, and must be {error}", fix=_FIX) from None
 
 
-def _default_of(entry):
+def _field_default(entry):
     """Return the default of a field of an options class."""
     return entry.default_factory() if entry.default is MISSING else entry.default
 
 
 def shown_default(entry):
     """Return the default of a field as help shows it, or "" if there is none to show."""
-    kind, default = entry.metadata["kind"], _default_of(entry)
+    kind = entry.metadata["kind"]
+    default = _field_default(entry)
     is_shown = not isinstance(kind, Flag) and default not in (None, (), {})
     return entry.metadata["stands_for"] or (kind.as_text(default) if is_shown else "")
 
@@ -391,11 +370,11 @@ def kebab(name):
     return name.replace("_", "-")
 
 
-def _in_header(options):
+def _header_fields(options):
     return [entry for entry in fields(options) if entry.metadata["in_header"]]
 
 
-def _name_in_header(entry):
+def _header_name(entry):
     return entry.metadata["kept_as"] or entry.name
 
 

@@ -27,7 +27,8 @@ class Registry(Mapping):
         what : what one object is called in messages, such as "coder"
         places : dict, name -> "module:attribute"
         """
-        self.what, self.places = what, dict(places)
+        self.what = what
+        self.places = dict(places)
 
     def __getitem__(self, name):
         """Import and return the object with this name.

@@ -19,7 +19,7 @@ _FIX = f"use one of {', '.join(STAGE_RANGES)}, or one stage, such as 5"
 _MONTHS = ["jan", "feb|fév|fev", "mar|mär|mrz", "apr|avr|abr", "may|mai", "jun|juin"]
 _MONTHS += ["jul|juil", "aug|août|ago", "sep|set", "oct|okt", "nov", "dec|dez|déc|dic"]
 _MONTH = "|".join(_MONTHS)
-_DATES = [
+_DATE_PATTERNS = [
     re.compile(pattern, re.ASCII | re.IGNORECASE)
     for pattern in (
         rf"(?P<a>\d{{1,2}})\.?[-/. ](?P<m>{_MONTH})\w*\.?(?:[-/. ]\d{{2,4}})?",  # 6-Apr, 06. Apr, 6-Apr-2023
@@ -45,8 +45,8 @@ def parse_stage_range(text):
     InputError
         If the text names no stage range, or stages in several of them.
     """
-    plain = _plain(text)
-    lie_in = [name] if (name := bdgp_name(plain)) else _ranges_of(plain)
+    plain = _normalise(text)
+    lie_in = [name] if (name := bdgp_name(plain)) else _overlapping_ranges(plain)
     if len(lie_in) == 1:
         return lie_in[0]
     if lie_in:
@@ -67,7 +67,7 @@ def stage_range_of_date(text):
 
     None means that the text is no date, or that its day and month name no stage range.
     """
-    numbers = month_and_day(_parse_serial_date(_plain(text)) or text)
+    numbers = month_and_day(_parse_serial_date(_normalise(text)) or text)
     try:
         return parse_stage_range("-".join(map(str, sorted(numbers)))) if numbers else None
     except InputError:
@@ -77,13 +77,13 @@ def stage_range_of_date(text):
 def note_on_stages(texts):
     """Describe in words how stages among some texts were read; return "" if all are BDGP's names."""
     taken = {}
-    for plain in sorted({_plain(text) for text in texts}, key=lambda plain: (len(plain), plain)):
+    for plain in sorted({_normalise(text) for text in texts}, key=lambda plain: (len(plain), plain)):
         if not bdgp_name(plain):
             taken.setdefault(parse_stage_range(plain), []).append(plain)
-    return "; ".join(f"{_stages(texts)} in stage range {name}" for name, texts in taken.items())
+    return "; ".join(f"{_name_stages(texts)} in stage range {name}" for name, texts in taken.items())
 
 
-def _stages(texts):
+def _name_stages(texts):
     is_one = len(texts) == 1 and texts[0].isdigit()
     return f"stage {texts[0]} lies" if is_one else f"stages {', '.join(texts)} lie"
 
@@ -93,16 +93,16 @@ def bdgp_name(text):
 
     Any kind of dash, and spaces, are accepted.
     """
-    plain = _plain(text)
+    plain = _normalise(text)
     return "13-16" if plain == "13-17" else plain if plain in STAGE_RANGES else None
 
 
 def month_and_day(text):
     """Return (month, day) of a date that a spreadsheet wrote, such as 06-Apr or 4/6/2023; or None."""
-    for pattern in _DATES:
+    for pattern in _DATE_PATTERNS:
         if match := pattern.fullmatch(str(text).strip()):
             parts = match.groupdict()
-            month = int(parts["b"]) if "b" in parts else _number_of(parts["m"])
+            month = int(parts["b"]) if "b" in parts else _month_number(parts["m"])
             return month, int(parts["a"])
     return None
 
@@ -113,14 +113,14 @@ def _parse_serial_date(plain):
     return (date(1899, 12, 30) + timedelta(int(plain))).isoformat() if is_serial else None
 
 
-def _plain(text):
+def _normalise(text):
     plain = str(text).strip().lower().removeprefix("stages").removeprefix("stage").replace(" ", "")
     for dash in "‐‑‒–—−_":
         plain = plain.replace(dash, "-")
     return plain
 
 
-def _ranges_of(plain):
+def _overlapping_ranges(plain):
     """Return the stage ranges that include the stages in a text; empty if the text names no stages."""
     match = _STAGES.fullmatch(plain)
     if not match:
@@ -131,7 +131,7 @@ def _ranges_of(plain):
     return [s for s, end in _LAST_STAGES.items() if int(s.partition("-")[0]) <= last and first <= end]
 
 
-def _number_of(month):
+def _month_number(month):
     return next(i for i, names in enumerate(_MONTHS, start=1) if month.lower() in names.split("|"))
 
 

@@ -6,59 +6,50 @@ from functools import partial
 import click
 
 from flyannot import __version__
-from flyannot.cli.shared.exit_codes import exit_code_of
+from flyannot.cli.shared.exit_codes import run_group
 from flyannot.cli.shared.help_page import LazyGroup
-from flyannot.cli.steps import command_of_step
+from flyannot.cli.steps import build_step_command
 from flyannot.pipeline.chain import STEPS
 
-# What commands are for -> name -> (module of this package, or "module:attribute" of any; what it does).
+# Purpose -> name of a command -> (module of this package, or any "module:attribute"; description).
 COMMANDS: dict = {
     "Start": {
-        "run": ("run", "All steps, from a configuration file."),
-        "status": ("status", "How far a run is: steps, images, time left."),
-        "workflow": ("workflow", "A run as jobs for Snakemake or SLURM, for many machines."),
-        "synthesize": ("synthesize", "Make synthetic embryos, with terms, to try things on."),
-        "info": ("info", "What is installed here: versions, processor, folders, extras."),
-        "completion": (
-            "flyannot.cli.info:completion_command",
-            "The script that lets a shell complete commands and options.",
-        ),
+        "run": ("run", "Run all steps, from images to a report."),
+        "status": ("status", "Show which steps of a run are done, outdated or interrupted."),
+        "workflow": ("workflow", "Write a run as a Snakemake workflow, also for SLURM."),
+        "synthesize": ("synthesize", "Make synthetic embryos with known terms, to try flyannot."),
+        "info": ("info", "Show versions, processor, folders and optional packages."),
+        "completion": ("flyannot.cli.info:completion_command", "Let a shell complete commands."),
     },
-    "Steps": {},  # of STEPS: `command_table`
+    "Steps": {},  # filled by `command_table`
     "Look": {
-        "report": ("report", "A page that shows a run: open it in a browser."),
-        "explain": ("explain", "Which patches of an image support a term: the exact split of its value."),
-        "similar": ("similar", "Which genes and images look alike."),
-        "show": ("show", "What a file holds and what it was made from."),
-        "verify": ("verify", "Whether files are whole and undamaged."),
-        "export": ("export", "Results for other tools: tables, arrays, AnnData."),
+        "report": ("report", "Write a page that shows a run in a browser."),
+        "explain": ("explain", "Show which patches of an image support or oppose a term."),
+        "similar": ("similar", "Find genes and images with similar patterns."),
+        "show": ("show", "Show what a file contains and what it was made from."),
+        "verify": ("verify", "Check that files are complete and undamaged."),
+        "export": ("export", "Convert results for other tools: tables, arrays, AnnData."),
     },
     "Curate": {
-        "curate": ("curate", "Merge corrections of several curators; how far they agree."),
-        "annotations": (
-            "flyannot.cli.curate:annotations_command",
-            "A table of annotations with corrections applied.",
-        ),
+        "curate": ("curate", "Merge the corrections of several curators."),
+        "annotations": ("flyannot.cli.curate:annotations_command", "Apply corrections to annotations."),
     },
     "Data": {
-        "check": ("check", "All problems of a data set's tables; corrected copies."),
-        "fetch": ("fetch", "Published images and tables from their site."),
-        "import": (
-            "import_",
-            "Published data to a data set folder; atoms or vectors of others to files.",
-        ),
+        "check": ("check", "List and correct problems in the tables of a data set."),
+        "fetch": ("fetch", "Download published images and tables."),
+        "import": ("import_", "Convert published data or results of other programs."),
     },
     "Measure": {
-        "compare": ("compare", "Whether one configuration's scores are better than another's."),
+        "compare": ("compare", "Compare the scores of two configurations."),
     },
 }
 
 
 def command_table():
-    """Return COMMANDS with the steps that are not listed elsewhere."""
+    """Return COMMANDS, completed by the steps that it does not list."""
     listed = [name for commands in COMMANDS.values() for name in commands]
     steps = {
-        name: (partial(command_of_step, name), step.about)
+        name: (partial(build_step_command, name), step.about)
         for name, step in STEPS.items()
         if name not in listed
     }
@@ -74,8 +65,8 @@ def group():
     images -extract-> descriptors -pool-> features -train-> model -annotate-> terms
                           `-learn-dict-> dictionary'
 
-    Every command reads and writes whole files; an interrupted one continues where it was when it is
-    run again. Data go to stdout, messages to stderr.
+    Repeat an interrupted command, and it continues where it stopped. Results go to stdout, messages to
+    stderr.
 
     \b
     Example:
@@ -85,5 +76,5 @@ def group():
 
 
 def main():
-    """Run the command that the command line names, and end with its exit code."""
-    sys.exit(exit_code_of(group))
+    """Run the command in the arguments of this process, and exit with its exit code."""
+    sys.exit(run_group(group))

@@ -1,18 +1,18 @@
-"""flyannot check: are the tables of a data set right?"""
+"""The command flyannot check, which lists problems in the tables of a data set."""
 
 import click
 
 from flyannot.cli.shared.options import IN_FILE, Command
-from flyannot.cli.shared.output import say
+from flyannot.cli.shared.output import print_text
 
 
 @click.command("check", cls=Command)
 @click.argument("data_set", type=IN_FILE, metavar="FOLDER")
 def command(data_set):
-    """List all problems of images.csv and annotations.csv in the data set FOLDER.
+    """List all problems in images.csv and annotations.csv of the data set FOLDER.
 
-    All commands understand dates that a spreadsheet made of stage ranges, and ignore capitals in names of
-    files and terms. The exit code is 2 if a row cannot be used.
+    All commands recognise stage ranges that a spreadsheet turned into dates, and ignore capitals in the names
+    of files and terms. The exit code is 2 if a row cannot be used.
 
     \b
     Example:
@@ -27,7 +27,7 @@ def command(data_set):
     for stage_range, n in count_coverage(images, annotations).items():
         annotated = f", {n['n_annotated_groups']:,} of {pluralise(n['n_groups'], 'group')} annotated"
         counts = f"{pluralise(n['n_images'], 'image')} of {pluralise(n['n_genes'], 'gene')}"
-        say(f"{stage_range:>5}: {counts}{annotated if annotations else ''}")
+        print_text(f"{stage_range:>5}: {counts}{annotated if annotations else ''}")
     for note in coverage_notes(images, annotations) if annotations else ():
-        say(note)
+        print_text(note)
     return 0

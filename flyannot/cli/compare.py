@@ -1,9 +1,9 @@
-"""flyannot compare: is one configuration better than another?"""
+"""The command flyannot compare, which compares two evaluations."""
 
 import click
 
 from flyannot.cli.shared.options import IN_FILE, Command, json_option
-from flyannot.cli.shared.output import say, say_json
+from flyannot.cli.shared.output import print_json, print_text
 
 
 @click.command("compare", cls=Command)
@@ -13,9 +13,9 @@ from flyannot.cli.shared.output import say, say_json
 def command(first, second, as_json):
     """Compare two evaluations of the same genes, term by term and on average.
 
-    A.json and B.json come from `flyannot evaluate --json`. 1,000 bootstrap samples of genes are drawn, the
-    same ones for both; the interval is that of the difference B - A in AUC. Only terms and groups that both
-    evaluated count.
+    A.json and B.json come from `flyannot evaluate --json`. The intervals of the differences in AUC, B - A,
+    come from 1,000 bootstrap samples of genes, the same for both. Only terms and groups in both files are
+    compared.
 
     \b
     Example:
@@ -26,6 +26,6 @@ def command(first, second, as_json):
 
     comparison = compare_files(first, second)
     if as_json:
-        say_json(comparison)
+        print_json(comparison)
     else:
-        say(format_comparison(comparison, (first, second)))
+        print_text(format_comparison(comparison, (first, second)))

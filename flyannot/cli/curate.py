@@ -1,23 +1,24 @@
-"""flyannot curate and flyannot annotations: corrections put together, and applied to a table."""
+"""The commands flyannot curate and flyannot annotations, which merge and apply corrections."""
 
 import click
 
 from flyannot.cli.shared.options import IN_FILE, Command, out_option, overwrite_option
-from flyannot.cli.shared.output import log, say
+from flyannot.cli.shared.output import log, print_text
 
 
 @click.command("curate", cls=Command)
 @click.argument("tables", type=IN_FILE, nargs=-1, required=True, metavar="CORRECTIONS...")
-@out_option("Also write the merged table.", required=False)
-@overwrite_option("Replace what is there.")
+@out_option("Write the merged table to this file.", required=False)
+@overwrite_option("Replace existing files.")
 def command(tables, out, force):
-    """Merge the corrections of several curators, and say how far they agree.
+    """Merge the corrections of several curators, and show how well they agree.
 
-    CORRECTIONS are tables from the report (Download corrections.csv). For every term, this prints how often
-    two curators reviewed it and agreed, with Cohen's kappa (1: they always agree; 0: as often as by chance),
-    and then every disagreement, which is unsure until somebody decides. NAME.to-decide.csv beside the output
-    lists them. To decide, fill in the verdict and your name in its rows without a curator, and give that
-    table in addition.
+    CORRECTIONS are tables that curators downloaded from the report. For every term, the output shows how
+    often two curators reviewed the same gene, how often they agreed, and Cohen's kappa (1: always; 0: as
+    often as by chance). It then lists the disagreements, which count as unsure until somebody decides them.
+
+    The file NAME.to-decide.csv beside the output lists the disagreements, too. To decide one, fill in the
+    verdict and your name in its row without a curator. Then add this file to CORRECTIONS.
 
     \b
     Example:
@@ -29,7 +30,7 @@ def command(tables, out, force):
     if out:
         to_decide = write_curated(out, curated, force=force)
         log.info("wrote %s%s", out, f"; to decide: {to_decide}" if to_decide else "")
-    say(agreement_in_words(curated))
+    print_text(agreement_in_words(curated))
 
 
 @click.command("annotations", cls=Command)
@@ -39,15 +40,15 @@ def command(tables, out, force):
 @click.option(
     "--new-genes",
     is_flag=True,
-    help="Also write genes without a row in a stage range: their other terms then count as absent.",
+    help="Also add genes that have no row in a stage range. Their other terms then count as absent.",
 )
-@overwrite_option("Replace the output if it is there.")
+@overwrite_option("Replace an existing output.")
 def annotations_command(annotations, corrections, out, new_genes, force):
-    """Write a table of annotations in which corrections are applied.
+    """Apply corrections to a table of annotations.
 
-    ANNOTATIONS is an annotations.csv, CORRECTIONS are tables from the report. Accepted terms are added,
-    rejected ones removed. A table of annotations cannot say "unsure": such a term stays as it was, and only
-    `flyannot train --corrections` leaves it out. Prints every change on a line of its own.
+    ANNOTATIONS is an annotations.csv, CORRECTIONS are tables from the report. Accepted terms are added, and
+    rejected terms are removed. Terms marked unsure stay as they are, since the table has no such mark; only
+    `flyannot train --corrections` leaves them out. Every change is printed.
 
     \b
     Example:
@@ -59,7 +60,7 @@ def annotations_command(annotations, corrections, out, new_genes, force):
         annotations, corrections, out, with_new_genes=new_genes, force=force
     )
     for line in lines:
-        say(line)
+        print_text(line)
     for sentence in sentences:
         log.info("note: %s", sentence)
     log.info("wrote %s", out)

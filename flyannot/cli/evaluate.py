@@ -1,4 +1,4 @@
-"""flyannot evaluate: how good are the terms?"""
+"""The command flyannot evaluate, which scores predicted terms."""
 
 from dataclasses import fields
 
@@ -7,8 +7,8 @@ from click.core import ParameterSource
 
 from flyannot.base.errors import InputError
 from flyannot.base.options import kebab
-from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, seed_option, takes
-from flyannot.cli.shared.output import execution_of, say
+from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, add_options, seed_option
+from flyannot.cli.shared.output import make_execution, print_text
 from flyannot.pipeline.options import EvaluateOptions, RunOptions, Selection
 from flyannot.terms.options import TrainOptions
 
@@ -26,23 +26,26 @@ from flyannot.terms.options import TrainOptions
     "--model",
     type=IN_FILE,
     help="Cross-validate with the options, seed and stage ranges of this model, which was trained on "
-    "FEATURES; the scores name it.",
+    "FEATURES. The scores record the model.",
 )
 @click.option(
     "--json",
     "json_file",
     type=OUT_FILE,
-    help="Also write the scores to this JSON file; - prints them instead of the table.",
+    help="Also write the scores to this JSON file. With -, print JSON instead of the table.",
 )
-@takes(options=EvaluateOptions, train=TrainOptions, selection=(Selection, ["stage_range"]), run=RunOptions)
+@add_options(
+    options=EvaluateOptions, train=TrainOptions, selection=(Selection, ["stage_range"]), run=RunOptions
+)
 @seed_option
 def command(scored, annotations, model, json_file, options, train, selection, run, seed):
-    """Score terms against curated ones.
+    """Score predicted terms against curated terms.
 
-    With FEATURES (from `flyannot pool`) a model is trained and tested by cross-validation, split by
-    gene over all stage ranges at once. With PREDICTIONS (from `flyannot annotate`) these are scored as
-    they are: a held-out test, if the model has never seen their genes. A term that cannot be evaluated
-    is listed with the reason and enters no average; where that is every term, the exit code is 1.
+    With FEATURES (from `flyannot pool`), a model is trained and tested by cross-validation. The folds are
+    split by gene, over all stage ranges at once. With PREDICTIONS (from `flyannot annotate`), the predictions
+    are scored as they are. This is a held-out test if the model was not trained on these genes. Terms that
+    cannot be evaluated are listed with the reason and left out of the averages. If no term can be evaluated,
+    the exit code is 1.
 
     \b
     Example:
@@ -54,9 +57,9 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
     from flyannot.terms.group_outcomes import json_of_scores, read_scores
     from flyannot.terms.table import format_scores
 
-    execution = execution_of(run=run)
+    execution = make_execution(run=run)
     if model:
-        _refuse_options_of_the_model()
+        _refuse_trained_options()
         evaluation = cross_validation_of_model(model, scored, annotations, options, train.corrections)
     else:
         evaluation = evaluation_of_files(
@@ -73,7 +76,7 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
         run_task(ScoresTask(evaluation, json_file), execution)
         result = read_scores(json_file)
     is_printed = str(json_file) == "-"
-    say(
+    print_text(
         json_of_scores(result).rstrip()
         if is_printed
         else format_scores(result, synthetic=result["synthetic"])
@@ -82,19 +85,19 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
         raise nothing
 
 
-def _refuse_options_of_the_model():
-    """Refuse options on the command line that the model brings; those of the environment are ignored.
+def _refuse_trained_options():
+    """Refuse options on the command line that --model sets; the environment is ignored.
 
     Raises
     ------
     InputError
-        If there is one.
+        If such an option was given.
     """
     context = click.get_current_context()
-    brought = {option.name for option in fields(TrainOptions) if option.metadata["in_header"]}
-    for name in (*sorted(brought), "seed", "stage_range"):
+    trained = {option.name for option in fields(TrainOptions) if option.metadata["in_header"]}
+    for name in (*sorted(trained), "seed", "stage_range"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise InputError(
-                f"--model brings the options that it was trained with, and --{kebab(name)} is one of them",
-                fix="leave it out",
+                f"--{kebab(name)} cannot be combined with --model, whose training set this option",
+                fix=f"leave out --{kebab(name)} or --model",
             )

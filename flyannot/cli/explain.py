@@ -1,4 +1,4 @@
-"""flyannot explain: which patches of an image support a term."""
+"""The command flyannot explain, which shows the patches that support or oppose a term."""
 
 import click
 
@@ -7,14 +7,14 @@ from flyannot.base.text import pluralise
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
+    KindType,
     ModelFile,
-    ParsedBy,
     out_folder_option,
     overwrite_option,
 )
-from flyannot.cli.shared.output import log, say
+from flyannot.cli.shared.output import log, print_text
 
-_MOST_SHOWN = 3  # patches of an image that are printed
+_MAX_SHOWN = 3  # printed patches of an image
 
 
 @click.command("explain", cls=Command)
@@ -24,23 +24,23 @@ _MOST_SHOWN = 3  # patches of an image that are printed
     "--term",
     "terms",
     multiple=True,
-    help="Explain this term (repeatable); by default the three most probable of each group.",
+    help="Explain this term (repeatable). By default the three most probable terms of each group.",
 )
-@click.option("--gene", "genes", multiple=True, help="Only this gene of a data set (repeatable).")
+@click.option("--gene", "genes", multiple=True, help="Explain only this gene of a data set (repeatable).")
 @click.option(
     "--stage-range",
-    type=ParsedBy(StageRange()),
-    help="The stage range of a plain folder or of single images; of a data set, the only one to explain.",
+    type=KindType(StageRange()),
+    help="The stage range of pictures without a table; or the only stage range of a data set to explain.",
 )
-@out_folder_option("A new folder for pictures and a table.", required=False)
+@out_folder_option("Write pictures and a table to this new folder.", required=False)
 @overwrite_option("Write into a folder that is not empty.")
 def command(model, images, terms, genes, stage_range, folder, force):
-    """Split decision values exactly into the contributions of the patches.
+    """Show which patches of an image support or oppose a term.
 
-    MODEL comes from `flyannot train`, by a linear method (the default). IMAGES as for
-    `flyannot annotate`. The contributions of the patches and the intercept sum to the decision value.
-    The strongest patches are listed with the row and column of their centre, in pixels of the standard
-    320 x 128 image. With -o every image is drawn: orange supports the term, blue opposes it;
+    The contributions of the patches and the intercept sum exactly to the decision value. MODEL comes from
+    `flyannot train`, with a linear method (the default). IMAGES are as for `flyannot annotate`. The strongest
+    patches are listed with the row and column of their centre, in pixels of the standard 320 x 128 image.
+    With -o, every image is drawn: orange patches support the term, blue patches oppose it. The file
     contributions.csv lists all patches.
 
     \b
@@ -59,12 +59,12 @@ def command(model, images, terms, genes, stage_range, folder, force):
     else:
         pairs = draw_explanations(explanations, folder, force=force)
     for explained, names in pairs:
-        say(_in_words(explained, names))
+        print_text(_format(explained, names))
     if folder is not None:
         log.info("wrote %s", folder)
 
 
-def _in_words(explained, names):
+def _format(explained, names):
     from flyannot.pipeline.explain import format_decomposition
 
     lines = [
@@ -76,9 +76,13 @@ def _in_words(explained, names):
         centres_px, contribution = explained.patches(number)
         strongest = ", ".join(
             f"{c:+.4f} at ({row:g}, {column:g})"
-            for (row, column), c in list(zip(centres_px, contribution))[:_MOST_SHOWN]
+            for (row, column), c in list(zip(centres_px, contribution))[:_MAX_SHOWN]
         )
         patches = pluralise(len(contribution), "patch", "patches")
         lines.append(f"  {name}: {contribution.sum():+.4f} from {patches}")
-        lines.append(f"      {strongest}" if strongest else "      no patch of this image won any feature")
+        lines.append(
+            f"      {strongest}"
+            if strongest
+            else "      no patch of this image gives the largest value of any feature"
+        )
     return "\n".join(lines)

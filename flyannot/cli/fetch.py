@@ -1,22 +1,22 @@
-"""flyannot fetch: published images and tables from their site."""
+"""The command flyannot fetch, which downloads published images and tables."""
 
 import click
 
-from flyannot.cli.shared.options import Command, out_folder_option, takes
-from flyannot.cli.shared.output import execution_of, finish, log, say
+from flyannot.cli.shared.options import Command, add_options, out_folder_option
+from flyannot.cli.shared.output import log, make_execution, print_text, report_outcome
 from flyannot.pipeline.options import FetchOptions
 
 
 @click.command("fetch", cls=Command)
 @click.argument("source", type=click.Choice(["bdgp"]))
 @out_folder_option("The folder to fill.")
-@takes(options=FetchOptions)
-@click.option("--dry-run", is_flag=True, help="Fetch only the tables, and count the images.")
+@add_options(options=FetchOptions)
+@click.option("--dry-run", is_flag=True, help="Download only the tables, and count the images.")
 def command(source, folder, options, dry_run):
-    """Fetch BDGP's tables and images into a folder for `flyannot import bdgp`.
+    """Download BDGP's tables and images into a folder for `flyannot import bdgp`.
 
-    Run the same command again to continue: what is there is not fetched again. failures.csv lists what could
-    not be fetched, and why. Be kind to the site: fetch what you need.
+    Repeat the command to continue: complete files are not downloaded again. failures.csv lists failed
+    downloads. Be kind to the site: download only what you need.
 
     \b
     Example:
@@ -24,10 +24,10 @@ def command(source, folder, options, dry_run):
     """
     from flyannot.pipeline.fetch import fetch_bdgp
 
-    outcome = fetch_bdgp(folder, options, execution_of(), dry_run=dry_run)
+    outcome = fetch_bdgp(folder, options, make_execution(), dry_run=dry_run)
     if dry_run:
-        say(outcome.summary)
+        print_text(outcome.summary)
         return 0
-    code = finish(outcome)
+    code = report_outcome(outcome)
     log.info("next: flyannot import %s %s -o embryos", source, folder)
     return code

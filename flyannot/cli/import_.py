@@ -1,4 +1,4 @@
-"""flyannot import: published data to a data set folder, and vectors of other programs to features."""
+"""The commands flyannot import, which convert published data and vectors of other programs."""
 
 from functools import partial
 
@@ -8,18 +8,18 @@ from flyannot.cli.shared.help_page import LazyGroup
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
+    add_options,
     force_option,
     out_folder_option,
     out_option,
     overwrite_option,
-    takes,
 )
-from flyannot.cli.shared.output import execution_of, finish, log, say
+from flyannot.cli.shared.output import log, make_execution, print_text, report_outcome
 from flyannot.dataset.importers import IMPORTERS
 
 
-def _make_command(name):
-    """Return the command of one importer."""
+def _build_command(name):
+    """Build the command of one importer."""
     importer = IMPORTERS[name]
     is_several = importer.sources.endswith("...")
 
@@ -28,13 +28,13 @@ def _make_command(name):
 
         sources = sources if is_several else [sources]
         summary = importer.run(sources, folder, options, force=force)
-        say(text_of_summary(summary))
+        print_text(text_of_summary(summary))
         log.info("wrote %s", folder)
 
     n = -1 if is_several else 1
     for decorate in (
         overwrite_option("Write into a folder that is not empty."),
-        takes(options=importer.options),
+        add_options(options=importer.options),
         out_folder_option("The data set folder."),
         click.argument("sources", type=IN_FILE, nargs=n, required=True, metavar=importer.sources),
     ):
@@ -47,11 +47,11 @@ def _make_command(name):
 @out_option("The features file to write.")
 @force_option
 def features(table, out, force):
-    """Make features of vectors from another program, such as the embeddings of a network.
+    """Convert vectors from another program, such as embeddings of a network, into features.
 
-    TABLE is an npz or parquet file with image, gene, stage_range and vector (fbgn, view and group are
-    optional): arrays of these names, or columns. The file does all that ours do
-    (train, evaluate, compare, similar, annotate, report), but for maps: there are no patches to show.
+    TABLE is an npz or parquet file with arrays or columns named image, gene, stage_range and vector, and
+    optionally fbgn, view and group. The features work with train, evaluate, compare, similar, annotate and
+    report. Maps are not available, because there are no patches.
 
     \b
     Example:
@@ -59,18 +59,20 @@ def features(table, out, force):
     """
     from flyannot.pipeline.import_features import import_features
 
-    return finish(import_features(table, out, execution_of(force)))
+    return report_outcome(import_features(table, out, make_execution(force)))
 
 
 _COMMANDS = {
-    **{name: (partial(_make_command, name), IMPORTERS[name].help.partition("\n\n")[0]) for name in IMPORTERS},
+    **{
+        name: (partial(_build_command, name), IMPORTERS[name].help.partition("\n\n")[0]) for name in IMPORTERS
+    },
     features.name: ("flyannot.cli.import_:features", features.about),
 }
 
 
 @click.group("import", cls=LazyGroup, table=lambda: {"Commands": _COMMANDS})
 def command():
-    """Turn published data into a data set folder, or vectors of another program into features.
+    """Convert published data into a data set folder, or vectors of another program into features.
 
     \b
     Example:

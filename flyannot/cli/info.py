@@ -1,20 +1,19 @@
-"""flyannot info and flyannot completion: what is installed here, and the script for the shell."""
+"""The commands flyannot info and flyannot completion."""
 
 import click
 from click.shell_completion import get_completion_class
 
 from flyannot.cli.shared.exit_codes import COMPLETION
 from flyannot.cli.shared.options import Command, json_option
-from flyannot.cli.shared.output import say, say_json
+from flyannot.cli.shared.output import print_json, print_text
 
 
 @click.command("info", cls=Command)
 @json_option
 def command(as_json):
-    """Print what is installed here, and on what.
+    """Print versions, processor, threads, folders, environment variables and optional packages.
 
-    Versions, processor, threads, the folder of compiled kernels, settings in the environment, and
-    which optional packages are there: put it into a report of a fault.
+    Please include this in a bug report.
 
     \b
     Example:
@@ -24,9 +23,9 @@ def command(as_json):
 
     facts = installed_environment()
     if as_json:
-        say_json(facts)
+        print_json(facts)
     else:
-        say(environment_in_words(facts))
+        print_text(environment_in_words(facts))
 
 
 @click.command("completion", cls=Command)
@@ -34,8 +33,11 @@ def command(as_json):
 def completion_command(shell):
     """Print the script that completes commands, options and their values in SHELL.
 
-    Put one line into the file that your shell reads when it starts, and open a new terminal: in
-    ~/.bashrc or ~/.zshrc  eval "$(flyannot completion bash)"  (or zsh), in
+    Add one line to the file that your shell reads when it starts, and open a new terminal.
+
+    \b
+    ~/.bashrc                   eval "$(flyannot completion bash)"
+    ~/.zshrc                    eval "$(flyannot completion zsh)"
     ~/.config/fish/config.fish  flyannot completion fish | source
 
     \b
@@ -45,4 +47,4 @@ def completion_command(shell):
     from flyannot.cli import group
 
     source = get_completion_class(shell)(group, {}, "flyannot", COMPLETION).source()
-    say(source.strip())
+    print_text(source.strip())

@@ -1,9 +1,9 @@
-"""flyannot report: a page that shows a run."""
+"""The command flyannot report, which writes a page that shows a run."""
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, takes
-from flyannot.cli.shared.output import execution_of, finish
+from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, add_options
+from flyannot.cli.shared.output import make_execution, report_outcome
 from flyannot.pipeline.options import ReportOptions
 
 
@@ -14,24 +14,25 @@ from flyannot.pipeline.options import ReportOptions
     "--output",
     "out",
     type=OUT_FILE,
-    help="The page to write; by default report.html within RUN, or NAME.html beside NAME.h5.",
+    help="The page to write.  [default: report.html in RUN, or NAME.html beside NAME.h5]",
 )
 @click.option(
     "--data-set",
     type=IN_FILE,
-    help="The data set folder, for pictures and curated terms, or a folder of pictures. By default the one "
-    "that the run used, else the one near RUN that has them.",
+    help="The data set folder, for pictures and curated terms, or a folder of pictures.  [default: the "
+    "folder that the run used; otherwise a folder near RUN that has the pictures]",
 )
-@takes(options=ReportOptions)
+@add_options(options=ReportOptions)
 def command(run, out, data_set, options):
-    """Write a page that shows a run: open it in any browser.
+    """Write a page that shows a run. Open it in any browser.
 
-    RUN is the output folder of `flyannot run`, or a folder with the files of the steps under the same names
-    (predictions.h5, of any model, features.h5 and so on), or a predictions file. The page shows every gene's
-    images, its predicted and curated terms, and what in the images supports each; the scores with their
-    curves; a map of the patterns of a stage range, with similar genes side by side; the dictionary; and how
-    everything was made. It needs no network. If it would be larger than 20 MB, its images are put into a
-    folder beside it. The map takes about 4 s of processor time for every 1,000 genes of a stage range.
+    RUN is the output folder of `flyannot run`, a folder with files of the same names (such as predictions.h5
+    and features.h5), or a predictions file. The page shows the images of every gene, its predicted and
+    curated terms, and the parts of the images that support each term. It also has the scores, a map of
+    similar patterns, the dictionary, and the options of every step. It works without a network.
+
+    If the page would be larger than 20 MB, its images are stored in a folder beside it: keep the two
+    together. The map takes about 4 s of processor time per 1,000 genes of a stage range.
 
     \b
     Example:
@@ -42,4 +43,4 @@ def command(run, out, data_set, options):
 
     page = run.with_suffix(".html") if run.is_file() else run / "report.html"
     task = ReportTask(run, out or page, data_set, options)
-    return finish(run_task(task, execution_of()))
+    return report_outcome(run_task(task, make_execution()))

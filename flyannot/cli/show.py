@@ -1,19 +1,21 @@
-"""flyannot show: what a file holds."""
+"""The command flyannot show, which prints what a file contains."""
 
 import click
 
 from flyannot.cli.shared.options import Command, ModelFile, json_option
-from flyannot.cli.shared.output import say, say_json
+from flyannot.cli.shared.output import print_json, print_text
 
 
 @click.command("show", cls=Command)
 @click.argument("file", type=ModelFile())
-@click.option("--header", is_flag=True, help="Also print what models and predictions were made from.")
+@click.option(
+    "--header", is_flag=True, help="For models and predictions, also print what they were made from."
+)
 @json_option
 def command(file, header, as_json):
-    """Print what FILE holds, stage range by stage range, and what it was made from.
+    """Print what FILE contains for each stage range, and what it was made from.
 
-    For a model and for predictions: every term with the number of genes that it was learned from, its
+    For models and predictions, every term is listed with the number of genes that it was learned from, its
     threshold, and how well it was predicted in cross-validation.
 
     \b
@@ -23,6 +25,6 @@ def command(file, header, as_json):
     from flyannot.pipeline.show import contents, file_in_words
 
     if as_json:
-        say_json(contents(file))
+        print_json(contents(file))
     else:
-        say(file_in_words(file, header=header))
+        print_text(file_in_words(file, header=header))

@@ -1,12 +1,12 @@
-"""flyannot similar: which genes and images look alike."""
+"""The command flyannot similar, which finds genes and images with similar patterns."""
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, Command, out_option, overwrite_option, takes
-from flyannot.cli.shared.output import log, say
+from flyannot.cli.shared.options import IN_FILE, Command, add_options, out_option, overwrite_option
+from flyannot.cli.shared.output import log, print_text
 from flyannot.pipeline.options import Selection, SimilarOptions
 
-_MOST_SHOWN = 5  # genes that are printed
+_MAX_SHOWN = 5  # printed genes
 
 
 @click.command("similar", cls=Command)
@@ -16,18 +16,17 @@ _MOST_SHOWN = 5  # genes that are printed
 @click.option(
     "--data-set",
     type=IN_FILE,
-    help="The folder of pictures.  [default: looked for near FILE]",
+    help="The data set folder, for pictures.  [default: a folder near FILE]",
 )
-@takes(options=SimilarOptions, selection=(Selection, ["stage_range"]))
-@overwrite_option("Replace the output if it is there.")
+@add_options(options=SimilarOptions, selection=(Selection, ["stage_range"]))
+@overwrite_option("Replace an existing output.")
 def command(file, queries, out, data_set, options, selection, force):
-    """Rank genes and images by how similar they are to each QUERY.
+    """Rank genes and images by their similarity to each QUERY.
 
-    FILE is a features file. QUERY is a gene (symbol or FlyBase number) or an image of FILE; or a new
-    picture, processed like the images of FILE. A query is compared with the images of its own stage
-    range, and never finds itself.
+    FILE is a features file. QUERY is a gene (symbol or FlyBase number) or an image in FILE, or a new picture,
+    which is processed like the images in FILE. A query is compared with other images of its stage range.
 
-    The best features for this are those of the registered stain: configs/similar.toml.
+    Features of the registered stain work best: see configs/similar.toml.
 
     \b
     Example:
@@ -41,14 +40,14 @@ def command(file, queries, out, data_set, options, selection, force):
         results = list(similar(index, queries, top=options.top, stage_ranges=selection.stage_range))
         write_similar(out, results, index, force=force)
         for result in results:
-            say(_in_words(result, index))
+            print_text(_format(result, index))
     log.info("wrote %s", out)
 
 
-def _in_words(results, index):
+def _format(results, index):
     columns = index.columns[results.query.stage_range]
     listed = [
         f"{columns['gene'][number] or columns['group'][number]} {similarity:.2f}"
-        for _, number, similarity in results.genes[:_MOST_SHOWN]
+        for _, number, similarity in results.genes[:_MAX_SHOWN]
     ]
     return f"{results.query.text}, {results.query.stage_range}: {', '.join(listed) or 'no other gene'}"

@@ -1,33 +1,33 @@
-"""flyannot status: how far a run is."""
+"""The command flyannot status, which prints the status of a run."""
 
 from dataclasses import asdict
 
 import click
 
 from flyannot.cli.shared.options import IN_FOLDER, Command, json_option
-from flyannot.cli.shared.output import say, say_json
+from flyannot.cli.shared.output import print_json, print_text
 
 
 @click.command("status", cls=Command)
 @click.argument("run", metavar="FOLDER", type=IN_FOLDER)
 @json_option
 def command(run, as_json):
-    """Print how far a run is: which steps are done, which are outdated and why.
+    """Print which steps of a run are done, outdated or interrupted, and why.
 
-    FOLDER is the output folder of `flyannot run` or of a workflow. Ask at any time, from any machine that
-    sees the folder: nothing is locked or written. "interrupted" means that some parts of a step are there: a
-    run that goes on, or the next one, makes the others.
+    FOLDER is the output folder of `flyannot run` or of a workflow. You can ask at any time and from any
+    machine that can read the folder; nothing is locked or written. "interrupted" means that some parts of the
+    output exist. The next run continues from there; a run that is still going on shows the same.
 
     \b
     Example:
         flyannot status results
     """
-    from flyannot.pipeline.runs.status import status_of_run
+    from flyannot.pipeline.runs.status import read_run_status
 
-    steps = status_of_run(run)
+    steps = read_run_status(run)
     if as_json:
-        say_json({"folder": str(run), "steps": [asdict(step) for step in steps]})
+        print_json({"folder": str(run), "steps": [asdict(step) for step in steps]})
         return
     width = max(len(step.step) for step in steps)
     for step in steps:
-        say(f"{step.step:<{width}}  {step.state:<11}  {step.why}".rstrip())
+        print_text(f"{step.step:<{width}}  {step.state:<11}  {step.why}".rstrip())

@@ -1,23 +1,22 @@
-"""flyannot synthesize: synthetic embryos whose terms are known."""
+"""The command flyannot synthesize, which makes synthetic embryos."""
 
 import click
 
 from flyannot.cli.shared.messages import Progress
-from flyannot.cli.shared.options import Command, out_folder_option, overwrite_option, seed_option, takes
+from flyannot.cli.shared.options import Command, add_options, out_folder_option, overwrite_option, seed_option
 from flyannot.cli.shared.output import log
 from flyannot.dataset.synthetic import SynthesizeOptions
 
 
 @click.command("synthesize", cls=Command)
 @out_folder_option("The data set folder to make.")
-@takes(options=SynthesizeOptions)
+@add_options(options=SynthesizeOptions)
 @seed_option
 @overwrite_option("Write into a folder that is not empty.")
 def command(folder, options, seed, force):
-    """Make a data set of synthetic embryos whose terms are known.
+    """Make a data set of synthetic embryos with known terms.
 
-    They are drawn, not photographed: for demonstrations and tests. Scores on them say nothing about
-    real embryos.
+    The embryos are drawings for demonstrations and tests. Scores on them say nothing about real embryos.
 
     \b
     Example:

@@ -1,19 +1,20 @@
-"""flyannot verify: are files whole?"""
+"""The command flyannot verify, which checks that files are complete and undamaged."""
 
 import click
 
 from flyannot.base.errors import FlyannotError
-from flyannot.cli.shared.messages import Progress, coloured
+from flyannot.cli.shared.messages import Progress, colour_text
 from flyannot.cli.shared.options import IN_FILE, Command
-from flyannot.cli.shared.output import log, say
+from flyannot.cli.shared.output import log, print_text
 
 
 @click.command("verify", cls=Command)
 @click.argument("files", type=IN_FILE, nargs=-1, required=True)
 def command(files):
-    """Read every byte of every FILE and compare it with the digest in its header.
+    """Check that FILES are complete and undamaged.
 
-    The exit code is 0 when all are whole, 65 when one is damaged, 2 when one is not there.
+    Every byte is read and compared with the digest in the header. The exit code is 0 if all files are whole,
+    65 if a file is damaged, and 2 if a file does not exist.
 
     \b
     Example:
@@ -26,9 +27,9 @@ def command(files):
         try:
             kind = verify_stored(path, Progress())
         except FlyannotError as error:
-            say(f" {error.message}", head=coloured("NOT whole:", "red"))
+            print_text(f" {error.message}", head=colour_text("NOT whole:", "red"))
             log.error("Fix: %s", error.fix)
             worst = max(worst, error.exit_code)
         else:
-            say(f"    {path} ({kind})", head=coloured("whole", "green"))
+            print_text(f"    {path} ({kind})", head=colour_text("whole", "green"))
     return worst

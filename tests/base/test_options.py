@@ -1,4 +1,4 @@
-"""Options are parsed, from any spelling, once; and what cannot be meant is refused in words."""
+"""Options: values are parsed from any spelling, and invalid values are refused in words."""
 
 import json
 import math
@@ -13,7 +13,7 @@ from flyannot.base.options import Choice, Count, Flag, Options, OrAuto, Real, Se
 
 @dataclass(frozen=True, kw_only=True)
 class Some(Options):
-    """One option of every kind."""
+    """Options of every kind."""
 
     side_px: tuple = option((16,), Several(Count(least=4, of=4)), "Side.")
     most: int | None = option(None, Count(), "At most.", stands_for="all")
@@ -82,7 +82,7 @@ def test_an_unknown_option_is_refused_with_the_nearest_known():
 def test_an_option_of_an_earlier_version_may_stand_where_it_had_no_effect():
     @dataclass(frozen=True, kw_only=True)
     class Fewer(Options):
-        """One option is gone."""
+        """Options of which one was removed."""
 
         table: ClassVar[str] = "fewer"
         gone: ClassVar[dict] = {"old": False}

@@ -1,4 +1,4 @@
-"""What differs between systems: the ways that Linux does not take, tried as far as Linux can."""
+"""Differences between systems; the code for macOS and Windows runs here as far as Linux can run it."""
 
 import os
 import signal
@@ -16,7 +16,8 @@ from tests.processes import LIMIT_S, started
 
 @pytest.mark.parametrize("is_windows, refused, tries", [(True, 3, 4), (True, 10**9, None), (False, 3, 1)])
 def test_a_name_held_for_a_moment_is_waited_for_on_windows(monkeypatch, tmp_path, is_windows, refused, tries):
-    tried, rename = [], os.replace
+    tried = []
+    rename = os.replace
 
     def held(source, target):
         tried.append(target)
@@ -37,7 +38,8 @@ def test_a_name_held_for_a_moment_is_waited_for_on_windows(monkeypatch, tmp_path
 
 
 def test_windows_opens_no_folder_and_writes_to_what_it_synchronises(monkeypatch, tmp_path):
-    opened, open_ = [], os.open
+    opened = []
+    open_ = os.open
     monkeypatch.setattr(system, "IS_WINDOWS", True)
     monkeypatch.setattr(system.os, "open", lambda path, flags: opened.append(flags) or open_(path, flags))
     (tmp_path / "a").write_text("")
@@ -52,8 +54,8 @@ import signal, sys, time
 if "windows" in sys.argv:
     del signal.setitimer
 from flyannot.cli.shared import exit_codes
-exit_codes._AGAIN_S = 0.1
-exit_codes.listen_to_signals()
+exit_codes._REPEAT_S = 0.1
+exit_codes.install_signal_handlers()
 
 class Swallows:
     def __del__(self):
@@ -106,7 +108,7 @@ def test_what_a_job_of_slurm_asked_for_is_a_limit(monkeypatch, variables, megaby
 
 
 def test_what_ends_at_once_says_all_and_leaves_nothing(tmp_path):
-    """A thread that computes would keep Python from ending, and a handler of `atexit` would not be called."""
+    """A working thread would keep Python from ending, and `atexit` handlers would not be called."""
     left = tmp_path / "left"
     left.touch()
     code = f"""

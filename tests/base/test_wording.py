@@ -1,4 +1,4 @@
-"""Text for people: counts in words, and what Python shows of an object that somebody gets back."""
+"""Text for people: counts in words, and short forms of objects."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,7 @@
-"""`make campaign`: every row of rows.toml tried at length, and the table of docs/reliability.md.
+"""Run the tests of rows.toml at length, and write the table of docs/reliability.md.
 
-python -m tests.campaign.run [ROW ...]; without rows all are run, and the page is written.
+`python -m tests.campaign.run [ROW ...]`, or `make campaign`. Without rows, all are run and the page is
+written.
 """
 
 import os
@@ -21,18 +22,21 @@ HEAD = """\
 
 
 def read_rows():
-    """The rows: dicts with id, promise, fault, user_gets, code, tests."""
+    """Return the rows as dicts with id, promise, fault, user_gets, code and tests."""
     with open(HERE / "rows.toml", "rb") as file:
         return [{"id": name} | row for name, row in tomllib.load(file)["row"].items()]
 
 
 def nodes_of(rows):
-    """What pytest is to run, every test once, from the root of the repository."""
+    """Return the tests of the rows as pytest takes them, each once."""
     return list(dict.fromkeys(f"tests/{test}" for row in rows for test in row["tests"]))
 
 
 def counted(junit):
-    """Test -> (trials, failed cases) of a JUnit file; a case that counts no trials is one."""
+    """Read a JUnit file, and return a dict: test -> (trials, failed cases).
+
+    A case without a number of trials counts as one trial.
+    """
     found = {}
     for case in ElementTree.parse(junit).iter("testcase"):
         name = case.get("name").partition("[")[0]
@@ -46,12 +50,12 @@ def counted(junit):
 
 
 def cells_of(row):
-    """The cells of a row that do not depend on a run."""
+    """Return the cells of a row that do not depend on a run."""
     return [row["id"], row["promise"], row["fault"], row["user_gets"], row["code"]]
 
 
 def table_of(rows, found):
-    """The table in Markdown; rows share tests, so its columns do not add up to the totals."""
+    """Return the table in Markdown. Rows share tests, so its columns do not add up to the totals."""
     lines = [HEAD]
     for row in rows:
         trials, failures = map(sum, zip(*(found.get(test, (0, 1)) for test in row["tests"])))
@@ -60,13 +64,13 @@ def table_of(rows, found):
 
 
 def totals_of(found):
-    """In a sentence; every test counts once."""
+    """Return the totals in a sentence; every test counts once."""
     trials, failures = map(sum, zip(*found.values()))
     return f"In all {trials:,} trials in {len(found)} tests, failures: {failures}."
 
 
 def write_page(table, totals):
-    """Put table and totals between the two marks of the page."""
+    """Replace the table and the totals on the page."""
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     after = rest.partition(END)[2]
@@ -74,7 +78,7 @@ def write_page(table, totals):
 
 
 def main(chosen):
-    """Run the rows that are named, or all; the exit code of pytest."""
+    """Run the named rows, or all, and return the exit code of pytest."""
     rows = [row for row in read_rows() if not chosen or row["id"] in chosen]
     if not rows:
         print(f"no row {' '.join(chosen)} in {HERE / 'rows.toml'}")
@@ -88,7 +92,8 @@ def main(chosen):
         if not junit.exists():
             return done.returncode
         found = counted(junit)
-    table, totals = table_of(rows, found), totals_of(found)
+    table = table_of(rows, found)
+    totals = totals_of(found)
     print(f"{table}\n\n{totals}")
     if not chosen:
         write_page(table, totals)

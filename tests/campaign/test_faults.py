@@ -1,4 +1,4 @@
-"""Faults of the whole program: runs that collide, workers that die, memory that is short."""
+"""Faults of the whole program: too little memory, and very many images."""
 
 import csv
 import resource
@@ -24,7 +24,7 @@ only_in_campaign = pytest.mark.skipif(not IN_CAMPAIGN, reason="minutes: make cam
 @pytest.mark.parametrize("kind", LINES)
 @pytest.mark.parametrize("mib", [1000, 1600, 2500, 4000])
 def test_a_limit_on_memory_is_enough_or_is_explained(own_chain, kind, mib):
-    """Either the file, or one line that says what is short, and the old file."""
+    """The command makes the file, or it explains what is short and keeps the old file."""
 
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (mib * 2**20, mib * 2**20))
@@ -61,7 +61,7 @@ def test_memory_does_not_grow_with_the_number_of_images(chain, tmp_path):
 
 
 def peak_of(words):
-    """The largest memory of a run in bytes."""
+    """Return the peak memory of a run in bytes."""
     code = (
         "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, capture_output=True); "
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)"

@@ -1,4 +1,4 @@
-"""The table of the campaign is true: its tests are there, and the page has its rows."""
+"""The table of the campaign: its tests exist, and the page has its rows."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""How often a test tries: seconds' worth with the others, more in the campaign (`make campaign`)."""
+"""Numbers of trials: few in the ordinary tests, more in the campaign (`make campaign`)."""
 
 import os
 
@@ -6,7 +6,7 @@ IN_CAMPAIGN = bool(os.environ.get("CAMPAIGN"))
 
 
 def n_trials(n, campaign=None):
-    """n, or in the campaign `campaign` (ten times as many unless told)."""
+    """Return n, or in the campaign `campaign` (by default 10 n)."""
     if not IN_CAMPAIGN:
         return n
     return 10 * n if campaign is None else campaign

@@ -1,4 +1,4 @@
-"""The folder in which lines of commands run."""
+"""The folder in which the examples of the commands run."""
 
 import shutil
 
@@ -13,7 +13,7 @@ VERDICT = "gene,stage_range,term,verdict,date\nsyn001,4-6,pole cell,accept,2026-
 
 @pytest.fixture
 def workplace(chain, tmp_path, monkeypatch):
-    """A folder with all that examples name, as the working folder; one job, so that nothing is spawned."""
+    """Make a working folder with all files that examples name; one job, so that no process is started."""
     folder = chain.copied_to(tmp_path / "workplace").folder
     pictures = sorted((folder / "embryos" / "images").glob("*_4-6_1.png"))
     (folder / "my-images").mkdir()

@@ -1,4 +1,4 @@
-"""The command line: exit codes, one-line faults that say what to do, help, odd environments."""
+"""The command line: exit codes, errors with their remedy, and unusual environments."""
 
 import json
 import os
@@ -26,8 +26,10 @@ TERMS = "embryos/annotations.csv"
 
 
 def faulty(said, code, *words):
-    """The answer is one `Error:` with the words, then one `Fix:`, and nothing on stdout.  Each is a line, or
-    where several things are wrong a line for each; a fix that ends in a colon has lines to paste below it."""
+    """Check that the answer is one `Error:` and one `Fix:`, without output; return both texts.
+
+    Several errors have a line each. A fix that ends in a colon is followed by lines to paste.
+    """
     before, _, last = f"\n{said.err.strip()}".rpartition("\nError: ")
     error, sign, fix = last.partition("\nFix: ")
     assert said.code == code and sign, said.err
@@ -53,7 +55,7 @@ def in_shell(line, cwd, **environment):
 
 
 def test_commands_that_look_at_files_leave_stdout_to_data(flyannot, desk):
-    """Steps leave it empty: tests/cli/test_progress.py."""
+    """Steps print nothing on stdout: see tests/cli/test_progress.py."""
     said = flyannot(f"evaluate features.h5 {TERMS} --json scores.json --min-groups 4 --folds 3", code=0)
     assert said.out.startswith("Scores on SYNTHETIC embryos")
     assert "held-out" in flyannot("evaluate --help").out
@@ -121,7 +123,7 @@ def test_the_supplied_model_annotates_pictures_and_its_page_shows_all(flyannot, 
 
 
 def test_unreadable_images_are_listed_and_asked_for_again(flyannot, own_chain):
-    """Exit 3 each time, one line in the table, gone once the image is mended."""
+    """The exit code is 3 each time; the row in the table goes once the image is repaired."""
     broken = next((own_chain.embryos / "images").glob("*.png"))
     good, table = broken.read_bytes(), own_chain.folder / "failures.csv"
     names = own_chain.words
@@ -141,7 +143,7 @@ def test_unreadable_images_are_listed_and_asked_for_again(flyannot, own_chain):
 
 
 def test_odd_names_of_images_are_listed_and_stay_inside(flyannot, chain, tmp_path):
-    """Newline, leading dash, formula, quote, and bytes that are no UTF-8: twice, as tables are read back."""
+    """Newline, leading dash, formula, quote and invalid UTF-8; twice, since tables are read back."""
     folder = tmp_path / "odd"
     folder.mkdir()
     picture = next((chain.embryos / "images").glob("*_4-6_1.png")).read_bytes()
@@ -197,7 +199,7 @@ def test_closed_and_full_outputs(chain):
 
 
 def test_with_its_messages_closed_a_step_does_its_work(own_chain):
-    """As cron does.  The next file that is opened must not get the number of the stream."""
+    """Cron closes streams. The next opened file must not get the number of a stream."""
     train = "train features.h5 embryos/annotations.csv -o b.h5 --min-groups 3 --jobs 1"
     for line in ("extract embryos -o a.h5 --jobs 1 2>&-", f"{train} 0<&- 1>&- 2>&-"):
         assert in_shell(f"$flyannot {line}", own_chain.folder).returncode == 0, line
@@ -227,7 +229,7 @@ def test_an_interruption_at_the_very_start_is_one_line(chain, delay, tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="limits on addresses are tested on Linux")
 @pytest.mark.parametrize("kib", [300_000, 400_000, 800_000])
 def test_too_little_address_space_is_explained(own_chain, kib):
-    """Imports hang under such a limit, and answer no signal."""
+    """Without the check, imports hang under such a limit and answer no signal."""
     line = f"ulimit -v {kib} && $flyannot pool descriptors.h5 dictionary.h5 -o f.h5 --jobs 1"
     done = in_shell(line, own_chain.folder)
     assert done.returncode == 1 and "the limit on address space is" in done.stderr
@@ -241,7 +243,7 @@ def test_pipes_and_folders_that_are_gone_are_explained(flyannot, chain, tmp_path
     faulty(flyannot("run P", P=pipe), 2, "not a regular file")
     faulty(flyannot("train F P -o O", F=chain.features, P=pipe, O=tmp_path / "o.h5"), 2, "no such table")
     done = in_shell(f"mkdir gone && cd gone && rmdir {tmp_path}/gone && $flyannot show x", tmp_path)
-    assert done.returncode == 2 and "the working folder is not there any more" in done.stderr
+    assert done.returncode == 2 and "the working folder does not exist any more" in done.stderr
 
 
 def test_a_long_message_is_cut(flyannot, own_chain):
@@ -252,7 +254,7 @@ def test_a_long_message_is_cut(flyannot, own_chain):
 
 
 def test_any_locale_and_terminal(own_chain):
-    """Names beyond ASCII on a terminal that knows only ASCII."""
+    """A name beyond ASCII is printed on a terminal that knows only ASCII."""
     table = own_chain.embryos / "images.csv"
     table.write_text(table.read_text().replace(",syn001,", ",β-Tub,"), encoding="utf-8")
     plain = {"LANG": "C", "LC_ALL": "C", "TERM": "dumb"}

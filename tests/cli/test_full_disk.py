@@ -1,4 +1,4 @@
-"""A write that fails: exit 74, one line, the old file as it was, nothing left beside it, no crash."""
+"""Failed writes: exit code 74, one error, and the old file unchanged."""
 
 import errno
 import resource
@@ -20,7 +20,7 @@ LINES = {
 
 
 def with_limit(line, folder, n_bytes):
-    """Run a command that may write no file longer than so many bytes."""
+    """Run a command that may write no file longer than `n_bytes`."""
 
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
@@ -34,7 +34,7 @@ def with_limit(line, folder, n_bytes):
 @pytest.mark.parametrize("kind", LINES)
 @pytest.mark.parametrize("part", [0.0, 0.02, 0.6, *([0.3] if IN_CAMPAIGN else [])])
 def test_a_file_that_cannot_grow_is_exit_74(own_chain, kind, part):
-    """From the first write to one in the middle of the data; the output and its parts alike."""
+    """The write that fails is the first or a later one, of the output or of a part."""
     path = own_chain.kinds[kind]
     before = {one.name: one.read_bytes() for one in own_chain.folder.iterdir() if one.is_file()}
     jobs = 2 if part == 0.6 else 1
@@ -48,7 +48,7 @@ def test_a_file_that_cannot_grow_is_exit_74(own_chain, kind, part):
 
 
 def test_a_full_device_leaves_no_parts_behind(own_chain, monkeypatch, flyannot):
-    """What would be continued from takes the space that is wanted."""
+    """Parts are removed, because they take the space that is needed."""
 
     def full(*copy):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -61,7 +61,7 @@ def test_a_full_device_leaves_no_parts_behind(own_chain, monkeypatch, flyannot):
 
 @pytest.mark.parametrize("n_bytes", [100, 40_000])
 def test_a_file_that_another_library_writes_is_explained_too(own_chain, n_bytes):
-    """AnnData writes HDF5 itself, which crashes where a write fails."""
+    """AnnData writes HDF5 itself, and would crash when a write fails."""
     pytest.importorskip("anndata")
     done = with_limit("export features.h5 --to anndata -o f.h5ad", own_chain.folder, n_bytes)
     assert done.returncode == 74 and "Traceback" not in done.stderr, done.stderr

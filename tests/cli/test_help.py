@@ -1,4 +1,4 @@
-"""What a command says of itself: help, examples that run, the table of options, completion, colours."""
+"""Help, examples, the page of all options, completion and colours."""
 
 import fcntl
 import html
@@ -41,7 +41,7 @@ def named(help_text, heading):
 
 
 def make_scores(flyannot, line):
-    """The scores that an example compares or reports on, where it says they are."""
+    """Make the scores that an example compares or reports on."""
     if "scores.json" not in line.partition("--json")[0] and " results" not in line:
         return
     flyannot("evaluate features.h5 embryos/annotations.csv --folds 2 --min-groups 6 --json made.json", code=0)
@@ -52,7 +52,7 @@ def make_scores(flyannot, line):
 
 
 def page_of_options():
-    """docs/commands.md as the site has it, in HTML."""
+    """Return docs/commands.md in HTML, as the site shows it."""
     text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     return html.unescape(markdown.markdown(text, extensions=["attr_list", "fenced_code", "mkdocs-click"]))
 
@@ -115,7 +115,7 @@ def test_the_help_of_a_group_lists_its_commands(flyannot):
 
 
 def test_the_page_of_options_has_every_option_of_every_command():
-    """Each has a help text; the tables of configurations are those that the page names."""
+    """Every option has a help text, and the page names every table of configurations."""
     page = page_of_options()
     text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     tables = re.findall(r"`\[([\w-]+)\]`", text)
@@ -170,7 +170,7 @@ def test_what_is_printed_as_a_table_is_printed_as_json_too(flyannot, workplace):
 
 
 def completed(words, tmp_path):
-    """What bash offers for the last of the words, by the script of `flyannot completion bash`."""
+    """Return what bash offers for the last of the words."""
     (tmp_path / "flyannot").write_text(f'#!/bin/bash\nexec {sys.executable} -m flyannot "$@"\n')
     (tmp_path / "flyannot").chmod(0o755)
     script = f"""
@@ -207,11 +207,12 @@ def test_other_shells_have_a_script(flyannot, shell):
 
 
 def on_a_terminal(words, **environment):
-    """All that a command prints on a terminal."""
+    """Run a command on a pseudo-terminal, and return its exit code and all that it prints."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    env, closed = plain | {"TERM": "xterm"} | environment, subprocess.DEVNULL
+    env = plain | {"TERM": "xterm"} | environment
+    closed = subprocess.DEVNULL
     done = subprocess.run([*CLI, *words], stdout=follower, stderr=follower, stdin=closed, env=env)
     os.close(follower)
     said = b""

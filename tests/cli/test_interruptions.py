@@ -1,4 +1,4 @@
-"""Killed and stopped at any moment: nothing half-written, workers gone, and the rerun ends the same."""
+"""Signals at any moment: no partial file, no worker left, and the same bytes after a repeated command."""
 
 import os
 import random
@@ -52,7 +52,7 @@ def start(chain, step, *, jobs=1, longer=False):
 
 
 def wait_for_epoch(run, epoch):
-    """Read messages until the one of an epoch, for kernels may be compiled first."""
+    """Read messages until an epoch ends; kernels may be compiled first."""
     while f"epoch {epoch}/" not in run.stderr.readline():
         assert run.poll() is None
 
@@ -65,7 +65,7 @@ def finish(chain, step, jobs=1):
 
 
 def nothing_half_written(folder, *, after_sigkill=False):
-    """No output but a whole one; after a signal that could be answered, no temporary files either."""
+    """Check that the output is whole or absent, and that only SIGKILL leaves temporary files."""
     out = folder / "out.h5"
     if out.exists():
         verify_stored(out)
@@ -74,7 +74,7 @@ def nothing_half_written(folder, *, after_sigkill=False):
 
 
 def clean(folder):
-    """As if nothing had run."""
+    """Remove the output and its parts."""
     for path in folder.glob("out.*"):
         path.unlink()
     shutil.rmtree(folder / ".out.h5.parts", ignore_errors=True)
@@ -92,7 +92,7 @@ def test_a_signal_ends_a_run_promptly_and_cleanly(own_chain, trials, step, jobs,
 
 
 def one_signal(own_chain, step, jobs, name, code):
-    """To the whole group of processes, as Ctrl-C on a terminal does."""
+    """Send a signal to a run; Ctrl-C goes to the whole group of processes, as on a terminal."""
     run = start(own_chain, step, jobs=jobs, longer=True)
     assert run.stderr.readline().startswith("writing out.h5")
     if step == "learn-dict":
@@ -103,7 +103,7 @@ def one_signal(own_chain, step, jobs, name, code):
         time.sleep(0.2)  # nothing tells when the threads of training are at work
     err = said_when_ended_by(run, getattr(signal, name), group=name == "SIGINT")
     assert run.returncode == code
-    assert err.splitlines()[-1] == "Interrupted: run the same command again, and it continues where it was."
+    assert err.splitlines()[-1] == "Interrupted: repeat the command, and it continues where it stopped."
     assert "Traceback" not in err and "KeyboardInterrupt" not in err
     wait_for(lambda: not members(run.pid))  # workers are gone
     assert not (own_chain.folder / "out.h5").exists()
@@ -122,7 +122,7 @@ def test_workers_do_not_outlive_a_killed_parent(own_chain):
 
 
 def stop_after_epoch(chain, epoch):
-    """Kill learning once it has told of an epoch; its checkpoint may or may not be written yet."""
+    """Kill learning after an epoch, perhaps before its checkpoint is written."""
     run = start(chain, "learn-dict")
     wait_for_epoch(run, epoch)
     run.kill()
@@ -153,7 +153,7 @@ def test_learning_resumes_after_its_last_finished_epoch_to_the_same_bytes(own_ch
 
 
 def test_finished_parts_are_taken_up_again(own_chain):
-    """Kill once a part is there; the rerun leaves that part's bytes and time alone until it joins them."""
+    """The repeated command leaves the finished parts unchanged until it joins them."""
     folder = own_chain.folder
     parts = folder / ".out.h5.parts"
     run = start(own_chain, "extract")
@@ -176,8 +176,9 @@ def test_finished_parts_are_taken_up_again(own_chain):
 
 @pytest.mark.parametrize("step", LINES)
 def test_sigkill_at_random_moments_loses_nothing(own_chain, step, trials):
-    """Kills spread over the time that the step takes; then it runs through, to the same bytes."""
-    folder, wait = own_chain.folder, random.Random(len(step))
+    """Kills are spread over the time of the step; then the step ends with the same bytes."""
+    folder = own_chain.folder
+    wait = random.Random(len(step))
     jobs = 2 if step == "extract" else 1
     started = time.monotonic()
     finish(own_chain, step, jobs)
@@ -212,6 +213,6 @@ def test_what_hdf5_says_of_an_interrupted_write_is_kept_back(monkeypatch):
     monkeypatch.setattr(sys, "__unraisablehook__", told.append)
     lost = SimpleNamespace(exc_value=RuntimeError("cannot decrement id ref count"))
     for received, n_told in (([], 1), ([signal.SIGINT], 1)):
-        monkeypatch.setattr(exit_codes, "_received", received)
+        monkeypatch.setattr(exit_codes, "_received_signals", received)
         exit_codes._report_unraisable(lost)
         assert len(told) == n_told

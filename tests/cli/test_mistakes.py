@@ -1,4 +1,4 @@
-"""What people get wrong in their first hours, one row of mistakes.txt each, and what must be answered."""
+"""Mistakes of users, one in each row of mistakes.txt, and the answers that they get."""
 
 import os
 import re
@@ -76,7 +76,7 @@ MORE_TERMS = {
 
 
 def rows():
-    """(command, exit code, words of the answer) of every row."""
+    """Yield (command, exit code, words of the answer) of every row."""
     text = Path(__file__).with_name("mistakes.txt").read_text(encoding="utf-8")
     text = text.replace("CORRECTED", "train features.h5 TERMS -o m.h5 --corrections")
     text = (
@@ -92,7 +92,7 @@ def rows():
 
 
 def each_of(command):
-    """The commands for which one with {a,b} stands."""
+    """Return the commands that a command with {a,b} stands for."""
     head, _, rest = command.partition("{")
     within, _, tail = rest.partition("}")
     return [head + one + tail for one in within.split(",")]
@@ -100,7 +100,7 @@ def each_of(command):
 
 @pytest.fixture(scope="module")
 def made(chain, tmp_path_factory):
-    """All that rows name, made once."""
+    """Make all files that rows name, once."""
     folder = chain.copied_to(tmp_path_factory.mktemp("made") / "all").folder
     terms = (folder / TERMS).read_text()
     more = {name: terms + row for name, row in MORE_TERMS.items()}
@@ -118,7 +118,7 @@ def made(chain, tmp_path_factory):
 
 @pytest.fixture
 def desk(made, tmp_path, monkeypatch):
-    """The working folder of one row, where everything lies by links."""
+    """Make the working folder of one row, with links to all files."""
     for path in made.iterdir():
         os.symlink(path, tmp_path / path.name)
     monkeypatch.chdir(tmp_path)
@@ -126,7 +126,7 @@ def desk(made, tmp_path, monkeypatch):
 
 
 def state_of(*folders):
-    """All files that lie there, with their size and the time of their last change."""
+    """Return the path, size and time of change of every file in the folders."""
     paths = (path for folder in folders for path in folder.rglob("*") if path.is_file())
     return sorted((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths)
 

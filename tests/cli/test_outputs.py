@@ -1,4 +1,4 @@
-"""One law for the output of every command: it is none of the inputs, and replaces nothing without --force."""
+"""Outputs of all commands: none may be an input, and none replaces a file without --force."""
 
 import os
 import shlex
@@ -68,7 +68,7 @@ def test_every_command_that_reads_and_writes_has_its_line():
 
 @pytest.mark.parametrize("command", LINES)
 def test_no_output_is_one_of_the_inputs(flyannot, workplace, run, command):
-    """Also by a link of either kind, by way of a new folder, and with --force; nor is one a pipe."""
+    """The output is named directly, by a link of either kind or by a detour; a pipe is refused, too."""
     for name in ("scores.json", "run.toml"):
         shutil.copy(run.folder / name, name)
     forced = " --force" if command not in ("report", "evaluate --json") else ""
@@ -172,7 +172,7 @@ main()
 
 @pytest.mark.parametrize("line", WRITTEN)
 def test_after_a_kill_the_same_command_ends_and_nothing_is_left(flyannot, workplace, run, trials, line):
-    """Nor is anything removed that is another's: a star in a name is a letter."""
+    """Files of others stay, also if a name contains a star."""
     for name in ("scores.json", "run.toml"):
         shutil.copy(run.folder / name, name)
     others = ["a.html-files-0123456789ab", ".a.html.12.new"] if "report" in line else []

@@ -1,4 +1,4 @@
-"""Progress: what is said while a step works, on a terminal and in a log; it changes no bit of an output."""
+"""Progress messages on a terminal and in a log; they change no output."""
 
 import logging
 import re
@@ -26,7 +26,7 @@ STEPS = {  # and what they say
 
 @pytest.fixture
 def told(monkeypatch):
-    """What every Progress was told: (done, total, unit)."""
+    """Record the (done, total, unit) of every progress call."""
     calls = []
     monkeypatch.setattr(Progress, "__call__", lambda self, *what: calls.append(what))
     return calls

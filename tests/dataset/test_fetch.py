@@ -290,7 +290,7 @@ def test_one_command_fetches_imports_and_ends_with_the_page(server, chain, tmp_p
     settings = " --set ".join(["", f"fetch.base-url={server.url}", "run.jobs=1", *small.split()])
     line = f"run configs/bdgp.toml --data-set D --output OUT{settings}"
     said = flyannot(f"{line} --dry-run", **named)
-    assert f"would make {named['D']}" in said.err and not named["D"].exists() and not server.requests
+    assert f"would write {named['D']}" in said.err and not named["D"].exists() and not server.requests
     said = flyannot(line, **named)
     failures = (named["OUT"] / "failures.csv").read_text()
     assert said.code == 3 and f"insitu{len(rows) - 1}.jpe,answer 404" in failures

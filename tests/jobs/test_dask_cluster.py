@@ -92,7 +92,7 @@ def test_a_signal_ends_the_run_and_its_tasks(cluster, own_chain, name, code):
     with working(own_chain, cluster.address) as run:
         err = said_when_ended_by(run, getattr(signal, name), group=True)
     assert run.returncode == code
-    assert err.splitlines()[1:] == ["Interrupted: run the same command again, and it continues where it was."]
+    assert err.splitlines()[1:] == ["Interrupted: repeat the command, and it continues where it stopped."]
     wait_for(
         lambda: not list((own_chain.folder / ".out.h5.parts").glob(".*"))
     )  # a task ends at its next image

@@ -1,5 +1,4 @@
-"""A SLURM of one node on this machine, without accounting: its own munge, controller and node, on loopback,
-all of it in one folder, and ended whatever happens."""
+"""A SLURM of one node on this machine, with its own munge, controller and node daemon in one folder."""
 
 import os
 import shutil
@@ -42,7 +41,7 @@ PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
 
 
 def why_not():
-    """Why no SLURM can be started here; "" if one can."""
+    """Return in words why no SLURM can be started here, or "" if one can."""
     missing = [name for name in PROGRAMS if not shutil.which(name)]
     if missing:
         return f"no {', '.join(missing)} here (Debian: slurmctld, slurmd, munge)"
@@ -51,7 +50,7 @@ def why_not():
 
 @contextmanager
 def small_slurm(folder):
-    """Yield the environment in which sbatch and squeue speak to a SLURM that lives in `folder`."""
+    """Yield the environment in which sbatch and squeue use a SLURM that lives in `folder`."""
     folder.mkdir(mode=0o755)
     for name in ("state", "spool"):
         (folder / name).mkdir()

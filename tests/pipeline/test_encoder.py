@@ -191,7 +191,7 @@ def test_report_status_and_run_know_the_step(results, flyannot):
     page = (results.parent / "page.html").read_text()
     assert 'class="map"' in page and "denoised.h5" in page and "denoise.below" in page
     flyannot("run c.toml", code=0)
-    assert "all is up to date" in flyannot("run c.toml", code=0).err
+    assert "everything is up to date" in flyannot("run c.toml", code=0).err
     rows = flyannot("status results", code=0).out.splitlines()
     assert len(rows) == len(STEPS) - 1 and all(row.endswith("done") for row in rows), rows  # all but fetch
 

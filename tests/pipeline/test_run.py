@@ -1,4 +1,4 @@
-"""`flyannot run`: configurations, what is skipped and what is redone, and the configurations we ship."""
+"""The command `flyannot run` and its configurations."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def remade(before, after):
 def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_change(flyannot, config, tmp_path):
     results = tmp_path / "results"
     said = flyannot("run C --dry-run", C=config)
-    assert said.code == 0 and "would make" in said.err
+    assert said.code == 0 and "would write" in said.err
     assert sorted(p.name for p in tmp_path.iterdir()) == ["c.toml"], "a dry run makes nothing"
 
     said = flyannot("run C", C=config)
@@ -53,15 +53,15 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
     said = flyannot("run C", C=config)
     assert (said.code, said.out) == (0, ""), "the table is not printed again"
     assert said.err.count("up to date: ") == 8 + 1
-    assert said.err.splitlines()[-1] == f"all is up to date: the report is {results / 'report.html'}"
+    assert said.err.splitlines()[-1] == f"everything is up to date: the report is {results / 'report.html'}"
     second = stamps(results)
     assert not remade(first, second) and first["scores.json"] == second["scores.json"]
     said = flyannot("run C --dry-run", C=config)
-    assert said.code == 0 and "would make" not in said.err
+    assert said.code == 0 and "would write" not in said.err
 
     said = flyannot("run C --set pool.grid=1x2 --dry-run", C=config)
-    why = f"would make {results / 'features.h5'}: pool.grid was [[1,1]] and is now [[1,2]]"
-    assert f"{why}; then everything after it\n" in said.err
+    why = f"would write {results / 'features.h5'} again: pool.grid was [[1,1]] and is now [[1,2]]"
+    assert f"{why}; then all later outputs\n" in said.err
     assert f"{why}\n" in flyannot("run C --set pool.grid=1x2 --dry-run --step pool", C=config).err
     assert stamps(results) == second
     said = flyannot("run C --set pool.grid=1x2", C=config, code=0)
@@ -69,7 +69,7 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
     assert remade(second, third) == {"features", "model", "predictions"}
     assert third["scores.json"] != second["scores.json"] and third["report.html"] != second["report.html"]
     said = flyannot("run C --dry-run", C=results / "run.toml")
-    assert "would make" not in said.err, "the record is what was run, with what was overridden"
+    assert "would write" not in said.err, "the record is what was run, with what was overridden"
 
     annotations = tmp_path / "embryos" / "annotations.csv"
     annotations.write_text(annotations.read_text() + "syn001,4-6,an added term\n")
@@ -80,7 +80,7 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
 
 @pytest.mark.parametrize("few", [False, True])
 def test_the_configuration_of_the_docs_succeeds_at_first_on_few_images(flyannot, shared_data, tmp_path, few):
-    """60 images of all stage ranges; and 12, of three genes at one, of which no term can be learned."""
+    """60 images of all stage ranges; and 12 images of three genes, from which no term can be learned."""
     data = shared_data / "flyexpress"
     rows = rows_of_csv(data / "images.csv")
     few_genes = [r for r in rows if r["stage_range"] == "4-6" and r["gene"] in ("Dl", "DNaseII", "Dip-C")]
@@ -100,17 +100,19 @@ def test_the_configuration_of_the_docs_succeeds_at_first_on_few_images(flyannot,
     assert (tmp_path / "results/report.html").is_file()
     assert ("no term can be learned" if few else "nothing could be evaluated") in said
     with open_stored(tmp_path / "results/dictionary.h5") as stored:
-        n_atoms, chosen = stored.options["learn-dict"]["n_atoms"], stored.options["extract"]["stride_px"]
+        n_atoms = stored.options["learn-dict"]["n_atoms"]
+        chosen = stored.options["extract"]["stride_px"]
         learned = {s: len(stored.array(s, "D")) for s in stored.stage_ranges}
     assert chosen == 8 and n_atoms == (learned["4-6"] if few else learned) and max(learned.values()) <= 1000
     said = flyannot("run C", C=tmp_path / "c.toml", code=0).err
-    assert "all is up to date" in said, "the same data give the same numbers"
+    assert "everything is up to date" in said, "the same data give the same numbers"
     status = flyannot("status RESULTS", RESULTS=tmp_path / "results", code=0).out
     assert all(line.endswith("  done") for line in status.splitlines()), status
 
 
 def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkeypatch, tmp_path):
-    embryos, results = tmp_path / "embryos", tmp_path / "results"
+    embryos = tmp_path / "embryos"
+    results = tmp_path / "results"
     line = "synthesize -o E --n-genes 12 --max-images 2 --stage-range 4-6 --seed 2"
     flyannot(line, E=embryos, code=0)
     flyannot("extract E -o D --jobs 1", E=embryos, D=results / "descriptors.h5", code=0)
@@ -128,8 +130,8 @@ def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkey
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "names no data-set"),
-        ('data-set = "x"', "names no output"),
+        ("", "has no data-set"),
+        ('data-set = "x"', "has no output"),
         ('data-set = 5\noutput = "y"', "data-set is 5"),
         ('dataset = "x"\noutput = "y"', 'unknown key "dataset". Did you mean "data-set"'),
         (BOTH + "[extrct]\nstride-px = 4", 'unknown table "extrct". Did you mean "extract"'),
@@ -162,7 +164,7 @@ def test_the_configurations_we_ship_can_be_read_and_recorded(path, tmp_path):
 
 
 def test_paths_are_relative_to_the_configuration(tmp_path):
-    """One path, and several; the record in another folder leads to the same."""
+    """An option with one path, and options with several; the record leads to the same files."""
     text = BOTH + '[extract]\npictures = "cut"\n[report]\nontology = ["a.obo"]\n'
     (tmp_path / "c.toml").write_text(text)
     found = read_configuration(tmp_path / "c.toml", settings=["evaluate.roll-up=b.obo"])
@@ -212,21 +214,21 @@ def test_embryos_are_drawn_again_if_others_are_asked_for_and_stay_as_they_are_el
 def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(
     flyannot, chain, tmp_path, has_table, stages
 ):
-    """With a table of images or without, and with a supplied model's suggestions or without; all who say
-    which steps a run has agree."""
+    """With or without a table of images, and with or without suggestions of a supplied model."""
     pictures = tmp_path / "embryos"
     copytree(chain.embryos, pictures, ignore=ignore_patterns("*.csv" if not has_table else "annotations.csv"))
     for path in [] if has_table else (pictures / "images").glob("*_1.png"):
         path.rename(pictures / path.name)
     select = f'[extract]\nstride-px = 32\n[select]\nstage-range = "{stages}"\n'
-    config, out = write_configuration(tmp_path, images=select), tmp_path / "results"
+    config = write_configuration(tmp_path, images=select)
+    out = tmp_path / "results"
     suggests = ["annotate"] if stages == "4-6" else []  # of which a supplied model knows terms
     lacks = ", ".join(step for step in ("train", "evaluate", "annotate") if step not in suggests)
-    left_out = f"{pictures} has no annotations.csv: {lacks} are left out."
+    left_out = f"{pictures} has no annotations.csv; left out: {lacks}."
     assert left_out in flyannot("run C --dry-run", C=config, code=0).err and not out.exists()
     note = flyannot("run C", C=config, code=0).err.splitlines()[-1]
     assert left_out in note and note.endswith(f"run {out / 'run.toml'} --corrections corrections.csv")
-    assert "all is up to date" in flyannot("run C --dry-run", C=config, code=0).err
+    assert "everything is up to date" in flyannot("run C --dry-run", C=config, code=0).err
 
     def states():
         steps = json.loads(flyannot("status O --json", O=out, code=0).out)["steps"]
@@ -249,8 +251,9 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(
     assert len(genes) == len(set(genes)) == (24 if has_table else 48)
     verdicts = ["accept"] * 5 + ["reject"] * 4
     rows = [[gene, stages, "pole cell", v, "2026-01-02"] for gene, v in zip(genes, verdicts)]
-    table, names = tmp_path / "corrections.csv", ["gene", "stage_range", "term", "verdict", "date"]
-    for wrong, why in ((rows[:5], "none is known to be absent"), (rows[1:], "at most 4 groups")):
+    table = tmp_path / "corrections.csv"
+    names = ["gene", "stage_range", "term", "verdict", "date"]
+    for wrong, why in ((rows[:5], "is known to be absent"), (rows[1:], "at most 4 groups")):
         write_table(table, names, wrong)
         line = "run C --set train.min-groups=5 --corrections T"
         assert why in flyannot(line, C=config, T=table, code=2).err
@@ -270,5 +273,5 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(
 
 def test_the_demo_lies_in_the_working_folder_or_where_it_is_asked_for(flyannot, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert "would make demo-output" in flyannot("run --demo --dry-run").err
-    assert f"would make {Path('mine', 'embryos')}" in flyannot("run --demo --dry-run -o mine").err
+    assert "would write demo-output" in flyannot("run --demo --dry-run").err
+    assert f"would write {Path('mine', 'embryos')}" in flyannot("run --demo --dry-run -o mine").err

@@ -1,4 +1,4 @@
-"""flyannot status: what is said of a run, from its folder alone."""
+"""The command `flyannot status`."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from flyannot.base.errors import FlyannotError
 from flyannot.pipeline.engine import task as task_module
 from flyannot.pipeline.engine.parts import folder_of_parts
 from flyannot.pipeline.runs.configuration import Configuration, option_tables, write_record
-from flyannot.pipeline.runs.status import status_of_run
+from flyannot.pipeline.runs.status import read_run_status
 from tests.processes import CLI, start_process
 from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL, write_configuration
 
@@ -24,7 +24,7 @@ LINE = "extract embryos -o descriptors.h5 --stride-px 16 --jobs 1"
 
 
 def record(chain, **options):
-    """As if `flyannot run` had made the files of the chain, up to its predictions."""
+    """Write the record of a run, as if `flyannot run` had made the files of the chain."""
     made_with = {name: kind() for name, kind in OPTIONS.items() if name not in ("synthesize", "fetch")}
     made_with |= {"extract": EXTRACT, "learn-dict": LEARN, "pool": POOL, "train": CLASSIFY} | options
     write_record(Configuration(chain.embryos, chain.folder, 0, made_with))
@@ -33,14 +33,14 @@ def record(chain, **options):
 
 @pytest.fixture
 def of_run(own_chain, monkeypatch):
-    """The chain in the folder of a run, which is the working folder."""
+    """Make the chain the folder of a run, and the working folder."""
     monkeypatch.chdir(own_chain.folder)
     return record(own_chain)
 
 
 @pytest.fixture
 def status(flyannot):
-    """status(folder) -> {step: what is said of it}; else of the working folder."""
+    """Return a function of a folder (by default the working folder) to a dict: step -> its status."""
 
     def ask(folder="."):
         before = state_of(folder)
@@ -67,7 +67,7 @@ def test_what_is_no_file_of_a_run_is_not_waited_for(flyannot, of_run):
 
 def test_a_folder_without_a_record_is_no_run(flyannot, tmp_path):
     said = flyannot("status F", F=tmp_path, code=2)
-    assert "holds no run: there is no run.toml" in said.err
+    assert "is not the output folder of a run: it has no run.toml" in said.err
 
 
 def states(steps):
@@ -76,7 +76,7 @@ def states(steps):
 
 @pytest.fixture
 def parts(flyannot, of_run, monkeypatch):
-    """The parts of an extraction that was killed before they were joined: the second has 64 images."""
+    """Return the parts of an extraction that was killed before they were joined; the second has 64 images."""
 
     def killed(*arguments):
         raise FlyannotError("killed")
@@ -109,14 +109,14 @@ def test_other_options_outdate_a_step_and_what_follows(status, own_chain):
     header, first, *rows = table.read_text().splitlines()
     table.write_text("\n".join([header, first, *rows, first.replace("images/", "images/new-")]) + "\n")
     found = status(own_chain.folder)["extract"]
-    assert found["state"] == "outdated" and found["why"] == "it has 108 images, and the data set 109"
+    assert found["state"] == "outdated" and found["why"] == "it has 108 images; the data set has 109"
 
 
 def test_scores_with_other_options_are_outdated(flyannot, status, of_run):
     record(of_run, evaluate=OPTIONS["evaluate"](folds=3))
     flyannot("run run.toml --step evaluate", code=0)
     steps = status()
-    assert steps["annotate"]["why"] == "it was made from other scores", "from none"
+    assert steps["annotate"]["why"] == "it does not match the scores", "from none"
     flyannot("run run.toml --step annotate", code=0)
     assert status()["evaluate"]["state"] == "done"
     record(of_run, evaluate=OPTIONS["evaluate"](folds=4))
@@ -130,7 +130,7 @@ def test_a_file_made_from_another_is_outdated_and_one_cut_short_is_damaged(flyan
     of_run.model.write_bytes(of_run.model.read_bytes()[:1000])
     steps = status()
     assert steps["learn-dict"]["why"] == "seed was 1 and is now 0"
-    assert steps["pool"]["why"] == "it was made from other dictionary"
+    assert steps["pool"]["why"] == "it does not match the dictionary"
     assert steps["train"]["state"] == "damaged" and "flyannot verify" in steps["train"]["why"]
 
 
@@ -153,10 +153,11 @@ def test_skipped_images_are_counted(flyannot, status, of_run):
 def test_it_may_be_asked_for_at_any_moment_of_a_run(status, tmp_path):
     config = write_configuration(tmp_path, n_epochs=2)
     run = start_process([*CLI, "run", config])
-    seen, results = set(), tmp_path / "results"
+    seen = set()
+    results = tmp_path / "results"
     while run.poll() is None:
         if (results / "run.toml").exists():
-            seen |= {step.state for step in status_of_run(results)}
+            seen |= {step.state for step in read_run_status(results)}
         time.sleep(0.05)
     assert run.returncode == 0, run.stderr.read()
     assert set(states(status(results))) == {"done"}

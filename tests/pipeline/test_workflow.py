@@ -1,4 +1,4 @@
-"""`flyannot workflow`: what it writes, and the steps and parts that its jobs are."""
+"""The command `flyannot workflow`, and the steps and parts that its jobs run."""
 
 import re
 import shutil
@@ -17,7 +17,7 @@ STEPS = ["extract", "learn-dict", "pool", "train", "evaluate", "annotate"]
 
 @pytest.fixture
 def place(chain, tmp_path, monkeypatch):
-    """The working folder, whose name has a blank and a quote, with embryos and a configuration."""
+    """Make a working folder with embryos and a configuration; its name has a blank and a quote."""
     folder = make_place(chain, tmp_path / "my embryos' set")
     monkeypatch.chdir(folder)
     return folder
@@ -31,21 +31,23 @@ def make_place(chain, folder):
 
 
 def values_of(snakefile):
-    """The values that were filled in: name -> value of each line of the Snakefile that sets one."""
+    """Return the values in a Snakefile as a dict: name -> value."""
     lines = re.findall(r"^([A-Z]+) = (.*?)(?:  #.*)?$", Path(snakefile).read_text(), re.MULTILINE)
     return {name: eval(value) for name, value in lines}
 
 
 def test_the_snakefile_has_the_steps_of_the_run_and_what_they_read(flyannot, place):
-    flyannot("workflow c.toml --parts 2 -o Snakefile", code=0)
+    (place / "embryos").rename(place / "other")
+    flyannot("workflow c.toml --parts 2 -o Snakefile --data-set other --set pool.grid=2x2", code=0)
     found = values_of("Snakefile")
     assert list(found["STEPS"]) == STEPS and found["RUN"].endswith("-P -m flyannot run run.toml")
     assert [step for step in STEPS if found["STEPS"][step]["jobs"] == 2] == ["extract", "pool", "annotate"]
-    assert found["STEPS"]["extract"]["table"] == str(place / "embryos" / "images.csv")
-    assert found["STEPS"]["train"]["table"] == str(place / "embryos" / "annotations.csv")
+    assert found["STEPS"]["extract"]["table"] == str(place / "other" / "images.csv")
+    assert found["STEPS"]["train"]["table"] == str(place / "other" / "annotations.csv")
     results = place / "results"
     assert f"workdir: {str(results)!r}\n" in Path("Snakefile").read_text()
-    assert read_configuration(results / "run.toml").options["extract"].stride_px == 16
+    recorded = read_configuration(results / "run.toml")
+    assert recorded.options["extract"].stride_px == 16 and recorded.options["pool"].grid == ((2, 2),)
     assert "[run]" not in (results / "run.toml").read_text(), "nothing of how the steps are carried out"
 
 
@@ -59,15 +61,9 @@ def test_other_options_are_other_parameters_of_their_step_alone(flyannot, place)
     assert [step for step in STEPS if digests[0][step] != digests[1][step]] == ["pool"]
 
 
-def test_settings_and_the_data_set_of_the_command_line_are_recorded(flyannot, place):
-    (place / "embryos").rename(place / "other")
-    flyannot("workflow c.toml -o Snakefile --data-set other --set pool.grid=2x2", code=0)
-    found = read_configuration(place / "results" / "run.toml")
-    assert found.options["pool"].grid == ((2, 2),) and found.data_set == place / "other"
-
-
 def test_a_profile_beside_a_workflow_is_replaced_only_by_force(flyannot, place):
-    there, line = Path("profiles", "slurm", "config.yaml"), "workflow c.toml -o w"
+    there = Path("profiles", "slurm", "config.yaml")
+    line = "workflow c.toml -o w"
     there.parent.mkdir(parents=True)
     there.write_text("mine")
     faulty(flyannot(line), 2, f"{there} exists", "--force")
@@ -89,8 +85,9 @@ def test_how_many_jobs_there_are_is_not_guessed_without_images(flyannot, place):
 
 
 def test_steps_and_parts_in_any_order_make_the_files_of_a_run(flyannot, place):
-    """There are two parts of images: the last share of them has none."""
-    results, whole = place / "results", place / "whole" / "results"
+    """There are two parts of images, so that the last of three shares is empty."""
+    results = place / "results"
+    whole = place / "whole" / "results"
     flyannot("run c.toml -o whole/results", code=0)
     faulty(flyannot("run c.toml -o whole/results --step train --part 1/2"), 2, "is not made in parts")
     faulty(flyannot("run c.toml --step pool"), 2, "descriptors.h5")
@@ -98,10 +95,10 @@ def test_steps_and_parts_in_any_order_make_the_files_of_a_run(flyannot, place):
         if step in ("extract", "pool", "annotate"):
             for i in (3, 1, 2):
                 said = flyannot(f"run c.toml --step {step} --part {i}/3", code=0)
-                assert f"part {i}/3 of {step} is made" in said.err
+                assert f"wrote part {i}/3 of {step}" in said.err
         flyannot(f"run c.toml --step {step}", code=0)
     said = flyannot("run c.toml --step pool --part 1/3", code=0)
-    assert "part 1/3 of pool is up to date" in said.err
+    assert "up to date: part 1/3 of pool" in said.err
     flyannot("run c.toml", code=0)
     assert not [path.name for path in results.iterdir() if path.name.startswith(".")]
     for name in FILES[:-2]:
@@ -117,7 +114,7 @@ def test_a_part_of_a_job_that_was_killed_is_no_hindrance(flyannot, place):
 
 
 def test_an_output_folder_may_be_a_link(flyannot, place, tmp_path, monkeypatch):
-    """Jobs work in the folder that it leads to, beside which lies another data set of the same name."""
+    """Beside the target of the link lies another data set of the same name."""
     scratch = tmp_path / "scratch" / "results"
     scratch.mkdir(parents=True)
     table = shutil.copytree(place / "embryos", scratch.parent / "embryos") / "images.csv"

@@ -1,5 +1,7 @@
-"""Workflows run for real, by Snakemake and on a SLURM of one node: the files are those of `flyannot run`, and
-a job that is killed is made good by giving the workflow again."""
+"""Workflows run by Snakemake, and on a SLURM of one node.
+
+The files are the same as from `flyannot run`, also after a job was killed and the workflow repeated.
+"""
 
 import os
 import shutil
@@ -23,7 +25,7 @@ pytestmark = [pytest.mark.not_on_windows, pytest.mark.not_on_macos]
 
 @pytest.fixture(scope="module")
 def place(chain, tmp_path_factory):
-    """Embryos, and what `flyannot run` makes of them, below a folder with a blank and a quote in its name."""
+    """Make embryos and a run on them, in a folder whose name has a blank and a quote."""
     folder = make_place(chain, tmp_path_factory.mktemp("workflows") / "my embryos' set")
     (folder / "run").mkdir()
     shutil.copy(folder / "c.toml", folder / "run")
@@ -32,14 +34,14 @@ def place(chain, tmp_path_factory):
 
 
 def ours(folder, *words):
-    """`flyannot WORDS` in a folder beside the embryos; its configuration names them."""
+    """Run `flyannot WORDS` in a folder beside the embryos."""
     text = (folder / "c.toml").read_text().replace('"embryos"', '"../embryos"')
     (folder / "c.toml").write_text(text.replace("jobs = 1", "jobs = 2"))
     return subprocess.run([*CLI, *words], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True)
 
 
 def workflow(place, name):
-    """A folder below the place, with a workflow, and the words that start it."""
+    """Write a workflow into a new folder, and return the folder and the words that start the workflow."""
     folder = place / name
     folder.mkdir()
     shutil.copy(place / "c.toml", folder)
@@ -49,7 +51,7 @@ def workflow(place, name):
 
 
 def kill_a_part(folder):
-    """Kill a job that makes a part in the folder of results, as soon as there is one."""
+    """Kill the first job that makes a part of the results."""
 
     def is_killed(process):
         with suppress(psutil.Error):
@@ -66,7 +68,7 @@ def assert_same_files(folder, place):
     for name in FILES:
         assert (folder / "results" / name).read_bytes() == (expected / name).read_bytes(), name
     said = ours(folder, "run", "c.toml")
-    assert said.returncode == 0 and "all is up to date" in said.stderr
+    assert said.returncode == 0 and "everything is up to date" in said.stderr
 
 
 NO_SNAKEMAKE = "" if Path(SNAKEMAKE).is_file() else "no Snakemake here: `make test` installs it"

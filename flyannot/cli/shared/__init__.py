@@ -1,1 +1,1 @@
-"""What all commands share: options, exit codes, help pages, interrupts, progress."""
+"""Options, help pages, messages, progress and exit codes, which all commands share."""

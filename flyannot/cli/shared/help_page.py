@@ -1,7 +1,7 @@
-"""Pages of help: what a command is for, how it is called, its options, and an example at the end.
+"""Help pages: purpose, usage, options and an example.
 
-cloup would group options and commands, too.  Its import adds 40 ms to the 125 that a help page takes, and
-its sections of commands need the commands themselves, which are imported on demand here.
+The package cloup also groups options and commands. However, its import would add 40 ms to the 125 ms of a
+help page, and it cannot list commands without importing them.
 """
 
 import re
@@ -15,16 +15,16 @@ from flyannot.base.registry import import_object
 from flyannot.cli.shared.messages import message_options
 
 _EXAMPLE = "\b\nExample:\n"
-_KEPT_LINES = re.compile("^\b\n((?:.+\n?)+)", re.MULTILINE)  # a paragraph that click does not wrap
+_KEPT_LINES = re.compile("^\b\n((?:.+\n?)+)", re.MULTILINE)  # paragraphs that click does not wrap
 
 
-class HelpPage(click.Command):
-    """Base of commands and groups, whose docstring ends in an example: lines that are commands.
+class DocumentedCommand(click.Command):
+    """Base of commands and groups whose docstring ends in an example.
 
     Attributes
     ----------
     about : the first paragraph of the docstring
-    example : the commands of the example
+    example : list of the command lines of the example
     help : the docstring as Markdown, for the site
     """
 
@@ -38,7 +38,7 @@ class HelpPage(click.Command):
         self.help = _KEPT_LINES.sub(lambda found: indent(found[1], "    "), text)
 
     def get_short_help_str(self, limit=45):
-        """Return all of `about`, for a list of commands."""
+        """Return `about` in full, for a list of commands."""
         return " ".join(self.about.split())
 
     def format_help(self, ctx, formatter):
@@ -55,31 +55,34 @@ class HelpPage(click.Command):
             formatter.write_text("\b\n" + "\n".join(self.example))
 
     def format_options(self, ctx, formatter):
-        """Write the main options, and the others under "More options", those of every command last."""
+        """Write the main options, then "More options"; the options of every command come last."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         first = [option for option in options if not _is_more(option)]
         if not first or isinstance(self, click.Group):
             first = options
-        more = sorted((option for option in options if option not in first), key=is_of_every_command)
+        more = sorted((option for option in options if option not in first), key=is_common_option)
         for heading, shown in (("Options", first), ("More options", more)):
             if shown:
                 with formatter.section(heading):
                     formatter.write_dl([option.get_help_record(ctx) for option in shown])
 
 
-def is_of_every_command(option):
+def is_common_option(option):
     """Return whether every command has the option."""
     return not option.expose_value
 
 
 def _is_more(option):
-    return getattr(option, "is_more", False) or is_of_every_command(option)
+    return getattr(option, "is_more", False) or is_common_option(option)
 
 
-class LazyGroup(HelpPage, click.Group):
-    """A group whose commands are imported on demand; it answers a misspelt command with a suggestion.
+class LazyGroup(DocumentedCommand, click.Group):
+    """A group that imports a command when it is needed, and suggests a command for a misspelt name.
 
-    `table` returns, as `flyannot.cli.command_table`: what commands are for -> name -> (where, what it does).
+    Parameters
+    ----------
+    table : function that returns a dict: purpose -> name of a command -> (where it is, description). Where it
+        is can be "module:attribute", a module of this package, or a function that makes the command
     """
 
     def __init__(self, *args, table, **kwargs):
@@ -91,24 +94,24 @@ class LazyGroup(HelpPage, click.Group):
         return [name for commands in self._table().values() for name in commands]
 
     def get_command(self, ctx, name):
-        """Import or make the command of that name; return None if there is none."""
+        """Import or make the command with this name; return None if there is none."""
         for commands in self._table().values():
             if name in commands:
                 place, _ = commands[name]
-                if callable(place):  # it makes the command
+                if callable(place):
                     return place()
                 return import_object(place if ":" in place else f"flyannot.cli.{place}:command")
         return None
 
     def resolve_command(self, ctx, args):
-        """Find the command that the first word names; refuse an unknown one with a suggestion."""
+        """Return the command that the first word names; suggest another if the name is unknown."""
         known = self.list_commands(ctx)
         if args and args[0] not in known and not args[0].startswith("-"):
             ctx.fail(f'no such command "{args[0]}".{did_you_mean(args[0], known)}')
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx, formatter):
-        """Write the options, and the commands from the table: a help page imports no command."""
+        """Write the options and, without importing them, the commands."""
         super().format_options(ctx, formatter)
         for purpose, commands in self._table().items():
             with formatter.section(purpose):

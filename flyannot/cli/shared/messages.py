@@ -1,4 +1,4 @@
-"""Messages of a command on stderr: how many, in which colours, and how far the command is."""
+"""Messages, errors and progress on stderr."""
 
 import logging
 import os
@@ -11,20 +11,20 @@ import click
 
 from flyannot.base.text import printable_text
 
-_SAID_ONCE = ("note: ", "warning: ")  # however often a table is read
+_SHOWN_ONCE = ("note: ", "warning: ")  # a table may be read several times
 _SECONDS_BETWEEN_LINES = 30
-_LEAST_TO_ESTIMATE = 5  # items after the first that ended
+_MIN_ITEMS_TO_ESTIMATE = 5
 _SECONDS_BEFORE_BAR = 1  # a quick command needs no bar
 _bars: list = []  # the bar on the terminal, if there is one
 log = logging.getLogger("flyannot")
 
 
 def message_options():
-    """Return the options -v, -q and --debug, for a command or for all of them."""
+    """Return the options -v, -q and --debug, which every command has."""
     return [
-        _level_option("-v", "--verbose", level=logging.DEBUG + 5, help="Say more."),
-        _level_option("-q", "--quiet", level=logging.WARNING, help="Say only what went wrong."),
-        _level_option("--debug", level=logging.DEBUG, help="Show tracebacks."),
+        _level_option("-v", "--verbose", level=logging.DEBUG + 5, help="Print more messages."),
+        _level_option("-q", "--quiet", level=logging.WARNING, help="Print only warnings and errors."),
+        _level_option("--debug", level=logging.DEBUG, help="Show the traceback of an error."),
     ]
 
 
@@ -37,18 +37,18 @@ def _level_option(*names, level, help):
 
 
 class _MessageHandler(logging.StreamHandler):
-    """A handler that writes messages above the progress bar, and notes and warnings only once."""
+    """A handler that writes messages above the progress bar, and repeats no note or warning."""
 
     def __init__(self):
         super().__init__(sys.stderr)
-        self._said = set()
+        self._written = set()
 
     def filter(self, record):
         message = record.getMessage()
-        if message in self._said:
+        if message in self._written:
             return False
-        if message.startswith(_SAID_ONCE):
-            self._said.add(message)
+        if message.startswith(_SHOWN_ONCE):
+            self._written.add(message)
         return super().filter(record)
 
     def format(self, record):
@@ -60,44 +60,44 @@ class _MessageHandler(logging.StreamHandler):
 
 
 def start_log():
-    """Send messages to stderr from now on."""
+    """Start to write log messages to stderr."""
     log.handlers[:] = [_MessageHandler()]
     log.setLevel(logging.INFO)
 
 
 def is_debugging():
-    """Return whether --debug was given: errors then show their traceback."""
+    """Return whether --debug was given."""
     return log.getEffectiveLevel() <= logging.DEBUG
 
 
-def say_error(message, *, fix="", traceback=""):
-    """Print an error, and its remedy in a line of its own; remove the progress bar."""
+def print_error(message, *, fix="", traceback=""):
+    """Remove the progress bar, and print an error with its remedy."""
     while _bars:
         _bars.pop().close()
     if traceback:
         click.echo(traceback, err=True)
     head, colon, text = message.partition(":")
-    click.echo(coloured(head + colon, "red") + printable_text(text), err=True)
+    click.echo(colour_text(head + colon, "red") + printable_text(text), err=True)
     if fix:
-        click.echo(f"{coloured('Fix:', 'green')} {printable_text(fix)}", err=True)
+        click.echo(f"{colour_text('Fix:', 'green')} {printable_text(fix)}", err=True)
 
 
-def coloured(text, colour):
-    """Return the text in a colour, which `click.echo` leaves out unless it prints on a terminal.
+def colour_text(text, colour):
+    """Return the text in a colour, unless NO_COLOR is set (see no-color.org).
 
-    Source: no-color.org.
+    `click.echo` removes the colour if the output is not a terminal.
     """
     is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return text if is_plain else click.style(text, fg=colour, bold=True)
 
 
-# --- progress: a bar on a terminal, else a line every 30 seconds ---
+# --- progress: a bar on a terminal, otherwise a line every 30 seconds ---
 
 
 class Progress:
-    """A callable progress(done, total, unit), which shows the rate of items and the remaining time.
+    """A callable progress(done, total, unit) that shows the rate and the remaining time.
 
-    Time counts from the end of the first item: before it kernels may be compiled.
+    The rate is measured from the end of the first item, because kernels may be compiled before.
     """
 
     def __init__(self):
@@ -131,7 +131,7 @@ class Progress:
         self._last_line = time.monotonic()
         rate = (done - self._first) / (self._last_line - self._started)
         text = f"  {done:,} of {total:,} {_plural(unit)}, {rate:.3g} per second"
-        if rate and done - self._first >= _LEAST_TO_ESTIMATE:
+        if rate and done - self._first >= _MIN_ITEMS_TO_ESTIMATE:
             text += f", {(total - done) / rate:,.0f} s to go"
         log.info("%s", text)
 

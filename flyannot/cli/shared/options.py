@@ -10,25 +10,26 @@ from click.shell_completion import CompletionItem
 
 from flyannot.base.errors import InputError
 from flyannot.base.options import FilePath, Flag, Several, environment_name, kebab, shown_default
-from flyannot.cli.shared.help_page import HelpPage
+from flyannot.cli.shared.help_page import DocumentedCommand
 
 
 class OutPath(click.Path):
-    """A path that a command writes; it reads all other paths."""
+    """A path that a command writes; paths of other types are inputs."""
 
 
-IN_FILE, IN_FOLDER = click.Path(path_type=Path), click.Path(path_type=Path, file_okay=False)
+IN_FILE = click.Path(path_type=Path)
+IN_FOLDER = click.Path(path_type=Path, file_okay=False)
 OUT_FILE = OutPath(path_type=Path, dir_okay=False)
 OUT_FOLDER = OutPath(path_type=Path, file_okay=False)
 COUNT = click.IntRange(min=1)
-_METAVAR_WIDTH = 30  # a longer list of names stands in the help
+_MAX_METAVAR_WIDTH = 30  # characters; a longer list of choices is moved into the help text
 
 
-class Command(HelpPage):
-    """A command whose outputs replace none of its inputs."""
+class Command(DocumentedCommand):
+    """Base of commands; an output cannot replace an input."""
 
     def invoke(self, ctx):
-        """Run the command."""
+        """Run the command with its inputs protected."""
         from flyannot.files.atomic_file import protect_inputs
         from flyannot.jobs.resources import require_address_space
 
@@ -43,7 +44,7 @@ class Command(HelpPage):
 
 
 class ModelFile(click.Path):
-    """A file, or the name of a model that comes with flyannot."""
+    """A model file, or the name of a supplied model."""
 
     def __init__(self):
         super().__init__(path_type=Path)
@@ -54,8 +55,8 @@ class ModelFile(click.Path):
         return path_of_model(super().convert(value, param, ctx))
 
 
-class ParsedBy(click.ParamType):
-    """A value that a `Kind` of option parses."""
+class KindType(click.ParamType):
+    """A value that a `Kind` parses."""
 
     def __init__(self, kind):
         self.kind = kind.kind if isinstance(kind, Several) else kind
@@ -77,37 +78,41 @@ class ParsedBy(click.ParamType):
 
 
 class MoreOption(click.Option):
-    """An option that help shows under "More options"."""
+    """An option that help lists under "More options"."""
 
     is_more = True
 
 
 class FieldOption(click.Option):
-    """The option of a field of an options class; `is_more` puts it under "More options"."""
+    """The command-line option of a field of an options class."""
 
     def __init__(self, names, *, owner, field):
         kind = field.metadata["kind"]
         self.is_more = field.metadata["more"]
-        value: dict = {"type": ParsedBy(kind), "metavar": kind.name}
-        text, default = field.metadata["help"], shown_default(field)
+        value: dict = {"type": KindType(kind), "metavar": kind.name}
+        text = field.metadata["help"]
+        default = shown_default(field)
         if isinstance(kind, Flag):
             value = {"is_flag": True}
         elif kind.is_repeatable:
             value["multiple"] = True
-            if not isinstance(kind, Several):  # it parses all values together
+            if not isinstance(kind, Several):  # the kind parses all values together
                 value["type"] = click.STRING
-        if len(kind.name) > _METAVAR_WIDTH:
+        if len(kind.name) > _MAX_METAVAR_WIDTH:
             value["metavar"] = field.name.upper()
             text += f"  [one of {', '.join(kind.choices)}]" if kind.choices else ""
         text += f"  [default: {default}]" if default else ""
         super().__init__(names, help=text, envvar=environment_name(owner, field), **value)
 
 
-def takes(**classes):
-    """Give a command the options of some classes, as one options object for each keyword.
+def add_options(**classes):
+    """Decorate a command with the options of options classes.
 
-    A class may come as (class, names of its fields) if the command takes only these.  The command is called
-    with the keyword and the object; options that were not given have the defaults of their class.
+    The command gets one options object for each keyword. Options that were not given have their defaults.
+
+    Parameters
+    ----------
+    classes : keyword -> options class, or (options class, names of the fields to take)
     """
     chosen = {}
     for keyword, cls in classes.items():
@@ -133,12 +138,12 @@ def takes(**classes):
 
 
 def out_option(help, *, required=True):
-    """Return the option -o, --output of a command that writes a file; the command gets `out`."""
+    """Return the option -o, --output for a file; the command gets it as `out`."""
     return click.option("-o", "--output", "out", type=OUT_FILE, required=required, help=help)
 
 
 def out_folder_option(help, *, required=True):
-    """Return the option -o, --output of a command that writes a folder; the command gets `folder`."""
+    """Return the option -o, --output for a folder; the command gets it as `folder`."""
     return click.option("-o", "--output", "folder", type=OUT_FOLDER, required=required, help=help)
 
 
@@ -147,7 +152,7 @@ def overwrite_option(help):
     return click.option("--force", is_flag=True, help=help)
 
 
-force_option = overwrite_option("Replace an output that was made differently.")
+force_option = overwrite_option("Replace an existing output that was made with other options or inputs.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
@@ -156,15 +161,19 @@ seed_option = click.option(
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Seed of all random choices: the same seed gives the same bits.",
+    help="Seed of all random choices. The same seed gives the same bits.",
 )
 
 
 _data_set_option = functools.partial(
     click.option, "--data-set", help="The data set folder (overrides CONFIG)."
 )
-over_data_set_option = _data_set_option(type=IN_FOLDER)
-made_data_set_option = _data_set_option(type=OUT_FOLDER)  # of a run, which may begin with synthesize or fetch
+input_data_set_option = _data_set_option(type=IN_FOLDER)
+output_data_set_option = _data_set_option(type=OUT_FOLDER)  # a run may make it, by synthesize or fetch
 settings_option = click.option(
-    "--set", "settings", multiple=True, metavar="TABLE.OPTION=VALUE", help="Override one value (repeatable)."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="TABLE.OPTION=VALUE",
+    help="Set one option (repeatable, overrides CONFIG).",
 )

@@ -1,4 +1,4 @@
-"""What a command prints, and how its steps are carried out."""
+"""Results of commands: printing them, and running the tasks that make them."""
 
 import json
 
@@ -8,18 +8,21 @@ from flyannot.base.text import pluralise, printable_text
 from flyannot.cli.shared.messages import Progress, log
 
 
-def say(text, *, head=""):
-    """Print the result of a command on stdout; `head` has colours."""
+def print_text(text, *, head=""):
+    """Print a result on stdout; `head` comes first and may have colours."""
     click.echo(head + printable_text(text))
 
 
-def say_json(value):
-    """Print the result of a command on stdout, as JSON."""
-    say(json.dumps(value, indent=1, ensure_ascii=False))
+def print_json(value):
+    """Print a result on stdout as JSON."""
+    print_text(json.dumps(value, indent=1, ensure_ascii=False))
 
 
-def execution_of(force=False, run=None):
-    """Return the `Execution` of a step, by a `RunOptions`; its workers end with the command."""
+def make_execution(force=False, run=None):
+    """Return the `Execution` for a step, whose workers end with the command.
+
+    `run` is a RunOptions; by default one process does all the work.
+    """
     from flyannot.jobs.executor import Executor
     from flyannot.jobs.resources import available_cpus
     from flyannot.pipeline.engine.task import Execution
@@ -31,15 +34,15 @@ def execution_of(force=False, run=None):
     return Execution(workers, force, Progress())
 
 
-def finish(outcome, *, step=None, images=(), table=None):
-    """Print what a step did; list what it skipped; return the exit code.
+def report_outcome(outcome, *, step=None, images=(), table=None):
+    """Log what a step did, list the skipped images in a table, and return the exit code.
 
     Parameters
     ----------
     outcome : Outcome
-    step : its name; by default that of the command
-    images : as of `flyannot.pipeline.engine.failures.list_failures`
-    table : Path of the list; by default that beside the output
+    step : name of the step; by default the name of the command
+    images : the images that were processed, as `list_failures` takes them
+    table : Path of the table of skipped images; by default failures.csv beside the output
     """
     from flyannot.cli.shared.exit_codes import SKIPPED
     from flyannot.pipeline.engine.failures import NAME, list_failures

@@ -226,6 +226,11 @@ def is_table_of(path, columns):
     return True
 
 
+def describe_plan(task, why, verb="writing"):
+    """Return a sentence on the output that a task writes, with the reason if a file is replaced."""
+    return f"{verb} {task.path} again: {why}" if task.path.exists() else f"{verb} {task.path}"
+
+
 def run_task(task, execution):
     """Make the output of a task if it is stale.
 
@@ -247,13 +252,10 @@ def run_task(task, execution):
             return task.summary()
         if task.path.exists() and not execution.force and not task.is_replaced:
             raise InputError(
-                f"{task.path} exists and is not what this command would make: {why}",
+                f"{task.path} exists and differs from what this command would write: {why}",
                 fix="add --force to replace it, or name another output with -o",
             )
-        if task.path.exists():
-            log.info("writing %s again: %s", task.path, why)
-        else:
-            log.info("writing %s", task.path)
+        log.info("%s", describe_plan(task, why))
         try:
             outcome = task.make(execution)
             task.write_beside()

@@ -1,1 +1,1 @@
-"""Whole runs: all steps one after the other, how far they are, and as jobs of a workflow."""
+"""Whole runs: configurations, all steps in order, their status, and workflows."""

@@ -1,8 +1,7 @@
-"""A configuration: the options of all steps of a run, from a TOML file.
+"""Configurations: the options of all steps of a run, from a TOML file.
 
-Its top level has `data-set`, `output` and `seed`; its tables are those of the options classes.  Paths in it
-are relative to the file.  Values given on the command line come before those of the environment
-(FLYANNOT_TABLE_OPTION), and these before the file's.
+The top level has `data-set`, `output` and `seed`, and one table for each options class. Paths are relative to
+the file. The command line overrides the environment (FLYANNOT_TABLE_OPTION), which overrides the file.
 """
 
 import os
@@ -23,14 +22,14 @@ from flyannot.files.text_files import read_text, read_toml
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.options import RunOptions, Selection
 
-RECORD = "run.toml"  # in the output folder: the configuration as it was run
-_SEAL = "# what stands above, as it was written: "
+RECORD = "run.toml"  # the configuration of a run, in its output folder
+_SEAL = "# what stands above, as it was written: "  # a digest follows; old records have the same text
 _TOP = ("data-set", "output", "seed")
 _SEED = option(0, Count(least=0), "Seed of all random choices.")
 
 
 def option_tables():
-    """Table of a configuration -> its class of options: those of the steps, `select` and `run`."""
+    """Return a dict: table of a configuration -> its options class."""
     steps = {step.name: step.options for step in STEPS.values()}
     return {Selection.table: Selection} | steps | {RunOptions.table: RunOptions}
 
@@ -41,10 +40,12 @@ def _makes_data_set(table):
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a run is about.
+    """Data set, output folder, seed and options of a run.
 
-    options : dict, table -> its options object, of all `option_tables`; of one that makes the data set only
-        where the file has its table
+    Attributes
+    ----------
+    options : dict, table -> options object, for all `option_tables`. The tables of steps that make the data
+        set are included only if they were given
     """
 
     data_set: Path
@@ -54,7 +55,7 @@ class Configuration:
 
     @property
     def makes_data_set(self):
-        """Whether the run itself makes its data set."""
+        """Whether the run makes its data set itself."""
         return any(map(_makes_data_set, self.options))
 
 
@@ -64,17 +65,16 @@ def read_configuration(path, *, data_set=None, output=None, settings=(), correct
     Parameters
     ----------
     path : Path of the TOML file; None for the defaults
-    data_set, output : Path, override the file's
-    settings : texts "table.option=value" that override the file's tables
+    data_set, output : Paths that override the file's
+    settings : texts "table.option=value" that override the file's options
     corrections : Paths of tables of corrections that override the file's
 
     Raises
     ------
     InputError
-        If it is no TOML, names a table or an option that does not exist, or a value that an option does not
-        take.
+        If the file is not TOML, a table or an option does not exist, or a value is not valid.
     """
-    overrides = [_setting(text) for text in settings]
+    overrides = [_parse_setting(text) for text in settings]
     if corrections:
         overrides.append(("train", "corrections", corrections))
     tables = read_toml(path) if path else {}
@@ -82,53 +82,56 @@ def read_configuration(path, *, data_set=None, output=None, settings=(), correct
 
 
 def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
-    """The configuration that the tables of a file at `path` make, as `read_configuration`.
+    """Build a configuration from the tables of a file, as `read_configuration` does.
 
     Parameters
     ----------
     tables : dict
-    settings : tuples (table, option, value) that come before the file and the environment
+    path : Path of the file
+    settings : tuples (table, option, value) that override the file and the environment
+    data_set, output : Paths that override the file's
     """
     tables = in_kebab_case(tables)
     _check_names(tables, path)
-    options = _options_of(tables, Path(path).parent, f"{path}: ", _set_elsewhere(settings))
-    options["learn-dict"].settings(f"{path}: ")  # refuses what the learner does not take
+    options = _parse_tables(tables, Path(path).parent, f"{path}: ", _read_overrides(settings))
+    options["learn-dict"].settings(f"{path}: ")  # an error if the learner has no such option
     return Configuration(
-        data_set or _path(path, tables, "data-set"),
-        output or _path(path, tables, "output"),
+        data_set or _read_path(path, tables, "data-set"),
+        output or _read_path(path, tables, "output"),
         parsed(_SEED, tables.get("seed", 0), f"{path}: seed"),
         options,
     )
 
 
-def _options_of(tables, folder, where, set_elsewhere):
-    """Return table -> options object.
+def _parse_tables(tables, folder, where, overrides):
+    """Return a dict: table -> options object.
 
     Parameters
     ----------
-    tables : dict, in which paths are relative to `folder`
+    tables : dict, with paths relative to `folder`
+    folder : Path
     where : how messages begin
-    set_elsewhere : dict, table -> values by name that come before those of `tables`
+    overrides : dict, table -> values by name that override `tables`
     """
     options = {}
     for name, kind in option_tables().items():
-        if name in tables or name in set_elsewhere or not _makes_data_set(name):
-            table = _with_paths(kind, tables.get(name, {}), lambda path: path_from(folder, path))
-            options[name] = kind.of_table(table | set_elsewhere.get(name, {}), f"{where}[{name}]")
+        if name in tables or name in overrides or not _makes_data_set(name):
+            table = _convert_paths(kind, tables.get(name, {}), lambda path: path_from(folder, path))
+            options[name] = kind.of_table(table | overrides.get(name, {}), f"{where}[{name}]")
     return options
 
 
 def write_record(configuration):
-    """Leave the configuration in the output folder, with all its options: it can be run again.
+    """Write the configuration with all its options into the output folder, so that it can be run again.
 
-    It does not hold how the steps were carried out: that is of the machine, and changes no result.
+    The table [run] is left out, because it depends on the machine and changes no result.
 
     Raises
     ------
     InputError
-        If the configuration was read from there, and is none that was left.
+        If the configuration was read from this file and is not a record.
     WriteError
-        If it cannot be written.
+        If the record cannot be written.
     """
     out = configuration.output
     record = {
@@ -137,20 +140,21 @@ def write_record(configuration):
         "seed": configuration.seed,
     }
     chosen = {name: options for name, options in configuration.options.items() if name != RunOptions.table}
-    record |= {name: _as_table(options, out) for name, options in chosen.items()}
-    text, path = tomli_w.dumps(record), out / RECORD
+    record |= {name: _to_table(options, out) for name, options in chosen.items()}
+    text = tomli_w.dumps(record)
+    path = out / RECORD
     is_own = path.is_file() and _SEAL in read_text(path, fix="")
     text += f"\n{_SEAL}{digest_of_json(text)}\n"
     write_text(path, text, keep_same=True, is_own=is_own)
 
 
 def read_record(folder):
-    """The tables of the record in an output folder; None if there is none.
+    """Return the tables of the record in an output folder, or None if there is no record.
 
     Raises
     ------
     DataError
-        If it is not what was written.
+        If the record was changed.
     """
     path = folder / RECORD
     if not path.is_file():
@@ -161,45 +165,48 @@ def read_record(folder):
             return in_kebab_case(tomllib.loads(text))
     except (OSError, ValueError):
         pass
-    raise DataError(f"{path} is not what `flyannot run` wrote", fix="give the run again, or name --data-set")
+    raise DataError(
+        f"{path} was changed after `flyannot run` wrote it", fix="repeat the run, or give --data-set"
+    )
 
 
 def recorded_data_set(folder):
-    """The data set folder that the record in an output folder names, or None."""
+    """Return the data set folder that the record in an output folder names, or None."""
     record = read_record(folder)
     return None if record is None else path_from(folder, record["data-set"])
 
 
 def recorded_configuration(folder):
-    """The Configuration that the record in an output folder holds; None if there is none.
+    """Return the Configuration of the record in an output folder, or None if there is no record.
 
     Raises
     ------
     DataError
-        As `read_record`.
+        If the record was changed.
     """
     record = read_record(folder)
     if record is None:
         return None
-    options = _options_of(record, folder, "", {})
+    options = _parse_tables(record, folder, "", {})
     return Configuration(path_from(folder, record["data-set"]), folder, record["seed"], options)
 
 
-def _as_table(options, folder):
-    """The options by name, as TOML has them: without those that are left open, paths relative to `folder`."""
+def _to_table(options, folder):
+    """Return the options as a dict for TOML; open options are left out, paths are relative to `folder`."""
     table = {
         kebab(entry.name): entry.metadata["kind"].as_json(value)
         for entry in fields(options)
         if (value := getattr(options, entry.name)) is not None
     }
-    return _with_paths(options, table, lambda path: relative_path(path, folder))
+    return _convert_paths(options, table, lambda path: relative_path(path, folder))
 
 
-def _with_paths(kind, table, change):
-    """The table in which `change` was made to every path."""
+def _convert_paths(kind, table, change):
+    """Return a copy of a table in which `change` was applied to every path."""
     changed = dict(table)
     for entry in fields(kind):
-        name, of_value = kebab(entry.name), entry.metadata["kind"]
+        name = kebab(entry.name)
+        of_value = entry.metadata["kind"]
         value = table.get(name)
         if FilePath() in (of_value, getattr(of_value, "kind", None)):
             if isinstance(value, str):
@@ -210,7 +217,7 @@ def _with_paths(kind, table, change):
 
 
 def in_kebab_case(tables):
-    """The tables, with their names and those of their options in kebab case."""
+    """Return the tables with all names of tables and options in kebab case."""
     return {
         kebab(name): {kebab(k): v for k, v in value.items()} if isinstance(value, dict) else value
         for name, value in tables.items()
@@ -221,7 +228,9 @@ def _check_names(tables, path):
     known_tables = option_tables()
     for key, value in tables.items():
         if isinstance(value, list) and key in known_tables:
-            raise InputError(f"{path}: there are several tables [[{key}]]", fix=f"write one, as [{key}]")
+            raise InputError(
+                f"{path}: there are several tables [[{key}]]", fix=f"merge them into one table [{key}]"
+            )
         known = known_tables if isinstance(value, dict) else _TOP
         if key not in known:
             what = "table" if known is known_tables else "key"
@@ -230,20 +239,20 @@ def _check_names(tables, path):
                 fix=f"use the tables [{'], ['.join(known_tables)}], and above them {', '.join(_TOP)}",
             )
         if isinstance(value, dict):
-            _refuse_what_is_not_of_files(known_tables[key], value, path)
+            _refuse_unsafe_options(known_tables[key], value, path)
 
 
-def _refuse_what_is_not_of_files(kind, table, path):
-    """The file may be a stranger's."""
+def _refuse_unsafe_options(kind, table, path):
+    """Refuse options that would let a file from somebody else run code."""
     for entry in fields(kind):
         if not entry.metadata["in_files"] and kebab(entry.name) in table:
             raise InputError(
-                f"{path}: [{kind.table}] {kebab(entry.name)} is not taken from a file",
-                fix=f"name it with --{kebab(entry.name)}, or as {environment_name(kind, entry)}",
+                f"{path}: [{kind.table}] {kebab(entry.name)} may not be set in a file",
+                fix=f"give --{kebab(entry.name)}, or set {environment_name(kind, entry)}",
             )
 
 
-def _setting(text):
+def _parse_setting(text):
     target, equals, value = text.partition("=")
     table, dot, option = target.partition(".")
     if not equals or not dot:
@@ -254,8 +263,8 @@ def _setting(text):
     return kebab(table), kebab(option), value
 
 
-def _set_elsewhere(settings):
-    """The values of options that --set gives, or else the environment: table -> name -> value."""
+def _read_overrides(settings):
+    """Return the values that --set and the environment give, as a dict: table -> name -> value."""
     tables = option_tables()
     values = {}
     for table, kind in tables.items():
@@ -275,15 +284,15 @@ def _set_elsewhere(settings):
     return values
 
 
-def _path(path, tables, key):
+def _read_path(path, tables, key):
     if key not in tables:
-        raise InputError(f"{path} names no {key}", fix=f"add --{key}, or {key} = ... to the file")
+        raise InputError(f"{path} has no {key}", fix=f"add --{key}, or {key} = ... to the file")
     value = tables[key]
     if not isinstance(value, str):
         raise InputError(
             f"{path}: {key} is {value!r}, not a path in quotes", fix=f'write it as {key} = "folder"'
         )
-    if not value.isprintable():  # "C:\temp" in double quotes has a tab
+    if not value.isprintable():  # "C:\temp" in double quotes contains a tab
         raise InputError(
             f"{path}: {key} is {value!r}: in double quotes a backslash begins a special character",
             fix=f"write the path with /, or in single quotes: {key} = 'C:\\folder'",

@@ -1,4 +1,4 @@
-"""The whole chain: from a data set to terms, scores and a page, one step after the other."""
+"""Runs of all steps, from a data set to terms, scores and a report."""
 
 import logging
 from contextlib import contextmanager
@@ -26,18 +26,18 @@ from flyannot.pipeline.engine.inputs import (
     refuse_unknown_excluded_terms,
 )
 from flyannot.pipeline.engine.step import ANNOTATIONS, StepRequest
-from flyannot.pipeline.engine.task import run_task
+from flyannot.pipeline.engine.task import describe_plan, run_task
 from flyannot.pipeline.runs.configuration import RECORD
 from flyannot.terms.training_set import curated_groups, enough_groups_of_columns
 
 log = logging.getLogger("flyannot")
-_SUGGESTS = "annotate"  # the step that a supplied model takes part in
-_LEAST_GENES = 2  # with a term, and without it, to learn it from: `flyannot.terms.model.untrainable`
+_SUGGESTING_STEP = "annotate"  # it uses a supplied model if there are no curated terms
+_MIN_GENES = 2  # a term is learned from at least as many genes with it, and as many without it
 
 
 @contextmanager
 def quiet_log():
-    """Show no warnings meanwhile: `check_run` says what is odd in the tables."""
+    """Log no warnings within the block; `check_run` reports what is odd in the tables."""
     logging.disable(logging.WARNING)
     try:
         yield
@@ -45,10 +45,14 @@ def quiet_log():
         logging.disable(logging.NOTSET)
 
 
-def why_nothing_to_learn(configuration):
-    """Why a run has no curated terms to learn from, nor will have, in words; "" if it has, and of a data set
-    that is not here, of which nothing can be said, or whose tables cannot be read."""
-    folder, train = configuration.data_set, configuration.options["train"]
+def explain_missing_terms(configuration):
+    """Return in words why a run has no curated terms to learn from.
+
+    The text is empty if there are curated terms, if the run makes its data set itself, and if the data set
+    does not exist or cannot be read.
+    """
+    folder = configuration.data_set
+    train = configuration.options["train"]
     if configuration.makes_data_set or not folder.is_dir():
         return ""
     if not train.corrections and not has_table(folder, TABLE_OF_TERMS):
@@ -57,12 +61,15 @@ def why_nothing_to_learn(configuration):
         return ""
     tables = (table_of_data_set(folder, name) for name in (IMAGES, TABLE_OF_TERMS))
     changed = tuple(path.stat().st_mtime_ns for path in (*tables, *train.corrections) if path.exists())
-    return _too_few_genes(folder, configuration.options["select"], train, changed)
+    return _explain_too_few_genes(folder, configuration.options["select"], train, changed)
 
 
 @lru_cache(maxsize=4)
-def _too_few_genes(folder, selection, train, changed):
-    """Return why nothing can be learned from the tables of a folder, which were `changed` at these times."""
+def _explain_too_few_genes(folder, selection, train, changed):
+    """Return in words why nothing can be learned from the tables of a folder.
+
+    `changed` has the times of their last changes, so that the cache notices a new version.
+    """
     try:
         with quiet_log():
             images = selected_images(folder, selection)
@@ -74,79 +81,82 @@ def _too_few_genes(folder, selection, train, changed):
         return ""
     genes = pluralise(_count_genes(curated), "gene with images has", "genes with images have")
     return (
-        f"{genes} terms in {folder}: no term can be learned, which takes {_LEAST_GENES} genes with it and "
-        f"{_LEAST_GENES} without, in one stage range"
+        f"no term can be learned: only {genes} terms in {folder}, and a term needs {_MIN_GENES} genes with "
+        f"it and {_MIN_GENES} without it in one stage range"
     )
 
 
 def has_terms(configuration):
-    """Whether a run has, or may have, curated terms to learn from."""
-    return not why_nothing_to_learn(configuration)
+    """Return whether a run has, or may have, curated terms to learn from."""
+    return not explain_missing_terms(configuration)
 
 
-def supplied_model(configuration):
-    """The model that comes with flyannot and suggests terms where a run has none to learn from: its path, or
-    None where none knows a stage range of the images."""
+def find_supplied_model(configuration):
+    """Return the path of the supplied model that suggests terms for a run without curated terms.
+
+    Returns None if there are curated terms, or if no supplied model knows a stage range of the images.
+    """
     if has_terms(configuration):
         return None
     images = selected_images(configuration.data_set, configuration.options["select"])
     return supplied_model_for({image.stage_range for image in images})
 
 
-def model_is_supplied(step, configuration):
-    """Whether a step of a run takes a supplied model, which was made with options of its own."""
-    return step.name == _SUGGESTS and supplied_model(configuration) is not None
+def uses_supplied_model(step, configuration):
+    """Return whether a step of a run uses a supplied model, whose options are not the run's."""
+    return step.name == _SUGGESTING_STEP and find_supplied_model(configuration) is not None
 
 
 def steps_of(configuration):
-    """The steps of a run, in order: a list of `Step`.
+    """Return the list of the `Step`s of a run, in order.
 
-    Where there are no curated terms, those that need them, or what is made of them, are left out.
+    Without curated terms, the steps that need them or their results are left out.
     """
-    steps, absent = [], set() if has_terms(configuration) else {ANNOTATIONS}
+    steps = []
+    absent = set() if has_terms(configuration) else {ANNOTATIONS}
     for step in STEPS.values():
         lacks = absent.intersection(given.holds for given in step.reads)
-        if lacks and not model_is_supplied(step, configuration):
+        if lacks and not uses_supplied_model(step, configuration):
             absent.add(step.kind)
         elif step.name in configuration.options:
             steps.append(step)
     return steps
 
 
-def steps_left_out(configuration):
-    """Which steps a run lacks for want of terms, and how it comes by them, in words; "" if it lacks none."""
-    why = why_nothing_to_learn(configuration)
+def describe_omitted_steps(configuration):
+    """Return in words which steps are left out for lack of terms, and how to add terms; or ""."""
+    why = explain_missing_terms(configuration)
     if not why:
         return ""
     present = [step.name for step in steps_of(configuration)]
     absent = [name for name in configuration.options if name in STEPS and name not in present]
     record = quote(str(configuration.output / RECORD))
     return (
-        f"{why}: {', '.join(absent)} are left out. Give terms on "
-        f"the page, download corrections.csv, then: flyannot run {record} --corrections corrections.csv"
+        f"{why}; left out: {', '.join(absent)}. Give terms on the page, download corrections.csv, and run: "
+        f"flyannot run {record} --corrections corrections.csv"
     )
 
 
-def path_in_run(step, configuration):
-    """Where the output of a step lies."""
+def step_output_path(step, configuration):
+    """Return the path of the output of a step."""
     return configuration.output / step.makes if step.makes else configuration.data_set
 
 
 def task_in_run(step, configuration):
-    """The `Task` of a step of a run, once all steps before it are done."""
+    """Build the `Task` of a step of a run; all earlier steps must be done."""
 
-    supplied = supplied_model(configuration)
+    supplied = find_supplied_model(configuration)
 
-    def path_of_kind(kind):
+    def find_path(kind):
         is_supplied = supplied and kind == "model"
-        return supplied if is_supplied else path_in_run(maker_of(kind, step), configuration)
+        return supplied if is_supplied else step_output_path(maker_of(kind, step), configuration)
 
-    inputs = step.paths_read(configuration.data_set, path_of_kind)
-    if supplied:  # it learned from none of these genes
+    inputs = step.paths_read(configuration.data_set, find_path)
+    if supplied:  # the supplied model was not trained on these genes
         inputs = {name: paths for name, paths in inputs.items() if name not in ("scores", "annotations")}
     request = StepRequest(
         inputs=inputs,
-        out=path_in_run(step, configuration),
+        out=step_output_path(step, configuration),
         options=configuration.options[step.name],
         selection=configuration.options["select"],
         seed=configuration.seed,
@@ -156,11 +166,11 @@ def task_in_run(step, configuration):
 
 
 def run_all_steps(steps, configuration, execution):
-    """Carry out steps of a run; its folder is its own, so that outdated files are replaced.
+    """Run steps one after the other; outdated files in the output folder are replaced.
 
     Yields
     ------
-    step, task, outcome : each Step, its Task and its Outcome, as it ends
+    step, task, outcome : Step, Task and Outcome of each step when it ends
     """
     with remembered_digests():
         for step in steps:
@@ -170,44 +180,44 @@ def run_all_steps(steps, configuration, execution):
 
 
 def step_named(configuration, name):
-    """The step of that name of a run.
+    """Return the step of a run with this name.
 
     Raises
     ------
     InputError
-        If the run has none.
+        If the run has no such step.
     """
     steps = {step.name: step for step in steps_of(configuration)}
     if name not in steps:
-        why = steps_left_out(configuration) if name in STEPS else did_you_mean(name, steps).strip()
+        why = describe_omitted_steps(configuration) if name in STEPS else did_you_mean(name, steps).strip()
         raise InputError(
             f'this run has no step "{name}". {why}'.strip(), fix=f"use one of {', '.join(steps)}"
         )
     return steps[name]
 
 
-def first_outdated_step(steps, configuration):
-    """Return the first step that would make something, as (name, path, why); None if all is up to date.
+def describe_first_outdated(steps, configuration):
+    """Describe the first output that would be written, or return "" if all are up to date.
 
-    A plan cannot look past an output that is missing: what follows depends on it.
+    Later outputs depend on this one, so nothing can be said about them.
     """
     for step in steps:
         task = task_in_run(step, configuration)
         task.check_outputs()
         if why := task.stale_reason():
-            return step.name, task.path, why
-    return None
+            return describe_plan(task, why, "would write")
+    return ""
 
 
 def check_run(configuration):
     """Refuse a configuration with which one of the steps would fail.
 
-    The data set is checked too, unless the run itself is to make it.
+    The data set is checked too, unless the run makes it.
 
     Raises
     ------
     InputError
-        All that is wrong of the numbers is in one.
+        If an ontology or a table cannot be read, or if nothing can be learned with the given options.
     """
     options = configuration.options
     for paths in (options["annotate"].ontology, options["evaluate"].roll_up, options["report"].ontology):
@@ -217,11 +227,13 @@ def check_run(configuration):
 
 
 def _check_data_set(configuration):
-    folder, options = configuration.data_set, configuration.options
+    folder = configuration.data_set
+    options = configuration.options
     raise_errors(folder, check_tables(folder)[0])
-    images, train = selected_images(folder, options["select"]), options["train"]
-    n_candidate_patches(options_for_images(options["extract"], len(images)))  # refused if none fits
-    table = annotations_table(folder)  # refused if it has nearly that name
+    images = selected_images(folder, options["select"])
+    train = options["train"]
+    n_candidate_patches(options_for_images(options["extract"], len(images)))  # an error if no patch fits
+    table = annotations_table(folder)  # an error if a table has almost this name
     if has_table(folder, TABLE_OF_TERMS) or train.corrections:
         annotations, _ = curated_annotations_of(folder, corrections=train.corrections)
         given = table if table.exists() else " and ".join(path.name for path in train.corrections)
@@ -236,7 +248,7 @@ def _check_data_set(configuration):
 
 
 def _curated_groups(images, annotations, train):
-    """Return stage range -> TrainingSet of the annotated groups of images, as the step `train` has it."""
+    """Return a dict: stage range -> TrainingSet of the annotated groups, as the step `train` makes it."""
     columns = {s: image_columns([i for i in images if i.stage_range == s]) for s in STAGE_RANGES}
     if train.min_groups is None:
         enough = enough_groups_of_columns(columns, annotations, train.exclude_terms)
@@ -250,19 +262,19 @@ def _count_genes(curated):
 
 
 def _can_learn(curated):
-    """Return whether a term is known of enough groups, and of `_LEAST_GENES` genes with and without it."""
+    """Return whether any term has enough groups, and `_MIN_GENES` genes with it and as many without."""
     for groups in curated.values():
         genes = np.asarray(groups.genes)
         for truth, observed, reason in zip(groups.Y.T, groups.observed.T, groups.reasons):
             counts = [len(set(genes[observed & (truth == has_term)])) for has_term in (True, False)]
-            if not reason and min(counts) >= _LEAST_GENES:
+            if not reason and min(counts) >= _MIN_GENES:
                 return True
     return False
 
 
 def _check_numbers(curated, train, folds, given):
-    """Refuse numbers of [train] and [evaluate] with which nothing can be learned from what is curated."""
-    n_genes, fix = _count_genes(curated), "leave it out, and it is fitted to the data"
+    """Refuse numbers in [train] and [evaluate] with which nothing can be learned or tested."""
+    n_genes = _count_genes(curated)
     n_groups = [
         int(n)
         for groups in curated.values()
@@ -273,18 +285,18 @@ def _check_numbers(curated, train, folds, given):
     if train.min_groups and most < train.min_groups:
         count = pluralise(most, "group with images has", "groups with images have")
         raise InputError(
-            f"no term of {given} can be learned: at most {count} the same term, and min-groups of [train] is "
+            f"no term of {given} can be learned: at most {count} the same term, and min-groups is "
             f"{train.min_groups}",
-            fix=fix,
+            fix="remove min-groups from [train], and flyannot chooses it by the data",
         )
     if train.min_groups and not _can_learn(curated):
         raise InputError(
-            f"no term of {given} can be learned: of those with enough genes "
-            f"none is known to be absent from {_LEAST_GENES} genes",
-            fix="reject it for genes that do not show it: without a verdict it does not count as absent",
+            f"no term of {given} can be learned: no term with enough genes is known to be absent from "
+            f"{_MIN_GENES} genes",
+            fix="reject a term for genes that do not show it; a missing verdict does not count as absence",
         )
     if folds and n_genes < folds:
         raise InputError(
-            f"{pluralise(n_genes, 'gene')} cannot be split into {folds} folds, as [evaluate] asks for",
-            fix=fix,
+            f"{pluralise(n_genes, 'gene')} cannot be split into {folds} folds",
+            fix="remove folds from [evaluate], and flyannot chooses it by the data",
         )

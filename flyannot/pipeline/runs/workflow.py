@@ -1,7 +1,7 @@
-"""A run as a workflow of Snakemake: one Snakefile, and profiles for this machine and for SLURM.
+"""Workflows for Snakemake: a Snakefile, and profiles for one machine and for SLURM.
 
-The texts lie in `templates`; what the configuration decides is filled in.  Every job is `flyannot run` of one
-step, or of a share of its parts.
+The files in `templates` are filled in by the configuration. Every job is `flyannot run` of one step, or of a
+share of its parts.
 """
 
 import math
@@ -20,35 +20,35 @@ from flyannot.pipeline.engine.task import output_file
 from flyannot.pipeline.runs.configuration import RECORD, write_record
 from flyannot.pipeline.runs.run import steps_of
 
-THREADS = 4  # of a job whose step has workers, unless the configuration says how many
-IMAGES_PER_JOB = 1000  # about so many, where the number of jobs is left open
+THREADS = 4  # threads of a job whose step can use several, unless the configuration has [run] jobs
+IMAGES_PER_JOB = 1000  # approximately, if --parts is not given
 _MOST_JOBS = 1000
 _TABLES = {IMAGES: paths.IMAGES, ANNOTATIONS: paths.ANNOTATIONS}
 _PROFILES = ("laptop", "slurm")
 
 
 def write_workflow(configuration, out, *, n_jobs=None, force=False):
-    """Write the workflow that does what `flyannot run` does, and the record of the run, which its jobs read.
+    """Write a workflow that does the same as `flyannot run`, and the record of the run, which its jobs read.
 
     Parameters
     ----------
     configuration : Configuration, checked
     out : Path of the Snakefile; the profiles are written beside it, into profiles/
-    n_jobs : int, among how many jobs the parts of a step are divided; None for one for 1,000 images
-    force : whether files that exist are replaced
+    n_jobs : int, number of jobs that share the parts of a step; by default one for every 1,000 images
+    force : whether existing files are replaced
 
     Returns
     -------
-    paths : list of Path of the files that were written
+    paths : list of the Paths of the written files
 
     Raises
     ------
     InputError
-        If a file exists, or the data set is not there and the run does not make it.
+        If a file exists, or if the data set does not exist and the run does not make it.
     """
     folder = configuration.output.absolute()
     values = {
-        # In the output folder, which is no place for modules: -P.
+        # -P: Python must not import modules from the output folder, where jobs run.
         "RUN": shlex.join([sys.executable, "-P", "-m", "flyannot", "run", RECORD]),
         "THREADS": configuration.options["run"].jobs or THREADS,
         "STEPS": _describe_steps(configuration, n_jobs or _default_jobs(configuration)),
@@ -75,20 +75,20 @@ def _template(name):
 
 
 def _default_jobs(configuration):
-    """Return among how many jobs the parts of a step are divided: 1 if the run itself makes its images."""
+    """Return the number of jobs that share the parts of a step: 1 if the run makes its images itself."""
     if configuration.makes_data_set:
         return 1
     if not configuration.data_set.exists():
         raise InputError(
-            f"there is no data set {configuration.data_set}: how many jobs it needs depends on its images",
-            fix="write the workflow where the data set can be seen, name it with --data-set, or give --parts",
+            f"the data set {configuration.data_set}, which decides the number of jobs, does not exist",
+            fix="run this on a machine that can read the data set, name it with --data-set, or give --parts",
         )
     n_images = len(selected_images(configuration.data_set, configuration.options["select"]))
     return min(max(1, math.ceil(n_images / IMAGES_PER_JOB)), _MOST_JOBS)
 
 
 def _describe_steps(configuration, n_jobs):
-    """Return what the Snakefile says of every step but the last, which `flyannot run` itself makes."""
+    """Return a dict for the Snakefile: step name -> its facts; the last step is made by `flyannot run`."""
     described = {}
     for step in steps_of(configuration)[:-1]:
         options = [configuration.options[name] for name in ("select", step.name)]
