@@ -11,16 +11,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from flyannot.base.errors import InputError
-from flyannot.estimators.image_patches import matrix_of_samples
+from flyannot.estimators.image_patches import check_samples
 from flyannot.estimators.sparse_coder import SparseCoding
 from flyannot.jobs.progress_events import say
 from flyannot.sparse.coders.verified import power_of_two_scale
 from flyannot.sparse.fit import (
     EVALUATED_SAMPLES,
+    evaluate_epoch,
     gains_too_little,
     learn_dictionary,
     random_patches,
-    record_of_epoch,
     run_epoch,
     transfer_state,
 )
@@ -124,7 +124,7 @@ class DictionaryLearning(SparseCoding):
         """
         if self.max_iter is not None and self.max_iter < 1:
             raise InputError(f"max_iter = {self.max_iter} learns nothing", fix="choose max_iter of 1 or more")
-        X, _ = matrix_of_samples(self, X, reset=True, **self._finite())
+        X, _ = check_samples(self, X, reset=True, **self._finite())
         rng = _generator(self.random_state)
         X = self._in_unit(X, is_first=True)
         learner = self._learner(X, self._initial_atoms(X, rng))
@@ -159,7 +159,7 @@ class DictionaryLearning(SparseCoding):
     def _in_unit(self, X, *, is_first):
         """The samples divided by a power of two, so that float32 can square them: mostly as they are."""
         if is_first:
-            self._unit = unit_of_samples(X)
+            self._unit = sample_scale(X)
         return X if self._unit == 1 else X / X.dtype.type(self._unit)
 
     def partial_fit(self, X: Any, y: object = None) -> Self:
@@ -169,7 +169,7 @@ class DictionaryLearning(SparseCoding):
         one epoch: ten parts are learned from as the whole is in its first epoch.
         """
         is_first = not hasattr(self, "components_")
-        X, _ = matrix_of_samples(self, X, reset=is_first, **self._finite())
+        X, _ = check_samples(self, X, reset=is_first, **self._finite())
         X = self._in_unit(X, is_first=is_first)
         rng = _generator(self.random_state) if is_first else self._rng
         learner = self._learner(X, self._initial_atoms(X, rng) if is_first else self.components_)
@@ -183,7 +183,7 @@ class DictionaryLearning(SparseCoding):
             seconds = time.perf_counter() - begun
             evaluated = np.arange(min(len(X), EVALUATED_SAMPLES))
             self._call_back(
-                self._in_samples_unit(record_of_epoch(X, evaluated, learner, self.n_iter_, seconds))
+                self._in_samples_unit(evaluate_epoch(X, evaluated, learner, self.n_iter_, seconds))
             )
         return self
 
@@ -272,7 +272,7 @@ def _generator(random_state):
     return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
 
 
-def unit_of_samples(X):
+def sample_scale(X):
     """The power of two by which samples (n, n_features) are divided before they are learned from."""
     largest = max(np.fmax.reduce(X, axis=None), -np.fmin.reduce(X, axis=None)) if X.size else 0.0  # no copy
     return power_of_two_scale(float(largest) * np.sqrt(X.shape[1]))

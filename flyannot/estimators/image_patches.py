@@ -64,7 +64,7 @@ class ImagePatches:
         return self.rows[rows], self.centres_px[rows], tuple(self.sizes_px[i].tolist())
 
 
-def joined_patches(parts):
+def concatenate_patches(parts):
     """One `ImagePatches` of the images of several, in their order."""
     rows = [part.rows for part in parts]
     counts = np.concatenate([np.diff(part.first) for part in parts])
@@ -81,11 +81,11 @@ def _as_image_patches(X):
     if isinstance(X, ImagePatches):
         return X
     if isinstance(X, list | tuple) and X and all(isinstance(part, ImagePatches) for part in X):
-        return joined_patches(X)
+        return concatenate_patches(X)
     return None
 
 
-def matrix_of_samples(estimator, X, *, reset, **options):
+def check_samples(estimator, X, *, reset, **options):
     """The rows of X, checked, and the `ImagePatches` they are of (None for a plain matrix)."""
     patches = _as_image_patches(X)
     rows = X if patches is None else patches.rows
@@ -124,7 +124,7 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             self._levels = Grid().parse(self.grid)
         except ValueError as error:
             raise InputError(f"the grid is {self.grid}, and must be {message_of(error)}") from None
-        matrix_of_samples(self, X, reset=True, accept_sparse="csr")
+        check_samples(self, X, reset=True, accept_sparse="csr")
         return self
 
     def transform(self, X: ImagePatches | ArrayLike) -> NDArray[np.float32]:
@@ -141,7 +141,7 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             Cells grid by grid in row-major order, atoms within a cell.  A cell without patches is zero.
         """
         check_is_fitted(self)
-        rows, patches = matrix_of_samples(self, X, reset=False, accept_sparse="csr")
+        rows, patches = check_samples(self, X, reset=False, accept_sparse="csr")
         codes = _with_one_patch_each(rows) if patches is None else patches.with_rows(sp.csr_matrix(rows))
         features = np.zeros((len(codes), self._n_features_out), np.float32)
         for i in range(len(codes)):

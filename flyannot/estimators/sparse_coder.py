@@ -12,15 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import parse_stage_range
-from flyannot.estimators.image_patches import ImagePatches, matrix_of_samples
+from flyannot.estimators.image_patches import ImagePatches, check_samples
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.jobs.resources import available_cpus
 from flyannot.pipeline.engine.inputs import lam_of_dictionary
 from flyannot.sparse.coders import CODERS
-from flyannot.sparse.coders.verified import warn_of_missed
+from flyannot.sparse.coders.verified import warn_unconverged
 from flyannot.sparse.fit import default_lam
-from flyannot.sparse.missing_values import by_observed_features, codes_of_observed
+from flyannot.sparse.missing_values import encode_observed, split_by_observed
 from flyannot.sparse.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import objective
 
@@ -41,7 +41,7 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             in the place of descriptors, always CSR
         """
         D = self._atoms()
-        X, patches = matrix_of_samples(self, X, reset=False, **self._finite())
+        X, patches = check_samples(self, X, reset=False, **self._finite())
         Z = self._encode(X, D)
         if patches is not None:
             return patches.with_rows(Z)
@@ -70,10 +70,10 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         It compares dictionaries for one alpha; a smaller alpha always scores higher.
         """
         D = self._atoms()
-        X, _ = matrix_of_samples(self, X, reset=False, **self._finite())
+        X, _ = check_samples(self, X, reset=False, **self._finite())
         Z, alpha = self._encode(X, D), self._alpha(X.shape[1])
         values = np.full(len(X), np.nan)
-        for rows, Xk, Dk, lam in by_observed_features(X, D, alpha):
+        for rows, Xk, Dk, lam in split_by_observed(X, D, alpha):
             values[rows] = objective(Xk, Dk, Z[rows], lam)
         return -float(values[~np.isnan(values)].mean())
 
@@ -84,9 +84,9 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 raise InputError(f"the coder {self.coder} has codes of either sign", fix='choose coder="cd"')
             encode = encode_nonnegative
         self._require_features(X, D)
-        rules = {"tol": self.tol, "n_threads": threads_of_estimator(self.n_jobs)}
-        Z, gaps = codes_of_observed(encode, X, D.astype(X.dtype), self._alpha(X.shape[1]), **rules)
-        warn_of_missed(gaps, self.tol)
+        rules = {"tol": self.tol, "n_threads": resolve_n_jobs(self.n_jobs)}
+        Z, gaps = encode_observed(encode, X, D.astype(X.dtype), self._alpha(X.shape[1]), **rules)
+        warn_unconverged(gaps, self.tol)
         return Z
 
     def _require_features(self, X, D):
@@ -178,7 +178,7 @@ class SparseCoder(SparseCoding):
 
     def fit(self, X: ImagePatches | ArrayLike, y: object = None) -> Self:
         """Check X, array-like (n_samples, n_features) or ImagePatches, and take atoms if none are given."""
-        X, _ = matrix_of_samples(self, X, reset=True)
+        X, _ = check_samples(self, X, reset=True)
         if self.dictionary is None:
             norms = np.linalg.norm(X, axis=1, keepdims=True)
             self.components_ = X / np.where(norms > 0, norms, 1)
@@ -203,7 +203,7 @@ class SparseCoder(SparseCoding):
         return self.dictionary is not None or hasattr(self, "components_")
 
 
-def threads_of_estimator(n_jobs):
+def resolve_n_jobs(n_jobs):
     """The threads that scikit-learn's `n_jobs` means: None is 1, -1 all cores, -2 all but one."""
     if n_jobs is None:
         return 1

@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flyannot.sparse.fit import EVALUATED_SAMPLES, EpochRecord, exact_values, gains_too_little, random_patches
-from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions, carried_over
+from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions, carry_over
 
 LONGEST = 2**18  # samples of a part in a round, which it holds: 33 MB of descriptors
 _SEEN_PER_ATOM = 60  # samples seen so far for every active part and atom: with fewer, averages are noise
@@ -89,7 +89,7 @@ class VisitTask(NamedTuple):
     start: SharedAtoms
     plan: LearningPlan
     n_samples: int
-    stands_for: float  # V / v above
+    visit_weight: float  # V / v above
     spawn_key: tuple
 
 
@@ -120,7 +120,7 @@ def begin_rounds(source, n_atoms, plan):
     """
     rng = np.random.default_rng(np.random.SeedSequence(plan.key))
     n_held = min(EVALUATED_SAMPLES, int(source.sizes.sum()) // 10)
-    units, rows = _drawn(source.sizes, n_held + 4 * n_atoms, rng)
+    units, rows = _draw_rows(source.sizes, n_held + 4 * n_atoms, rng)
     picked = [unit[chosen] for unit, chosen in zip(source.subset(units).read(), rows)]
     X = source.samples(np.concatenate(picked))
     order = rng.permutation(len(X))
@@ -129,11 +129,11 @@ def begin_rounds(source, n_atoms, plan):
     by_unit = np.split(is_held, np.cumsum([len(chosen) for chosen in rows])[:-1])
     held = {int(unit): chosen[out] for unit, chosen, out in zip(units, rows, by_unit) if out.any()}
     learned = X[np.flatnonzero(~is_held)]
-    first = LearningProgress(first_atoms(random_patches(learned, n_atoms, rng), plan.options))
+    first = LearningProgress(initial_shared_atoms(random_patches(learned, n_atoms, rng), plan.options))
     return first, HeldOutSamples(np.asarray(X[np.flatnonzero(is_held)], np.float64), held)
 
 
-def _drawn(sizes, n, rng):
+def _draw_rows(sizes, n, rng):
     """n samples of some units, or all if there are not so many: (units, rows of each)."""
     order = rng.permutation(np.flatnonzero(sizes))
     n_units = np.searchsorted(np.cumsum(sizes[order]), 4 * n) + 1
@@ -144,7 +144,7 @@ def _drawn(sizes, n, rng):
     return units, [rows - start for rows, start in zip(by_unit, ends - sizes[units])]
 
 
-def first_atoms(D, options):
+def initial_shared_atoms(D, options):
     """The `SharedAtoms` of initial atoms (n_atoms, n_features)."""
     moving = D if VARIANTS[options.variant].takes_mean else D[:0]
     return SharedAtoms(D, (D**2).sum(axis=1), np.zeros(len(D)), np.zeros(len(D)), 0, moving)
@@ -164,7 +164,7 @@ def learn_in_rounds(source, held, progress, plan, run):
         sizes[unit] -= len(rows)
     before = n_rounds = 0
     for epoch in range(plan.n_epochs):
-        rounds = rounds_of_epoch(sizes, before, len(progress.atoms.D), epoch, plan)
+        rounds = plan_rounds(sizes, before, len(progress.atoms.D), epoch, plan)
         for visits in rounds:
             n_rounds += 1
             if n_rounds <= progress.n_rounds:
@@ -172,12 +172,12 @@ def learn_in_rounds(source, held, progress, plan, run):
             if has_converged(progress, plan):
                 return
             started = time.perf_counter()
-            tasks = _tasks_of_round(source, held, progress.atoms, visits, plan, (epoch, n_rounds))
+            tasks = _make_tasks(source, held, progress.atoms, visits, plan, (epoch, n_rounds))
             n_samples = [visit.n_samples for visit in visits]
             atoms = average_atoms(progress.atoms, run(tasks), n_samples, plan.options)
             seconds = progress.seconds + time.perf_counter() - started
             progress = replace(progress, atoms=atoms, n_rounds=n_rounds, seconds=seconds)
-            progress = _recorded(progress, held, epoch, visits is rounds[-1], plan)
+            progress = _add_record(progress, held, epoch, visits is rounds[-1], plan)
             yield progress
         before += int(sizes.sum())
 
@@ -193,7 +193,7 @@ def has_converged(progress, plan):
     return is_fair and gains_too_little(records, plan.tol)
 
 
-def rounds_of_epoch(sizes, n_before, n_atoms, epoch, plan):
+def plan_rounds(sizes, n_before, n_atoms, epoch, plan):
     """The rounds of an epoch, each a list of `PartVisit` by part.
 
     Parts become active one by one, as `_SEEN_PER_ATOM` samples an atom have been seen for each of them; so
@@ -227,7 +227,7 @@ def rounds_of_epoch(sizes, n_before, n_atoms, epoch, plan):
     return rounds
 
 
-def _tasks_of_round(source, held, atoms, visits, plan, number):
+def _make_tasks(source, held, atoms, visits, plan, number):
     total, nothing = sum(visit.n_samples for visit in visits), np.zeros(0, int)
     return [
         VisitTask(
@@ -236,7 +236,7 @@ def _tasks_of_round(source, held, atoms, visits, plan, number):
             start=atoms,
             plan=plan,
             n_samples=visit.n_samples,
-            stands_for=total / visit.n_samples,
+            visit_weight=total / visit.n_samples,
             spawn_key=(*number, visit.part),
         )
         for visit in visits
@@ -251,10 +251,10 @@ def visit_part(task):
     plan, start = task.plan, task.start
     rng = np.random.default_rng(np.random.SeedSequence(plan.key, spawn_key=task.spawn_key))
     learner = SCC(start.D, 0, lam=plan.lam, **vars(plan.options))
-    return learner.visit_part(task.source.samples(_rows_of(task)), rng, start, task.stands_for)
+    return learner.visit_part(task.source.samples(_read_task_rows(task)), rng, start, task.visit_weight)
 
 
-def _rows_of(task):
+def _read_task_rows(task):
     """The stored rows to visit, (n_samples, n_features); of the units one at a time is held besides."""
     units = (
         np.delete(unit, out, axis=0) if len(out) else unit
@@ -284,10 +284,10 @@ def average_atoms(start, reached, n_visits, options):
     before, is_on_sphere = start.h_past + start.h_now, VARIANTS[options.variant].rescale_above == 0
     weights = [n * (before + part.h_now) for part, n in zip(reached, n_visits)]
     gain = sum(n / sum(n_visits) * part.h_now for part, n in zip(reached, n_visits))
-    D = _mean_of_atoms(start, start.D, [part.D for part in reached], weights, is_on_sphere)
+    D = _average_atoms(start, start.D, [part.D for part in reached], weights, is_on_sphere)
     moving = start.moving
     if len(moving):
-        moving = _mean_of_atoms(start, moving, [part.moving for part in reached], weights, is_on_sphere)
+        moving = _average_atoms(start, moving, [part.moving for part in reached], weights, is_on_sphere)
     atoms = moving if len(moving) else D
     norm2 = (atoms**2).sum(axis=1)
     is_one = is_on_sphere & (abs(norm2 - 1) < 1e-5)  # but for rounding: kernels then need no division
@@ -295,7 +295,7 @@ def average_atoms(start, reached, n_visits, options):
     return now._replace(D=D, norm2=norm2, h_now=start.h_now + gain, moving=moving)
 
 
-def _mean_of_atoms(start, before, reached, weights, is_on_sphere):
+def _average_atoms(start, before, reached, weights, is_on_sphere):
     """The mean of the atoms that parts reached; as `before` where none used an atom."""
     total = np.zeros(before.shape)
     for D, weight in zip(reached, weights):
@@ -307,13 +307,13 @@ def _mean_of_atoms(start, before, reached, weights, is_on_sphere):
     return np.where(used[:, None], mean, before).astype(before.dtype)
 
 
-def atoms_of_next_epoch(atoms, options):
+def begin_next_epoch(atoms, options):
     """The atoms when the next epoch begins."""
-    h = carried_over(atoms.h_past, atoms.h_now, options)
+    h = carry_over(atoms.h_past, atoms.h_now, options)
     return atoms._replace(h_past=h, h_now=np.zeros_like(h))
 
 
-def _recorded(progress, held, epoch, is_last, plan):
+def _add_record(progress, held, epoch, is_last, plan):
     """With one more record, if the epoch ends or as many samples again have been seen since the last."""
     atoms, records = progress.atoms, progress.records
     doubled = epoch == 0 and (not records or atoms.n_visits >= 2 * records[-1].n_visits)
@@ -331,4 +331,4 @@ def _recorded(progress, held, epoch, is_last, plan):
             n_visits=atoms.n_visits,
         )
         progress = replace(progress, records=[*records, record])
-    return replace(progress, atoms=atoms_of_next_epoch(atoms, plan.options)) if is_last else progress
+    return replace(progress, atoms=begin_next_epoch(atoms, plan.options)) if is_last else progress

@@ -7,7 +7,7 @@ import numpy as np
 
 from flyannot.base.errors import DataError
 from flyannot.sparse.coders import CODERS
-from flyannot.sparse.missing_values import by_observed_features
+from flyannot.sparse.missing_values import split_by_observed
 from flyannot.sparse.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import duality_gap, objective
 
@@ -81,7 +81,7 @@ def learn_dictionary(
         started = time.perf_counter()
         run_epoch(X, learner, epoch_rngs[epoch], on_samples)
         seconds += time.perf_counter() - started
-        yield record_of_epoch(X, evaluated, learner, epoch + 1, seconds)
+        yield evaluate_epoch(X, evaluated, learner, epoch + 1, seconds)
 
 
 def gains_too_little(records, tol):
@@ -127,11 +127,11 @@ def exact_values(X, D, lam, *, positive=False):
     return objective(X, D, Z, lam), duality_gap(X, D, Z, lam, positive=positive), Z.nnz
 
 
-def record_of_epoch(X, evaluated, learner, epoch, seconds):
+def evaluate_epoch(X, evaluated, learner, epoch, seconds):
     """The `EpochRecord` of a learner after `epoch` epochs; evaluated : numbers of samples of X."""
     Z, D = learner.codes(), np.asarray(learner.D, np.float64)
     stored, exact, gaps = np.zeros((3, len(evaluated)))
-    for rows, Xk, Dk, lam in by_observed_features(np.asarray(X[evaluated], np.float64), D, learner.lam):
+    for rows, Xk, Dk, lam in split_by_observed(np.asarray(X[evaluated], np.float64), D, learner.lam):
         stored[rows] = objective(Xk, Dk, Z[evaluated[rows]], lam)
         exact[rows], gaps[rows], _ = exact_values(Xk, Dk, lam, positive=learner.positive.code)
     return EpochRecord(

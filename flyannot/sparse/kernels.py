@@ -58,7 +58,7 @@ def sum_squares(X, squares):
 
 
 @kernel
-def read_start(start, row, gram, atoms, codes):
+def read_start_code(start, row, gram, atoms, codes):
     """Copy the code of a sample to begin from, but for what lies on zero atoms; returns its size.
 
     start : (first, atom, value), the arrays of a CSR matrix
@@ -81,14 +81,14 @@ def track_gap(gap, best, n_rounds):
 
 
 @inlined(fastmath=SUMS)
-def gap_of_sums(rest, l1, fit, largest, lam):
+def gap_from_sums(rest, l1, fit, largest, lam):
     """The duality gap of a code from |r|^2, |z|_1, z q and the largest |q| of all atoms."""
     c = lam / largest if largest > lam else 1.0
     return 0.5 * rest * (1.0 - c) ** 2 + lam * l1 - c * fit
 
 
 @kernel
-def gap_of(square, q0, q, places, z, n, lam, largest):
+def gap_from_correlations(square, q0, q, places, z, n, lam, largest):
     """The duality gap of a code of n atoms, from correlations.
 
     Parameters

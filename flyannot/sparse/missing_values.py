@@ -18,7 +18,7 @@ def split_missing(X):
     return np.where(observed, X, X.dtype.type(0)), observed
 
 
-def by_observed_features(X, D, lam):
+def split_by_observed(X, D, lam):
     """(rows, their observed features, the atoms there, that part of lam): all at once if none is missing."""
     X, observed = split_missing(X)
     if observed is None:
@@ -29,20 +29,20 @@ def by_observed_features(X, D, lam):
         yield slice(i, i + 1), X[i : i + 1, there], D[:, there], lam * there.mean()
 
 
-def codes_of_observed(encode, X, D, lam, *, tol, n_threads=1):
+def encode_observed(encode, X, D, lam, *, tol, n_threads=1):
     """`Codes` of every sample from its observed features; where there are none, no code.
 
     encode : `Coder`, whose parameters the others are; X may hold NaN
     """
     found = [Codes(sp.csr_matrix((1, len(D)), dtype=X.dtype), np.zeros(1))] * len(X)
-    for rows, Xk, Dk, lam_k in by_observed_features(X, D, lam):
+    for rows, Xk, Dk, lam_k in split_by_observed(X, D, lam):
         if rows == slice(None):
             return encode.codes(Xk, Dk, lam_k, tol=tol, n_threads=n_threads)
         found[rows.start] = encode.codes(Xk, Dk, lam_k, tol=tol)
     return Codes(sp.vstack([Z for Z, _ in found], format="csr"), np.concatenate([gaps for _, gaps in found]))
 
 
-def lasso_of_observed(X, observed, F, lam, tol):
+def solve_observed_lasso(X, observed, F, lam, tol):
     """The z that minimise 1/2 |M (x - z D)|^2 + lam s |z|_1, M the s observed features of the sample.
 
     For learners: of codes that miss `tol` nothing is said.
@@ -63,21 +63,21 @@ def lasso_of_observed(X, observed, F, lam, tol):
     """
     if observed is None and F.shape[0] <= F.shape[1]:
         return CODERS["cd"].codes(X, F.T, lam * len(F), tol=tol).Z
-    problems = _problems(X, observed, F)
+    problems = _group_problems(X, observed, F)
     encoded = [_lasso_in_few_dimensions(X[rows] @ F, gram, lam * s, tol) for rows, gram, s in problems]
     return encoded[0] if len(encoded) == 1 else sp.vstack(encoded, format="csr", dtype=X.dtype)
 
 
-def ridge_of_observed(X, observed, F, lam):
-    """The z that minimise 1/2 |M (x - z D)|^2 + lam s |z|^2; parameters as `lasso_of_observed`."""
+def solve_observed_ridge(X, observed, F, lam):
+    """The z that minimise 1/2 |M (x - z D)|^2 + lam s |z|^2; parameters as `solve_observed_lasso`."""
     encoded = [
         scipy.linalg.solve(gram + 2 * lam * max(s, 1) * np.eye(len(gram)), (X[rows] @ F).T, assume_a="pos").T
-        for rows, gram, s in _problems(X, observed, F)
+        for rows, gram, s in _group_problems(X, observed, F)
     ]
     return sp.csr_matrix(np.concatenate(encoded), dtype=X.dtype)
 
 
-def _problems(X, observed, F):
+def _group_problems(X, observed, F):
     """(rows, Gram matrix, number of observed features) for every set of samples that shares them."""
     if observed is None:
         yield slice(len(X)), F.T @ F, len(F)

@@ -8,9 +8,9 @@ from functools import partial
 
 import numpy as np
 
-from flyannot.sparse.coders.blocks import LassoProblem, codes_in_blocks
+from flyannot.sparse.coders.blocks import LassoProblem, solve_in_blocks
 from flyannot.sparse.coders.verified import Coder
-from flyannot.sparse.kernels import SUMS, add_multiple, copy, gap_of, inlined, kernel
+from flyannot.sparse.kernels import SUMS, add_multiple, copy, gap_from_correlations, inlined, kernel
 from flyannot.sparse.simd.product import gram_of, pack_columns
 
 _SUPPORT_PASSES = 20  # most in a row: then all atoms are looked at again
@@ -27,7 +27,7 @@ def encode_nonnegative(samples, lam, *, tol, max_sweeps, start, gram, n_threads)
     ------
     Friedman et al., J. Stat. Softw. 33(1), 2010, with max(., 0) in the place of soft thresholding.
     """
-    dtype, samples = samples.X.dtype, samples.in_float64()
+    dtype, samples = samples.X.dtype, samples.to_float64()
     D = samples.D
     problem = LassoProblem(gram_of(D), lam, 0.5 * tol, int(max_sweeps))
 
@@ -35,7 +35,7 @@ def encode_nonnegative(samples, lam, *, tol, max_sweeps, start, gram, n_threads)
         return np.empty(len(D)), np.empty(len(D))
 
     panels = pack_columns(D)
-    return codes_in_blocks(samples, panels, None, _encode_rows, problem, new_scratch, n_threads, dtype)
+    return solve_in_blocks(samples, panels, None, _encode_rows, problem, new_scratch, n_threads, dtype)
 
 
 @kernel
@@ -56,20 +56,23 @@ def _encode_row(q0, square, problem, scratch, atoms, values):
     copy(q, q0, len(q))
     z[:] = 0
     for _ in range(problem.max_sweeps):
-        n, largest = _support_of(q, z, atoms, values)
-        if gap_of(square, q0, q, atoms, values, n, problem.lam, largest) <= problem.goal * square:
+        n, largest = _list_support(q, z, atoms, values)
+        if (
+            gap_from_correlations(square, q0, q, atoms, values, n, problem.lam, largest)
+            <= problem.goal * square
+        ):
             return n, largest
         moved = 0.0
         for j in range(len(z)):
             moved = max(moved, _solve_one(j, q, z, problem))
-        n, _ = _support_of(q, z, atoms, values)
+        n, _ = _list_support(q, z, atoms, values)
         for _ in range(_SUPPORT_PASSES):
             moved_now = 0.0
             for s in range(n):
                 moved_now = max(moved_now, _solve_one(atoms[s], q, z, problem))
             if moved_now <= _AT_REST * moved:
                 break
-    n, _ = _support_of(q, z, atoms, values)
+    n, _ = _list_support(q, z, atoms, values)
     return n, np.inf
 
 
@@ -87,7 +90,7 @@ def _solve_one(j, q, z, problem):
 
 
 @inlined()
-def _support_of(q, z, atoms, values):
+def _list_support(q, z, atoms, values):
     """List the codes that are not zero; returns their number and the largest q."""
     n, largest = 0, 0.0
     for j in range(len(z)):

@@ -19,7 +19,7 @@ from flyannot.base.errors import InputError
 _BLOCK = 2048  # samples at once: 16 MB of correlations at 1,000 atoms
 
 
-def checked_lam(lam):
+def validate_lam(lam):
     """lam as a float; InputError unless it is positive."""
     if not lam > 0:
         raise InputError(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from flyannot.sparse.objective import checked_lam
+from flyannot.sparse.objective import validate_lam
 
 
 class StoredCodes(NamedTuple):
@@ -22,7 +22,7 @@ class StoredCodes(NamedTuple):
     value: np.ndarray  # and the code, in the samples' type
 
 
-def _no_codes(n_samples, n_atoms, dtype):
+def _empty_codes(n_samples, n_atoms, dtype):
     """Codes that are all zero, over empty buffers."""
     return StoredCodes(
         np.zeros(n_samples, np.int64),
@@ -32,7 +32,7 @@ def _no_codes(n_samples, n_atoms, dtype):
     )
 
 
-def _in_sample_order(codes):
+def _sort_by_sample(codes):
     """The same codes end to end by sample number, without what earlier visits left; atoms as visited."""
     first = np.cumsum(codes.size, dtype=np.int64) - codes.size
     where = np.arange(codes.size.sum(dtype=np.int64)) + np.repeat(codes.start - first, codes.size)
@@ -47,17 +47,17 @@ class CodeStore:
 
     def __init__(self, n_samples, n_atoms, dtype):
         self._n_atoms = n_atoms
-        self.now = self.past = _no_codes(n_samples, n_atoms, dtype)
+        self.now = self.past = _empty_codes(n_samples, n_atoms, dtype)
         self.n_used = 0
 
     def begin_epoch(self):
         """What was found becomes the past, and nothing is found yet."""
         self.past, self.n_used = self.now, 0
-        self.now = _no_codes(len(self.past.start), self._n_atoms, self.past.value.dtype)
+        self.now = _empty_codes(len(self.past.start), self._n_atoms, self.past.value.dtype)
 
     def compact(self):
         """Forget what later visits have replaced."""
-        self.now = _in_sample_order(self.now)
+        self.now = _sort_by_sample(self.now)
         self.n_used = len(self.now.atom)
 
     def reserve(self, n_more):
@@ -79,7 +79,7 @@ class CodeStore:
 
     def as_csr(self):
         """The codes as a CSR matrix (n_samples, n_atoms) with sorted atoms."""
-        codes = _in_sample_order(self.now)
+        codes = _sort_by_sample(self.now)
         arrays = codes.value, codes.atom.astype(np.int32), np.append(codes.start, len(codes.atom))
         Z = sp.csr_matrix(arrays, shape=(len(codes.size), self._n_atoms))
         Z.sort_indices()
@@ -87,7 +87,7 @@ class CodeStore:
 
     def state(self):
         """What a learner's state holds of its codes: a dict of arrays."""
-        codes = _in_sample_order(self.now)
+        codes = _sort_by_sample(self.now)
         return {"code_count": codes.size, "code_atom": codes.atom, "code_value": codes.value}
 
     def restore(self, state):
@@ -114,7 +114,7 @@ class Learner:
     """
 
     Options: type
-    kept_numbers: tuple[str, ...] = ()  # attributes
+    state_numbers: tuple[str, ...] = ()  # attributes
     takes_missing_values = False
     takes_positive = False  # whether it has the argument `positive`
     positive = EITHER_SIGN
@@ -122,7 +122,7 @@ class Learner:
     _rng: np.random.Generator  # of the epoch
 
     def __init__(self, n_samples, n_atoms, dtype, *, lam, options):
-        self.lam, self.options = checked_lam(lam), options
+        self.lam, self.options = validate_lam(lam), options
         self._codes = CodeStore(n_samples, n_atoms, dtype)
 
     @classmethod
@@ -130,7 +130,7 @@ class Learner:
         """How many epochs are enough for most, with `options` of the class `Options`."""
         return 10
 
-    def kept_arrays(self):
+    def state_arrays(self):
         """All arrays but codes that the next epoch needs, by name; they never change their place."""
         raise NotImplementedError
 
@@ -147,19 +147,19 @@ class Learner:
 
     def state(self):
         """All that the next epoch needs, between two epochs: a flat dict of arrays."""
-        arrays = {name: array.copy() for name, array in self.kept_arrays().items()}
-        numbers = {name: np.array([getattr(self, name)]) for name in self.kept_numbers}
+        arrays = {name: array.copy() for name, array in self.state_arrays().items()}
+        numbers = {name: np.array([getattr(self, name)]) for name in self.state_numbers}
         return arrays | numbers | self._codes.state()
 
     def restore(self, state):
         """Take up the work that `state` came from; options must be the same."""
-        for name, array in self.kept_arrays().items():
+        for name, array in self.state_arrays().items():
             array[...] = state[name]
-        for name in self.kept_numbers:
+        for name in self.state_numbers:
             setattr(self, name, state[name].item())
         self._codes.restore(state)
 
 
-def real_type(D):
+def float_type(D):
     """The type that a learner works in: float64 if D is of that, else float32."""
     return np.dtype(np.float64 if np.asarray(D).dtype == np.float64 else np.float32)

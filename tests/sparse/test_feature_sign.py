@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from flyannot.sparse.coders import CODERS, feature_sign
 from flyannot.sparse.coders.blocks import LassoProblem
 from flyannot.sparse.coders.feature_sign import encode, make_scratch, search_signs
-from flyannot.sparse.kernels import read_start
+from flyannot.sparse.kernels import read_start_code
 from flyannot.sparse.simd.product import gram_of
 from tests.planted_samples import unit_rows
 from tests.sparse.optimality import kkt_violation, lam_max, relative_gap
@@ -38,7 +38,7 @@ def feature_sign_path(x, D, lam, *, start=None, tol=1e-12, max_steps=10_000):
         # A search of one step from the last code: it stops before the step where there is none to take.
         z = path[-1]
         codes = np.array([0, np.count_nonzero(z)]), np.flatnonzero(z), z[z != 0]
-        n = read_start(codes, 0, gram, scratch.atoms, scratch.z)
+        n = read_start_code(codes, 0, gram, scratch.atoms, scratch.z)
         n, largest = search_signs(q0, x @ x, n, LassoProblem(gram, float(lam), 0.5 * tol, 1), scratch)
         code = np.zeros(len(D))
         code[scratch.atoms[:n]] = scratch.z[:n]

@@ -10,7 +10,7 @@ import pytest
 from flyannot.sparse.coders.cd import make_problem, make_scratch
 from flyannot.sparse.coders.cd_kernels import correlate_all, mirrored
 from flyannot.sparse.kernels import kernel
-from flyannot.sparse.simd.gram_rows import append_above, largest_of_all, mirrored_place, place_of_largest
+from flyannot.sparse.simd.gram_rows import append_above, find_largest, largest_in_chunks, mirrored_place
 from flyannot.sparse.simd.product import PART, gram_of, multiply, pack_columns
 from flyannot.sparse.simd.vectors import LANES, aligned_zeros
 from tests.sparse.twins import slow_product
@@ -98,12 +98,12 @@ def appended(q, q0, bar, numbers, values, size):
 
 @kernel
 def largest(q):
-    return largest_of_all(q)
+    return largest_in_chunks(q)
 
 
 @kernel
 def place(bits, masks, width):
-    return place_of_largest(bits, masks, width)
+    return find_largest(bits, masks, width)
 
 
 @pytest.fixture(params=[np.float32, np.float64])

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from flyannot.sparse.coders import cd, siso
-from flyannot.sparse.coders.blocks import checked_samples
+from flyannot.sparse.coders.blocks import validate_samples
 from flyannot.sparse.coders.cd import FewAtoms, make_scratch
 from flyannot.sparse.objective import duality_gap, objective
 from tests.planted_samples import unit_rows
@@ -42,7 +42,7 @@ def test_siso_reaches_the_minimum_over_all_atoms(fraction, top_k, n_atoms, few_a
 def solve(X, D, lam, *, max_sweeps=1000, start=None, **rules):
     """Return the `Codes` of SISO itself: nothing is verified or mended."""
     rules = {"max_sweeps": max_sweeps, "start": start, "gram": None, "n_threads": 1} | rules
-    return siso.encode.solve(checked_samples(X, D, lam), lam, **rules)
+    return siso.encode.solve(validate_samples(X, D, lam), lam, **rules)
 
 
 def test_no_atom_of_the_active_set_joins_again(rng):
@@ -131,7 +131,7 @@ def test_with_no_atom_to_join_a_small_problem_is_solved_to_what_is_asked_for(tol
     problem = siso.SISOProblem(D, 0.02, tol, 1000)
     for x in X:
         start = np.arange(60), 0.05 * rng.normal(size=60)
-        atoms, values = siso.solve_active(x, start, start[0][:0], 1.0, problem, FewAtoms(len(x)))
+        atoms, values = siso.solve_active_set(x, start, start[0][:0], 1.0, problem, FewAtoms(len(x)))
         z = np.zeros((1, 60))
         z[0, atoms] = values
         assert duality_gap(x[None], D, z, 0.02)[0] <= siso.allowed_gap(x, problem)

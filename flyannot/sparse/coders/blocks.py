@@ -7,8 +7,8 @@ import scipy.sparse as sp
 
 from flyannot.base.errors import DataError, InputError
 from flyannot.jobs.resources import one_blas_thread, threads_of_one_blas
-from flyannot.sparse.kernels import SUMS, gap_of_sums, inlined, kernel, sum_squares
-from flyannot.sparse.objective import checked_lam
+from flyannot.sparse.kernels import SUMS, gap_from_sums, inlined, kernel, sum_squares
+from flyannot.sparse.objective import validate_lam
 from flyannot.sparse.simd.product import multiply, read_only
 from flyannot.sparse.simd.vectors import aligned_zeros
 
@@ -39,16 +39,16 @@ class LassoSamples(NamedTuple):
     squares: np.ndarray  # float64 (n_samples,), |x|^2
     norms: np.ndarray  # float64 (n_atoms,), |d|
 
-    def chosen(self, rows):
+    def subset(self, rows):
         """Some of the samples."""
         return self._replace(X=read_only(self.X[rows]), squares=self.squares[rows])
 
-    def in_float64(self):
+    def to_float64(self):
         """The same in float64."""
         return self._replace(X=read_only(self.X, np.float64), D=read_only(self.D, np.float64))
 
 
-def checked_samples(X, D, lam, gram=None, *, norms=None):
+def validate_samples(X, D, lam, gram=None, *, norms=None):
     """`LassoSamples`; norms (n_atoms,) : where they are known, or not needed, and atoms go unchecked.
 
     Raises
@@ -64,7 +64,7 @@ def checked_samples(X, D, lam, gram=None, *, norms=None):
         raise DataError(f"samples {X.shape} and atoms {D.shape} do not fit together")
     if gram is not None and np.shape(gram) != (len(D), len(D)):
         raise DataError(f"atoms {D.shape} and Gram matrix {np.shape(gram)} do not fit together")
-    checked_lam(lam)
+    validate_lam(lam)
     squares = finite_squares(X, "sample")
     return LassoSamples(X, D, squares, np.sqrt(finite_squares(D, "atom")) if norms is None else norms)
 
@@ -79,21 +79,21 @@ def finite_squares(A, what):
     return squares
 
 
-def _checked_threads(n_threads):
+def _validate_n_threads(n_threads):
     """The number of threads; InputError unless it is 1 or more."""
     if n_threads < 1:
         raise InputError(f"n_threads is {n_threads}, and must be 1 or more", fix="choose n_threads = 1")
     return int(n_threads)
 
 
-def over_threads(work, n, length, n_threads):
+def map_slices(work, n, length, n_threads):
     """[work(rows) for rows], the slices of n rows by `length`, over threads that BLAS does not multiply."""
     slices = [slice(start, min(start + length, n)) for start in range(0, n, length)]
-    with one_blas_thread(), threads_of_one_blas(_checked_threads(n_threads)) as threads:
+    with one_blas_thread(), threads_of_one_blas(_validate_n_threads(n_threads)) as threads:
         return list(threads.map(work, slices))
 
 
-def codes_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads, dtype=None):
+def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads, dtype=None):
     """`Codes` of `LassoSamples`, block by block.
 
     Parameters
@@ -111,8 +111,8 @@ def codes_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n
     """
     X, D, squares, norms = samples
     dtype = np.dtype(dtype or X.dtype)
-    n_atoms, start = len(problem.gram), _arrays_of(start, len(X), X.dtype)
-    rounding = rounding_of_products(X.shape[1], dtype) * norms.max(initial=0)
+    n_atoms, start = len(problem.gram), _start_arrays(start, len(X), X.dtype)
+    rounding = product_rounding(X.shape[1], dtype) * norms.max(initial=0)
 
     def solve_every_nth(first):
         scratch, block = new_scratch(), min(BLOCK, len(X))
@@ -129,25 +129,25 @@ def codes_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n
                 if dtype != X.dtype:
                     buffers[1][: bounds[-1]] = buffers[1][: bounds[-1]].astype(dtype)
                 codes, lam = (bounds, *buffers), float(problem.lam)
-                gaps_of_codes(Xb, D, part, norms, lam, rounding, codes, residual, gaps)
+                measure_block_gaps(Xb, D, part, norms, lam, rounding, codes, residual, gaps)
             solved.append((gaps, np.diff(bounds), *(part[: bounds[-1]].copy() for part in buffers)))
         return solved
 
-    if _checked_threads(n_threads) == 1:
+    if _validate_n_threads(n_threads) == 1:
         by_thread = [solve_every_nth(0)]
     else:
         with threads_of_one_blas(n_threads) as threads:
             by_thread = list(threads.map(solve_every_nth, range(n_threads)))
-    return _joined(by_thread, (len(X), n_atoms), dtype)
+    return _join_blocks(by_thread, (len(X), n_atoms), dtype)
 
 
-def rounding_of_products(n_features, dtype):
+def product_rounding(n_features, dtype):
     """Of d (x - z D), as a part of |d| (|x| + |z| |d|): summed in any order, in vectors of at least eight."""
     return (4 + n_features / 16) * float(np.finfo(dtype).eps)
 
 
 @kernel(fastmath=SUMS)
-def gaps_of_codes(X, D, squares, norms, lam, rounding, codes, residual, gaps):
+def measure_block_gaps(X, D, squares, norms, lam, rounding, codes, residual, gaps):
     """Replace every largest |q| = |D (x - z D)| by the duality gap, as a part of 1/2 |x|^2.
 
     The gap is inf if the zero code is better.  The residual r is computed in float64, and z q = (x - r) r.
@@ -169,7 +169,7 @@ def gaps_of_codes(X, D, squares, norms, lam, rounding, codes, residual, gaps):
         largest = gaps[i] + rounding * (np.sqrt(squares[i]) + mass)
         if l1 > 0:
             largest = max(largest, fit / l1)
-        gap = gap_of_sums(rest, l1, fit, largest, lam)
+        gap = gap_from_sums(rest, l1, fit, largest, lam)
         gaps[i] = np.inf if not 0.5 * rest + lam * l1 <= half else gap / half if half > 0 else 0.0
 
 
@@ -191,7 +191,7 @@ def _subtract_atoms(residual, x, D, atom, value, first, end):
             residual[j] -= za * np.float64(a[j])
 
 
-def _arrays_of(start, n_samples, dtype):
+def _start_arrays(start, n_samples, dtype):
     """(first, atom, value) of the codes to begin from, each atom once in a row."""
     if start is None:
         return np.zeros(n_samples + 1, np.int64), np.zeros(0, np.uint32), np.zeros(0, dtype)
@@ -200,7 +200,7 @@ def _arrays_of(start, n_samples, dtype):
     return start.indptr.astype(np.int64), start.indices.astype(np.uint32), start.data
 
 
-def _joined(by_thread, shape, dtype):
+def _join_blocks(by_thread, shape, dtype):
     """`Codes` from blocks that were dealt out in turn."""
     n = len(by_thread)
     blocks = [by_thread[i % n][i // n] for i in range(sum(map(len, by_thread)))]

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.sparse.coders.blocks import Codes, codes_in_blocks, replace_rows
+from flyannot.sparse.coders.blocks import Codes, replace_rows, solve_in_blocks
 from flyannot.sparse.coders.cd_kernels import encode_rows, round_gram
 from flyannot.sparse.coders.cd_support import DEPENDENT, Support, WorkingSet
-from flyannot.sparse.coders.verified import Coder, measured, unconverged_rows
+from flyannot.sparse.coders.verified import Coder, measure_gaps, unconverged_rows
 from flyannot.sparse.simd.gram_rows import mirrored_place
 from flyannot.sparse.simd.product import gram_of, pack_columns
 from flyannot.sparse.simd.vectors import CHUNK, LANES, aligned_zeros, round_up
@@ -46,17 +46,17 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     problem = make_problem(gram, lam, 0.5 * tol, n_sweeps)
     new_scratch = partial(make_scratch, len(D), D.shape[1], X.dtype)
     panels = pack_columns(D, mirrored_place(np.arange(round_up(len(D), CHUNK))))
-    found = codes_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads)
+    found = solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads)
     if X.dtype == np.float64:
         return found
-    Z, gaps = measured(found, samples, lam, tol)
+    Z, gaps = measure_gaps(found, samples, lam, tol)
     rows = unconverged_rows(gaps, tol)
     if not len(rows):
         return Codes(Z, gaps)
     # So ill-conditioned, or so small a tol, that float32 cannot tell: from the start again in float64.
     rules = {"tol": tol, "max_sweeps": max_sweeps, "gram": None, "n_threads": n_threads}
     rules["start"] = None if start is None else start[rows]
-    exact = encode.solve(samples.chosen(rows).in_float64(), lam, **rules).Z.astype(np.float32)
+    exact = encode.solve(samples.subset(rows).to_float64(), lam, **rules).Z.astype(np.float32)
     gaps[rows] = np.nan
     return Codes(replace_rows(Z, rows, exact), gaps)
 

@@ -21,15 +21,23 @@ from flyannot.sparse.coders.cd_support import (
     read_rows,
     restore_atom,
 )
-from flyannot.sparse.kernels import add_multiple, copy, gap_of, inlined, kernel, read_start, track_gap
+from flyannot.sparse.kernels import (
+    add_multiple,
+    copy,
+    gap_from_correlations,
+    inlined,
+    kernel,
+    read_start_code,
+    track_gap,
+)
 from flyannot.sparse.simd.gram_rows import (
     DIGIT,
     FOUR,
     append_above,
+    find_largest,
+    largest_in_chunks,
     largest_magnitude,
-    largest_of_all,
     mirrored_place,
-    place_of_largest,
     subtract_bytes,
 )
 
@@ -50,12 +58,12 @@ mirrored = inlined()(mirrored_place)
 def encode_rows(Q, squares, start, problem, scratch, codes, largest):
     """Solve one sample after the other, and say how large |D (x - z D)| is at most.
 
-    `flyannot.sparse.coders.blocks.codes_in_blocks` says from what; Q is in mirrored order.
+    `flyannot.sparse.coders.blocks.solve_in_blocks` says from what; Q is in mirrored order.
     """
     first, atom, value = codes
     first[0] = 0
     for i in range(len(squares)):
-        n_pending = read_start(start, i, problem.gram, scratch.pending, scratch.pending_codes)
+        n_pending = read_start_code(start, i, problem.gram, scratch.pending, scratch.pending_codes)
         at = first[i]
         n, largest[i] = _encode_row(Q[i], squares[i], n_pending, problem, scratch, atom[at:], value[at:])
         first[i + 1] = at + n
@@ -79,7 +87,7 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
             bound, error = correlate_all(q0, support.atoms, support.z, n, slack, problem, s)
         for i in range(size):  # of the working set q is known better
             s.q[mirrored(s.work.atoms[i])] = 0
-        largest = largest_of_all(s.q)
+        largest = largest_in_chunks(s.q)
         bar = max(bound, s.q.dtype.type(ENTRANTS) * largest)
         n_old, size = size, _join_set(bar, q0, size, n_pending, s)
         if n_pending > 0:
@@ -91,7 +99,7 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
             top = max(largest_magnitude(work.q, padded(size)), min(largest, bound) + error)
             allowed = (AT_REST if sweep else AT_START) * problem.goal * square
             doubt, violation = _doubts(square, n, support, problem.norms, work, lam)
-            gap = gap_of(square, work.q0, work.q, support.place, support.z, n, lam, top)
+            gap = gap_from_correlations(square, work.q0, work.q, support.place, support.z, n, lam, top)
             best, n_stale = track_gap(gap, best, n_stale)
             is_at_rest = gap + doubt <= allowed or n_stale > PATIENCE or max(top - lam, violation) <= slack
             if is_at_rest:
@@ -168,7 +176,7 @@ def _solve_set(n, n_left, size, slack, problem, s):
         if step < n_left:
             k, code = np.int64(s.pending[step]), s.pending_codes[step]
         else:
-            k, code = place_of_largest(work.q_bits, work.masks, padded(size)), lam - lam
+            k, code = find_largest(work.q_bits, work.masks, padded(size)), lam - lam
             if k < 0 or abs(work.q[k]) <= lam + slack:
                 break
         n = add_atom(k, code, n, size, lam, problem.gram, work, s.support)

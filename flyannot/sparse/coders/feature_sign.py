@@ -12,10 +12,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.sparse.coders.blocks import Codes, LassoProblem, codes_in_blocks, replace_rows
+from flyannot.sparse.coders.blocks import Codes, LassoProblem, replace_rows, solve_in_blocks
 from flyannot.sparse.coders.cd import encode as encode_by_cd
 from flyannot.sparse.coders.verified import Coder, unconverged_rows
-from flyannot.sparse.kernels import MAXIMA, SUMS, add_multiple, copy, dot, gap_of, inlined, kernel, read_start
+from flyannot.sparse.kernels import (
+    MAXIMA,
+    SUMS,
+    add_multiple,
+    copy,
+    dot,
+    gap_from_correlations,
+    inlined,
+    kernel,
+    read_start_code,
+)
 from flyannot.sparse.simd.product import gram_of, pack_columns
 
 CHUNK = 64  # atoms whose largest |q| is kept, so that the search for the worst violation skips most of q
@@ -44,18 +54,18 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     before the square.  It activates an atom only when all active codes are optimal; here, when what
     they lack is negligible.  It says nothing of dependent atoms.
     """
-    dtype, samples = samples.X.dtype, samples.in_float64()
+    dtype, samples = samples.X.dtype, samples.to_float64()
     is_exact = gram is not None and np.asarray(gram).dtype == np.float64
     gram = np.ascontiguousarray(gram if is_exact else gram_of(samples.D))
     problem = LassoProblem(gram, lam, 0.5 * float(tol), int(max_sweeps))
     panels, new_scratch = pack_columns(samples.D), partial(make_scratch, len(gram))
-    found = codes_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads, dtype)
+    found = solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads, dtype)
     found.Z.sort_indices()
     Z, gaps = found.Z, found.gaps
     rows = unconverged_rows(gaps, tol)
     if len(rows):  # by coordinate descent, from where they stand
         rules = {"tol": tol, "max_sweeps": max_sweeps, "start": Z[rows], "gram": gram, "n_threads": n_threads}
-        solved = encode_by_cd.solve(samples.chosen(rows), lam, **rules)
+        solved = encode_by_cd.solve(samples.subset(rows), lam, **rules)
         Z, gaps[rows] = replace_rows(Z, rows, solved.Z.astype(dtype)), np.nan
     return Codes(Z, gaps)
 
@@ -81,10 +91,10 @@ def make_scratch(n_atoms):
 
 @kernel
 def encode_rows(Q, squares, start, problem, scratch, codes, largest):
-    """Solve one sample after the other; `codes_in_blocks` says from what."""
+    """Solve one sample after the other; `solve_in_blocks` says from what."""
     first, atom, value = codes
     for i in range(len(squares)):
-        n = read_start(start, i, problem.gram, scratch.atoms, scratch.z)
+        n = read_start_code(start, i, problem.gram, scratch.atoms, scratch.z)
         n, largest[i] = search_signs(Q[i, : len(problem.gram)], squares[i], n, problem, scratch)
         first[i + 1] = first[i] + n
         for j in range(n):
@@ -105,7 +115,7 @@ def search_signs(q0, square, n, problem, scratch):
         _refresh_correlations(q0, gram, atoms, z, n, q)
         largest = _chunk_maxima(q, maxima)
         violation = _find_pull(q, lam, atoms, z, n, scratch.pull)
-        if gap_of(square, q0, q, atoms, z, n, lam, largest) <= part * problem.goal * square:
+        if gap_from_correlations(square, q0, q, atoms, z, n, lam, largest) <= part * problem.goal * square:
             return n, largest
         if max(largest - lam, violation) <= part * slack:
             return n, largest
@@ -150,17 +160,17 @@ def _choose_length(scratch, n, lam, slope):
     The lengths to choose from are 1 and those at which a code reaches zero.
     """
     z, move, length, crossing = scratch.z, scratch.move, 1.0, -1
-    lowest = _change_of_objective(1.0, scratch, n, lam, slope)
+    lowest = _objective_change(1.0, scratch, n, lam, slope)
     for i in range(n):
         if z[i] * (z[i] + move[i]) < 0:
-            change = _change_of_objective(-z[i] / move[i], scratch, n, lam, slope)
+            change = _objective_change(-z[i] / move[i], scratch, n, lam, slope)
             if change < lowest:
                 length, crossing, lowest = -z[i] / move[i], i, change
     return length, crossing, lowest < 0
 
 
 @inlined()
-def _change_of_objective(length, scratch, n, lam, slope):
+def _objective_change(length, scratch, n, lam, slope):
     """P(z + length * move) - P(z): a parabola for the current signs, and more for every other sign.
 
     Its curvature is its slope, because `move` solves gram move = pull.  (Under a ridge it is less, and

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from flyannot.jobs.compiled import compiled
-from flyannot.sparse.coders.blocks import Codes, over_threads, rounding_of_products
+from flyannot.sparse.coders.blocks import Codes, map_slices, product_rounding
 from flyannot.sparse.coders.cd import FewAtoms
 from flyannot.sparse.coders.verified import Coder
 from flyannot.sparse.kernels import MAXIMA, track_gap
@@ -60,11 +60,11 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     X, D, squares, norms = samples
     problem = SISOProblem(D, float(lam), float(tol), int(max_sweeps), exact_gram(D, gram))
     codes = split_codes(start, len(X))
-    blocks = over_threads(lambda rows: solve_block(X[rows], codes[rows], problem), len(X), BLOCK, n_threads)
+    blocks = map_slices(lambda rows: solve_block(X[rows], codes[rows], problem), len(X), BLOCK, n_threads)
     Z = join_codes([code for solved, _ in blocks for code in solved], len(D), X.dtype)
     gaps = np.concatenate([gaps for _, gaps in blocks] or [np.zeros(0)])
     mass = norms.max(initial=0) * np.asarray(abs(Z).sum(axis=1), np.float64).ravel()
-    gaps += rounding_of_products(X.shape[1], Z.dtype) * mass * (np.sqrt(squares) + mass)
+    gaps += product_rounding(X.shape[1], Z.dtype) * mass * (np.sqrt(squares) + mass)
     return Codes(Z, 2 * gaps / np.where(squares > 0, squares, 1))
 
 
@@ -111,17 +111,17 @@ def solve_block(X, codes, problem):
     polished = set()  # samples solved once with no atom to join: more rounds would change nothing
     open_rows = np.arange(len(X))
     for n_left in reversed(range(problem.max_sweeps)):
-        R = np.array([residual_of_code(X[i], codes[i], problem.D) for i in open_rows])
+        R = np.array([code_residual(X[i], codes[i], problem.D) for i in open_rows])
         actives = [codes[i][0] for i in open_rows]
         largest, joining = largest_correlations(problem.D, R, problem.lam, TOP_K, actives)
         still_open = []
         for i, r, top, new in zip(open_rows, R, largest, joining):
-            gaps[i] = gap_of_residual(X[i], r, codes[i][1], top, problem.lam)
+            gaps[i] = residual_gap(X[i], r, codes[i][1], top, problem.lam)
             best[i], n_stale[i] = track_gap(gaps[i], best[i], n_stale[i])
             is_stuck = (not len(new) and i in polished) or n_stale[i] > PATIENCE
             if gaps[i] <= allowed_gap(X[i], problem) or not n_left or is_stuck:
                 continue
-            before, codes[i] = codes[i], solve_active(X[i], codes[i], new, gaps[i], problem, small)
+            before, codes[i] = codes[i], solve_active_set(X[i], codes[i], new, gaps[i], problem, small)
             if not is_same_code(before, codes[i]):  # otherwise only rounding set the new atoms apart
                 still_open.append(i)
             if not len(new):
@@ -142,13 +142,13 @@ def allowed_gap(x, problem):
     return 0.5 * problem.tol * np.square(x, dtype=np.float64).sum()
 
 
-def residual_of_code(x, code, D):
+def code_residual(x, code, D):
     """x - z D in float64, from the few atoms that are in the code."""
     atoms, values = code
     return x.astype(np.float64) - values @ D[atoms].astype(np.float64)
 
 
-def gap_of_residual(x, r, values, largest, lam):
+def residual_gap(x, r, values, largest, lam):
     """The duality gap of one sample from its residual and the largest |d_k r|.
 
     With s = min(1, lam / largest) it is 1/2 |r|^2 (1 - s)^2 + lam |z|_1 - s z q, and z q = (x - r) r.
@@ -157,7 +157,7 @@ def gap_of_residual(x, r, values, largest, lam):
     return 0.5 * (r @ r) * (1 - s) ** 2 + lam * np.abs(values).sum() - s * ((x - r) @ r)
 
 
-def solve_active(x, code, joining, gap, problem, small):
+def solve_active_set(x, code, joining, gap, problem, small):
     """The lasso on the active set and the atoms that join, from the code so far; shrunk to its support.
 
     Parameters

@@ -33,17 +33,17 @@ from flyannot.base.errors import DataError, FlyannotError
 from flyannot.sparse.coders.blocks import (
     Codes,
     LassoSamples,
-    checked_samples,
-    over_threads,
+    map_slices,
+    product_rounding,
     replace_rows,
-    rounding_of_products,
+    validate_samples,
 )
 from flyannot.sparse.kernels import (
     SUMS,
     add_multiple,
     copy,
     dot,
-    gap_of_sums,
+    gap_from_sums,
     inlined,
     kernel,
     soft_threshold,
@@ -85,14 +85,14 @@ class Coder:
     def __call__(self, X, D, lam, *, tol=1e-4, **options):
         """The codes Z; parameters, result, errors and warnings as in `flyannot.sparse.coders`."""
         Z, gaps = self.codes(X, D, lam, tol=tol, **options)
-        warn_of_missed(gaps, tol)
+        warn_unconverged(gaps, tol)
         return Z
 
     def codes(
         self, X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, **of_the_solver
     ):
         """`Codes`: as a call, but with the duality gap of every code in the place of a warning."""
-        samples = checked_samples(X, D, lam, gram)
+        samples = validate_samples(X, D, lam, gram)
         unit = power_of_two_scale(np.sqrt(samples.squares.max(initial=0)))
         atom_unit = power_of_two_scale(samples.norms.max(initial=0))
         if (unit, atom_unit) != (1.0, 1.0):
@@ -107,7 +107,7 @@ class Coder:
         found = self.solve(own, float(lam), **rules, **of_the_solver)  # which may change its own arrays
         found = self._verified(self._checked(found, samples, lam, tol), samples, lam, tol, n_threads)
         if (unit, atom_unit) != (1.0, 1.0):
-            found = Codes(_in_unit(found.Z, unit / atom_unit), found.gaps)
+            found = Codes(_scale_codes(found.Z, unit / atom_unit), found.gaps)
         return found
 
     def _checked(self, found, samples, lam, tol):
@@ -160,7 +160,7 @@ class Coder:
             raise self._unreadable(f"returned no Codes of a CSR matrix in {dtype} ({type(Z).__name__})")
         if Z.shape != (n, n_atoms):
             raise self._unreadable(f"returned codes of shape {Z.shape}, and {(n, n_atoms)} was needed")
-        if _is_out_of_place(Z):
+        if _has_bad_indices(Z):
             raise self._unreadable(f"returned a matrix whose indices are not among {n_atoms} atoms")
         if found.gaps is not None and np.shape(found.gaps) != (n,):
             raise self._unreadable(f"returned duality gaps of shape {np.shape(found.gaps)} for {n} samples")
@@ -187,15 +187,15 @@ class Coder:
     def _verified(self, found, samples, lam, tol, n_threads):
         """Return the codes with every gap known, and better codes where a gap was too wide."""
         is_positive = self._positive
-        Z, gaps = measured(found, samples, lam, tol, positive=is_positive)
+        Z, gaps = measure_gaps(found, samples, lam, tol, positive=is_positive)
         rows = unconverged_rows(gaps, tol)
         if not len(rows):
             return Codes(Z, gaps)
-        X, D, squares, _ = samples.chosen(rows)
+        X, D, squares, _ = samples.subset(rows)
         nothing = sp.csr_matrix((len(rows), len(D)), dtype=Z.dtype)
-        begun, halves = _lower(Z[rows], nothing, X, D, lam), 0.5 * squares
+        begun, halves = _pick_lower(Z[rows], nothing, X, D, lam), 0.5 * squares
         better = descend(X, D, lam, begun, tol * halves, positive=is_positive, n_threads=n_threads)
-        better = _lower(better, begun, X, D, lam)
+        better = _pick_lower(better, begun, X, D, lam)
         exact = duality_gap(X, D, better, lam, positive=is_positive) / halves
         taken = ~(exact > 0.5 * gaps[rows])  # else it is the same but for rounding, and stays as it is
         gaps[rows[taken]] = exact[taken]
@@ -207,7 +207,7 @@ def unconverged_rows(gaps, tol):
     return np.flatnonzero(~(gaps <= max(tol, _FINEST_TOL)))
 
 
-def measured(found, samples, lam, tol, *, positive=False):
+def measure_gaps(found, samples, lam, tol, *, positive=False):
     """The `Codes` with gaps measured against all atoms, where they are not known to be within tol.
 
     The gap of a code that is not finite, or whose objective is above that of no code at all, is infinite.
@@ -215,7 +215,7 @@ def measured(found, samples, lam, tol, *, positive=False):
     gaps = found.gaps.copy()
     rows = unconverged_rows(gaps, tol)
     if len(rows):
-        X, D, squares, _ = samples.chosen(rows)
+        X, D, squares, _ = samples.subset(rows)
         Z, halves = found.Z[rows], 0.5 * squares
         with np.errstate(over="ignore", invalid="ignore"):
             exact = duality_gap(X, D, Z, lam, positive=positive) / np.where(halves > 0, halves, 1)
@@ -224,7 +224,7 @@ def measured(found, samples, lam, tol, *, positive=False):
     return Codes(found.Z, gaps)
 
 
-def _is_out_of_place(Z):
+def _has_bad_indices(Z):
     """Whether the index arrays of a CSR matrix point outside its shape or its data."""
     first, atoms = Z.indptr, Z.indices
     if len(first) != Z.shape[0] + 1 or first[0] != 0 or first[-1] != len(atoms) or len(atoms) != len(Z.data):
@@ -234,7 +234,7 @@ def _is_out_of_place(Z):
 
 
 @lru_cache
-def checked_share(n_samples):
+def choose_share(n_samples):
     """Return the numbers of the samples of a call whose gaps are checked: evenly spread, always the same."""
     n = min(n_samples, _SHARE_AT_LEAST + n_samples // _SAMPLES_PER_CHECK)
     if n == n_samples:
@@ -249,8 +249,8 @@ def _is_contradicted(found, samples, lam, tol, *, positive):
     """
     (Z, gaps), (X, D, squares, norms) = found, samples
     atoms, longest = D[:: 1 + len(D) // _CHECKED_ATOMS], float(norms.max(initial=0))
-    rounding = rounding_of_products(X.shape[1], D.dtype) * longest
-    for i in checked_share(len(X)):
+    rounding = product_rounding(X.shape[1], D.dtype) * longest
+    for i in choose_share(len(X)):
         if not gaps[i] <= max(tol, _FINEST_TOL):
             continue
         code, half = slice(Z.indptr[i], Z.indptr[i + 1]), 0.5 * float(squares[i])
@@ -278,7 +278,7 @@ def _least_gap(rest, along, l1, largest, lam):
     return 0.5 * rest * (1 - c) * (1 - c) + lam * l1 - c * (along - rest)
 
 
-def _lower(Z, other, X, D, lam):
+def _pick_lower(Z, other, X, D, lam):
     """Of two codes of every sample, that with the lower objective; one that is not finite has none."""
     with np.errstate(over="ignore", invalid="ignore"):
         is_lower = objective(X, D, Z, lam) <= objective(X, D, other, lam)
@@ -314,7 +314,7 @@ def descend(X, D, lam, start, allowed, *, positive=False, n_threads=1):
         _descend_rows(X[rows].astype(np.float64), D, norms2, lam, allowed[rows], positive, Z, residual)
         return sp.csr_matrix(Z.astype(X.dtype))
 
-    blocks = over_threads(descend_some, len(X), _ROWS_AT_ONCE, n_threads)
+    blocks = map_slices(descend_some, len(X), _ROWS_AT_ONCE, n_threads)
     return sp.vstack(blocks, format="csr")
 
 
@@ -347,7 +347,7 @@ def _refresh_residual(x, D, lam, positive, z, r):
         q = dot(D[j], r, len(r))
         fit += z[j] * q
         largest = max(largest, q if positive else abs(q))
-    return gap_of_sums(dot(r, r, len(r)), mass, fit, largest, lam)
+    return gap_from_sums(dot(r, r, len(r)), mass, fit, largest, lam)
 
 
 @inlined(fastmath=SUMS)
@@ -367,7 +367,7 @@ def _pass_over(D, norms2, lam, positive, of_support, z, r):
     return moved
 
 
-def warn_of_missed(gaps, tol):
+def warn_unconverged(gaps, tol):
     """Warn, once, if codes miss the tolerance; gaps (n_samples,) : of all, as parts of 1/2 |x|^2."""
     missed = gaps[unconverged_rows(gaps, tol)]
     if not len(missed):
@@ -389,7 +389,7 @@ def power_of_two_scale(largest_norm):
     return 2.0 ** np.round(np.log2(largest_norm))
 
 
-def _in_unit(Z, unit):
+def _scale_codes(Z, unit):
     """The codes in the caller's unit; DataError where their type cannot hold them."""
     scaled = Z.copy()
     with np.errstate(over="ignore", under="ignore"):

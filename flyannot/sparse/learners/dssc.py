@@ -39,11 +39,11 @@ from flyannot.sparse.learners.dssc_kernels import (
     DSSCCodes,
     DSSCRates,
     DSSCScratch,
+    run_processor,
     store_codes,
-    work_of_processor,
 )
 from flyannot.sparse.simd.vectors import aligned_zeros
-from flyannot.sparse.stored_codes import Learner, real_type
+from flyannot.sparse.stored_codes import Learner, float_type
 
 SURROGATES = ("exact", "proximal")
 MOST_BLOCKS = 4  # by default
@@ -129,7 +129,7 @@ CODE_TOLERANCE = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-9}
 ATOM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-10}
 
 
-def slices_of_iterations(n_rows, n_at_once):
+def split_iterations(n_rows, n_at_once):
     """The slices of `n_rows` rows that the iterations take: as few as can be, of nearly equal length."""
     edges = np.linspace(0, n_rows, -(-n_rows // n_at_once) + 1).astype(int)
     return [slice(*pair) for pair in zip(edges, edges[1:])]
@@ -146,10 +146,10 @@ class DSSC(Learner):
     """
 
     Options = DSSCOptions
-    kept_numbers = ("mean_square", "n_iterations", "n_features_processed")
+    state_numbers = ("mean_square", "n_iterations", "n_features_processed")
 
     def __init__(self, D, n_samples, *, lam, **options):
-        (n_atoms, n_features), dtype = np.shape(D), real_type(D)
+        (n_atoms, n_features), dtype = np.shape(D), float_type(D)
         chosen = resolved_dssc_options(self.Options(**options), n_atoms)
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=chosen)
         edges = np.arange(chosen.n_blocks + 1) * n_atoms // chosen.n_blocks
@@ -188,7 +188,7 @@ class DSSC(Learner):
         codes = self._code_buffers(min(len(X), self._n_at_once))
         n_processors, n_blocks = self.options.n_processors, self.options.n_blocks
         with threads_of_one_blas(max(1, len(scratches) - 1)) as threads:
-            for part in slices_of_iterations(len(rows), self._n_at_once):
+            for part in split_iterations(len(rows), self._n_at_once):
                 blocks = self._rng.permutation(n_blocks)[:n_processors]
                 batch = DSSCBatch(
                     X[part], rows[part], np.arange(n_processors + 1) * len(X[part]) // n_processors, blocks
@@ -202,7 +202,7 @@ class DSSC(Learner):
 
         def take_turns(scratch):
             for i in turns:
-                work_of_processor(i, batch, self._atoms, self._codes.past, rates, scratch, codes)
+                run_processor(i, batch, self._atoms, self._codes.past, rates, scratch, codes)
 
         in_threads = [threads.submit(take_turns, scratch) for scratch in scratches[1:]]
         take_turns(scratches[0])
@@ -256,7 +256,7 @@ class DSSC(Learner):
         atom = np.empty(shape, self._codes.now.atom.dtype)
         return DSSCCodes(np.zeros(n, np.int32), atom, np.empty(shape, self.D.dtype))
 
-    def kept_arrays(self):
+    def state_arrays(self):
         """The dictionary and its averaged gradient."""
         return {"D": self.D, "d": self._atoms.d}
 

@@ -66,7 +66,7 @@ class DSSCCodes(NamedTuple):
 
 
 @kernel(fastmath=SUMS)
-def work_of_processor(i, batch, atoms, past, rates, scratch, codes):
+def run_processor(i, batch, atoms, past, rates, scratch, codes):
     """Do the work of processor i.
 
     With the objective itself as the surrogate, whole codes are solved for the dictionary as it is, then the

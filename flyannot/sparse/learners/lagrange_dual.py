@@ -84,7 +84,7 @@ class LagrangeDual(Learner):
         _replace(D, np.flatnonzero(self._A.diagonal() == 0), self.D, self._spares)
         self.D[:] = D
 
-    def kept_arrays(self):
+    def state_arrays(self):
         """The dictionary alone."""
         return {"D": self.D}
 

@@ -9,7 +9,7 @@ entries of an atom; where the norm of the whole then passes 1, the others shrink
 import numpy as np
 
 from flyannot.sparse.kernels import SUMS, add_multiple, inlined, kernel
-from flyannot.sparse.stored_codes import real_type
+from flyannot.sparse.stored_codes import float_type
 
 # The balls that atoms are kept in, and how.
 L2_LAZY = 0  # the whole atom onto the l2 ball: entries outside the mask shrink too, by way of `scale`
@@ -56,12 +56,12 @@ class LazyAtoms:
     """
 
     def __init__(self, D, ball):
-        self.F = np.ascontiguousarray(np.asarray(D, real_type(D)).T)
+        self.F = np.ascontiguousarray(np.asarray(D, float_type(D)).T)
         self.ball = ball
         self.scale = np.ones(self.F.shape[1])
         self.mass = np.empty(self.F.shape[1])  # of every atom, in the measure of its ball
         self._buffers = BufferPool(self.F.dtype)
-        _masses(self.F, ball, self.mass)
+        _atom_masses(self.F, ball, self.mass)
 
     @property
     def D(self):
@@ -89,7 +89,7 @@ class LazyAtoms:
         features : integer array, or None for all
         rng : Generator
         """
-        outside, growth = self._outside(D, features), np.ones(len(A))
+        outside, growth = self._outside_mass(D, features), np.ones(len(A))
         for columns, visit in _visits(A, rng):
             R = self._buffers("residual", columns.stop - columns.start, len(D))
             np.matmul(A[columns], D.T, out=R)
@@ -99,7 +99,7 @@ class LazyAtoms:
 
     def update_with_residuals(self, D, H, A, features, rng):
         """As `update`, from H = B - D A in place of B; H follows the atoms."""
-        outside, growth = self._outside(D, features), np.ones(len(A))
+        outside, growth = self._outside_mass(D, features), np.ones(len(A))
         moved, visited, n = self._buffers("moved", *D.T.shape), np.zeros(len(A), np.int64), 0
         for columns, visit in _visits(A, rng):
             R = self._buffers("residual", columns.stop - columns.start, len(D))
@@ -114,18 +114,18 @@ class LazyAtoms:
     def _block_buffers(self, moved):
         return moved, self._buffers("block", *moved.shape), self._buffers("atom", 1, moved.shape[1])[0]
 
-    def _outside(self, D, features):
+    def _outside_mass(self, D, features):
         """What every atom has outside the features."""
         if features is None:
             return np.zeros(len(self.mass))
         inside = np.empty(len(self.mass))
-        _masses(D, self.ball, inside)
+        _atom_masses(D, self.ball, inside)
         return np.maximum(self.mass - inside, 0.0)
 
     def _put(self, D, features, outside, growth):
         if features is None:
             return
-        _masses(D, self.ball, self.mass)
+        _atom_masses(D, self.ball, self.mass)
         self.mass += outside / growth**2
         self.scale *= growth
         self.F[features] = D * self.scale if (self.scale != 1).any() else D
@@ -262,7 +262,7 @@ def project_l1(u, radius):
 
 
 @kernel(fastmath=SUMS)
-def _masses(D, ball, inside):
+def _atom_masses(D, ball, inside):
     """The squared norm of every column of D, or its l1 norm for the l1 ball."""
     inside[:] = 0.0
     for i in range(len(D)):

@@ -17,7 +17,7 @@ from flyannot.base.errors import InputError
 from flyannot.base.options import Choice, Count, Real, option
 from flyannot.sparse.learners.lazy_atoms import L1_WITHIN, L2_LAZY, L2_WITHIN
 from flyannot.sparse.learners.ol import OL, OLOptions
-from flyannot.sparse.missing_values import ridge_of_observed, split_missing
+from flyannot.sparse.missing_values import solve_observed_ridge, split_missing
 
 LEAST_PER_ATOM = 20  # features of a mask; the regime of MODL's figures in benchmarks/items.toml
 # (ball, projection) -> what the kernels do
@@ -125,7 +125,7 @@ class MODL(OL):
     def _encode(self, X, observed, F):
         if self.options.code_penalty == "l1":
             return super()._encode(X, observed, F)
-        return ridge_of_observed(X, observed, F, self.lam / len(self._history))
+        return solve_observed_ridge(X, observed, F, self.lam / len(self._history))
 
     def _split_missing(self, X):
         return split_missing(X)

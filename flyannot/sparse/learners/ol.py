@@ -16,7 +16,7 @@ from flyannot.base.options import Count, Options, Real, option
 from flyannot.jobs.resources import one_blas_thread
 from flyannot.sparse.kernels import SUMS, kernel
 from flyannot.sparse.learners.lazy_atoms import L2_LAZY, BufferPool, LazyAtoms, take_atom_rows
-from flyannot.sparse.missing_values import lasso_of_observed, split_missing
+from flyannot.sparse.missing_values import solve_observed_lasso, split_missing
 from flyannot.sparse.stored_codes import Learner
 
 _DENSE = 8  # codes with more than one non-zero in so many entries are multiplied as a dense matrix
@@ -59,7 +59,7 @@ class OL(Learner):
 
     Options = OLOptions
     ball = L2_LAZY
-    kept_numbers = ("t",)
+    state_numbers = ("t",)
 
     def __init__(self, D, n_samples, *, lam, **options):
         self._atoms = LazyAtoms(D, self.ball)
@@ -91,7 +91,7 @@ class OL(Learner):
                 batch = slice(start, start + self.options.batch_size)
                 self._learn_batch(X[batch], rows[batch])
 
-    def kept_arrays(self):
+    def state_arrays(self):
         """The atoms as they are stored, the two means, and what is counted of features."""
         atoms = {"F": self._atoms.F, "scale": self._atoms.scale, "mass": self._atoms.mass}
         return atoms | {"A": self._A, "history": self._history, "seen": self._seen}
@@ -100,7 +100,7 @@ class OL(Learner):
         """The features of the next mini-batch, in rising order; None, as here, for all."""
 
     def _encode(self, X, observed, F):
-        return lasso_of_observed(X, observed, F, self.lam / len(self._history), self.options.tol)
+        return solve_observed_lasso(X, observed, F, self.lam / len(self._history), self.options.tol)
 
     def _split_missing(self, X):
         X, observed = split_missing(X)

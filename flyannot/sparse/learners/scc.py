@@ -25,7 +25,7 @@ from flyannot.sparse.learners.scc_kernels import (
 )
 from flyannot.sparse.simd.atom_rows import GROUP
 from flyannot.sparse.simd.vectors import padded_zeros, whole_chunks
-from flyannot.sparse.stored_codes import EITHER_SIGN, CodeStore, Learner, real_type
+from flyannot.sparse.stored_codes import EITHER_SIGN, CodeStore, Learner, float_type
 
 N_ORDERS = 64  # random orders drawn for an epoch; a fresh one per sample would cost more than its sweep
 
@@ -116,10 +116,10 @@ class SCC(Learner):
     block_size = 4096
     is_data_parallel = True
     takes_positive = True
-    kept_numbers = ("n_before",)
+    state_numbers = ("n_before",)
 
     def __init__(self, D, n_samples, *, lam, positive=EITHER_SIGN, **options):
-        (n_atoms, n_features), dtype = np.shape(D), real_type(D)
+        (n_atoms, n_features), dtype = np.shape(D), float_type(D)
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=self.Options(**options))
         self._variant = VARIANTS[self.options.variant]
         self._rules = _rules(self._variant, self.options, self.lam, positive, n_atoms)
@@ -156,7 +156,7 @@ class SCC(Learner):
 
     def begin_epoch(self, rng):
         """Draw the orders of the full sweeps; the codes so far become the warm starts."""
-        self._orders = _with_places(self._variant.orders(len(self._D), rng), self._codes.now.atom.dtype)
+        self._orders = _index_orders(self._variant.orders(len(self._D), rng), self._codes.now.atom.dtype)
         D, norm2, _, _, D8, rounding, _ = self._atoms
         round_dictionary(D, norm2, D8, rounding, 1.25 * max(float(np.abs(D).max()), 1e-30))
         self._codes.begin_epoch()
@@ -178,7 +178,7 @@ class SCC(Learner):
     def end_epoch(self):
         """Let h remember as many epochs as the variant says, and forget."""
         past, now = self._atoms.h_past, self._atoms.h_now
-        past[:] = carried_over(past, now, self.options)
+        past[:] = carry_over(past, now, self.options)
         self._end_visits()
 
     def end_part(self):
@@ -193,14 +193,14 @@ class SCC(Learner):
             follow_mean(self._atoms, self._rules, self._n_visits, self._n_visits % every)
         self.n_before += self._n_visits
 
-    def visit_part(self, X, rng, start, stands_for):
+    def visit_part(self, X, rng, start, visit_weight):
         """Go on from the `SharedAtoms` `start` with samples of a part, in random order, and keep no code.
 
         Parameters
         ----------
         X : array-like of rows (n_samples, n_features), which takes an integer array as index
         rng : Generator
-        stands_for : float, how many visits one of these counts for
+        visit_weight : float, how many visits one of these counts for
 
         Returns
         -------
@@ -213,7 +213,7 @@ class SCC(Learner):
         self.n_before = start.n_visits
         order = rng.permutation(len(X))
         self.begin_epoch(rng)
-        self._rules = self._rules._replace(stands_for=float(stands_for))
+        self._rules = self._rules._replace(visit_weight=float(visit_weight))
         for first in range(0, len(order), self.block_size):
             rows = order[first : first + self.block_size]
             self._codes = CodeStore(len(rows), len(self._D), self._D.dtype)
@@ -224,14 +224,14 @@ class SCC(Learner):
         moving = moving[: len(start.moving)]
         return start._replace(D=D, norm2=atoms.norm2, h_now=atoms.h_now, moving=moving)
 
-    def kept_arrays(self):
+    def state_arrays(self):
         """The atoms, their squared norms, h, and the mean of the atoms where there is one."""
         atoms = self._atoms
         kept = {"D": self._D, "norm2": atoms.norm2, "h": atoms.h_past}
         return kept | ({"mean": atoms.mean[:, : self._D.shape[1]]} if self._variant.takes_mean else {})
 
 
-def carried_over(h_past, h_now, options):
+def carry_over(h_past, h_now, options):
     """What h is when an epoch has ended: of as many epochs as the variant says, times `forgetting`."""
     h = h_past + h_now if VARIANTS[options.variant].keeps_all else h_now
     return h * options.forgetting
@@ -247,14 +247,14 @@ def _rules(variant, options, lam, positive, n_atoms):
         variant.recency,
         variant.n_descents,
         n_before=0,
-        stands_for=1.0,
+        visit_weight=1.0,
         mean_every=-(-n_atoms // 4) if variant.takes_mean else 0,  # a look costs what some steps do
         positive_code=positive.code or None,
         positive_atoms=positive.atoms or None,
     )
 
 
-def _with_places(orders, dtype):
+def _index_orders(orders, dtype):
     """The orders with the place of every atom in each, and with GROUP more entries that end no group."""
     places = np.empty(orders.shape, dtype)
     np.put_along_axis(places, orders, np.arange(orders.shape[1], dtype=dtype)[None], axis=1)

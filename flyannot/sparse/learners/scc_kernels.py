@@ -64,7 +64,7 @@ class SCCRules(NamedTuple):
     recency: float  # visit t counts t^recency times in h
     n_descents: int  # full sweeps at 2^k lam, ..., 2 lam that come first where a code is zero
     n_before: int  # visits before this epoch
-    stands_for: float  # visits that one counts for: those of other parts of the samples, made meanwhile
+    visit_weight: float  # visits that one counts for: those of other parts of the samples, made meanwhile
     mean_every: int  # visits between two looks at D for its mean; 0 where there is none
     # True where nothing may be negative, else None: numba makes kernels apart of them, and what is off
     # costs nothing.
@@ -117,7 +117,7 @@ def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules,
         if n_used + len(scratch.z) > len(now.atom):
             return i
         n_support = solve_code(X, i, past, rows[i], orders, first_visit + i, atoms, rules, scratch)
-        visit = rules.n_before + rules.stands_for * (first_visit + i + 1)
+        visit = rules.n_before + rules.visit_weight * (first_visit + i + 1)
         _step_atoms(atoms, n_support, rules, visit, scratch)
         store_code(now, rows[i], n_used, n_support, scratch)
         n_used += n_support
@@ -264,7 +264,7 @@ def _step_atoms(atoms, n_support, rules, visit, scratch):
     D, norm2, h_past, h_now, D8, rounding, _ = atoms
     z, support, eta, r = scratch.z, scratch.support, scratch.eta, scratch.r
     total, one = 0.0, r.dtype.type(1)
-    weight = rules.stands_for * np.float64(visit) ** rules.recency
+    weight = rules.visit_weight * np.float64(visit) ** rules.recency
     for s in range(n_support):
         j = np.int64(support[s])
         weighted = weight * z[j]
@@ -301,8 +301,8 @@ def _clip_row(D, j):
 def follow_mean(atoms, rules, n_visits, n_last):
     """Let the mean of D, which is less noisy than D, follow after the `n_last` of `n_visits` visits."""
     D, mean = atoms.D, atoms.mean
-    visits = rules.n_before + rules.stands_for * n_visits
-    part = D.dtype.type(min(1.0, RISE * rules.stands_for * n_last / visits))
+    visits = rules.n_before + rules.visit_weight * n_visits
+    part = D.dtype.type(min(1.0, RISE * rules.visit_weight * n_last / visits))
     for j in range(len(D)):
         for k in range(D.shape[1]):
             mean[j, k] += part * (D[j, k] - mean[j, k])

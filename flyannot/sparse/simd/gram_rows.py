@@ -23,7 +23,7 @@ def add_rows(v, target, base, scale, factors, rows, stride, n, width):
     scale, stride, n, width = v.splat(v.number(scale)), v.index(stride), v.index(n), v.index(width)
 
     def block(k, _):
-        v.store(v.fma(scale, v.sum_of_rows(factors, rows, stride, n, k), v.at(base, k)), target, k, 0)
+        v.store(v.fma(scale, v.weighted_row_sum(factors, rows, stride, n, k), v.at(base, k)), target, k, 0)
         return []
 
     v.count(width, LANES, [], block)
@@ -103,7 +103,7 @@ def inner_product(v, a, b, width):
 
 
 @row_operation(1)
-def largest_of_all(v, q):
+def largest_in_chunks(v, q):
     """The largest |q[k]| of whole chunks."""
     q = v.row(q)
     tops = v.each_chunk(
@@ -114,7 +114,7 @@ def largest_of_all(v, q):
 
 
 @row_operation(whole="int64")
-def place_of_largest(v, bits, masks, width):
+def find_largest(v, bits, masks, width):
     """The place of the largest bits[k] & masks[k] for k < width; -1 where all are zero."""
     builder = v.builder
     bits, masks, width = v.row(bits), v.row(masks), v.index(width)

@@ -185,7 +185,7 @@ class Vectors:
             function = self.cgutils.get_or_insert_function(builder.module, kind, VNNI)
             return builder.call(function, [total, *(builder.bitcast(v, words) for v in (unsigned, signed))])
         if self.has("avx2"):
-            return self._products_of_shorts(unsigned, signed, total)
+            return self._short_products(unsigned, signed, total)
         signed = builder.bitcast(signed, unsigned.type)
         for byte in range(4):
             lanes = range(byte, CHUNK, 4)
@@ -194,7 +194,7 @@ class Vectors:
             total = builder.add(total, builder.mul(a, b))
         return total
 
-    def _products_of_shorts(self, unsigned, signed, total):
+    def _short_products(self, unsigned, signed, total):
         """`byte_products` of the even bytes and of the odd ones, each as 16 bits, which hold them."""
         builder, shorts, half = self.builder, ir.VectorType(I16, CHUNK // 2), CHUNK // 4
         u, s = (builder.bitcast(v, shorts) for v in (unsigned, signed))
@@ -241,7 +241,7 @@ class Vectors:
     def at(self, row, k):
         return self.load(row, k, 0, aligned=False)
 
-    def sum_of_rows(self, factors, rows, stride, n, k):
+    def weighted_row_sum(self, factors, rows, stride, n, k):
         """Entries k, k + 1, ... of the sum of factors[i] rows[i]."""
 
         def four(i, sums):
