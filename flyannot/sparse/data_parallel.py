@@ -1,26 +1,30 @@
-"""Data-parallel learning: samples that fit in no memory, visited by any number of workers in rounds.
+"""Data-parallel learning of SCC: rounds in which many workers visit samples that do not fit in memory.
 
-Samples lie in units that are read as a whole: images, or blocks of rows.  Unit i belongs to part i mod S,
-in every epoch.  In a round every active part visits its next units, all from the same atoms, and what they
-reach is averaged.  Which part visits what, and in which order, follows from the sizes of the units, S and the
-seed: never from who does the work, nor from what was interrupted.
+The objective is the mean over all samples x, over codes z and atoms D of norm at most 1, of
+
+    1/2 |x - z D|^2 + lam |z|_1.
+
+Samples lie in units that are read as a whole: images, or blocks of rows.  Unit i belongs to part i mod S, in
+every epoch.  In a round every active part visits its next units.  All parts start from the same atoms, and
+the atoms that they reach are averaged.  The schedule follows from the sizes of the units, S and the seed.  It
+depends neither on the number of workers nor on interruptions.
 
 How atoms are averaged
 ----------------------
-Sequential SCC keeps, for every atom, h = h0 + sum w z^2 and d = d0 + sum w z r / h: d is the mean, weighted
-by h, of where it was and where each visit wants it.  A round of S parts starts from one (d0, h0), and every
-part learns as though its samples were those of all: each visit counts as V / v, where the part makes v of the
-V visits of the round.  So h_s grows in every part as it would in a sequential run, steps are as long as they
-are there, and what a part reaches is one estimate of what that run would reach.  The estimates are averaged,
-each by its h and its number of visits:
+Sequential SCC keeps, for every atom, h = h0 + sum w z^2 and d = d0 + sum w z r / h.  So d is a mean, weighted
+by h, of its start and of where each visit moves it.  A round of S parts starts from one (d0, h0).  Every part
+learns as if its samples were the samples of all parts: if the part makes v of the V visits of the round, each
+visit counts V / v times.  So h_s grows in every part, and steps are as long, as in a sequential run.
+Each part reaches one estimate of the atoms of that run.  The estimates are averaged, each weighted by its h
+and its number of visits:
 
     d = sum v_s h_s d_s / sum v_s h_s,    h = sum v_s h_s / V = h0 + what all visits add.
 
-Adding changes in the place of averaging, h d = h0 d0 + sum (h_s d_s - h0 d0), overshoots S-fold where all
-parts move the same atoms the same way; averaging changes of visits that count once falls S-fold short.  A
-mean of the parts' atoms lies between them, so it cannot run away, however many parts there are and however
-long the round is; with one part it is the part's own.  What it costs is noise, as a visit of S-fold weight
-has it: so many parts are active only when enough was seen before.
+Adding changes instead, h d = h0 d0 + sum (h_s d_s - h0 d0), overshoots S-fold if all parts move the same
+atoms the same way.  Averaging changes of visits that count once falls S-fold short.  A mean of the parts'
+atoms lies between them, so it cannot diverge for any number of parts and any length of a round.  With one
+part it equals that part's atoms.  The price is noise, because a visit counts S-fold.  So parts become active
+only after enough samples were seen.
 """
 
 import time
@@ -33,39 +37,39 @@ import numpy as np
 from flyannot.sparse.fit import EVALUATED_SAMPLES, EpochRecord, exact_values, gains_too_little, random_patches
 from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions, carry_over
 
-LONGEST = 2**18  # samples of a part in a round, which it holds: 33 MB of descriptors
-_SEEN_PER_ATOM = 60  # samples seen so far for every active part and atom: with fewer, averages are noise
-_BEGUN_PER_ATOM = 10  # samples an atom: until so many were seen, atoms are samples rather than learned
-_UNITS_LOOKED_INTO = 256  # at least, for initial atoms and held-out samples
+LONGEST = 2**18  # most samples of a part in a round, held in memory: 33 MB of descriptors
+_SEEN_PER_ATOM = 60  # samples seen per active part and atom: with fewer, averages are too noisy
+_BEGUN_PER_ATOM = 10  # samples seen per atom before atoms differ from the initial samples
+_UNITS_LOOKED_INTO = 256  # fewest units from which initial atoms and held-out samples are drawn
 
 
 class SharedAtoms(NamedTuple):
-    """The dictionary between two rounds, and what its steps need."""
+    """The dictionary between two rounds, and the numbers that its steps need."""
 
     D: np.ndarray  # (n_atoms, n_features)
     norm2: np.ndarray  # (n_atoms,) squared norms of the atoms that steps move
     h_past: np.ndarray  # (n_atoms,) float64, squared codes of earlier epochs
-    h_now: np.ndarray  # (n_atoms,) float64, those of this epoch
-    n_visits: int  # so far
-    moving: np.ndarray  # (n_atoms, n_features), the atoms that steps move where D is their mean; else none
+    h_now: np.ndarray  # (n_atoms,) float64, squared codes of this epoch
+    n_visits: int  # visits so far
+    moving: np.ndarray  # (n_atoms, n_features), the atoms that steps move if D is their mean; otherwise none
 
 
 @dataclass(frozen=True)
 class LearningPlan:
-    """What decides the result, besides the samples."""
+    """Everything that decides the result, except the samples."""
 
     n_parts: int
     n_epochs: int
     lam: float
     options: SCCOptions
-    key: tuple  # whole numbers: the seed of all random choices
+    key: tuple  # integers, the seed of all random choices
     tol: float | None = None
     longest: int = LONGEST
 
 
 @dataclass(frozen=True)
 class LearningProgress:
-    """How far learning is, after a round."""
+    """The state of learning after a round."""
 
     atoms: SharedAtoms
     n_rounds: int = 0
@@ -74,7 +78,7 @@ class LearningProgress:
 
 
 class PartVisit(NamedTuple):
-    """What one part visits in a round."""
+    """The units that one part visits in a round."""
 
     part: int
     units: np.ndarray
@@ -82,36 +86,41 @@ class PartVisit(NamedTuple):
 
 
 class VisitTask(NamedTuple):
-    """The visit of a part as a worker needs it."""
+    """The visit of a part, as sent to a worker."""
 
     source: object
-    left_out: list  # rows of each unit that are held out
+    left_out: list  # the held-out rows of each unit
     start: SharedAtoms
     plan: LearningPlan
     n_samples: int
-    visit_weight: float  # V / v above
+    visit_weight: float  # V / v in the text above
     spawn_key: tuple
 
 
 class HeldOutSamples(NamedTuple):
-    """Samples that are not learned from: their rows, and their places."""
+    """Samples that are not learned from: their values, and their rows in each unit."""
 
     X: np.ndarray
-    rows_of: dict  # unit -> row numbers
+    rows_of: dict  # unit -> rows
 
 
 def begin_rounds(source, n_atoms, plan):
-    """Initial atoms as a `LearningProgress`; and the `HeldOutSamples` of the trace.
+    """Draw initial atoms and the held-out samples of the trace.
 
     Parameters
     ----------
     source : the samples, an object with
         sizes         int array (n_units,), the samples of each unit
-        subset(units)   a source of these units alone, in that order, that can be sent to a worker
-        read()        an iterator of arrays, the samples of each unit as they are stored
+        subset(units) a source of these units alone, in that order, which can be sent to a worker
+        read()        an iterator of arrays, the stored samples of each unit
         samples(rows) stored rows as an array-like of samples, which takes an integer array as index
     n_atoms : int
     plan : LearningPlan
+
+    Returns
+    -------
+    progress : LearningProgress of the initial atoms
+    held : HeldOutSamples
 
     Raises
     ------
@@ -134,7 +143,7 @@ def begin_rounds(source, n_atoms, plan):
 
 
 def _draw_rows(sizes, n, rng):
-    """n samples of some units, or all if there are not so many: (units, rows of each)."""
+    """Draw n samples of some units, or all samples if there are fewer: (units, rows of each unit)."""
     order = rng.permutation(np.flatnonzero(sizes))
     n_units = np.searchsorted(np.cumsum(sizes[order]), 4 * n) + 1
     units = np.sort(order[: max(_UNITS_LOOKED_INTO, n_units)])
@@ -145,19 +154,19 @@ def _draw_rows(sizes, n, rng):
 
 
 def initial_shared_atoms(D, options):
-    """The `SharedAtoms` of initial atoms (n_atoms, n_features)."""
+    """Return the `SharedAtoms` of initial atoms (n_atoms, n_features)."""
     moving = D if VARIANTS[options.variant].takes_mean else D[:0]
     return SharedAtoms(D, (D**2).sum(axis=1), np.zeros(len(D)), np.zeros(len(D)), 0, moving)
 
 
 def learn_in_rounds(source, held, progress, plan, run):
-    """Go on from `progress` and yield a `LearningProgress` after every round.
+    """Continue from `progress`, and yield a `LearningProgress` after every round.
 
     Parameters
     ----------
-    source, plan : as `begin_rounds` takes them
-    held, progress : as it gave them; or a later progress of the same
-    run : function that calls `visit_part` on each of a list of `VisitTask` and returns the results in order
+    source, plan : the arguments of `begin_rounds`
+    held, progress : its results, or a later progress of the same run
+    run : function that calls `visit_part` on each of a list of `VisitTask`, and returns the results in order
     """
     sizes = source.sizes.astype(np.int64)
     for unit, rows in held.rows_of.items():
@@ -183,22 +192,22 @@ def learn_in_rounds(source, held, progress, plan, run):
 
 
 def has_converged(progress, plan):
-    """Whether the last record of the trace says that learning gains too little to go on."""
+    """Return whether the last record of the trace gains too little to continue."""
     records, seen = progress.records, _BEGUN_PER_ATOM * len(progress.atoms.D)
     if plan.tol is None or len(records) < 2 or records[-1].n_visits != progress.atoms.n_visits:
         return False
-    if records[-2].n_visits < seen:  # no more is learned yet than that random atoms are none
+    if records[-2].n_visits < seen:  # too early: any learning improves on random atoms
         return False
     is_fair = records[-1].epoch > 1 or records[-1].n_visits >= 2 * records[-2].n_visits
     return is_fair and gains_too_little(records, plan.tol)
 
 
 def plan_rounds(sizes, n_before, n_atoms, epoch, plan):
-    """The rounds of an epoch, each a list of `PartVisit` by part.
+    """Plan the rounds of an epoch: a list of `PartVisit` for each, sorted by part.
 
-    Parts become active one by one, as `_SEEN_PER_ATOM` samples an atom have been seen for each of them; so
-    the first rounds are of one part, which is sequential learning.  A round is half as long as all that was
-    seen so far, until it is `plan.longest` for every part.
+    Parts become active one by one, each after `_SEEN_PER_ATOM` more samples per atom were seen.  So the first
+    rounds have one part, which is sequential learning.  A round is half as long as all that was seen before,
+    up to `plan.longest` samples per part.
 
     Parameters
     ----------
@@ -246,7 +255,9 @@ def _make_tasks(source, held, atoms, visits, plan, number):
 def visit_part(task):
     """Visit the part of a `VisitTask`: a pure function, for any worker.
 
-    Returns the `SharedAtoms` that the part reached.  `h_now` is what its visits added.
+    Returns
+    -------
+    atoms : SharedAtoms, whose `h_now` is what these visits added to h
     """
     plan, start = task.plan, task.start
     rng = np.random.default_rng(np.random.SeedSequence(plan.key, spawn_key=task.spawn_key))
@@ -255,7 +266,7 @@ def visit_part(task):
 
 
 def _read_task_rows(task):
-    """The stored rows to visit, (n_samples, n_features); of the units one at a time is held besides."""
+    """Read the stored rows to visit, (n_samples, n_features), one unit at a time."""
     units = (
         np.delete(unit, out, axis=0) if len(out) else unit
         for unit, out in zip(task.source.read(), task.left_out)
@@ -269,14 +280,18 @@ def _read_task_rows(task):
 
 
 def average_atoms(start, reached, n_visits, options):
-    """The `SharedAtoms` after a round.
+    """Average the atoms that the parts of a round reached.
 
     Parameters
     ----------
-    start : SharedAtoms before it
+    start : SharedAtoms before the round
     reached : list of `SharedAtoms` from `visit_part`, in the order of the parts
-    n_visits : list of the visits of each
+    n_visits : list of the number of visits of each part
     options : SCCOptions
+
+    Returns
+    -------
+    atoms : SharedAtoms after the round
     """
     now = start._replace(n_visits=start.n_visits + sum(n_visits))
     if len(reached) == 1:
@@ -290,13 +305,13 @@ def average_atoms(start, reached, n_visits, options):
         moving = _average_atoms(start, moving, [part.moving for part in reached], weights, is_on_sphere)
     atoms = moving if len(moving) else D
     norm2 = (atoms**2).sum(axis=1)
-    is_one = is_on_sphere & (abs(norm2 - 1) < 1e-5)  # but for rounding: kernels then need no division
+    is_one = is_on_sphere & (abs(norm2 - 1) < 1e-5)  # up to rounding; kernels then need no division
     norm2 = np.where(is_one, 1, norm2).astype(atoms.dtype)
     return now._replace(D=D, norm2=norm2, h_now=start.h_now + gain, moving=moving)
 
 
 def _average_atoms(start, before, reached, weights, is_on_sphere):
-    """The mean of the atoms that parts reached; as `before` where none used an atom."""
+    """Return the weighted mean of the atoms of all parts; an atom that no part used stays as before."""
     total = np.zeros(before.shape)
     for D, weight in zip(reached, weights):
         total += weight[:, None] * D
@@ -308,13 +323,13 @@ def _average_atoms(start, before, reached, weights, is_on_sphere):
 
 
 def begin_next_epoch(atoms, options):
-    """The atoms when the next epoch begins."""
+    """Return the atoms at the beginning of the next epoch."""
     h = carry_over(atoms.h_past, atoms.h_now, options)
     return atoms._replace(h_past=h, h_now=np.zeros_like(h))
 
 
 def _add_record(progress, held, epoch, is_last, plan):
-    """With one more record, if the epoch ends or as many samples again have been seen since the last."""
+    """Add a record at the end of an epoch, or when twice as many samples were seen as at the last record."""
     atoms, records = progress.atoms, progress.records
     doubled = epoch == 0 and (not records or atoms.n_visits >= 2 * records[-1].n_visits)
     if is_last or doubled:

@@ -103,8 +103,11 @@ def gap_from_correlations(square, q0, q, places, z, n, lam, largest):
     lam : weight of the L1 norm
     largest : the largest |q| of all atoms
 
-    With c = min(1, lam / largest) the gap is 1/2 |r|^2 (1 - c)^2 + sum of lam |z_k| - c z_k q_k, because
-    x r = |r|^2 + z q.  Near the minimum every term is small, so no large terms cancel.
+    With c = min(1, lam / largest) and x r = |r|^2 + z q, the gap is
+
+        1/2 |r|^2 (1 - c)^2 + sum of lam |z_k| - c z_k q_k.
+
+    Near the minimum every term is small, so no large terms cancel.
     """
     c = lam / largest if largest > lam else 1.0
     residual_square, mismatch = float(square), 0.0

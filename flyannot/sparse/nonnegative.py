@@ -1,7 +1,7 @@
-"""Codes that are not negative: the minimum over z >= 0 of 1/2 |x - z D|^2 + lam |z|_1.
+"""Codes that are not negative: the z >= 0 that minimises 1/2 |x - z D|^2 + lam |z|_1.
 
-Coordinate descent with the Gram matrix, one sample after the other: a pass over all atoms, then passes over
-the support until that is at rest.  q = D (x - z D) throughout.
+Coordinate descent with the Gram matrix, one sample at a time.  A pass over all atoms is followed by passes
+over the support until its codes come to rest.  In the kernels q = D (x - z D).
 """
 
 from functools import partial
@@ -13,19 +13,20 @@ from flyannot.sparse.coders.verified import Coder
 from flyannot.sparse.kernels import SUMS, add_multiple, copy, gap_from_correlations, inlined, kernel
 from flyannot.sparse.simd.product import gram_of, pack_columns
 
-_SUPPORT_PASSES = 20  # most in a row: then all atoms are looked at again
-_AT_REST = 1e-3  # of the largest change in a pass over all atoms: less in one over the support ends these
+_SUPPORT_PASSES = 20  # most passes over the support between two passes over all atoms
+_AT_REST = 1e-3  # fraction of the last full pass's largest change below which the support is at rest
 
 
 @partial(Coder, positive=True)
 def encode_nonnegative(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
-    """Codes of X over a fixed dictionary, none of them below zero, in float64.
+    """Return codes of X without negative entries over a fixed dictionary, computed in float64.
 
-    Parameters and result are those of every coder (`flyannot.sparse.coders`); it always begins from zero.
+    Parameters and result are those of every coder (`flyannot.sparse.coders`), except that `start` is
+    ignored.
 
     Source
     ------
-    Friedman et al., J. Stat. Softw. 33(1), 2010, with max(., 0) in the place of soft thresholding.
+    Friedman et al., J. Stat. Softw. 33(1), 2010, with max(., 0) instead of soft thresholding.
     """
     dtype, samples = samples.X.dtype, samples.to_float64()
     D = samples.D
@@ -40,7 +41,7 @@ def encode_nonnegative(samples, lam, *, tol, max_sweeps, start, gram, n_threads)
 
 @kernel
 def _encode_rows(Q, squares, start, problem, scratch, codes, largest):
-    """Solve one sample after the other, from zero; as `flyannot.sparse.coders.blocks` calls it."""
+    """Solve one sample after the other, from the zero code; `solve_in_blocks` describes the arguments."""
     first, atom, value = codes
     first[0] = 0
     for i in range(len(squares)):
@@ -51,7 +52,10 @@ def _encode_rows(Q, squares, start, problem, scratch, codes, largest):
 
 @kernel
 def _encode_row(q0, square, problem, scratch, atoms, values):
-    """Leave the code in `atoms` and `values`; returns its size, and the largest q or inf."""
+    """Store the code in `atoms` and `values`.
+
+    Returns its size, and the largest q or inf if it is not known.
+    """
     (q, z), n = scratch, 0
     copy(q, q0, len(q))
     z[:] = 0
@@ -78,9 +82,9 @@ def _encode_row(q0, square, problem, scratch, atoms, values):
 
 @inlined(fastmath=SUMS)
 def _solve_one(j, q, z, problem):
-    """Minimise over z[j] alone, and keep q; returns how far that moved."""
+    """Minimise over z[j] alone, and update q; return how far this moved x - z D."""
     a = problem.gram[j, j]
-    if a == 0:  # a zero atom explains nothing
+    if a == 0:  # the code of a zero atom stays zero
         return 0.0
     change = max(0.0, q[j] + a * z[j] - problem.lam) / a - z[j]
     if change != 0:
@@ -91,7 +95,7 @@ def _solve_one(j, q, z, problem):
 
 @inlined()
 def _list_support(q, z, atoms, values):
-    """List the codes that are not zero; returns their number and the largest q."""
+    """List the non-zero codes; return their number and the largest q."""
     n, largest = 0, 0.0
     for j in range(len(z)):
         largest = max(largest, q[j])

@@ -4,9 +4,9 @@ The objective of a sample x with code z over the dictionary D is
 
     P(z) = 1/2 |x - z D|^2 + lam |z|_1.
 
-With the residual r = x - z D, theta = r * min(1, lam / |D r|_inf) is feasible for the dual
-1/2 |x|^2 - 1/2 |x - theta|^2.  The duality gap is P(z) minus that dual value.  It bounds how far P(z) lies
-above the minimum (Kim et al., IEEE JSTSP 2007).
+Its dual is to maximise 1/2 |x|^2 - 1/2 |x - theta|^2 over |D theta|_inf <= lam.  With r = x - z D, theta = r
+* min(1, lam / |D r|_inf) is feasible.  The duality gap is P(z) minus the dual value at theta.  It bounds how
+far P(z) lies above the minimum (Kim et al., IEEE JSTSP 2007).
 
 All functions process the samples in blocks, so that memory stays bounded.
 """

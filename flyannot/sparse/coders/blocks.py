@@ -1,4 +1,4 @@
-"""Coding many samples: checked once, then in blocks, over threads, into one sparse matrix."""
+"""Coding of many samples: validated once, then solved in blocks, by threads, into one sparse matrix."""
 
 from typing import NamedTuple
 
@@ -12,27 +12,27 @@ from flyannot.sparse.objective import validate_lam
 from flyannot.sparse.simd.product import multiply, read_only
 from flyannot.sparse.simd.vectors import aligned_zeros
 
-BLOCK = 256  # samples per product, whose correlations stay in the cache
+BLOCK = 256  # samples per product, so that their correlations stay in the cache
 
 
 class Codes(NamedTuple):
-    """The codes of some samples, and how good they are."""
+    """The codes of some samples, and their duality gaps."""
 
-    Z: sp.csr_matrix  # (n_samples, n_atoms), float32 if the samples are, else float64
-    gaps: np.ndarray | None  # float64 (n_samples,), at least the duality gaps, as parts of 1/2 |x|^2
+    Z: sp.csr_matrix  # (n_samples, n_atoms), float32 if the samples are, otherwise float64
+    gaps: np.ndarray | None  # float64 (n_samples,), bounds of the duality gaps, as fractions of 1/2 |x|^2
 
 
 class LassoProblem(NamedTuple):
-    """What all samples share."""
+    """The numbers and the Gram matrix that all samples of a call share."""
 
     gram: np.ndarray  # (n_atoms, n_atoms)
     lam: float
-    goal: float  # the allowed gap, as a part of |x|^2
+    goal: float  # the allowed gap, as a fraction of |x|^2
     max_sweeps: int
 
 
 class LassoSamples(NamedTuple):
-    """Checked samples and atoms: contiguous, read-only, of float32 if X is, else of float64."""
+    """Validated samples and atoms: contiguous, read-only, float32 if X is, otherwise float64."""
 
     X: np.ndarray  # (n_samples, n_features)
     D: np.ndarray  # (n_atoms, n_features)
@@ -40,21 +40,23 @@ class LassoSamples(NamedTuple):
     norms: np.ndarray  # float64 (n_atoms,), |d|
 
     def subset(self, rows):
-        """Some of the samples."""
+        """Return some of the samples."""
         return self._replace(X=read_only(self.X[rows]), squares=self.squares[rows])
 
     def to_float64(self):
-        """The same in float64."""
+        """Return the samples and atoms in float64."""
         return self._replace(X=read_only(self.X, np.float64), D=read_only(self.D, np.float64))
 
 
 def validate_samples(X, D, lam, gram=None, *, norms=None):
-    """`LassoSamples`; norms (n_atoms,) : where they are known, or not needed, and atoms go unchecked.
+    """Return the `LassoSamples` of X and D.
+
+    norms (n_atoms,) : if they are known or not needed; atoms are then not checked
 
     Raises
     ------
     DataError
-        If their shapes, or that of D D^T, do not fit together, or a sample or an atom is not finite.
+        If the shapes of X, D and D D^T do not fit together, or a sample or an atom is not finite.
     InputError
         If lam is not positive.
     """
@@ -70,44 +72,52 @@ def validate_samples(X, D, lam, gram=None, *, norms=None):
 
 
 def finite_squares(A, what):
-    """|a|^2 of every row, in float64; DataError, which says what the rows are, unless all are finite."""
+    """Return |a|^2 of every row, in float64.
+
+    Raises a DataError that says what the rows are if one is not finite.
+    """
     squares = np.empty(len(A))
     sum_squares(read_only(A), squares)
     finite = np.isfinite(squares)
     if not finite.all():
-        raise DataError(f"{what} {int(finite.argmin())} holds values that are not finite")
+        raise DataError(f"{what} {int(finite.argmin())} has values that are not finite")
     return squares
 
 
 def _validate_n_threads(n_threads):
-    """The number of threads; InputError unless it is 1 or more."""
+    """Return the number of threads; raise InputError unless it is 1 or more."""
     if n_threads < 1:
         raise InputError(f"n_threads is {n_threads}, and must be 1 or more", fix="choose n_threads = 1")
     return int(n_threads)
 
 
 def map_slices(work, n, length, n_threads):
-    """[work(rows) for rows], the slices of n rows by `length`, over threads that BLAS does not multiply."""
+    """Return [work(rows), ...] for the slices of `length` out of n rows.
+
+    Threads do the work, each with one BLAS thread.
+    """
     slices = [slice(start, min(start + length, n)) for start in range(0, n, length)]
     with one_blas_thread(), threads_of_one_blas(_validate_n_threads(n_threads)) as threads:
         return list(threads.map(work, slices))
 
 
 def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads, dtype=None):
-    """`Codes` of `LassoSamples`, block by block.
+    """Solve `LassoSamples` block by block: `Codes`.
 
     Parameters
     ----------
-    panels : the atoms, as `flyannot.sparse.simd.product.pack_columns` gives them
+    panels : the atoms, from `pack_columns`
     start : CSR matrix (n_samples, n_atoms), or None
     encode_rows : kernel (Q, squares, begin, problem, scratch, codes, largest)
-        Q holds the products of some samples, `squares` their |x|^2, `begin` the arrays (first, atom,
-        value) of the codes to begin from.  It fills codes, which is (first, atom, value) too, long enough
-        for every possible code, and `largest`: at least |D (x - z D)|_inf of each but for rounding, of codes
-        that may not be negative the largest D (x - z D); inf where it is not known.
-    problem : what all samples share, with `gram` (n_atoms, n_atoms) and `lam`
+        Q holds the products of some samples with all atoms, and `squares` their |x|^2.  `begin` holds the
+        arrays (first, atom, value) of the start codes.  The kernel fills codes, which is (first, atom, value)
+        too, long enough for every possible code.  It fills `largest` with an upper bound, except for
+        rounding, of the largest |D (x - z D)|.  If codes may not be negative, it is the largest D (x - z D).
+        If no bound is known, it is inf.
+    problem : the data that all samples share, with `gram` (n_atoms, n_atoms) and `lam`
     new_scratch : function () -> the memory of one thread
-    dtype : of the codes, by default that of X; where they are rounded to it, the gaps are of the rounded ones
+    dtype : of the codes, by default the type of X
+        If codes are rounded to it, the gaps are of the rounded codes.
     """
     X, D, squares, norms = samples
     dtype = np.dtype(dtype or X.dtype)
@@ -142,19 +152,22 @@ def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n
 
 
 def product_rounding(n_features, dtype):
-    """Of d (x - z D), as a part of |d| (|x| + |z| |d|): summed in any order, in vectors of at least eight."""
+    """Return the rounding of d (x - z D), as a fraction of |d| (|x| + |z| |d|).
+
+    The sum may be computed in any order, in vectors of at least eight.
+    """
     return (4 + n_features / 16) * float(np.finfo(dtype).eps)
 
 
 @kernel(fastmath=SUMS)
 def measure_block_gaps(X, D, squares, norms, lam, rounding, codes, residual, gaps):
-    """Replace every largest |q| = |D (x - z D)| by the duality gap, as a part of 1/2 |x|^2.
+    """Replace every largest |q| = |D (x - z D)| by the duality gap, as a fraction of 1/2 |x|^2.
 
     The gap is inf if the zero code is better.  The residual r is computed in float64, and z q = (x - r) r.
     The largest |q| is at least z q / |z|_1.  Rounding can hide that: a float32 sum of many equal numbers
     rounds the same way at every step.
 
-    rounding : float, by how much a largest |q| may be too small, as a part of |x| + |z| |d|
+    rounding : float, how much a largest |q| may be too small, as a fraction of |x| + |z| |d|
     """
     first, atom, value = codes
     for i in range(len(X)):
@@ -175,7 +188,10 @@ def measure_block_gaps(X, D, squares, norms, lam, rounding, codes, residual, gap
 
 @inlined(fastmath=SUMS)
 def _subtract_atoms(residual, x, D, atom, value, first, end):
-    """residual = x - z D in float64, four atoms at a time: it is read and written less often."""
+    """Compute residual = x - z D in float64.
+
+    Four atoms at a time, so that the residual is read and written less often.
+    """
     for j in range(len(residual)):
         residual[j] = x[j]
     last = end - (end - first) % 4
@@ -192,7 +208,7 @@ def _subtract_atoms(residual, x, D, atom, value, first, end):
 
 
 def _start_arrays(start, n_samples, dtype):
-    """(first, atom, value) of the codes to begin from, each atom once in a row."""
+    """Return (first, atom, value) of the start codes, with each atom once in a row."""
     if start is None:
         return np.zeros(n_samples + 1, np.int64), np.zeros(0, np.uint32), np.zeros(0, dtype)
     start = sp.csr_matrix(start, dtype=dtype, copy=True)
@@ -201,7 +217,7 @@ def _start_arrays(start, n_samples, dtype):
 
 
 def _join_blocks(by_thread, shape, dtype):
-    """`Codes` from blocks that were dealt out in turn."""
+    """Return the `Codes` of blocks that were dealt to threads in turn."""
     n = len(by_thread)
     blocks = [by_thread[i % n][i // n] for i in range(sum(map(len, by_thread)))]
     if not blocks:
@@ -215,7 +231,7 @@ def _join_blocks(by_thread, shape, dtype):
 
 
 def replace_rows(Z, rows, new_rows):
-    """Z with its `rows` replaced by `new_rows`."""
+    """Return Z with its `rows` replaced by `new_rows`."""
     place = np.arange(Z.shape[0])
     place[rows] = len(place) + np.arange(len(rows))
     return sp.vstack([Z, new_rows], format="csr")[place]

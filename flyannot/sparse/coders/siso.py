@@ -53,7 +53,7 @@ class SISOProblem:
 def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     """Return codes of X over very many atoms, each within a given duality gap of its minimum.
 
-    Residuals are compared with float32 atoms in float32.  Everything else is in float64.  Parameters and
+    Residuals are compared with float32 atoms in float32.  All other work is in float64.  Parameters and
     result are those of every coder (`flyannot.sparse.coders`).  A `gram` of float32 is not used, because
     its rounding would change the problem.
     """
@@ -133,45 +133,48 @@ def solve_block(X, codes, problem):
 
 
 def is_same_code(code, after):
-    """Whether two codes are the same to the bit."""
+    """Return whether two codes are the same to the bit."""
     return np.array_equal(code[0], after[0]) and np.array_equal(code[1], after[1])
 
 
 def allowed_gap(x, problem):
-    """The duality gap at which a sample is done."""
+    """Return the duality gap at which a sample is done."""
     return 0.5 * problem.tol * np.square(x, dtype=np.float64).sum()
 
 
 def code_residual(x, code, D):
-    """x - z D in float64, from the few atoms that are in the code."""
+    """Return x - z D in float64, from the few atoms of the code."""
     atoms, values = code
     return x.astype(np.float64) - values @ D[atoms].astype(np.float64)
 
 
 def residual_gap(x, r, values, largest, lam):
-    """The duality gap of one sample from its residual and the largest |d_k r|.
+    """Return the duality gap of one sample from its residual r and the largest |d_k r|.
 
-    With s = min(1, lam / largest) it is 1/2 |r|^2 (1 - s)^2 + lam |z|_1 - s z q, and z q = (x - r) r.
+    With s = min(1, lam / largest) and z q = (x - r) r, it is
+
+        1/2 |r|^2 (1 - s)^2 + lam |z|_1 - s z q.
     """
     s = min(1.0, lam / largest) if largest > 0 else 1.0
     return 0.5 * (r @ r) * (1 - s) ** 2 + lam * np.abs(values).sum() - s * ((x - r) @ r)
 
 
 def solve_active_set(x, code, joining, gap, problem, small):
-    """The lasso on the active set and the atoms that join, from the code so far; shrunk to its support.
+    """Solve the lasso on the active set and the atoms that join, from the code so far.
 
     Parameters
     ----------
     x : float array (n_features,)
     code : (atoms, values)
     joining : integer array, atoms outside the code; may be empty
-    gap : float, the duality gap of the code over all atoms, or over those compared; it is solved to a part
-        of that, and with no atoms to join to what is asked for
+    gap : float, the duality gap of the code
+        The small problem is solved to a fraction of it, or, if no atoms join, to the requested gap.
+    problem : SISOProblem
     small : FewAtoms of this thread
 
     Returns
     -------
-    code : (atoms, values)
+    code : (atoms, values), with the support of the solution only
     """
     atoms, values = np.concatenate([code[0], joining]), np.concatenate([code[1], np.zeros(len(joining))])
     if not len(atoms):
@@ -230,12 +233,19 @@ def _joined(arrays):
 
 @compiled
 def _keep_largest(Q, start, active, lists, largest, highest):
-    """Take the atoms `start`, `start` + 1, ... into every sample's list of the largest.
+    """Update every sample's list of its largest correlations with the atoms `start`, `start` + 1, ...
 
-    Q (n_chunk, at least n) holds their correlations.  active is (first, atoms): the atoms of
-    atoms[first[i] : first[i + 1]], which rise, never enter list i.  lists is (tops, atoms), both
-    (n, top_k): row i of `tops` is a heap, least on top, of the largest |q| so far, all above what it was
-    filled with; `atoms` names them.  `largest` (n,) is over all atoms.
+    Parameters
+    ----------
+    Q : array (n_chunk, at least n), their correlations
+    start : int
+    active : (first, atoms)
+        The sorted atoms of atoms[first[i] : first[i + 1]] never enter list i.
+    lists : (tops, atoms), both (n, top_k)
+        Row i of `tops` is a heap, smallest on top, of the largest |q| so far, all above its initial values.
+        `atoms` names them.
+    largest : array (n,), over all atoms
+    highest : array (n,), zeros
     """
     first, actives = active
     tops, atoms = lists
@@ -251,7 +261,7 @@ def _keep_largest(Q, start, active, lists, largest, highest):
 
 @compiled(fastmath=MAXIMA)
 def _column_maxima(Q, highest):
-    """The largest |q| of every column."""
+    """Compute the largest |q| of every column."""
     for j in range(len(Q)):
         row = Q[j]
         for i in range(len(highest)):
@@ -267,7 +277,7 @@ def _contains_atom(rising, wanted):
 
 @compiled
 def _replace_least(heap, names, size, name):
-    """Put (size, name) in the place of the least, and restore the order of the heap."""
+    """Replace the smallest entry by (size, name), and restore the order of the heap."""
     i = 0
     while 2 * i + 1 < len(heap):
         child = 2 * i + 1

@@ -1,25 +1,26 @@
-"""The verification of what a coder returns, outside the coder.
+"""The verification of coders, outside the coder.
 
-A coder returns codes, and duality gaps if it knows them.  Reported gaps are hints.
+A coder returns the codes z that minimise P(z) = 1/2 |x - z D|^2 + lam |z|_1, and duality gaps if it knows
+them.  Reported gaps are hints.
 
-What is guaranteed
-------------------
-- Codes are finite and of atoms that there are, and not negative where they may not be.
+Guarantees
+----------
+- Codes are finite, their atoms exist, and they are not negative if they must not be.
 - A gap that the coder does not report, or reports above the tolerance, is measured in float64.
-- Of the gaps within the tolerance a share is checked: two samples of each call, and one
-  more for every 256 samples.
-- If one sample of the share contradicts its gap, the codes of the whole call are measured in float64.
-- Codes that miss the tolerance continue by plain coordinate descent in float64, from the best code known.
+- Some of the gaps within the tolerance are checked: two samples of each call, and one more for every 256
+  samples.
+- If one checked sample contradicts its gap, the codes of the whole call are measured in float64.
+- Codes that miss the tolerance continue by plain coordinate descent in float64, from the best known code.
 - A `WrongCodesWarning` names a coder that was wrong.  One `ConvergenceWarning` counts codes that still miss.
 
-Calls of fewer than 64 samples are checked less often, to stay quick: the first call, then one call each time
-that 64 samples were coded in this process, and every call as long as the last check found wrong gaps.
+Calls of fewer than 64 samples are checked less often, to stay quick.  The first call is checked, then one
+call for every 64 samples coded in this process, and every call after a check that found wrong gaps.
 
-What is not guaranteed
-----------------------
+No guarantees
+-------------
 A coder that reports a few wrong gaps among many right ones may be believed.  If a fraction p of its gaps is
-wrong, a share of n samples shows none of them with a probability of (1 - p)^n.  With more than 32,768 atoms a
-share is compared with an evenly spaced part of the atoms, which may not hold the one atom that a code lacks.
+wrong, n checked samples show none of them with a probability of (1 - p)^n.  With more than 32,768 atoms a
+checked sample is compared with evenly spaced atoms only, and may miss the one atom that its code lacks.
 """
 
 import math
@@ -51,39 +52,45 @@ from flyannot.sparse.kernels import (
 from flyannot.sparse.objective import duality_gap, objective
 from flyannot.sparse.simd.product import read_only
 
-_FINEST_TOL = 32 * np.finfo(np.float64).eps  # a gap below that is rounding
-_COMFORTABLE = 2.0**20  # norms from its inverse to it are left as they are
-_PASSES = 200  # most over all atoms, in coordinate descent
-_SUPPORT_PASSES = 50  # over the support, between two of those
-_AT_REST = 1e-3  # of the largest change in a pass over all atoms: less in one over the support ends these
-_ROWS_AT_ONCE = 64  # of a thread
-_SHARE_AT_LEAST = 2  # samples of a call whose gaps are checked
-_SAMPLES_PER_CHECK = 256  # one more of so many samples is checked
-_FEW_SAMPLES = 64  # calls of fewer samples are checked when they amount to so many
+_FINEST_TOL = 32 * np.finfo(np.float64).eps  # smaller gaps are rounding
+_LARGEST_UNSCALED = 2.0**20  # norms from its inverse up to it are not scaled
+_PASSES = 200  # most passes over all atoms in coordinate descent
+_SUPPORT_PASSES = 50  # most passes over the support between two passes over all atoms
+_AT_REST = 1e-3  # fraction of the last full pass's largest change below which the support is at rest
+_ROWS_AT_ONCE = 64  # samples that a thread solves at once
+_SHARE_AT_LEAST = 2  # fewest checked samples of a call
+_SAMPLES_PER_CHECK = 256  # samples per additional checked sample
+_FEW_SAMPLES = 64  # samples after which short calls are checked again
 _SHARE_SPREAD = (5**0.5 - 1) / 2  # multiples of the golden ratio, modulo 1, spread evenly
-_CHECKED_ATOMS = 2**15  # most that a checked sample is compared with
+_CHECKED_ATOMS = 2**15  # most atoms that a checked sample is compared with
 _GAP_ROUNDING = 1e-6  # relative difference of two gaps that counts as rounding
 
 
 class WrongCodesWarning(UserWarning):
-    """A coder returned wrong codes or wrong duality gaps, which were mended."""
+    """A coder returned wrong codes or wrong duality gaps, which were solved again."""
 
 
 class Coder:
-    """A coder, which is called as `flyannot.sparse.coders` says; `codes` gives the duality gaps.
+    """A coder with verified results; `flyannot.sparse.coders` describes how to call it.
 
-    solve : its function, (samples, lam, *, tol, max_sweeps, start, gram, n_threads) ->
-        `Codes`; the samples are `LassoSamples`,
-        with norms that float32 can square.
+    Parameters
+    ----------
+    solve : function (samples, lam, *, tol, max_sweeps, start, gram, n_threads) -> Codes
+        The samples are `LassoSamples`, with norms that float32 can square.
+    positive : bool
+        Whether codes must not be negative.
     """
 
     def __init__(self, solve, *, positive=False):
         self.solve, self._positive = solve, positive
-        self._n_unchecked = _FEW_SAMPLES  # samples since the last check: so the first call is checked
+        self._n_unchecked = _FEW_SAMPLES  # samples since the last check; the first call is checked
         update_wrapper(self, solve)
 
     def __call__(self, X, D, lam, *, tol=1e-4, **options):
-        """The codes Z; parameters, result, errors and warnings as in `flyannot.sparse.coders`."""
+        """Return the codes Z.
+
+        Parameters, result, errors and warnings are described in `flyannot.sparse.coders`.
+        """
         Z, gaps = self.codes(X, D, lam, tol=tol, **options)
         warn_unconverged(gaps, tol)
         return Z
@@ -91,7 +98,7 @@ class Coder:
     def codes(
         self, X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, **of_the_solver
     ):
-        """`Codes`: as a call, but with the duality gap of every code in the place of a warning."""
+        """Return `Codes`: as a call, but with the duality gap of every code instead of a warning."""
         samples = validate_samples(X, D, lam, gram)
         unit = power_of_two_scale(np.sqrt(samples.squares.max(initial=0)))
         atom_unit = power_of_two_scale(samples.norms.max(initial=0))
@@ -104,7 +111,7 @@ class Coder:
             gram = None if gram is None else gram / gram.dtype.type(atom_unit**2)
         rules = {"tol": tol, "max_sweeps": max_sweeps, "n_threads": n_threads, "start": start, "gram": gram}
         own = samples._replace(squares=samples.squares.copy(), norms=samples.norms.copy())
-        found = self.solve(own, float(lam), **rules, **of_the_solver)  # which may change its own arrays
+        found = self.solve(own, float(lam), **rules, **of_the_solver)  # the coder may change these copies
         found = self._verified(self._checked(found, samples, lam, tol), samples, lam, tol, n_threads)
         if (unit, atom_unit) != (1.0, 1.0):
             found = Codes(_scale_codes(found.Z, unit / atom_unit), found.gaps)
@@ -116,7 +123,7 @@ class Coder:
         Raises
         ------
         FlyannotError
-            If the answer cannot be read as codes of these samples.
+            If the result cannot be read as codes of these samples.
 
         Warns
         -----
@@ -153,7 +160,7 @@ class Coder:
         return Codes(Z, gaps)
 
     def _require_readable(self, found, samples):
-        """Raise FlyannotError unless the answer is codes of these samples, each atom of the dictionary."""
+        """Raise FlyannotError unless the result is codes of these samples over these atoms."""
         n, n_atoms, dtype = len(samples.X), len(samples.D), samples.X.dtype
         Z = getattr(found, "Z", found)
         if not isinstance(found, Codes) or not sp.issparse(Z) or Z.format != "csr" or Z.dtype != dtype:
@@ -166,14 +173,14 @@ class Coder:
             raise self._unreadable(f"returned duality gaps of shape {np.shape(found.gaps)} for {n} samples")
 
     def _are_wrong(self, found, samples, lam, tol):
-        """Return whether a gap is negative, or too small in the share where a check is due."""
+        """Return whether a gap is negative, or too small among the checked samples if a check is due."""
         if (found.gaps < -_GAP_ROUNDING).any():
             return True
         self._n_unchecked += len(found.gaps)
         if self._n_unchecked < _FEW_SAMPLES:
             return False
         if _is_contradicted(found, samples, lam, tol, positive=self._positive):
-            return True  # and the next call is checked, however short it is
+            return True  # the next call is checked, too, even if it is short
         self._n_unchecked = 0
         return False
 
@@ -185,7 +192,7 @@ class Coder:
         return FlyannotError(f"the coder {self._name} {fault}", fix="correct the coder, or choose another")
 
     def _verified(self, found, samples, lam, tol, n_threads):
-        """Return the codes with every gap known, and better codes where a gap was too wide."""
+        """Return the codes with every gap known, and better codes for gaps above the tolerance."""
         is_positive = self._positive
         Z, gaps = measure_gaps(found, samples, lam, tol, positive=is_positive)
         rows = unconverged_rows(gaps, tol)
@@ -197,20 +204,20 @@ class Coder:
         better = descend(X, D, lam, begun, tol * halves, positive=is_positive, n_threads=n_threads)
         better = _pick_lower(better, begun, X, D, lam)
         exact = duality_gap(X, D, better, lam, positive=is_positive) / halves
-        taken = ~(exact > 0.5 * gaps[rows])  # else it is the same but for rounding, and stays as it is
+        taken = ~(exact > 0.5 * gaps[rows])  # otherwise the codes differ by rounding only
         gaps[rows[taken]] = exact[taken]
         return Codes(replace_rows(Z, rows[taken], better[np.flatnonzero(taken)]), gaps)
 
 
 def unconverged_rows(gaps, tol):
-    """The numbers of the codes whose gaps are above tol, or where tol is finer than rounding, above that."""
+    """Return the indices of the codes whose gaps are above tol, or above rounding if tol is smaller."""
     return np.flatnonzero(~(gaps <= max(tol, _FINEST_TOL)))
 
 
 def measure_gaps(found, samples, lam, tol, *, positive=False):
-    """The `Codes` with gaps measured against all atoms, where they are not known to be within tol.
+    """Measure the gaps that are not known to be within tol, against all atoms: `Codes`.
 
-    The gap of a code that is not finite, or whose objective is above that of no code at all, is infinite.
+    The gap is infinite if a code is not finite or its objective is above the objective of the zero code.
     """
     gaps = found.gaps.copy()
     rows = unconverged_rows(gaps, tol)
@@ -225,7 +232,7 @@ def measure_gaps(found, samples, lam, tol, *, positive=False):
 
 
 def _has_bad_indices(Z):
-    """Whether the index arrays of a CSR matrix point outside its shape or its data."""
+    """Return whether the index arrays of a CSR matrix point outside its shape or its data."""
     first, atoms = Z.indptr, Z.indices
     if len(first) != Z.shape[0] + 1 or first[0] != 0 or first[-1] != len(atoms) or len(atoms) != len(Z.data):
         return True
@@ -235,7 +242,7 @@ def _has_bad_indices(Z):
 
 @lru_cache
 def choose_share(n_samples):
-    """Return the numbers of the samples of a call whose gaps are checked: evenly spread, always the same."""
+    """Return the indices of the samples of a call whose gaps are checked: evenly spread, always the same."""
     n = min(n_samples, _SHARE_AT_LEAST + n_samples // _SAMPLES_PER_CHECK)
     if n == n_samples:
         return range(n)
@@ -243,9 +250,9 @@ def choose_share(n_samples):
 
 
 def _is_contradicted(found, samples, lam, tol, *, positive):
-    """Return whether a gap within tol, reported for a sample of the share, is too small.
+    """Return whether a gap within tol, reported for a checked sample, is too small.
 
-    The residual is made in float64, and correlations in the type of D.  Rounding counts for the coder.
+    The residual is computed in float64, and correlations in the type of D.  Rounding counts for the coder.
     """
     (Z, gaps), (X, D, squares, norms) = found, samples
     atoms, longest = D[:: 1 + len(D) // _CHECKED_ATOMS], float(norms.max(initial=0))
@@ -270,16 +277,17 @@ def _is_contradicted(found, samples, lam, tol, *, positive):
 
 
 def _least_gap(rest, along, l1, largest, lam):
-    """Return a lower bound of the duality gap: `largest` may be the largest |d r| of some of the atoms.
+    """Return a lower bound of the duality gap.
 
-    rest : |r|^2, along : x r.  The dual value of c r rises with c as far as along / rest.
+    rest is |r|^2, along is x r, and `largest` may be the largest |d r| of some of the atoms.  The dual
+    value of c r rises with c up to c = along / rest.
     """
     c = min(lam / largest, along / rest) if rest > 0 else 1.0
     return 0.5 * rest * (1 - c) * (1 - c) + lam * l1 - c * (along - rest)
 
 
 def _pick_lower(Z, other, X, D, lam):
-    """Of two codes of every sample, that with the lower objective; one that is not finite has none."""
+    """Return, for every sample, the code with the lower objective; a code that is not finite never wins."""
     with np.errstate(over="ignore", invalid="ignore"):
         is_lower = objective(X, D, Z, lam) <= objective(X, D, other, lam)
     rows = np.flatnonzero(~is_lower)
@@ -287,7 +295,7 @@ def _pick_lower(Z, other, X, D, lam):
 
 
 def descend(X, D, lam, start, allowed, *, positive=False, n_threads=1):
-    """Codes by plain coordinate descent in float64, sample by sample, from the residual itself.
+    """Solve by plain coordinate descent in float64, sample by sample, from the residual itself.
 
     Parameters
     ----------
@@ -296,7 +304,7 @@ def descend(X, D, lam, start, allowed, *, positive=False, n_threads=1):
     lam : float > 0
     start : CSR matrix (n_samples, n_atoms)
     allowed : float64 array (n_samples,), the duality gaps at which samples are done
-    positive : bool, whether codes may not be negative
+    positive : bool, whether codes must not be negative
 
     Returns
     -------
@@ -320,7 +328,7 @@ def descend(X, D, lam, start, allowed, *, positive=False, n_threads=1):
 
 @kernel
 def _descend_rows(X, D, norms2, lam, allowed, positive, Z, r):
-    """Make passes over all atoms, and over the support until it is at rest, until the gap is allowed."""
+    """Alternate a pass over all atoms with passes over the support, until the gap is allowed."""
     for i in range(len(X)):
         z = Z[i]
         for _ in range(_PASSES):
@@ -336,7 +344,7 @@ def _descend_rows(X, D, norms2, lam, allowed, positive, Z, r):
 
 @inlined(fastmath=SUMS)
 def _refresh_residual(x, D, lam, positive, z, r):
-    """r = x - z D; returns the duality gap."""
+    """Compute r = x - z D afresh, and return the duality gap."""
     copy(r, x, len(x))
     mass, fit, largest = 0.0, 0.0, 0.0
     for j in range(len(z)):
@@ -352,7 +360,7 @@ def _refresh_residual(x, D, lam, positive, z, r):
 
 @inlined(fastmath=SUMS)
 def _pass_over(D, norms2, lam, positive, of_support, z, r):
-    """Minimise over one code after the other, and keep r; returns the farthest that x moved with one."""
+    """Minimise over one code after the other, and update r; return how far one code moved x at most."""
     moved = 0.0
     for j in range(len(z)):
         if norms2[j] == 0 or (of_support and z[j] == 0):
@@ -368,11 +376,14 @@ def _pass_over(D, norms2, lam, positive, of_support, z, r):
 
 
 def warn_unconverged(gaps, tol):
-    """Warn, once, if codes miss the tolerance; gaps (n_samples,) : of all, as parts of 1/2 |x|^2."""
+    """Warn once if codes miss the tolerance.
+
+    gaps (n_samples,) : duality gaps of all codes, as fractions of 1/2 |x|^2
+    """
     missed = gaps[unconverged_rows(gaps, tol)]
     if not len(missed):
         return
-    from sklearn.exceptions import ConvergenceWarning  # here, since it takes as long as all else
+    from sklearn.exceptions import ConvergenceWarning  # imported here because it is slow
 
     counts = f"{len(missed):,} of {len(gaps):,} codes"
     warnings.warn(
@@ -383,14 +394,17 @@ def warn_unconverged(gaps, tol):
 
 
 def power_of_two_scale(largest_norm):
-    """The power of two that brings rows of up to that norm to where float32 can square them; mostly 1."""
-    if not largest_norm > 0 or 1 / _COMFORTABLE <= largest_norm <= _COMFORTABLE:
+    """Return the power of two that scales rows of up to that norm; mostly 1.
+
+    float32 can square the scaled rows.
+    """
+    if not largest_norm > 0 or 1 / _LARGEST_UNSCALED <= largest_norm <= _LARGEST_UNSCALED:
         return 1.0
     return 2.0 ** np.round(np.log2(largest_norm))
 
 
 def _scale_codes(Z, unit):
-    """The codes in the caller's unit; DataError where their type cannot hold them."""
+    """Return the codes in the caller's unit; raise DataError if their type cannot hold them."""
     scaled = Z.copy()
     with np.errstate(over="ignore", under="ignore"):
         scaled.data = (Z.data * np.float64(unit)).astype(Z.dtype)
