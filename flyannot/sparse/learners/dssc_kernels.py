@@ -1,7 +1,7 @@
 """The kernels of DSSC: the work of one processor in one iteration, with either surrogate.
 
-Processors of one iteration read the same dictionary `D` and the same stored codes.  Each writes the block
-of atoms it drew to `D_next`, the averaged gradient of that block, and the codes of its own samples to its
+Processors of one iteration read the same dictionary `D` and the same stored codes.  Each writes its block of
+atoms to `D_next`, the averaged gradient of that block, and the codes of its own samples.  The codes go to its
 own row of `DSSCCodes`.  No two processors write to the same place, so their order does not matter.
 """
 

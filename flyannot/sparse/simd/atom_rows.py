@@ -112,11 +112,10 @@ def round_residual(v, r, rounded):
 
 @row_operation(whole="uint64")
 def candidate_atoms(v, D8, orders, o, t, flags, r8, offset, limit):
-    """Find which of the `GROUP` atoms at orders[o, t:] must be visited: a bit for each, the first atom
-    lowest.
+    """Find which of the `GROUP` atoms at orders[o, t:] must be visited.
 
     An atom must be visited if |D8[j] r8 - offset| > limit, or if its flag at flags[t:] is set.  D8 holds
-    unsigned, r8 signed bytes.
+    unsigned, r8 signed bytes.  Returns a bit for each atom, the first atom lowest.
     """
     builder = v.builder
     t = v.index(t)

@@ -2,8 +2,8 @@
 
 BLAS rounds an entry by its place.  It sums the rows and columns at an edge in another order, and the edges
 differ between its kernels.  Here every entry is one chain of fused multiply-adds over the features in rising
-order, `PART` features at a time, with the sums of the parts added in order.  So a sample has the same bits in
-any call, and on every machine that has fused multiply-adds.
+order.  A chain has `PART` features, and the sums of the parts are added in order.  So a sample has the same
+bits in any call, and on every machine that has fused multiply-adds.
 """
 
 from functools import lru_cache
@@ -61,8 +61,10 @@ def pack_columns(D, order=None, *, few=False):
 
 
 def read_only(A, dtype=None):
-    """Return A as a contiguous read-only array; kernels that read it are compiled for read-only arrays
-    alone."""
+    """Return A as a contiguous read-only array.
+
+    Kernels that read it are compiled for read-only arrays alone.
+    """
     A = np.ascontiguousarray(A, dtype).view()
     A.flags.writeable = False
     return A

@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from flyannot.jobs.compiled import LazyFunction, processor
 
-CHUNK = 64  # elements that one turn of a loop works on: a cache line of bytes
+CHUNK = 64  # elements that one turn of a loop processes: a cache line of bytes
 LANES = 16  # elements of one vector: a cache line of float32
 
 BOOL, BYTE, I16, I32, I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
@@ -21,8 +21,10 @@ VNNI = "llvm.x86.avx512.vpdpbusd.512"  # sums of four products of an unsigned an
 
 
 class Vectors:
-    """A builder of row operations: rows by argument number, loops over them, and vectors of their
-    elements."""
+    """A builder of row operations: rows, loops over them, and vectors of their elements.
+
+    Arguments are named by their number.
+    """
 
     def __init__(self, context, builder, signature, args):
         from numba import types
@@ -63,8 +65,9 @@ class Vectors:
     # Loops
 
     def count(self, stop, step, carried, body):
-        """Run body(k, carried) for k = 0, step, ... below `stop`, at least once; return the last carried
-        values.
+        """Run body(k, carried) for k = 0, step, ... below `stop`, at least once.
+
+        Returns the last carried values.
         """
         builder, before = self.builder, self.builder.block
         loop, done = builder.append_basic_block("count"), builder.append_basic_block("counted")
@@ -82,8 +85,10 @@ class Vectors:
         return results
 
     def each_chunk(self, carried, body):
-        """Run body(k, carried) for k = 0, CHUNK, ... below the row's length; return the last carried
-        values."""
+        """Run body(k, carried) for k = 0, CHUNK, ... below the row's length.
+
+        Returns the last carried values.
+        """
         return self.count(self.n, CHUNK, carried, body)
 
     def each_vector(self, body):
@@ -108,8 +113,9 @@ class Vectors:
         self.builder.store(value, self._vector_at(row, k, i, self.real), align=64)
 
     def store_bytes(self, values, row, k):
-        """Store whole numbers as bytes, a chunk at once, so that a load of the chunk can be forwarded from
-        the store.
+        """Store whole numbers as bytes, a chunk at once.
+
+        The processor can then forward the store to a load of the chunk.
         """
         short = [self.builder.fptosi(value, ir.VectorType(I32, LANES)) for value in values]
         short = [self.builder.trunc(value, ir.VectorType(BYTE, LANES)) for value in short]
@@ -216,7 +222,9 @@ class Vectors:
         return total
 
     def interleave(self, a, b):
-        """Yield the elements of two vectors in turn: of the lower halves of their quarters, then of the upper
+        """Yield the elements of two vectors in turn.
+
+        The first vector has those of the lower halves of the quarters, the second those of the upper
         halves.
         """
         n = a.type.count
