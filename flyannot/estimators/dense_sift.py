@@ -52,7 +52,9 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         stride_px: int = STRIDE_PX,
         min_std: float = ExtractOptions.min_std,
     ) -> None:
-        self.patch_px, self.stride_px, self.min_std = patch_px, stride_px, min_std
+        self.patch_px = patch_px
+        self.stride_px = stride_px
+        self.min_std = min_std
 
     def fit(self, X: Images, y: object = None) -> Self:
         """Check that X is a sequence of images; nothing is learned."""

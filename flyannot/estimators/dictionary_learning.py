@@ -111,12 +111,22 @@ class DictionaryLearning(SparseCoding):
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         verbose: bool = False,
     ) -> None:
-        self.n_components, self.learner, self.alpha, self.max_iter = n_components, learner, alpha, max_iter
-        self.learner_params, self.dict_init = learner_params, dict_init
-        self.objective_tol, self.callback = objective_tol, callback
-        self.positive_code, self.positive_dict = positive_code, positive_dict
-        self.coder, self.tol, self.sparse_output, self.n_jobs = coder, tol, sparse_output, n_jobs
-        self.random_state, self.verbose = random_state, verbose
+        self.n_components = n_components
+        self.learner = learner
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.learner_params = learner_params
+        self.dict_init = dict_init
+        self.objective_tol = objective_tol
+        self.callback = callback
+        self.positive_code = positive_code
+        self.positive_dict = positive_dict
+        self.coder = coder
+        self.tol = tol
+        self.sparse_output = sparse_output
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn from X; y is ignored.
@@ -183,7 +193,8 @@ class DictionaryLearning(SparseCoding):
             transfer_state(learner, self._state)
         begun = time.perf_counter()
         run_epoch(X, learner, rng.spawn(1)[0], is_part=True)
-        D, n_iter = learner.D.astype(X.dtype), 1 if is_first else self.n_iter_ + 1
+        D = learner.D.astype(X.dtype)
+        n_iter = 1 if is_first else self.n_iter_ + 1
         self._store_result(D, learner.state(), rng, n_iter=n_iter)
         if self.callback is not None or self.verbose:
             seconds = time.perf_counter() - begun
@@ -197,7 +208,8 @@ class DictionaryLearning(SparseCoding):
         """Store the result, and the state that `partial_fit` continues from."""
         self._state = {name: array for name, array in state.items() if not name.startswith("code_")}
         self._rng = rng
-        self.components_, self.n_iter_ = np.array(D), n_iter
+        self.components_ = np.array(D)
+        self.n_iter_ = n_iter
         return self
 
     def _n_atoms(self, X):
@@ -210,7 +222,8 @@ class DictionaryLearning(SparseCoding):
         )
 
     def _learner(self, X, D):
-        options, positive = dict(vars(self._options())), self._positive()
+        options = dict(vars(self._options()))
+        positive = self._positive()
         if any(positive):
             options["positive"] = positive
         lam = self._alpha(X.shape[1]) / self._unit

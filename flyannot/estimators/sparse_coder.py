@@ -76,7 +76,8 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         D = self._atoms()
         X, _ = check_samples(self, X, reset=False, **self._finite())
-        Z, alpha = self._encode(X, D), self._alpha(X.shape[1])
+        Z = self._encode(X, D)
+        alpha = self._alpha(X.shape[1])
         values = np.full(len(X), np.nan)
         for rows, Xk, Dk, lam in split_by_observed(X, D, alpha):
             values[rows] = objective(Xk, Dk, Z[rows], lam)
@@ -171,8 +172,13 @@ class SparseCoder(SparseCoding):
         sparse_output: bool = False,
         n_jobs: int | None = None,
     ) -> None:
-        self.dictionary, self.coder, self.alpha, self.tol = dictionary, coder, alpha, tol
-        self.positive_code, self.sparse_output, self.n_jobs = positive_code, sparse_output, n_jobs
+        self.dictionary = dictionary
+        self.coder = coder
+        self.alpha = alpha
+        self.tol = tol
+        self.positive_code = positive_code
+        self.sparse_output = sparse_output
+        self.n_jobs = n_jobs
 
     @classmethod
     def from_file(cls, path: str | PathLike[str], stage_range: str, **options: Any) -> Self:

@@ -193,7 +193,8 @@ def learn_in_rounds(source, held, progress, plan, run):
 
 def has_converged(progress, plan):
     """Return whether the last record of the trace gains too little to continue."""
-    records, seen = progress.records, _BEGUN_PER_ATOM * len(progress.atoms.D)
+    records = progress.records
+    seen = _BEGUN_PER_ATOM * len(progress.atoms.D)
     if plan.tol is None or len(records) < 2 or records[-1].n_visits != progress.atoms.n_visits:
         return False
     if records[-2].n_visits < seen:  # too early: any learning improves on random atoms
@@ -219,7 +220,8 @@ def plan_rounds(sizes, n_before, n_atoms, epoch, plan):
     ends = [np.concatenate([[0], np.cumsum(sizes[order])]) for order in orders]
     done, left = np.zeros(plan.n_parts, int), np.array([end[-1] for end in ends])
     shortest, per_part = (max(n * n_atoms, int(2 * sizes.mean())) for n in (_BEGUN_PER_ATOM, _SEEN_PER_ATOM))
-    n_visits, rounds = n_before, []
+    n_visits = n_before
+    rounds = []
     while left.any():
         n_active = max(1, min(n_visits // per_part, np.count_nonzero(left)))
         target = min(plan.longest, max(shortest, n_visits // n_active) // 2)
@@ -237,7 +239,8 @@ def plan_rounds(sizes, n_before, n_atoms, epoch, plan):
 
 
 def _make_tasks(source, held, atoms, visits, plan, number):
-    total, nothing = sum(visit.n_samples for visit in visits), np.zeros(0, int)
+    total = sum(visit.n_samples for visit in visits)
+    nothing = np.zeros(0, int)
     return [
         VisitTask(
             source=source.subset(visit.units),
@@ -272,7 +275,8 @@ def _read_task_rows(task):
         for unit, out in zip(task.source.read(), task.left_out)
     )
     first = next(units)
-    rows, n = np.empty((task.n_samples, first.shape[1]), first.dtype), 0
+    rows = np.empty((task.n_samples, first.shape[1]), first.dtype)
+    n = 0
     for unit in chain([first], units):
         rows[n : n + len(unit)] = unit
         n += len(unit)
@@ -296,7 +300,8 @@ def average_atoms(start, reached, n_visits, options):
     now = start._replace(n_visits=start.n_visits + sum(n_visits))
     if len(reached) == 1:
         return reached[0]._replace(n_visits=now.n_visits, h_now=start.h_now + reached[0].h_now)
-    before, is_on_sphere = start.h_past + start.h_now, VARIANTS[options.variant].rescale_above == 0
+    before = start.h_past + start.h_now
+    is_on_sphere = VARIANTS[options.variant].rescale_above == 0
     weights = [n * (before + part.h_now) for part, n in zip(reached, n_visits)]
     gain = sum(n / sum(n_visits) * part.h_now for part, n in zip(reached, n_visits))
     D = _average_atoms(start, start.D, [part.D for part in reached], weights, is_on_sphere)

@@ -153,7 +153,8 @@ def evaluate_epoch(X, evaluated, learner, epoch, seconds):
 
     evaluated : integer array, indices of the evaluated samples of X
     """
-    Z, D = learner.codes(), np.asarray(learner.D, np.float64)
+    Z = learner.codes()
+    D = np.asarray(learner.D, np.float64)
     stored, exact, gaps = np.zeros((3, len(evaluated)))
     for rows, Xk, Dk, lam in split_by_observed(np.asarray(X[evaluated], np.float64), D, learner.lam):
         stored[rows] = objective(Xk, Dk, Z[evaluated[rows]], lam)

@@ -28,7 +28,8 @@ def encode_nonnegative(samples, lam, *, tol, max_sweeps, start, gram, n_threads)
     ------
     Friedman et al., J. Stat. Softw. 33(1), 2010, with max(., 0) instead of soft thresholding.
     """
-    dtype, samples = samples.X.dtype, samples.to_float64()
+    dtype = samples.X.dtype
+    samples = samples.to_float64()
     D = samples.D
     problem = LassoProblem(gram_of(D), lam, 0.5 * tol, int(max_sweeps))
 
@@ -56,7 +57,8 @@ def _encode_row(q0, square, problem, scratch, atoms, values):
 
     Returns its size, and the largest q or inf if it is not known.
     """
-    (q, z), n = scratch, 0
+    (q, z) = scratch
+    n = 0
     copy(q, q0, len(q))
     z[:] = 0
     for _ in range(problem.max_sweeps):

@@ -56,7 +56,8 @@ class CodeStore:
 
     def begin_epoch(self):
         """Make the current codes the past ones, and begin with no codes."""
-        self.past, self.n_used = self.now, 0
+        self.past = self.now
+        self.n_used = 0
         self.now = _empty_codes(len(self.past.start), self._n_atoms, self.past.value.dtype)
 
     def compact(self):
@@ -66,7 +67,8 @@ class CodeStore:
 
     def reserve(self, n_more):
         """Make room in `now` for `n_more` entries."""
-        n, now = self.n_used, self.now
+        n = self.n_used
+        now = self.now
         if len(now.atom) < n + n_more:
             size = n + n // 2 + n_more
             atom, value = np.empty(size, now.atom.dtype), np.empty(size, now.value.dtype)
@@ -126,7 +128,8 @@ class Learner:
     _rng: np.random.Generator  # of the current epoch
 
     def __init__(self, n_samples, n_atoms, dtype, *, lam, options):
-        self.lam, self.options = validate_lam(lam), options
+        self.lam = validate_lam(lam)
+        self.options = options
         self._codes = CodeStore(n_samples, n_atoms, dtype)
 
     @classmethod

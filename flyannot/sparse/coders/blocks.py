@@ -121,24 +121,29 @@ def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n
     """
     X, D, squares, norms = samples
     dtype = np.dtype(dtype or X.dtype)
-    n_atoms, start = len(problem.gram), _start_arrays(start, len(X), X.dtype)
+    n_atoms = len(problem.gram)
+    start = _start_arrays(start, len(X), X.dtype)
     rounding = product_rounding(X.shape[1], dtype) * norms.max(initial=0)
 
     def solve_every_nth(first):
-        scratch, block = new_scratch(), min(BLOCK, len(X))
+        scratch = new_scratch()
+        block = min(BLOCK, len(X))
         Q = aligned_zeros((block, len(panels) * panels.shape[2]), X.dtype)
         buffers = np.empty(block * n_atoms, np.uint32), np.empty(block * n_atoms, X.dtype)
-        residual, solved = np.empty(X.shape[1]), []
+        residual = np.empty(X.shape[1])
+        solved = []
         for at in range(first * BLOCK, len(X), n_threads * BLOCK):
             Xb, part = X[at : at + BLOCK], squares[at : at + BLOCK]
             multiply(Xb, panels, Q)
             begin = start[0][at : at + len(Xb) + 1], *start[1:]
-            bounds, gaps = np.zeros(len(Xb) + 1, np.int64), np.zeros(len(Xb))
+            bounds = np.zeros(len(Xb) + 1, np.int64)
+            gaps = np.zeros(len(Xb))
             if n_atoms:
                 encode_rows(Q, part, begin, problem, scratch, (bounds, *buffers), gaps)
                 if dtype != X.dtype:
                     buffers[1][: bounds[-1]] = buffers[1][: bounds[-1]].astype(dtype)
-                codes, lam = (bounds, *buffers), float(problem.lam)
+                codes = (bounds, *buffers)
+                lam = float(problem.lam)
                 measure_block_gaps(Xb, D, part, norms, lam, rounding, codes, residual, gaps)
             solved.append((gaps, np.diff(bounds), *(part[: bounds[-1]].copy() for part in buffers)))
         return solved

@@ -149,7 +149,8 @@ class FewAtoms:
     """
 
     def __init__(self, n_features):
-        self._n_features, self._capacity = n_features, 0
+        self._n_features = n_features
+        self._capacity = 0
 
     def solve(self, gram, q0, square, z, *, lam, gap):
         """Lower the objective until the duality gap is at most `gap`, or rounding is the limit.
@@ -167,7 +168,8 @@ class FewAtoms:
         -------
         z : float64 array (n_atoms,)
         """
-        n, n_places = len(q0), round_up(len(q0), CHUNK)
+        n = len(q0)
+        n_places = round_up(len(q0), CHUNK)
         problem = make_problem(np.ascontiguousarray(gram), lam, gap / max(square, 1e-300), _MOST_SWEEPS)
         scratch = self._scratch_for(n_places)
         Q = np.pad(q0, (0, n_places - n))[None, mirrored_place(np.arange(n_places))]
@@ -175,7 +177,8 @@ class FewAtoms:
         begin = np.array([0, len(support)]), support.astype(np.uint32), z[support]
         scratch.n_inverted[0] = put_inverse(problem.gram, support, scratch.support)
         first, atoms, values = np.zeros(2, np.int64), np.empty(n, np.uint32), np.empty(n)
-        squares, codes = np.array([square]), (first, atoms, values)
+        squares = np.array([square])
+        codes = (first, atoms, values)
         encode_rows(Q, squares, begin, problem, scratch, codes, np.empty(1))
         solved = np.zeros(n)
         solved[atoms[: first[1]]] = values[: first[1]]

@@ -80,7 +80,9 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
     gram, lam, s, support, work = problem.gram, problem.lam, scratch, scratch.support, scratch.work
     slack = s.q.dtype.type(problem.slack * np.sqrt(square))
     n = size = n_stale = np.int64(0)  # a literal 0 would compile the called kernels twice
-    top, is_at_rest, best = s.q.dtype.type(np.inf), False, np.inf
+    top = s.q.dtype.type(np.inf)
+    is_at_rest = False
+    best = np.inf
     for sweep in range(problem.max_sweeps):
         if n_pending > 0:
             bound, error = correlate_all(q0, s.pending, s.pending_codes, n_pending, slack, problem, s)
@@ -90,7 +92,8 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
             s.q[mirrored(s.work.atoms[i])] = 0
         largest = largest_in_chunks(s.q)
         bar = max(bound, s.q.dtype.type(ENTRANTS) * largest)
-        n_old, size = size, _join_set(bar, q0, size, n_pending, s)
+        n_old = size
+        size = _join_set(bar, q0, size, n_pending, s)
         if n_pending > 0:
             n, n_pending = _restore_pending(n_pending, size, gram, s)
         else:
@@ -136,7 +139,8 @@ def _join_set(bar, q0, size, n_pending, s):
         place = mirrored(s.pending[i])
         s.q[place] = 0
         s.work.atoms[size + i], s.work.q0[size + i] = s.pending[i], q0[place]
-    before, size = size, append_above(s.q, q0, bar, s.work.atoms, s.work.q0, size + n_pending)
+    before = size
+    size = append_above(s.q, q0, bar, s.work.atoms, s.work.q0, size + n_pending)
     end_set(before, size, s.work)
     return size
 
@@ -148,9 +152,12 @@ def _restore_pending(n_pending, size, gram, s):
     Returns the size of the support, and the number of pending atoms left over because they depend on
     others.
     """
-    work, n, n_left = s.work, 0, 0
+    work = s.work
+    n = 0
+    n_left = 0
     if s.n_inverted[0] == n_pending:
-        n, s.n_inverted[0] = n_pending, 0  # the inverse is already there
+        n = n_pending
+        s.n_inverted[0] = 0  # the inverse is already there
         for i in range(n):
             s.support.atoms[i], s.support.place[i], s.support.z[i] = work.atoms[i], i, s.pending_codes[i]
             work.masks[i] = 0
@@ -256,7 +263,8 @@ def _round_code(atoms, z, n, scales, s):
         weight = abs(z[i]) * scales[atoms[i]]
         largest, spread = max(largest, weight), spread + weight
     unit = max(largest / kind(LARGEST), spread / kind(LARGEST_SUM))
-    inverse, total = kind(1) / unit, np.int32(0)
+    inverse = kind(1) / unit
+    total = np.int32(0)
     for i in range(n):
         weight = np.int32(np.rint(z[i] * scales[atoms[i]] * inverse))
         high = (weight + np.int32(64)) >> np.int32(DIGIT)

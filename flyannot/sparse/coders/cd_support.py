@@ -136,7 +136,8 @@ def add_atom(k, code, n, size, lam, gram, work, support):
     Codes of the support that reach zero on the way leave it.  Member k joins unless its own code reaches
     zero. Returns the size of the support.
     """
-    row, kind = work.row, work.row.dtype.type
+    row = work.row
+    kind = work.row.dtype.type
     read_row(gram, k, size, work)
     while True:
         curvature = _project(k, n, row, support)
@@ -174,7 +175,8 @@ def _first_zero(z, direction, n, length):
 
     Also returns the index of that code; -1 if there is none.
     """
-    first, crosses = -1, False
+    first = -1
+    crosses = False
     for i in range(padded(n)):  # the padding of z is not zero, to avoid false alarms
         crosses |= z[i] * (z[i] - length * direction[i]) <= 0
     if crosses:

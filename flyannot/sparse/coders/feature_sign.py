@@ -53,11 +53,13 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     with 1/2 before the square.  It activates an atom only if all active codes are optimal; here, if their
     violation is negligible. The paper does not treat dependent atoms.
     """
-    dtype, samples = samples.X.dtype, samples.to_float64()
+    dtype = samples.X.dtype
+    samples = samples.to_float64()
     is_exact = gram is not None and np.asarray(gram).dtype == np.float64
     gram = np.ascontiguousarray(gram if is_exact else gram_of(samples.D))
     problem = LassoProblem(gram, lam, 0.5 * float(tol), int(max_sweeps))
-    panels, new_scratch = pack_columns(samples.D), partial(make_scratch, len(gram))
+    panels = pack_columns(samples.D)
+    new_scratch = partial(make_scratch, len(gram))
     found = solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads, dtype)
     found.Z.sort_indices()
     Z, gaps = found.Z, found.gaps
@@ -65,7 +67,8 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     if len(rows):  # by coordinate descent, from the codes so far
         rules = {"tol": tol, "max_sweeps": max_sweeps, "start": Z[rows], "gram": gram, "n_threads": n_threads}
         solved = encode_by_cd.solve(samples.subset(rows), lam, **rules)
-        Z, gaps[rows] = replace_rows(Z, rows, solved.Z.astype(dtype)), np.nan
+        Z = replace_rows(Z, rows, solved.Z.astype(dtype))
+        gaps[rows] = np.nan
     return Codes(Z, gaps)
 
 
@@ -84,7 +87,8 @@ class SignScratch(NamedTuple):
 def make_scratch(n_atoms):
     """Allocate memory for one sample at a time."""
     q, z, pull, move = (np.empty(n_atoms) for _ in range(4))
-    maxima, factor = np.empty(-(-n_atoms // CHUNK)), np.empty(n_atoms * (n_atoms + 1) // 2)
+    maxima = np.empty(-(-n_atoms // CHUNK))
+    factor = np.empty(n_atoms * (n_atoms + 1) // 2)
     return SignScratch(q, maxima, np.empty(n_atoms, np.uint32), z, pull, move, factor)
 
 
@@ -109,7 +113,9 @@ def search_signs(q0, square, n, problem, scratch):
     """
     gram, lam, _, _ = problem
     q, maxima, atoms, z, _, _, factor = scratch
-    slack, part, n_refined = SLACK * np.finfo(np.float64).eps * _chunk_maxima(q0, maxima), 1.0, 0
+    slack = SLACK * np.finfo(np.float64).eps * _chunk_maxima(q0, maxima)
+    part = 1.0
+    n_refined = 0
     _factorise(gram, atoms[:n], np.int64(0), factor)
     for _ in range(problem.max_sweeps):
         _refresh_correlations(q0, gram, atoms, z, n, q)
@@ -121,7 +127,8 @@ def search_signs(q0, square, n, problem, scratch):
             return n, largest
         part = AT_REST
         if n < len(q) and largest - lam > slack and violation <= max(slack, NEGLIGIBLE * (largest - lam)):
-            n, n_refined = _activate(q, maxima, largest, gram, lam, scratch, n), 0
+            n = _activate(q, maxima, largest, gram, lam, scratch, n)
+            n_refined = 0
         n, outcome = _feature_sign_step(gram, lam, n, scratch)
         n_refined = n_refined + 1 if outcome == _FULL else 0
         if outcome == _STUCK or n_refined > N_REFINED:
@@ -135,7 +142,10 @@ def _feature_sign_step(gram, lam, n, scratch):
 
     Returns the new size of the active set, and the outcome.  The objective falls unless that is `_STUCK`.
     """
-    z, pull, move, slope = scratch.z, scratch.pull, scratch.move, 0.0
+    z = scratch.z
+    pull = scratch.pull
+    move = scratch.move
+    slope = 0.0
     copy(move, pull, n)
     _substitute(scratch.factor, move[:n])
     for i in range(n):
@@ -159,7 +169,10 @@ def _choose_length(scratch, n, lam, slope):
 
     The candidates are 1 and the lengths at which a code reaches zero.
     """
-    z, move, length, crossing = scratch.z, scratch.move, 1.0, -1
+    z = scratch.z
+    move = scratch.move
+    length = 1.0
+    crossing = -1
     lowest = _objective_change(1.0, scratch, n, lam, slope)
     for i in range(n):
         if z[i] * (z[i] + move[i]) < 0:
@@ -249,7 +262,8 @@ def _substitute(factor, move):
 @inlined(fastmath=SUMS)
 def _refresh_correlations(q0, gram, atoms, z, n, q):
     """Compute q = q0 - z gram, four rows of gram at a time."""
-    m, last = len(q), n - n % 4
+    m = len(q)
+    last = n - n % 4
     copy(q, q0, m)
     for i in range(0, last, 4):
         a, b, c, d = gram[atoms[i]], gram[atoms[i + 1]], gram[atoms[i + 2]], gram[atoms[i + 3]]

@@ -106,7 +106,8 @@ def solve_block(X, codes, problem):
     codes : list of (atoms, values)
     gaps : float64 array (n_samples,), the duality gaps over all atoms
     """
-    codes, small = list(codes), FewAtoms(X.shape[1])
+    codes = list(codes)
+    small = FewAtoms(X.shape[1])
     gaps, best, n_stale = np.full(len(X), np.nan), np.full(len(X), np.inf), np.zeros(len(X), int)
     polished = set()  # samples solved once with no atom to join: more rounds would change nothing
     open_rows = np.arange(len(X))
@@ -121,7 +122,8 @@ def solve_block(X, codes, problem):
             is_stuck = (not len(new) and i in polished) or n_stale[i] > PATIENCE
             if gaps[i] <= allowed_gap(X[i], problem) or not n_left or is_stuck:
                 continue
-            before, codes[i] = codes[i], solve_active_set(X[i], codes[i], new, gaps[i], problem, small)
+            before = codes[i]
+            codes[i] = solve_active_set(X[i], codes[i], new, gaps[i], problem, small)
             if not is_same_code(before, codes[i]):  # otherwise only rounding set the new atoms apart
                 still_open.append(i)
             if not len(new):
@@ -205,7 +207,8 @@ def largest_correlations(D, R, lam, n_best, actives):
     largest : float array (n,), the largest |d_k r| of each residual, over the atoms left out too
     best : list of n integer arrays, at most `n_best` atoms with the largest |d_k r| > lam, largest first
     """
-    n, active = len(R), _joined(actives)
+    n = len(R)
+    active = _joined(actives)
     tops, atoms = np.full((n, n_best), lam, D.dtype), np.full((n, n_best), -1, np.int64)
     largest = np.zeros(n, D.dtype)
     panels = pack_columns(R.astype(D.dtype, copy=False), few=n <= 2 * LANES)

@@ -82,7 +82,8 @@ class Coder:
     """
 
     def __init__(self, solve, *, positive=False):
-        self.solve, self._positive = solve, positive
+        self.solve = solve
+        self._positive = positive
         self._n_unchecked = _FEW_SAMPLES  # samples since the last check; the first call is checked
         update_wrapper(self, solve)
 
@@ -131,7 +132,8 @@ class Coder:
             If codes or gaps are wrong.
         """
         self._require_readable(found, samples)
-        Z, fault = found.Z, ""
+        Z = found.Z
+        fault = ""
         if not Z.has_canonical_format:
             Z = Z.copy()
             Z.sum_duplicates()
@@ -200,7 +202,8 @@ class Coder:
             return Codes(Z, gaps)
         X, D, squares, _ = samples.subset(rows)
         nothing = sp.csr_matrix((len(rows), len(D)), dtype=Z.dtype)
-        begun, halves = _pick_lower(Z[rows], nothing, X, D, lam), 0.5 * squares
+        begun = _pick_lower(Z[rows], nothing, X, D, lam)
+        halves = 0.5 * squares
         better = descend(X, D, lam, begun, tol * halves, positive=is_positive, n_threads=n_threads)
         better = _pick_lower(better, begun, X, D, lam)
         exact = duality_gap(X, D, better, lam, positive=is_positive) / halves
@@ -223,7 +226,8 @@ def measure_gaps(found, samples, lam, tol, *, positive=False):
     rows = unconverged_rows(gaps, tol)
     if len(rows):
         X, D, squares, _ = samples.subset(rows)
-        Z, halves = found.Z[rows], 0.5 * squares
+        Z = found.Z[rows]
+        halves = 0.5 * squares
         with np.errstate(over="ignore", invalid="ignore"):
             exact = duality_gap(X, D, Z, lam, positive=positive) / np.where(halves > 0, halves, 1)
             is_sane = objective(X, D, Z, lam) <= halves
@@ -254,18 +258,22 @@ def _is_contradicted(found, samples, lam, tol, *, positive):
 
     The residual is computed in float64, and correlations in the type of D.  Rounding counts for the coder.
     """
-    (Z, gaps), (X, D, squares, norms) = found, samples
-    atoms, longest = D[:: 1 + len(D) // _CHECKED_ATOMS], float(norms.max(initial=0))
+    (Z, gaps) = found
+    (X, D, squares, norms) = samples
+    atoms = D[:: 1 + len(D) // _CHECKED_ATOMS]
+    longest = float(norms.max(initial=0))
     rounding = product_rounding(X.shape[1], D.dtype) * longest
     for i in choose_share(len(X)):
         if not gaps[i] <= max(tol, _FINEST_TOL):
             continue
-        code, half = slice(Z.indptr[i], Z.indptr[i + 1]), 0.5 * float(squares[i])
+        code = slice(Z.indptr[i], Z.indptr[i + 1])
+        half = 0.5 * float(squares[i])
         values = Z.data[code].astype(np.float64)
         r = X[i] - values @ D[Z.indices[code]]
         q = atoms @ r.astype(D.dtype)
         largest = max(float(q.max(initial=0)), 0.0 if positive else -float(q.min(initial=0)))
-        l1, rest = float(np.abs(values).sum()), float(r @ r)
+        l1 = float(np.abs(values).sum())
+        rest = float(r @ r)
         mass = l1 * longest
         largest = max(lam, largest - rounding * (math.sqrt(2 * half) + mass))
         least = _least_gap(rest, float(r @ X[i]), l1, largest, lam)
@@ -318,7 +326,8 @@ def descend(X, D, lam, start, allowed, *, positive=False, n_threads=1):
     norms2 = np.einsum("ij,ij->i", D, D)
 
     def descend_some(rows):
-        Z, residual = start[rows].astype(np.float64).toarray(), np.empty(D.shape[1])
+        Z = start[rows].astype(np.float64).toarray()
+        residual = np.empty(D.shape[1])
         _descend_rows(X[rows].astype(np.float64), D, norms2, lam, allowed[rows], positive, Z, residual)
         return sp.csr_matrix(Z.astype(X.dtype))
 

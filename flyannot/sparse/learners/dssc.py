@@ -165,7 +165,8 @@ class DSSC(Learner):
     state_numbers = ("mean_square", "n_iterations", "n_features_processed")
 
     def __init__(self, D, n_samples, *, lam, **options):
-        (n_atoms, n_features), dtype = np.shape(D), float_type(D)
+        (n_atoms, n_features) = np.shape(D)
+        dtype = float_type(D)
         chosen = resolved_dssc_options(self.Options(**options), n_atoms)
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=chosen)
         edges = np.arange(chosen.n_blocks + 1) * n_atoms // chosen.n_blocks
@@ -231,7 +232,8 @@ class DSSC(Learner):
 
     def _accept(self, batch):
         """Copy the written blocks to the dictionary, and count the processed entries."""
-        edges, n_features = self._atoms.edges, self.D.shape[1]
+        edges = self._atoms.edges
+        n_features = self.D.shape[1]
         for block, n_samples in zip(batch.blocks, np.diff(batch.first)):
             if n_samples:
                 atoms = slice(edges[block], edges[block + 1])
@@ -241,7 +243,8 @@ class DSSC(Learner):
                 self.n_features_processed += int(n_atoms * n_features + n_samples * n_entries)
 
     def _rates(self):
-        options, real = self.options, self.D.dtype.type
+        options = self.options
+        real = self.D.dtype.type
         curvature = _power_steps(self.D, self._direction, POWER_STEPS) * CURVATURE_MARGIN
         return DSSCRates(
             lam=real(self.lam),
@@ -255,7 +258,8 @@ class DSSC(Learner):
         )
 
     def _scratch(self):
-        (m, p), dtype = self.D.shape, self.D.dtype
+        (m, p) = self.D.shape
+        dtype = self.D.dtype
         b = int(np.diff(self._atoms.edges).max())
         return DSSCScratch(
             z=np.zeros(m, dtype),

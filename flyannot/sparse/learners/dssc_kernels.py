@@ -163,7 +163,8 @@ def _solve_code(D, scratch, lam, tolerance):
     """
     z, norm2, r, support = scratch.z, scratch.q, scratch.r, scratch.support
     for _ in range(MAX_SWEEPS):
-        worst, n_support = r.dtype.type(0), 0
+        worst = r.dtype.type(0)
+        n_support = 0
         for k in range(len(z)):
             worst = max(worst, _solve_one(D, norm2, z, r, k, lam))
             if z[k] != 0:
@@ -222,7 +223,8 @@ def _average_gradient(G, d, a, b, n_samples, rho):
 def _step_atoms(atoms, a, b, rates):
     """Move the fraction gamma to the projection of D - d / c with c = tau (1 + rho): Eqs. 3 and 5."""
     D, D_next, d = atoms.D, atoms.D_next, atoms.d
-    one, p = D.dtype.type(1), D.shape[1]
+    one = D.dtype.type(1)
+    p = D.shape[1]
     step = one / (rates.tau * (one + rates.rho))
     for k in range(a, b):
         for f in range(p):
@@ -240,7 +242,8 @@ def _solve_atoms(atoms, a, b, A, weight, S, rates):
     the mini-batch, and of (1 - rho) times the past average.  At S = 0 their sum is the new average d.
     """
     D, D_next, d = atoms.D, atoms.D_next, atoms.d
-    one, p = D.dtype.type(1), D.shape[1]
+    one = D.dtype.type(1)
+    p = D.shape[1]
     S[: b - a] = 0
     for _ in range(MAX_SWEEPS):
         worst = D.dtype.type(0)

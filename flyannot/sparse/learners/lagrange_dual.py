@@ -137,7 +137,8 @@ def dual_steps(A, B, c=1.0, *, start=None):
 
 def _dual_points(A, B, c, start):
     """Yield points of falling value, until rounding stops the search."""
-    B, scale = np.asarray(B, np.float64), np.array(np.diag(A), np.float64)
+    B = np.asarray(B, np.float64)
+    scale = np.array(np.diag(A), np.float64)
     scale[scale == 0] = 1.0  # in a row of zeros any pivot gives a zero atom
     A = A + np.diag(RIDGE * scale + (np.diag(A) == 0))
     if start is None:

@@ -31,7 +31,8 @@ class BufferPool:
     """
 
     def __init__(self, dtype):
-        self._dtype, self._held = dtype, {}
+        self._dtype = dtype
+        self._held = {}
 
     def __call__(self, name, n_rows, n_columns):
         """Return an uninitialised array (n_rows, n_columns)."""
@@ -93,7 +94,8 @@ class LazyAtoms:
         features : integer array, or None for all
         rng : Generator
         """
-        outside, growth = self._outside_mass(D, features), np.ones(len(A))
+        outside = self._outside_mass(D, features)
+        growth = np.ones(len(A))
         for columns, visit in _visits(A, rng):
             R = self._buffers("residual", columns.stop - columns.start, len(D))
             np.matmul(A[columns], D.T, out=R)
@@ -103,15 +105,19 @@ class LazyAtoms:
 
     def update_with_residuals(self, D, H, A, features, rng):
         """Run the pass of `update` from H = B - D A instead of B, and update H with the atoms."""
-        outside, growth = self._outside_mass(D, features), np.ones(len(A))
-        moved, visited, n = self._buffers("moved", *D.T.shape), np.zeros(len(A), np.int64), 0
+        outside = self._outside_mass(D, features)
+        growth = np.ones(len(A))
+        moved = self._buffers("moved", *D.T.shape)
+        visited = np.zeros(len(A), np.int64)
+        n = 0
         for columns, visit in _visits(A, rng):
             R = self._buffers("residual", columns.stop - columns.start, len(D))
             np.matmul(A[columns, visited[:n]], moved[:n], out=R)
             more = n + len(R)
             buffers = self._block_buffers(moved[n:more])
             _update_block(R, D, H, A, columns.start, visit, outside, self.ball, growth, buffers)
-            visited[n:more], n = range(columns.start, columns.stop), more
+            visited[n:more] = range(columns.start, columns.stop)
+            n = more
         H -= np.matmul(moved[:n].T, A[visited[:n]], out=self._buffers("change", *D.shape))
         self._put(D, features, outside, growth)
 

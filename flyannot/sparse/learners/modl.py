@@ -102,7 +102,8 @@ class MODL(OL):
     takes_missing_values = True
 
     def __init__(self, D, n_samples, *, lam, **options):
-        chosen, D = self.Options(**options), np.asarray(D)
+        chosen = self.Options(**options)
+        D = np.asarray(D)
         if chosen.reduction > D.shape[1]:
             raise InputError(
                 f"reduction is {chosen.reduction}, and must be at most the {D.shape[1]} features",

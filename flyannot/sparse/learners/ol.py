@@ -72,7 +72,8 @@ class OL(Learner):
 
     def __init__(self, D, n_samples, *, lam, **options):
         self._atoms = LazyAtoms(D, self.ball)
-        (n_features, n_atoms), dtype = self._atoms.F.shape, self._atoms.F.dtype
+        (n_features, n_atoms) = self._atoms.F.shape
+        dtype = self._atoms.F.dtype
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=self.Options(**options))
         batch_size = self.options.batch_size
         self.block_size = batch_size * max(1, _BLOCK_ENTRIES // max(1, batch_size * n_features))

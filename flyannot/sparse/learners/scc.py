@@ -129,7 +129,8 @@ class SCC(Learner):
     state_numbers = ("n_before",)
 
     def __init__(self, D, n_samples, *, lam, positive=EITHER_SIGN, **options):
-        (n_atoms, n_features), dtype = np.shape(D), float_type(D)
+        (n_atoms, n_features) = np.shape(D)
+        dtype = float_type(D)
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=self.Options(**options))
         self._variant = VARIANTS[self.options.variant]
         self._rules = _rules(self._variant, self.options, self.lam, positive, n_atoms)
@@ -171,11 +172,13 @@ class SCC(Learner):
         round_dictionary(D, norm2, D8, rounding, 1.25 * max(float(np.abs(D).max()), 1e-30))
         self._codes.begin_epoch()
         self._rules = self._rules._replace(n_before=self.n_before)
-        self._n_visits, self._atoms.h_now[:] = 0, 0.0
+        self._n_visits = 0
+        self._atoms.h_now[:] = 0.0
 
     def step(self, X, rows):
         """Visit the samples X (len(rows), n_features), whose numbers are `rows`, in that order."""
-        X, rows = whole_chunks(X, self._D.dtype), np.ascontiguousarray(rows, np.int64)
+        X = whole_chunks(X, self._D.dtype)
+        rows = np.ascontiguousarray(rows, np.int64)
         codes, rules, scratch = self._codes, self._rules, self._scratch
         while len(rows):
             codes.reserve(len(self._D) + 16 * len(rows))

@@ -131,7 +131,9 @@ def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules,
 def solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
     """Store the code of X[i] in z, its atoms in `support` and its residual in r; return its size."""
     D, norm2, z, support, r = atoms.D, atoms.norm2, scratch.z, scratch.support, scratch.r
-    lam, o, positive = r.dtype.type(rules.lam), visit % len(orders.atom), rules.positive_code
+    lam = r.dtype.type(rules.lam)
+    o = visit % len(orders.atom)
+    positive = rules.positive_code
     n_support = _restore_code(X, i, past, row, D, scratch)
     if n_support == 0:
         for k in range(rules.n_descents, 0, -1):
@@ -264,7 +266,8 @@ def _step_atoms(atoms, n_support, rules, visit, scratch):
     """
     D, norm2, h_past, h_now, D8, rounding, _ = atoms
     z, support, eta, r = scratch.z, scratch.support, scratch.eta, scratch.r
-    total, one = 0.0, r.dtype.type(1)
+    total = 0.0
+    one = r.dtype.type(1)
     weight = rules.visit_weight * np.float64(visit) ** rules.recency
     for s in range(n_support):
         j = np.int64(support[s])
@@ -280,7 +283,8 @@ def _step_atoms(atoms, n_support, rules, visit, scratch):
             a = _clip_row(D, j)
         factor = one
         if a > rules.rescale_above:
-            factor, a = one / np.sqrt(a), one
+            factor = one / np.sqrt(a)
+            a = one
         norm2[j] = a
         largest, error2 = round_row(D, j, factor, D8, rounding[0])
         rounding[1] = max(rounding[1], 1.0001 * np.sqrt(error2))

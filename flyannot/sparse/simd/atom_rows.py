@@ -88,7 +88,8 @@ def round_residual(v, r, rounded):
 
     Returns (s, |r|^2, sum of rounded).  No entry of r - s rounded exceeds s / 2, except for rounding.
     """
-    builder, four = v.builder, CHUNK // LANES
+    builder = v.builder
+    four = CHUNK // LANES
     r, bytes_ = v.row(r), v.row(rounded)
 
     def measure(k, carried):

@@ -139,11 +139,14 @@ def _panel_product(most_vectors):
         builder = v.builder
         rows, vectors = _block_shape(v.types[Q].dtype.bitwidth, most_vectors)
         n_samples, n_features = v.shape(X)
-        start, panel = v.index(first), v.index(panel)
-        width, end = I64(LANES * vectors), builder.sub(n_samples, I64(1))
+        start = v.index(first)
+        panel = v.index(panel)
+        width = I64(LANES * vectors)
+        end = builder.sub(n_samples, I64(1))
         place = builder.add(builder.mul(panel, n_features), start)
         atoms = v.pointer(panels, None, builder.mul(place, width))
-        column, n = builder.mul(panel, width), builder.sub(v.index(last), start)
+        column = builder.mul(panel, width)
+        n = builder.sub(v.index(last), start)
 
         def block(i, _):
             numbers = (builder.add(i, I64(r)) for r in range(rows))  # past the end the last, to the same bits
