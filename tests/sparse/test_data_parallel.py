@@ -1,4 +1,4 @@
-"""Data-parallel learning: laws of the schedule, of the averaging, and of what comes out."""
+"""Laws of data-parallel learning: the schedule, the averaging, and the results."""
 
 import tracemalloc
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ EVERY_VARIANT = pytest.mark.parametrize("variant", VARIANTS)
 
 @dataclass
 class Blocks:
-    """A list of arrays as the units of a source."""
+    """A source whose units are a list of arrays."""
 
     blocks: list
 
@@ -184,7 +184,7 @@ def test_any_number_of_parts_and_any_round_end_near_the_sequential_learner(varia
 
 
 def test_parts_that_all_pull_the_same_way_do_not_overshoot(X):
-    """Every part has the same samples: adding up their changes would move atoms many times too far."""
+    """Give every part the same samples: the sum of their changes would move atoms many times too far."""
     same = X[:400]
     atoms = initial_shared_atoms(random_patches(same, 15, np.random.default_rng(0)), QUICK)
     values = [value_of(same, atoms.D)]
@@ -214,7 +214,7 @@ def test_neither_interruption_after_any_round_nor_the_order_in_which_parts_are_v
 
 @dataclass
 class MadeAsRead:
-    """Units that nobody holds; few of their samples are visited."""
+    """A source that creates its units when they are read; few of their samples are visited."""
 
     sizes: np.ndarray
 

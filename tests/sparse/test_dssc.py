@@ -17,7 +17,7 @@ each_surrogate = pytest.mark.parametrize("surrogate", SURROGATES)
 
 
 class Watched(DSSC):
-    """DSSC that remembers what its processors were given."""
+    """DSSC that records what its processors were given."""
 
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
@@ -71,7 +71,7 @@ def test_float64_equals_the_slow_twin(surrogate, options, rng):
 @pytest.mark.parametrize("epsilon", [0.01, 0.05, 0.16])
 @pytest.mark.parametrize("delay", [1.0, 100.0])
 def test_schedules_meet_the_conditions_of_the_theorems(epsilon, delay):
-    """By Cauchy's condensation: a falling series f converges as the sum of 2^j f(2^j) does."""
+    """Use Cauchy's condensation: a falling series f converges exactly if the sum of 2^j f(2^j) does."""
     options = DSSCOptions(epsilon=epsilon, delay=delay)
     j = np.arange(20, 60)
     t = 2.0**j

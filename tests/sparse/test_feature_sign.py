@@ -1,4 +1,4 @@
-"""Feature-sign search against its theorem and a twin."""
+"""Laws of feature-sign search: its theorem, and its slow twin."""
 
 from types import SimpleNamespace
 
@@ -27,9 +27,9 @@ def D(rng):
 
 
 def feature_sign_path(x, D, lam, *, start=None, tol=1e-12, max_steps=10_000):
-    """The code of one sample before the search and after every step of it, (n_steps + 1, n_atoms).
+    """Return the code of one sample before the search and after every step, (n_steps + 1, n_atoms).
 
-    It ends where the gap is closed, as tol says, where the search got stuck, or after `max_steps`.
+    The path ends when the gap is closed, when the search is stuck, or after `max_steps`.
     """
     x, D = np.asarray(x, np.float64), np.ascontiguousarray(D, np.float64)
     scratch, path = make_scratch(len(D)), [np.zeros(len(D)) if start is None else np.asarray(start, float)]

@@ -1,4 +1,4 @@
-"""Coders that lie: whatever a coder returns is refused, or mended and said."""
+"""Coders with wrong results: they are refused, or solved again with a warning."""
 
 import warnings
 
@@ -20,7 +20,7 @@ LAM, TOL = 0.2, 1e-3
 
 
 def coder_that(answers, **options):
-    """Return a coder: answers(samples, Z) gives its `Codes`, or what it returns, from right codes."""
+    """Return a coder that answers(samples, Z) defines: from right codes Z, it returns the coder's result."""
 
     def liar(samples, lam, **rules):
         return answers(samples, CODERS["cd"].solve(samples, lam, **rules).Z)
@@ -33,20 +33,20 @@ def no_gaps(Z):
 
 
 def with_entries(Z, value):
-    """Return the codes with another value in the place of every fifth non-zero code."""
+    """Return the codes with another value for every fifth non-zero code."""
     Z = Z.copy()
     Z.data[::5] = value
     return Z
 
 
 def grown(samples, Z):
-    """Make samples seem so long that any gap is a small part."""
+    """Overwrite the norms of the samples, so that any gap seems small."""
     samples.squares[:], samples.norms[:] = 1e9, 0
     return Codes(0 * Z, no_gaps(Z))
 
 
 def split(Z):
-    """Return the codes with each atom twice in a row, of half the value, the last atom first."""
+    """Return the codes with each atom twice in a row, with half the value, the last atom first."""
     order = np.concatenate([np.repeat(np.arange(a, b)[::-1], 2) for a, b in zip(Z.indptr, Z.indptr[1:])])
     return sp.csr_matrix((0.5 * Z.data[order], Z.indices[order], 2 * Z.indptr), shape=Z.shape)
 
@@ -194,7 +194,7 @@ def test_short_calls_are_checked_from_time_to_time_and_each_after_a_lie(samples,
 @pytest.mark.parametrize("coder", coders())
 @pytest.mark.parametrize("name", DICTIONARIES)
 def test_coders_of_the_table_report_no_gap_that_is_too_small(name, coder, rng, monkeypatch):
-    """With every sample in the share."""
+    """Check every sample of every call."""
     monkeypatch.setattr(verified, "choose_share", range)
     monkeypatch.setattr(verified, "_FEW_SAMPLES", 0)
     encode, _ = coders()[coder]

@@ -1,4 +1,4 @@
-"""Vector code: the product X D^T, searches beside NumPy's, and what the coder cd takes from bytes."""
+"""Vector code: the product X D^T, searches compared with NumPy, and the byte arithmetic of the coder cd."""
 
 import os
 import subprocess
@@ -81,7 +81,7 @@ def test_the_gram_matrix_is_symmetric_to_the_bit(dtype, rng):
 
 @pytest.mark.parametrize("core", ["Haswell", "Prescott"])
 def test_codes_keep_their_bits_under_another_blas_kernel(core):
-    """OpenBLAS picks its kernels by the processor; here one that rounds the edges of products otherwise."""
+    """Use OpenBLAS kernels of another processor, which round the edges of products differently."""
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "same_bits_in_any_company"]
     words, environment = [*words, "tests/sparse/test_coders.py"], os.environ | {"OPENBLAS_CORETYPE": core}
     done = subprocess.run(words, env=environment, capture_output=True, text=True)
