@@ -44,8 +44,7 @@ OTHERS = dict(
     + [("tol", 1e-3), ("batch_size", 24), ("beta", 0.85), ("recency", 2.0)]
     + [("reduction", 2), ("ball", "l1"), ("projection", "exact"), ("code_penalty", "l2")]
     + [("history", "products"), ("surrogate", "proximal"), ("n_blocks", 3), ("n_processors", 2)]
-    + [("tau", 0.1), ("rho", 0.9), ("gamma", 0.8)]
-    + [("delay", 50.0), ("epsilon", 0.1), ("n_threads", 2)]
+    + [("rho", 0.9), ("gamma", 0.8), ("delay", 50.0), ("n_threads", 2)]
 )
 
 
@@ -208,8 +207,7 @@ modl           lam=0  reduction=0  reduction=17  ball=l3  projection=lazy  code_
 modl           ball=l1,projection=exact,reduction=2
 lagrange-dual  lam=0  coder=feature-sing  tol=0  n_threads=0
 dssc           lam=0  surrogate=exakt  n_blocks=0,n_processors=1  n_processors=0
-dssc           n_processors=3,n_blocks=2  batch_size=0  tau=0  rho=0  gamma=1.5  delay=0
-dssc           epsilon=0.17  n_threads=0
+dssc           n_processors=3,n_blocks=2  batch_size=0  rho=0  gamma=1.5  delay=0  n_threads=0
 """
 
 

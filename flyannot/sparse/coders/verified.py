@@ -96,9 +96,7 @@ class Coder:
         warn_unconverged(gaps, tol)
         return Z
 
-    def codes(
-        self, X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, **of_the_solver
-    ):
+    def codes(self, X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
         """Return `Codes`: as a call, but with the duality gap of every code instead of a warning."""
         samples = validate_samples(X, D, lam, gram)
         unit = power_of_two_scale(np.sqrt(samples.squares.max(initial=0)))
@@ -112,7 +110,7 @@ class Coder:
             gram = None if gram is None else gram / gram.dtype.type(atom_unit**2)
         rules = {"tol": tol, "max_sweeps": max_sweeps, "n_threads": n_threads, "start": start, "gram": gram}
         own = samples._replace(squares=samples.squares.copy(), norms=samples.norms.copy())
-        found = self.solve(own, float(lam), **rules, **of_the_solver)  # the coder may change these copies
+        found = self.solve(own, float(lam), **rules)  # the coder may change these copies
         found = self._verified(self._checked(found, samples, lam, tol), samples, lam, tol, n_threads)
         if (unit, atom_unit) != (1.0, 1.0):
             found = Codes(_scale_codes(found.Z, unit / atom_unit), found.gaps)

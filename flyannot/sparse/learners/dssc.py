@@ -53,6 +53,8 @@ from flyannot.sparse.stored_codes import Learner, float_type
 
 SURROGATES = ("exact", "proximal")
 MOST_BLOCKS = 4  # most blocks by default
+TAU = 0.02  # strong convexity of an atom's surrogate, in units of the samples' mean squared norm
+EPSILON = 0.05  # rho falls as t^-(1/2 + EPSILON), gamma as t^-(3/4 + 3/2 EPSILON), as in Theorem 2
 
 _RATE = Real(above=0, most=1)
 
@@ -79,11 +81,6 @@ class DSSCOptions(Options):
         None, Count(), "Blocks that are updated at once; at most n_blocks.", stands_for="all"
     )
     batch_size: int = option(32, Count(), "Patches of one processor in one iteration.")
-    tau: float = option(
-        0.02,
-        Real(above=0),
-        "Strong convexity of an atom's surrogate, in units of the patches' mean squared norm.",
-    )
     rho: float = option(1.0, _RATE, "Weight of the newest gradient at the start.")
     gamma: float = option(1.0, _RATE, "Fraction of the way that atoms move at the start.")
     delay: float = option(
@@ -91,28 +88,23 @@ class DSSCOptions(Options):
         Real(above=0),
         "Iterations before rho and gamma fall; 1e30 keeps them constant, outside the theorem.",
     )
-    epsilon: float = option(
-        0.05,
-        Real(above=0, below=1 / 6),
-        "rho falls as t^-(1/2 + epsilon), gamma as t^-(3/4 + 3/2 epsilon), as Theorem 2 needs.",
-    )
     n_threads: int = option(1, Count(), "Threads. The result is the same for any number.", in_header=False)
 
 
 def rho_at(t, options):
     """Return the weight of the newest gradient in iteration t = 0, 1, ...
 
-    It is rho (1 + t / delay)^-(1/2 + epsilon).
+    It is rho (1 + t / delay)^-(1/2 + EPSILON).
     """
-    return options.rho * (1 + t / options.delay) ** -(0.5 + options.epsilon)
+    return options.rho * (1 + t / options.delay) ** -(0.5 + EPSILON)
 
 
 def gamma_at(t, options):
     """Return the fraction of the way that atoms move in iteration t = 0, 1, ...
 
-    It is gamma (1 + t / delay)^-(3/4 + 3/2 epsilon).
+    It is gamma (1 + t / delay)^-(3/4 + 3/2 EPSILON).
     """
-    return options.gamma * (1 + t / options.delay) ** -(0.75 + 1.5 * options.epsilon)
+    return options.gamma * (1 + t / options.delay) ** -(0.75 + 1.5 * EPSILON)
 
 
 def resolved_dssc_options(options, n_atoms):
@@ -250,7 +242,7 @@ class DSSC(Learner):
             lam=real(self.lam),
             rho=real(rho_at(self.n_iterations, options)),
             gamma=real(gamma_at(self.n_iterations, options)),
-            tau=real(options.tau * self.mean_square),
+            tau=real(TAU * self.mean_square),
             curvature=real(max(curvature, 1e-30)),
             code_tolerance=real(self.lam * CODE_TOLERANCE[self.D.dtype]),
             atom_tolerance=real(ATOM_TOLERANCE[self.D.dtype]),
