@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from flyannot.sparse.coders import siso
-from flyannot.sparse.coders.blocks import checked_samples
+from flyannot.sparse.coders.blocks import validate_samples
 from flyannot.sparse.coders.cd import FewAtoms
 from flyannot.sparse.kernels import track_gap
 
@@ -146,7 +146,7 @@ def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000):
     ------
     Huang et al., ACM Multimedia 2013, algorithm 1.  They take an empty answer of the hash for the minimum.
     """
-    X, D, _, _ = checked_samples(X, D, lam, norms=np.zeros(0))  # norms would take longer than the codes
+    X, D, _, _ = validate_samples(X, D, lam, norms=np.zeros(0))  # norms would take longer than the codes
     problem = siso.SISOProblem(D, float(lam), float(tol), int(max_sweeps), siso.exact_gram(D))
     small = FewAtoms(X.shape[1])
     codes = [_search_cells(x, problem, search, small) for x in X]
@@ -157,16 +157,16 @@ def _search_cells(x, problem, search, small):
     """Return the code (atoms, values) of one sample when the cells give no more atoms."""
     code, best, n_stale = (np.zeros(0, np.int64), np.zeros(0)), np.inf, 0
     for _ in range(problem.max_sweeps):
-        r = siso.residual_of_code(x, code, problem.D)
+        r = siso.code_residual(x, code, problem.D)
         if not r.any() or not len(problem.D):
             break
         chosen = search.candidates(search.index, r, n_probes=search.n_probes)
         largest, joining = largest_correlations_among(problem, r, code[0], chosen)
-        gap = siso.gap_of_residual(x, r, code[1], largest, problem.lam)  # as far as the cells show it
+        gap = siso.residual_gap(x, r, code[1], largest, problem.lam)  # as far as the cells show it
         best, n_stale = track_gap(gap, best, n_stale)
         if not len(joining) or n_stale > siso.PATIENCE or gap <= siso.allowed_gap(x, problem):
             break
-        code = siso.solve_active(x, code, joining, gap, problem, small)
+        code = siso.solve_active_set(x, code, joining, gap, problem, small)
     return code
 
 

@@ -1,7 +1,7 @@
-"""The parts of the pipeline as scikit-learn's estimators; `import flyannot` finds them.
+"""The steps of the pipeline as scikit-learn estimators, imported from `flyannot`.
 
     images -DenseSIFT-> patches -DictionaryLearning or SparseCoder-> codes -SpatialMaxPooling-> features
 
-They call the functions that the commands call.  What lies between images and features is an
-`ImagePatches`; dictionaries are learned, and patches coded, from plain matrices too.
+They call the same functions as the commands.  Patches and codes of images are an `ImagePatches`.
+Dictionaries can be learned, and samples coded, from plain matrices, too.
 """

@@ -20,16 +20,16 @@ Images = Sequence[ArrayLike | str | os.PathLike[str]] | NDArray[Any]
 
 
 class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
-    """One SIFT descriptor, of mean 0 and norm 1, for every patch of an image in which something happens.
+    """Dense SIFT: one descriptor, of mean 0 and norm 1, for every patch of an image that is not uniform.
 
-    There is nothing to learn: `fit` only looks at the parameters.
+    `fit` learns nothing.
 
     Parameters
     ----------
-    patch_px : int, the side of a patch, in pixels; a multiple of 4, by default 16
-    stride_px : int, from one patch to the next, in pixels, by default 16
+    patch_px : int, side of a patch, in pixels; a multiple of 4, by default 16
+    stride_px : int, distance between neighbouring patches, in pixels, by default 16
     min_std : float, by default 6
-        Patches whose grey levels (0 to 255) have a smaller standard deviation are left out.
+        Patches whose grey levels (0 to 255) have a smaller standard deviation are skipped.
 
     Source
     ------
@@ -52,10 +52,12 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         stride_px: int = STRIDE_PX,
         min_std: float = ExtractOptions.min_std,
     ) -> None:
-        self.patch_px, self.stride_px, self.min_std = patch_px, stride_px, min_std
+        self.patch_px = patch_px
+        self.stride_px = stride_px
+        self.min_std = min_std
 
     def fit(self, X: Images, y: object = None) -> Self:
-        """Nothing but a check that X is a sequence of images."""
+        """Check that X is a sequence of images; nothing is learned."""
         _require_images(X)
         return self
 
@@ -65,9 +67,9 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         Parameters
         ----------
         X : sequence of images, or array (n_images, height, width)
-            Each a matrix of grey levels (integers, or floats from 0 to 255; floats that never exceed 1
-            are taken from 0 to 1), or the path of a picture, which is read as `flyannot extract`
-            reads it.
+            Each image is a matrix of grey levels, or the path of a picture, which is read as in
+            `flyannot extract`.  Grey levels are integers, or floats from 0 to 255.  If no float exceeds 1,
+            they are from 0 to 1.
 
         Returns
         -------
@@ -88,7 +90,7 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         )
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """The names of the 128 numbers: cell of the patch (row, column), direction in degrees."""
+        """Return the names of the 128 features: cell of the patch (row, column), direction in degrees."""
         return np.array(
             [f"row{k // 32}_column{k // 8 % 4}_{k % 8 * 45}deg" for k in range(N_FEATURES)], dtype=object
         )
@@ -104,15 +106,17 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
 
 
 def _require_images(X):
+    """Raise InputError unless X is a sequence of images."""
     if isinstance(X, str | os.PathLike) or np.ndim(X if isinstance(X, np.ndarray) else 0) in (1, 2):
         is_paths = isinstance(X, np.ndarray) and X.ndim == 1
         if not is_paths:
             raise InputError("X is one image, not several", fix="put it in a list: [image]")
     if len(X) == 0:
-        raise InputError("X holds no image")
+        raise InputError("X has no images")
 
 
 def _grey_levels(image):
+    """Return an image as grey levels that `extract` takes; read it if it is a path."""
     if isinstance(image, str | os.PathLike):
         return read_grey(image)
     image = np.asarray(image)

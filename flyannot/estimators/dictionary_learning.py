@@ -1,4 +1,4 @@
-"""DictionaryLearning: atoms of which samples are sums of few, by any learner of the table."""
+"""DictionaryLearning: a scikit-learn estimator for every learner of the table."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -11,72 +11,75 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from flyannot.base.errors import InputError
-from flyannot.estimators.image_patches import matrix_of_samples
+from flyannot.estimators.image_patches import check_samples
 from flyannot.estimators.sparse_coder import SparseCoding
 from flyannot.jobs.progress_events import say
 from flyannot.sparse.coders.verified import power_of_two_scale
 from flyannot.sparse.fit import (
     EVALUATED_SAMPLES,
+    evaluate_epoch,
     gains_too_little,
     learn_dictionary,
     random_patches,
-    record_of_epoch,
     run_epoch,
     transfer_state,
 )
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.stored_codes import Positive
 
-_OFF = 0.01  # of norm 1, as scikit-learn's; six other ways ended within 2 % of the same objective
+_NOISE = 0.01  # noise of repeated initial atoms, as in scikit-learn; six other ways ended within 2%
 
 
 class DictionaryLearning(SparseCoding):
-    """Learn a dictionary D, and code samples over it: the minimum over D and z of the mean of
+    """Dictionary learning and sparse coding.
 
-        1/2 |x - z D|^2 + alpha |z|_1,   atoms of norm at most 1.
+    The objective is the mean over the samples x, over codes z and atoms D of norm at most 1, of
 
-    That is the problem of scikit-learn's `MiniBatchDictionaryLearning`, with the same alpha.
+        1/2 |x - z D|^2 + alpha |z|_1.
+
+    It is the problem of scikit-learn's `MiniBatchDictionaryLearning`, with the same alpha.
 
     Parameters
     ----------
     n_components : int, optional
-        Atoms; as many as features by default.  `DictionaryLearning(50)` learns 50.
+        Number of atoms; by default the number of features.
     learner : one of `flyannot.sparse.learners.LEARNERS`
-        "scc", stochastic coordinate coding, is the quick one.  "modl" takes missing values (NaN): of such a
-        sample the observed features count, with that part of alpha.
+        "scc", stochastic coordinate coding, is the fastest.  "modl" takes missing values (NaN): only the
+        observed features of a sample count, with the same fraction of alpha.
     alpha : float > 0, optional
         Weight of the L1 norm.  By default 1.2 / sqrt(n_features), which suits samples of norm 1.
     max_iter : int, optional
         Epochs: visits to every sample.  By default 3 for scc, 10 for its other variants and other learners.
     objective_tol : float, optional
-        End when the objective falls by less than this part of it in an epoch.
-    callback : function of a EpochRecord, optional
-        Called with each as it is added to `trace_`, and after every `partial_fit`.  Where it returns True, or
-        raises StopIteration, `fit` ends there, fitted.
+        Stop when the objective falls by less than this fraction in an epoch.
+    callback : function of an EpochRecord, optional
+        Called with each record that is added to `trace_`, and after every `partial_fit`.  If it returns True
+        or raises StopIteration, `fit` stops, fitted.
     verbose : bool
-        Say the same in lines: to the logger "flyannot", or where no logging is set up, to stderr.
+        Log one line per record: to the logger "flyannot", or to stderr if logging is not set up.
     learner_params : dict, optional
         The learner's own options, such as {"variant": "released"} for scc; docs/commands.md lists them.
     dict_init : array (n_components, n_features), optional
-        Initial atoms, scaled down to norm 1 where they are longer; a zero atom, which could not learn, begins
-        as a random sample.  By default random samples; where they are fewer, the other atoms begin near one.
+        Initial atoms; longer atoms are scaled to norm 1.  A zero atom, which could not learn, begins as a
+        random sample.  By default all atoms begin as random samples.  If there are too few samples, the
+        other atoms begin near one of them.
     positive_code, positive_dict : bool
-        Learn, and code, with codes or with atoms that are not negative; scc only.
+        Learn and code with codes or atoms without negative values; scc only.
     coder, tol, sparse_output, n_jobs
-        As in `SparseCoder`; they decide how `transform` works, not what is learned.
+        As in `SparseCoder`, for `transform`; they do not change what is learned.
     random_state : int, RandomState, Generator or None
 
     Attributes
     ----------
-    components_ : array (n_components, n_features), an atom a row
+    components_ : array (n_components, n_features), one atom per row
     trace_ : list of EpochRecord, objective and time after every epoch of `fit`
     n_iter_ : int, epochs so far, or calls of `partial_fit`
-    gap_ : float, the mean duality gap of the codes that the objective of the last record is of
+    gap_ : float, mean duality gap of the codes of the last record
     n_features_in_ : int
 
     Source
     ------
-    Lin et al., KDD 2014, for "scc"; each learner's module names its own.
+    Lin et al., KDD 2014, for "scc"; each learner's module names its source.
 
     Examples
     --------
@@ -108,12 +111,22 @@ class DictionaryLearning(SparseCoding):
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         verbose: bool = False,
     ) -> None:
-        self.n_components, self.learner, self.alpha, self.max_iter = n_components, learner, alpha, max_iter
-        self.learner_params, self.dict_init = learner_params, dict_init
-        self.objective_tol, self.callback = objective_tol, callback
-        self.positive_code, self.positive_dict = positive_code, positive_dict
-        self.coder, self.tol, self.sparse_output, self.n_jobs = coder, tol, sparse_output, n_jobs
-        self.random_state, self.verbose = random_state, verbose
+        self.n_components = n_components
+        self.learner = learner
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.learner_params = learner_params
+        self.dict_init = dict_init
+        self.objective_tol = objective_tol
+        self.callback = callback
+        self.positive_code = positive_code
+        self.positive_dict = positive_dict
+        self.coder = coder
+        self.tol = tol
+        self.sparse_output = sparse_output
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn from X; y is ignored.
@@ -123,75 +136,80 @@ class DictionaryLearning(SparseCoding):
         X : array-like (n_samples, n_features) or ImagePatches
         """
         if self.max_iter is not None and self.max_iter < 1:
-            raise InputError(f"max_iter = {self.max_iter} learns nothing", fix="choose max_iter of 1 or more")
-        X, _ = matrix_of_samples(self, X, reset=True, **self._finite())
+            fault = f"max_iter is {self.max_iter}, and must be 1 or more"
+            raise InputError(fault, fix="choose max_iter=3, or leave it out")
+        X, _ = check_samples(self, X, reset=True, **self._finite())
         rng = _generator(self.random_state)
-        X = self._in_unit(X, is_first=True)
+        X = self._scaled(X, is_first=True)
         learner = self._learner(X, self._initial_atoms(X, rng))
         self.trace_ = []
         for record in learn_dictionary(X, learner, n_epochs=self._n_epochs(), rng=rng):
-            if self._record(record) or gains_too_little(self.trace_, self.objective_tol):
+            if self._add_record(record) or gains_too_little(self.trace_, self.objective_tol):
                 break
-        return self._keep(learner.D.astype(X.dtype), learner.state(), rng, n_iter=len(self.trace_))
+        return self._store_result(learner.D.astype(X.dtype), learner.state(), rng, n_iter=len(self.trace_))
 
-    def _record(self, record):
-        """Keep a record; returns whether the callback ends learning."""
-        record = self._in_samples_unit(record)
+    def _add_record(self, record):
+        """Add a record to the trace; return whether the callback ends learning."""
+        record = self._unscaled_record(record)
         self.trace_.append(record)
         self.gap_ = record.gap
         return self._call_back(record)
 
-    def _in_samples_unit(self, record):
+    def _unscaled_record(self, record):
+        """Return the record in the scale of the samples."""
         names = ("objective_stored", "objective", "gap")
         return replace(record, **{name: getattr(record, name) * self._unit**2 for name in names})
 
     def _call_back(self, record):
+        """Log the record if `verbose`, and call the callback; return whether it ends learning."""
         if self.verbose:
             say(
                 f"epoch {record.epoch}: objective {record.objective:.6g} (gap {record.gap:.1e}), "
-                f"{record.mean_nonzeros:.1f} non-zeros a code, {record.seconds:.1f} s"
+                f"{record.mean_nonzeros:.1f} non-zeros per code, {record.seconds:.1f} s"
             )
         try:
             return self.callback is not None and self.callback(record) is True
         except StopIteration:
             return True
 
-    def _in_unit(self, X, *, is_first):
-        """The samples divided by a power of two, so that float32 can square them: mostly as they are."""
+    def _scaled(self, X, *, is_first):
+        """Divide the samples by a power of two, mostly 1, so that float32 can square them."""
         if is_first:
-            self._unit = unit_of_samples(X)
+            self._unit = sample_scale(X)
         return X if self._unit == 1 else X / X.dtype.type(self._unit)
 
     def partial_fit(self, X: Any, y: object = None) -> Self:
-        """Go on learning from more samples, which need not be seen again.
+        """Continue learning from more samples.  Earlier samples are not needed again.
 
-        What a learner remembers of earlier samples is its own matter.  scc takes all that it is given for
-        one epoch: ten parts are learned from as the whole is in its first epoch.
+        Each learner keeps its own statistics of earlier samples.  scc treats all calls as one epoch: ten
+        parts give the same kind of dictionary as the whole in its first epoch.
         """
         is_first = not hasattr(self, "components_")
-        X, _ = matrix_of_samples(self, X, reset=is_first, **self._finite())
-        X = self._in_unit(X, is_first=is_first)
+        X, _ = check_samples(self, X, reset=is_first, **self._finite())
+        X = self._scaled(X, is_first=is_first)
         rng = _generator(self.random_state) if is_first else self._rng
         learner = self._learner(X, self._initial_atoms(X, rng) if is_first else self.components_)
         if not is_first:
             transfer_state(learner, self._state)
         begun = time.perf_counter()
         run_epoch(X, learner, rng.spawn(1)[0], is_part=True)
-        D, n_iter = learner.D.astype(X.dtype), 1 if is_first else self.n_iter_ + 1
-        self._keep(D, learner.state(), rng, n_iter=n_iter)
+        D = learner.D.astype(X.dtype)
+        n_iter = 1 if is_first else self.n_iter_ + 1
+        self._store_result(D, learner.state(), rng, n_iter=n_iter)
         if self.callback is not None or self.verbose:
             seconds = time.perf_counter() - begun
             evaluated = np.arange(min(len(X), EVALUATED_SAMPLES))
             self._call_back(
-                self._in_samples_unit(record_of_epoch(X, evaluated, learner, self.n_iter_, seconds))
+                self._unscaled_record(evaluate_epoch(X, evaluated, learner, self.n_iter_, seconds))
             )
         return self
 
-    def _keep(self, D, state, rng, *, n_iter):
-        """What was learned, and what `partial_fit` goes on from, on samples whose codes are new."""
+    def _store_result(self, D, state, rng, *, n_iter):
+        """Store the result, and the state that `partial_fit` continues from."""
         self._state = {name: array for name, array in state.items() if not name.startswith("code_")}
         self._rng = rng
-        self.components_, self.n_iter_ = np.array(D), n_iter
+        self.components_ = np.array(D)
+        self.n_iter_ = n_iter
         return self
 
     def _n_atoms(self, X):
@@ -204,7 +222,8 @@ class DictionaryLearning(SparseCoding):
         )
 
     def _learner(self, X, D):
-        options, positive = dict(vars(self._options())), self._positive()
+        options = dict(vars(self._options()))
+        positive = self._positive()
         if any(positive):
             options["positive"] = positive
         lam = self._alpha(X.shape[1]) / self._unit
@@ -221,7 +240,7 @@ class DictionaryLearning(SparseCoding):
         positive = Positive(bool(self.positive_code), bool(self.positive_dict))
         if any(positive) and not LEARNERS[self.learner].takes_positive:
             raise InputError(
-                f"the learner {self.learner} has codes and atoms of either sign", fix='choose learner="scc"'
+                f"the learner {self.learner} cannot exclude negative values", fix='choose learner="scc"'
             )
         return positive
 
@@ -234,7 +253,7 @@ class DictionaryLearning(SparseCoding):
             raise InputError(
                 f"dict_init of shape {D.shape} does not fit {self.n_components} atoms of "
                 f"{X.shape[1]} features",
-                fix="give one row an atom, or leave out n_components",
+                fix="give one row per atom, or leave out n_components",
             )
         if self.positive_dict and (D < 0).any():
             raise InputError("dict_init has negative numbers", fix="leave it out, or positive_dict")
@@ -244,14 +263,14 @@ class DictionaryLearning(SparseCoding):
         return D / np.maximum(1.0, np.linalg.norm(D, axis=1, keepdims=True))
 
     def _random_atoms(self, X, n_atoms, rng):
-        """Random samples of norm 1; where there are fewer than atoms, some again, a little off."""
+        """Draw random samples of norm 1; if there are fewer than atoms, draw some again with noise."""
         usable = X > 0 if self.positive_dict else np.nan_to_num(X)
         n_usable = int(usable.any(axis=1).sum())
         if not n_usable:
             raise InputError("no sample of X can start an atom: all are zero", fix="give dict_init")
         D = random_patches(X, min(n_atoms, n_usable), rng, positive=self.positive_dict)
         again = D[rng.integers(len(D), size=n_atoms - len(D))]
-        again += _OFF * rng.normal(size=again.shape) / np.sqrt(X.shape[1])  # equal atoms would stay equal
+        again += _NOISE * rng.normal(size=again.shape) / np.sqrt(X.shape[1])  # equal atoms would stay equal
         again = np.abs(again) if self.positive_dict else again
         return np.concatenate([D, again / np.linalg.norm(again, axis=1, keepdims=True)])
 
@@ -264,7 +283,7 @@ class DictionaryLearning(SparseCoding):
 
 
 def _generator(random_state):
-    """A numpy Generator of a `random_state` as scikit-learn takes it, or the Generator that it is."""
+    """Return a numpy Generator for a `random_state`, which may be a Generator."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, int | np.integer):
@@ -272,7 +291,7 @@ def _generator(random_state):
     return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
 
 
-def unit_of_samples(X):
-    """The power of two by which samples (n, n_features) are divided before they are learned from."""
+def sample_scale(X):
+    """Return the power of two by which samples (n, n_features) are divided before learning."""
     largest = max(np.fmax.reduce(X, axis=None), -np.fmin.reduce(X, axis=None)) if X.size else 0.0  # no copy
     return power_of_two_scale(float(largest) * np.sqrt(X.shape[1]))

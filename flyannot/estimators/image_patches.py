@@ -1,4 +1,4 @@
-"""The patches of several images as the rows of one matrix, and their pooling to one vector an image."""
+"""The patches of several images as the rows of one matrix, and their pooling to one vector per image."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,9 +18,9 @@ from flyannot.encode.pooling import pool_image
 
 @dataclass(frozen=True, eq=False)
 class ImagePatches:
-    """Descriptors, or codes, of the patches of some images.  Its length is the number of images.
+    """Descriptors or codes of the patches of some images.  Its length is the number of images.
 
-    An integer, a slice, or an array of numbers or truth values picks images, so that folds can be cut.
+    An index selects images: an integer, a slice, or an array of integers or booleans.
 
     Parameters
     ----------
@@ -55,17 +55,17 @@ class ImagePatches:
         )
 
     def with_rows(self, rows: Any) -> "ImagePatches":
-        """The same patches with other numbers: their codes instead of their descriptors."""
+        """Return the same patches with other rows, such as codes instead of descriptors."""
         return replace(self, rows=rows)
 
     def of_image(self, i: int) -> tuple[Any, NDArray[Any], tuple[int, ...]]:
-        """The rows, centres and (height, width) of one image."""
+        """Return the rows, centres and (height, width) of one image."""
         rows = slice(self.first[i], self.first[i + 1])
         return self.rows[rows], self.centres_px[rows], tuple(self.sizes_px[i].tolist())
 
 
-def joined_patches(parts):
-    """One `ImagePatches` of the images of several, in their order."""
+def concatenate_patches(parts):
+    """Return one `ImagePatches` of the images of several, in their order."""
     rows = [part.rows for part in parts]
     counts = np.concatenate([np.diff(part.first) for part in parts])
     return ImagePatches(
@@ -77,16 +77,19 @@ def joined_patches(parts):
 
 
 def _as_image_patches(X):
-    """X as one `ImagePatches` if it is one, or a list of them, as cross-validation makes; else None."""
+    """Return X as one `ImagePatches` if it is one, or a list of them; otherwise None.
+
+    Cross-validation makes such lists.
+    """
     if isinstance(X, ImagePatches):
         return X
     if isinstance(X, list | tuple) and X and all(isinstance(part, ImagePatches) for part in X):
-        return joined_patches(X)
+        return concatenate_patches(X)
     return None
 
 
-def matrix_of_samples(estimator, X, *, reset, **options):
-    """The rows of X, checked, and the `ImagePatches` they are of (None for a plain matrix)."""
+def check_samples(estimator, X, *, reset, **options):
+    """Validate the rows of X; return them and the `ImagePatches` they belong to (None for a plain matrix)."""
     patches = _as_image_patches(X)
     rows = X if patches is None else patches.rows
     options = {"dtype": [np.float64, np.float32], "order": "C"} | options
@@ -94,11 +97,11 @@ def matrix_of_samples(estimator, X, *, reset, **options):
 
 
 class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """The largest |code| of every atom in every cell of a grid laid over the image.
+    """Spatial max pooling: the largest |code| of every atom in every cell of a grid over the image.
 
     Parameters
     ----------
-    grid : (n_rows, n_columns) of cells, or several such; (1, 1) pools the whole image
+    grid : (n_rows, n_columns) of cells, or several grids; (1, 1) pools the whole image
 
     Attributes
     ----------
@@ -119,12 +122,12 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.grid = grid
 
     def fit(self, X: ImagePatches | ArrayLike, y: object = None) -> Self:
-        """Look at how many atoms there are."""
+        """Validate the grid, and store the number of atoms."""
         try:
             self._levels = Grid().parse(self.grid)
         except ValueError as error:
             raise InputError(f"the grid is {self.grid}, and must be {message_of(error)}") from None
-        matrix_of_samples(self, X, reset=True, accept_sparse="csr")
+        check_samples(self, X, reset=True, accept_sparse="csr")
         return self
 
     def transform(self, X: ImagePatches | ArrayLike) -> NDArray[np.float32]:
@@ -132,8 +135,7 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
         Parameters
         ----------
-        X : ImagePatches of codes; or a matrix, dense or sparse, of the codes of images with a single
-            patch each, in the middle
+        X : ImagePatches of codes; or a dense or sparse matrix, a row per image with one patch in the middle
 
         Returns
         -------
@@ -141,7 +143,7 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             Cells grid by grid in row-major order, atoms within a cell.  A cell without patches is zero.
         """
         check_is_fitted(self)
-        rows, patches = matrix_of_samples(self, X, reset=False, accept_sparse="csr")
+        rows, patches = check_samples(self, X, reset=False, accept_sparse="csr")
         codes = _with_one_patch_each(rows) if patches is None else patches.with_rows(sp.csr_matrix(rows))
         features = np.zeros((len(codes), self._n_features_out), np.float32)
         for i in range(len(codes)):
@@ -160,6 +162,7 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
 
 def _with_one_patch_each(rows):
+    """Return codes as `ImagePatches` of images with one patch each."""
     n = rows.shape[0]
     return ImagePatches(
         sp.csr_matrix(rows), np.arange(n + 1), np.full((n, 2), 0.5, np.float32), np.ones((n, 2), int)

@@ -1,4 +1,4 @@
-"""SparseCoder: codes over atoms that are known; and what it shares with `DictionaryLearning`."""
+"""SparseCoder: codes over known atoms; and its base class, shared with `DictionaryLearning`."""
 
 from os import PathLike
 from pathlib import Path
@@ -12,24 +12,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import parse_stage_range
-from flyannot.estimators.image_patches import ImagePatches, matrix_of_samples
+from flyannot.estimators.image_patches import ImagePatches, check_samples
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.jobs.resources import available_cpus
 from flyannot.pipeline.engine.inputs import lam_of_dictionary
 from flyannot.sparse.coders import CODERS
-from flyannot.sparse.coders.verified import warn_of_missed
+from flyannot.sparse.coders.verified import warn_unconverged
 from flyannot.sparse.fit import default_lam
-from flyannot.sparse.missing_values import by_observed_features, codes_of_observed
+from flyannot.sparse.missing_values import encode_observed, split_by_observed
 from flyannot.sparse.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import objective
 
 
 class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Codes over the atoms that `_atoms()` gives; subclasses have the parameters that are read here."""
+    """The base class of estimators that return codes over the atoms of `_atoms()`.
+
+    Subclasses have the parameters that it reads.
+    """
 
     def transform(self, X: ImagePatches | ArrayLike) -> Any:
-        """The codes of X, each within `tol` / 2 |x|^2 of the minimum of 1/2 |x - z D|^2 + alpha |z|_1.
+        """Return the code z of every sample x of X: the minimum of 1/2 |x - z D|^2 + alpha |z|_1.
+
+        The objective of a code is within `tol` / 2 |x|^2 of the minimum.
 
         Parameters
         ----------
@@ -37,18 +42,18 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
         Returns
         -------
-        Z : array (n_samples, n_components), CSR with `sparse_output`; of ImagePatches the same with codes
-            in the place of descriptors, always CSR
+        Z : array (n_samples, n_components), or a CSR matrix with `sparse_output`
+            For ImagePatches the same with codes instead of descriptors, always CSR.
         """
         D = self._atoms()
-        X, patches = matrix_of_samples(self, X, reset=False, **self._finite())
+        X, patches = check_samples(self, X, reset=False, **self._finite())
         Z = self._encode(X, D)
         if patches is not None:
             return patches.with_rows(Z)
         return Z if self.sparse_output else Z.toarray()
 
     def inverse_transform(self, Z: Any) -> NDArray[Any]:
-        """The samples z D that codes stand for.
+        """Return the samples z D of the codes.
 
         Parameters
         ----------
@@ -65,15 +70,16 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return Z @ D
 
     def score(self, X: ImagePatches | ArrayLike, y: object = None) -> float:
-        """Minus the mean of 1/2 |x - z D|^2 + alpha |z|_1, so that greater is better.
+        """Return minus the mean of 1/2 |x - z D|^2 + alpha |z|_1, so that greater is better.
 
-        It compares dictionaries for one alpha; a smaller alpha always scores higher.
+        Compare scores for one alpha only: a smaller alpha always scores higher.
         """
         D = self._atoms()
-        X, _ = matrix_of_samples(self, X, reset=False, **self._finite())
-        Z, alpha = self._encode(X, D), self._alpha(X.shape[1])
+        X, _ = check_samples(self, X, reset=False, **self._finite())
+        Z = self._encode(X, D)
+        alpha = self._alpha(X.shape[1])
         values = np.full(len(X), np.nan)
-        for rows, Xk, Dk, lam in by_observed_features(X, D, alpha):
+        for rows, Xk, Dk, lam in split_by_observed(X, D, alpha):
             values[rows] = objective(Xk, Dk, Z[rows], lam)
         return -float(values[~np.isnan(values)].mean())
 
@@ -81,12 +87,13 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         encode = CODERS[self.coder]
         if self.positive_code:
             if self.coder != "cd":
-                raise InputError(f"the coder {self.coder} has codes of either sign", fix='choose coder="cd"')
+                fault = f"the coder {self.coder} cannot exclude negative codes"
+                raise InputError(fault, fix='choose coder="cd"')
             encode = encode_nonnegative
         self._require_features(X, D)
-        rules = {"tol": self.tol, "n_threads": threads_of_estimator(self.n_jobs)}
-        Z, gaps = codes_of_observed(encode, X, D.astype(X.dtype), self._alpha(X.shape[1]), **rules)
-        warn_of_missed(gaps, self.tol)
+        rules = {"tol": self.tol, "n_threads": resolve_n_jobs(self.n_jobs)}
+        Z, gaps = encode_observed(encode, X, D.astype(X.dtype), self._alpha(X.shape[1]), **rules)
+        warn_unconverged(gaps, self.tol)
         return Z
 
     def _require_features(self, X, D):
@@ -99,7 +106,7 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return False
 
     def _finite(self):
-        """What samples are checked for."""
+        """Return the options of the check of samples: whether NaN is allowed."""
         return {"ensure_all_finite": "allow-nan" if self._takes_missing_values() else True}
 
     def _alpha(self, n_features):
@@ -126,20 +133,20 @@ class SparseCoder(SparseCoding):
     Parameters
     ----------
     dictionary : array (n_components, n_features), optional
-        D, an atom a row, of any norm.  By default the samples given to `fit`, scaled to norm 1: every
-        sample is then written as a sum of few of those (Wright et al., IEEE TPAMI 31(2), 2009).
+        D, one atom per row, of any norm.  By default the samples given to `fit`, scaled to norm 1.  Every
+        sample is then written as a sum of few of them (Wright et al., IEEE TPAMI 31(2), 2009).
     coder : one of `flyannot.sparse.coders.CODERS`
-        The solver.  All end at the same codes; "cd" is the quick one.
+        The solver.  All solvers find the same codes; "cd" is the fastest.
     alpha : float > 0, optional
         Weight of the L1 norm.  By default 1.2 / sqrt(n_features), which suits samples of norm 1.
     tol : float
-        Duality gap of a code, as a part of 1/2 |x|^2.
+        Duality gap of a code, as a fraction of 1/2 |x|^2.
     positive_code : bool
-        Minimise over codes that are not negative; coder "cd" only.
+        Minimise over codes without negative values; coder "cd" only.
     sparse_output : bool
-        Give codes as a CSR matrix.
+        Return codes as a CSR matrix.
     n_jobs : int, optional
-        Threads; -1 for all cores.  The codes are the same bits for any number.
+        Threads; -1 for all cores.  The bits of the codes do not depend on it.
 
     Attributes
     ----------
@@ -165,20 +172,28 @@ class SparseCoder(SparseCoding):
         sparse_output: bool = False,
         n_jobs: int | None = None,
     ) -> None:
-        self.dictionary, self.coder, self.alpha, self.tol = dictionary, coder, alpha, tol
-        self.positive_code, self.sparse_output, self.n_jobs = positive_code, sparse_output, n_jobs
+        self.dictionary = dictionary
+        self.coder = coder
+        self.alpha = alpha
+        self.tol = tol
+        self.positive_code = positive_code
+        self.sparse_output = sparse_output
+        self.n_jobs = n_jobs
 
     @classmethod
     def from_file(cls, path: str | PathLike[str], stage_range: str, **options: Any) -> Self:
-        """A coder over the atoms, and with the lam, of one stage range of a file of `learn-dict`."""
+        """Return a coder with the atoms of one stage range, and with the lam, of a file of `learn-dict`."""
         stage_range = parse_stage_range(stage_range)
         with open_stored(Path(path), "dictionary") as stored:
             D = read_dictionary(stored, stage_range)
             return cls(D, **({"alpha": lam_of_dictionary(stored)} | options))
 
     def fit(self, X: ImagePatches | ArrayLike, y: object = None) -> Self:
-        """Check X, array-like (n_samples, n_features) or ImagePatches, and take atoms if none are given."""
-        X, _ = matrix_of_samples(self, X, reset=True)
+        """Check X, array-like (n_samples, n_features) or ImagePatches.
+
+        Its rows become the atoms if no dictionary is given.
+        """
+        X, _ = check_samples(self, X, reset=True)
         if self.dictionary is None:
             norms = np.linalg.norm(X, axis=1, keepdims=True)
             self.components_ = X / np.where(norms > 0, norms, 1)
@@ -194,8 +209,8 @@ class SparseCoder(SparseCoding):
         D = np.asarray(self.dictionary)
         if D.ndim != 2 or D.dtype.kind not in "fiu":
             raise InputError(
-                f"a dictionary of shape {D.shape} and type {D.dtype} is no matrix of numbers",
-                fix="give one row an atom",
+                f"a dictionary of shape {D.shape} and type {D.dtype} is not a matrix of numbers",
+                fix="give one row per atom",
             )
         return D if D.dtype == np.float32 else D.astype(np.float64)
 
@@ -203,10 +218,12 @@ class SparseCoder(SparseCoding):
         return self.dictionary is not None or hasattr(self, "components_")
 
 
-def threads_of_estimator(n_jobs):
-    """The threads that scikit-learn's `n_jobs` means: None is 1, -1 all cores, -2 all but one."""
+def resolve_n_jobs(n_jobs):
+    """Return the number of threads for scikit-learn's `n_jobs`: None is 1, -1 all cores, -2 all but one."""
     if n_jobs is None:
         return 1
     if n_jobs == 0:
-        raise InputError("n_jobs = 0 does no work", fix="choose n_jobs of 1 or more, or -1 for all cores")
+        raise InputError(
+            "n_jobs is 0, and must not be", fix="choose n_jobs of 1 or more, or -1 for all cores"
+        )
     return n_jobs if n_jobs > 0 else max(1, available_cpus() + 1 + n_jobs)

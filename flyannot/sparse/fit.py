@@ -1,4 +1,4 @@
-"""The one loop of dictionary learning: order, epochs, timing and the trace, for every learner."""
+"""The one loop of dictionary learning for every learner: order, epochs, timing and the trace."""
 
 import time
 from dataclasses import dataclass
@@ -7,40 +7,50 @@ import numpy as np
 
 from flyannot.base.errors import DataError
 from flyannot.sparse.coders import CODERS
-from flyannot.sparse.missing_values import by_observed_features
+from flyannot.sparse.missing_values import split_by_observed
 from flyannot.sparse.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import duality_gap, objective
 
-EVALUATED_SAMPLES = 2000  # the trace's fixed sample: exact codes of all samples would cost an epoch
+EVALUATED_SAMPLES = 2000  # exact codes of all samples would take as long as an epoch
 
 
 @dataclass(frozen=True)
 class EpochRecord:
     """One line of the trace.  Objectives are means over the evaluated samples.
 
-    Of a sample with missing values (NaN), the observed entries count, with that part of `lam`.
+    If a sample has missing values (NaN), only its observed entries count, with the same part of `lam`.
     """
 
     epoch: int
-    seconds: float  # of the learner's own work, all epochs so far
-    objective_stored: float  # with the codes the learner holds (stale by up to an epoch)
-    objective: float  # with codes solved exactly for the dictionary as it is now
+    seconds: float  # time of the learner itself, over all epochs so far
+    objective_stored: float  # with the learner's stored codes, up to an epoch old
+    objective: float  # with exact codes for the current dictionary
     gap: float  # mean duality gap of those exact codes
     mean_nonzeros: float  # per stored code, over all samples
-    n_unused_atoms: int  # in no stored code
-    n_visits: int  # to samples, all epochs so far
+    n_unused_atoms: int  # atoms in no stored code
+    n_visits: int  # visits to samples, over all epochs so far
 
 
 def default_lam(n_features):
-    """1.2 / sqrt(n_features), about ten non-zeros per code on SIFT descriptors (Lin et al. 2014)."""
+    """Return 1.2 / sqrt(n_features): about ten non-zeros per code on SIFT descriptors (Lin et al. 2014)."""
     return 1.2 / np.sqrt(n_features)
 
 
 def random_patches(X, n_atoms, rng, *, positive=False):
-    """Initial atoms: `n_atoms` different samples of X, scaled to norm 1.
+    """Draw initial atoms: `n_atoms` different samples of X, scaled to norm 1.
 
-    X is any array-like of rows (n_samples, n_features); samples of norm zero are passed over, and missing
-    values (NaN) are taken for zero; with `positive` those below it are, too.
+    Parameters
+    ----------
+    X : array-like of rows (n_samples, n_features)
+        Zero samples are skipped.  Missing values (NaN) count as zero.
+    n_atoms : int
+    rng : numpy Generator
+    positive : bool
+        Negative values count as zero, too.
+
+    Returns
+    -------
+    D : array (n_atoms, n_features)
 
     Raises
     ------
@@ -68,12 +78,22 @@ def learn_dictionary(
 ):
     """Run the epochs of a learner one by one, and yield an `EpochRecord` after each.
 
-    Every epoch visits every sample once in a fresh random order, and draws from a generator of its
-    own: a run that continues at `first_epoch` (with the learner's state restored and the `seconds`
-    spent so far) makes the same bits as one that never stopped.  X is any array-like of rows that
-    takes an integer array as index: an array, or descriptors that are normalised as they are read.
-    The objectives are means over `n_evaluated` samples; with 0 there are none, and they are nan.
-    on_samples(n) is called after every block of n samples.
+    Every epoch visits every sample once in a new random order, with a random generator of its own.  A run
+    that continues at `first_epoch` from the learner's restored state gives the same bits as an uninterrupted
+    run.
+
+    Parameters
+    ----------
+    X : array-like of rows (n_samples, n_features) that takes an integer array as index
+    learner : Learner
+    n_epochs : int
+    rng : numpy Generator
+    first_epoch : int
+    seconds : float, time spent on earlier epochs
+    n_evaluated : int
+        Samples over which the objectives are means.  With 0 the objectives are nan.
+    on_samples : function of n, optional
+        Called after every block of n samples.
     """
     evaluation_rng, *epoch_rngs = rng.spawn(n_epochs + 1)
     evaluated = np.sort(evaluation_rng.permutation(len(X))[:n_evaluated])
@@ -81,26 +101,27 @@ def learn_dictionary(
         started = time.perf_counter()
         run_epoch(X, learner, epoch_rngs[epoch], on_samples)
         seconds += time.perf_counter() - started
-        yield record_of_epoch(X, evaluated, learner, epoch + 1, seconds)
+        yield evaluate_epoch(X, evaluated, learner, epoch + 1, seconds)
 
 
 def gains_too_little(records, tol):
-    """Whether the last record's objective is lower than the one before by less than `tol` of that."""
+    """Return whether the last record lowers the objective by less than the fraction `tol`."""
     if tol is None or len(records) < 2:
         return False
     return not records[-2].objective - records[-1].objective >= tol * records[-2].objective
 
 
 def transfer_state(learner, state):
-    """Let a fresh learner go on from the `state` of another, on samples of its own, whose codes are new."""
+    """Continue with a new learner from the `state` of another one, on other samples, without their codes."""
     fresh = learner.state()
     learner.restore({name: fresh[name] if name.startswith("code_") else state[name] for name in fresh})
 
 
 def run_epoch(X, learner, rng, on_samples=None, *, is_part=False):
-    """Show a learner every sample of X once, in random order; on_samples(n) is called after each block.
+    """Show a learner every sample of X once, in random order.
 
-    With `is_part` the epoch goes on, with other samples.
+    on_samples(n) is called after every block of n samples.  With `is_part` the epoch goes on with other
+    samples.
     """
     order = rng.permutation(len(X))
     learner.begin_epoch(rng)
@@ -113,25 +134,29 @@ def run_epoch(X, learner, rng, on_samples=None, *, is_part=False):
 
 
 def exact_codes(X, D, lam, *, positive=False, tol=1e-6):
-    """The best code of every sample of X: CSR matrix (n_samples, n_atoms).
+    """Solve for the best code of every sample of X: CSR matrix (n_samples, n_atoms).
 
-    X (n_samples, n_features) and D (n_atoms, n_features) in float64; with `positive` codes are not negative.
+    X (n_samples, n_features) and D (n_atoms, n_features) are float64.  With `positive` no code is negative.
     """
     solve = encode_nonnegative if positive else CODERS["cd"]
-    return solve.codes(X, D, lam, tol=tol).Z  # who asks measures their gaps
+    return solve.codes(X, D, lam, tol=tol).Z  # the caller measures their gaps
 
 
 def exact_values(X, D, lam, *, positive=False):
-    """The objective of `exact_codes`, of every sample, its duality gap, and the non-zeros of all codes."""
+    """Return the objective and the duality gap of the `exact_codes` of every sample, and their non-zeros."""
     Z = exact_codes(X, D, lam, positive=positive)
     return objective(X, D, Z, lam), duality_gap(X, D, Z, lam, positive=positive), Z.nnz
 
 
-def record_of_epoch(X, evaluated, learner, epoch, seconds):
-    """The `EpochRecord` of a learner after `epoch` epochs; evaluated : numbers of samples of X."""
-    Z, D = learner.codes(), np.asarray(learner.D, np.float64)
+def evaluate_epoch(X, evaluated, learner, epoch, seconds):
+    """Return the `EpochRecord` of a learner after `epoch` epochs.
+
+    evaluated : integer array, indices of the evaluated samples of X
+    """
+    Z = learner.codes()
+    D = np.asarray(learner.D, np.float64)
     stored, exact, gaps = np.zeros((3, len(evaluated)))
-    for rows, Xk, Dk, lam in by_observed_features(np.asarray(X[evaluated], np.float64), D, learner.lam):
+    for rows, Xk, Dk, lam in split_by_observed(np.asarray(X[evaluated], np.float64), D, learner.lam):
         stored[rows] = objective(Xk, Dk, Z[evaluated[rows]], lam)
         exact[rows], gaps[rows], _ = exact_values(Xk, Dk, lam, positive=learner.positive.code)
     return EpochRecord(

@@ -1,4 +1,7 @@
-"""Kernels that more than one solver calls."""
+"""Compiled functions that several solvers call.
+
+q = D (x - z D) are the correlations of the atoms with the residual r = x - z D.
+"""
 
 import math
 from functools import partial
@@ -10,23 +13,23 @@ from flyannot.jobs.compiled import compiled
 kernel = partial(compiled, error_model="numpy")
 inlined = partial(kernel, forceinline=True)
 
-# Sums may be taken in any order, as vector code does: bits depend on the processor, never on what else is
-# worked on.
+# Sums may be computed in any order, so that they use vector instructions.  Bits depend on the processor, and
+# never on the other samples.
 SUMS = {"nsz", "contract", "reassoc"}
-MAXIMA = {"nnan", "nsz"}  # the same for a maximum
+MAXIMA = {"nnan", "nsz"}  # a maximum may be computed in any order, too
 
 
 @compiled(inline="always")
 def soft_threshold(value, threshold):
-    """The minimiser over z of 1/2 (z - value)^2 + threshold |z|: soft thresholding."""
-    if abs(value) > threshold:  # one branch, and none on the sign, which no processor can predict
+    """Return the minimiser over z of 1/2 (z - value)^2 + threshold |z|: soft thresholding."""
+    if abs(value) > threshold:  # a branch on the sign would be unpredictable
         return value - math.copysign(threshold, value)
     return value - value  # zero, in the type of `value`
 
 
 @inlined(fastmath=SUMS)
 def dot(a, b, n):
-    """The inner product of the first n entries."""
+    """Return the inner product of the first n entries."""
     total = b.dtype.type(0)
     for k in range(n):
         total += a[k] * b[k]
@@ -35,21 +38,21 @@ def dot(a, b, n):
 
 @inlined(fastmath=SUMS)
 def add_multiple(target, factor, source, n):
-    """target += factor source, the first n entries."""
+    """Add factor times the first n entries of source to target."""
     for k in range(n):
         target[k] += factor * source[k]
 
 
 @inlined()
 def copy(target, source, n):
-    """target = source, the first n entries; an assignment of arrays would make a temporary copy."""
+    """Copy the first n entries.  An assignment of arrays would make a temporary copy."""
     for k in range(n):
         target[k] = source[k]
 
 
 @kernel(fastmath=SUMS)
 def sum_squares(X, squares):
-    """squares[i] = |X[i]|^2 in float64; not finite where X[i] is not."""
+    """Fill `squares` with |X[i]|^2 in float64; not finite if X[i] is not."""
     for i in range(len(X)):
         total = 0.0
         for j in range(X.shape[1]):
@@ -58,8 +61,8 @@ def sum_squares(X, squares):
 
 
 @kernel
-def read_start(start, row, gram, atoms, codes):
-    """Copy the code of a sample to begin from, but for what lies on zero atoms; returns its size.
+def read_start_code(start, row, gram, atoms, codes):
+    """Copy the start code of a sample, without its entries on zero atoms, and return its size.
 
     start : (first, atom, value), the arrays of a CSR matrix
     """
@@ -74,33 +77,37 @@ def read_start(start, row, gram, atoms, codes):
 
 @inlined()
 def track_gap(gap, best, n_rounds):
-    """The gap when it last halved, and the rounds since, from those of the round before."""
+    """Return the gap when it last halved, and the rounds since then."""
     if gap <= 0.5 * best:
         best, n_rounds = gap, -1
     return best, n_rounds + 1
 
 
 @inlined(fastmath=SUMS)
-def gap_of_sums(rest, l1, fit, largest, lam):
-    """The duality gap of a code from |r|^2, |z|_1, z q and the largest |q| of all atoms."""
+def gap_from_sums(rest, l1, fit, largest, lam):
+    """Return the duality gap of a code from |r|^2, |z|_1, z q and the largest |q| of all atoms."""
     c = lam / largest if largest > lam else 1.0
     return 0.5 * rest * (1.0 - c) ** 2 + lam * l1 - c * fit
 
 
 @kernel
-def gap_of(square, q0, q, places, z, n, lam, largest):
-    """The duality gap of a code of n atoms, from correlations.
+def gap_from_correlations(square, q0, q, places, z, n, lam, largest):
+    """Return the duality gap of a code of n atoms.
 
     Parameters
     ----------
     square : |x|^2
-    q0, q : D x and D (x - z D); entry `places[i]` is that of the i-th atom of the code
+    q0, q : D x and D (x - z D)
+        Entry `places[i]` belongs to the i-th atom of the code.
     z : the code
     lam : weight of the L1 norm
     largest : the largest |q| of all atoms
 
-    With c = min(1, lam / largest) it is 1/2 |r|^2 (1 - c)^2 + sum of lam |z_k| - c z_k q_k, because
-    x r = |r|^2 + z q.  Near the minimum every term is small: no large ones cancel.
+    With c = min(1, lam / largest) and x r = |r|^2 + z q, the gap is
+
+        1/2 |r|^2 (1 - c)^2 + sum of lam |z_k| - c z_k q_k.
+
+    Near the minimum every term is small, so no large terms cancel.
     """
     c = lam / largest if largest > lam else 1.0
     residual_square, mismatch = float(square), 0.0

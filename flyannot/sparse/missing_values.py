@@ -1,4 +1,11 @@
-"""Codes of samples from their observed features only, over atoms that are stored feature by feature."""
+"""Codes of samples with missing values (NaN).
+
+With M the s observed features of a sample x, out of p, its code minimises
+
+    1/2 |M (x - z D)|^2 + lam s/p |z|_1.
+
+Learners store atoms feature by feature, as F = D^T.
+"""
 
 import numpy as np
 import scipy.linalg
@@ -7,19 +14,26 @@ import scipy.sparse as sp
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.blocks import Codes
 
-_DEPENDENT = 1e-7  # eigenvalues of the Gram matrix below this part of the largest count as zero
+_DEPENDENT = 1e-7  # eigenvalues of the Gram matrix below this fraction of the largest count as zero
 
 
 def split_missing(X):
-    """(X with 0 for NaN, observed): `observed` marks what is not NaN; None where nothing is missing."""
+    """Return X with 0 instead of NaN, and the mask of its observed entries.
+
+    The mask is None if nothing is missing.
+    """
     if not np.isnan(np.einsum("ij,ij->i", X, X)).any():
         return X, None
     observed = ~np.isnan(X)
     return np.where(observed, X, X.dtype.type(0)), observed
 
 
-def by_observed_features(X, D, lam):
-    """(rows, their observed features, the atoms there, that part of lam): all at once if none is missing."""
+def split_by_observed(X, D, lam):
+    """Yield (rows, X, D, lam) for samples that share their observed features, restricted to those.
+
+    lam is multiplied by the fraction of observed features.  If nothing is missing, all samples come at
+    once.
+    """
     X, observed = split_missing(X)
     if observed is None:
         yield slice(None), X, D, lam
@@ -29,31 +43,31 @@ def by_observed_features(X, D, lam):
         yield slice(i, i + 1), X[i : i + 1, there], D[:, there], lam * there.mean()
 
 
-def codes_of_observed(encode, X, D, lam, *, tol, n_threads=1):
-    """`Codes` of every sample from its observed features; where there are none, no code.
+def encode_observed(encode, X, D, lam, *, tol, n_threads=1):
+    """Return the `Codes` of every sample from its observed features; the zero code if there are none.
 
-    encode : `Coder`, whose parameters the others are; X may hold NaN
+    encode is a `Coder`, and the other arguments are its parameters.  X may contain NaN.
     """
     found = [Codes(sp.csr_matrix((1, len(D)), dtype=X.dtype), np.zeros(1))] * len(X)
-    for rows, Xk, Dk, lam_k in by_observed_features(X, D, lam):
+    for rows, Xk, Dk, lam_k in split_by_observed(X, D, lam):
         if rows == slice(None):
             return encode.codes(Xk, Dk, lam_k, tol=tol, n_threads=n_threads)
         found[rows.start] = encode.codes(Xk, Dk, lam_k, tol=tol)
     return Codes(sp.vstack([Z for Z, _ in found], format="csr"), np.concatenate([gaps for _, gaps in found]))
 
 
-def lasso_of_observed(X, observed, F, lam, tol):
-    """The z that minimise 1/2 |M (x - z D)|^2 + lam s |z|_1, M the s observed features of the sample.
+def solve_observed_lasso(X, observed, F, lam, tol):
+    """Solve for the z that minimise 1/2 |M (x - z D)|^2 + lam s |z|_1, M the s observed features of a sample.
 
-    For learners: of codes that miss `tol` nothing is said.
+    This is for learners: no warning counts codes that miss `tol`.
 
     Parameters
     ----------
-    X : float array (n_samples, n_features), 0 where not observed
-    observed : bool array of the same shape, or None for all
+    X : float array (n_samples, n_features), 0 if not observed
+    observed : bool array of the same shape, or None if everything is observed
     F : float array (n_features, n_atoms)
         The atoms, D transposed.
-    lam : float > 0, weight of the L1 norm for one observed feature
+    lam : float > 0, weight of the L1 norm per observed feature
     tol : float
         A sample is done when its duality gap is at most tol / 2 |M x|^2.
 
@@ -63,22 +77,25 @@ def lasso_of_observed(X, observed, F, lam, tol):
     """
     if observed is None and F.shape[0] <= F.shape[1]:
         return CODERS["cd"].codes(X, F.T, lam * len(F), tol=tol).Z
-    problems = _problems(X, observed, F)
+    problems = _group_problems(X, observed, F)
     encoded = [_lasso_in_few_dimensions(X[rows] @ F, gram, lam * s, tol) for rows, gram, s in problems]
     return encoded[0] if len(encoded) == 1 else sp.vstack(encoded, format="csr", dtype=X.dtype)
 
 
-def ridge_of_observed(X, observed, F, lam):
-    """The z that minimise 1/2 |M (x - z D)|^2 + lam s |z|^2; parameters as `lasso_of_observed`."""
+def solve_observed_ridge(X, observed, F, lam):
+    """Solve for the z that minimise 1/2 |M (x - z D)|^2 + lam s |z|^2.
+
+    The parameters are those of `solve_observed_lasso`.
+    """
     encoded = [
         scipy.linalg.solve(gram + 2 * lam * max(s, 1) * np.eye(len(gram)), (X[rows] @ F).T, assume_a="pos").T
-        for rows, gram, s in _problems(X, observed, F)
+        for rows, gram, s in _group_problems(X, observed, F)
     ]
     return sp.csr_matrix(np.concatenate(encoded), dtype=X.dtype)
 
 
-def _problems(X, observed, F):
-    """(rows, Gram matrix, number of observed features) for every set of samples that shares them."""
+def _group_problems(X, observed, F):
+    """Yield (rows, Gram matrix, number of observed features) of samples with the same observed features."""
     if observed is None:
         yield slice(len(X)), F.T @ F, len(F)
         return
@@ -88,15 +105,16 @@ def _problems(X, observed, F):
 
 
 def _lasso_in_few_dimensions(Q, gram, lam, tol):
-    """The lasso from Q = X D^T and D D^T = L L^T alone: that of X' = Q L^-T over the atoms L.
+    """Solve the lasso from Q = X D^T and the Gram matrix D D^T = L L^T alone.
 
-    |x - z D|^2 and |x' - z L|^2 differ by a constant, however many features x has.
+    It is the lasso of X' = Q L^-T over the atoms L, because |x - z D|^2 and |x' - z L|^2 differ by a
+    constant. So its cost does not depend on the number of features.
     """
     gram64 = gram.astype(np.float64)
     try:
         L = np.linalg.cholesky(gram64)
         X = scipy.linalg.solve_triangular(L, Q.T, lower=True).T
-    except np.linalg.LinAlgError:  # atoms that are zero or depend on one another
+    except np.linalg.LinAlgError:  # atoms are zero or linearly dependent
         values, vectors = np.linalg.eigh(gram64)
         there = values > _DEPENDENT * max(values[-1], np.finfo(float).tiny)
         if not there.any():

@@ -1,14 +1,14 @@
-"""The objective and the duality gap of codes, in float64: no solver grades itself.
+"""The objective and the duality gap of codes, in float64, for any coder.
 
 The objective of a sample x with code z over the dictionary D is
 
     P(z) = 1/2 |x - z D|^2 + lam |z|_1.
 
-With the residual r = x - z D, theta = r * min(1, lam / |D r|_inf) is feasible for the dual
-1/2 |x|^2 - 1/2 |x - theta|^2, so P(z) less that value, the duality gap, bounds how far P(z) lies
-above the minimum (Kim et al., IEEE JSTSP 2007).
+Its dual is to maximise 1/2 |x|^2 - 1/2 |x - theta|^2 over |D theta|_inf <= lam.  With r = x - z D, theta = r
+* min(1, lam / |D r|_inf) is feasible.  The duality gap is P(z) minus the dual value at theta.  It bounds how
+far P(z) lies above the minimum (Kim et al., IEEE JSTSP 2007).
 
-Everything works through the samples in blocks, so that memory stays bounded.
+All functions process the samples in blocks, so that memory stays bounded.
 """
 
 import numpy as np
@@ -16,11 +16,11 @@ import scipy.sparse as sp
 
 from flyannot.base.errors import InputError
 
-_BLOCK = 2048  # samples at once: 16 MB of correlations at 1,000 atoms
+_BLOCK = 2048  # samples in a block: 16 MB of correlations at 1,000 atoms
 
 
-def checked_lam(lam):
-    """lam as a float; InputError unless it is positive."""
+def validate_lam(lam):
+    """Return lam as a float; raise InputError unless it is positive."""
     if not lam > 0:
         raise InputError(
             f"lam is {lam}, and must be positive", fix="choose lam > 0, such as 1.2 / sqrt(n_features)"
@@ -29,7 +29,7 @@ def checked_lam(lam):
 
 
 def objective(X, D, Z, lam):
-    """P(z) of every sample.
+    """Compute P(z) of every sample.
 
     Parameters
     ----------
@@ -49,10 +49,11 @@ def objective(X, D, Z, lam):
 
 
 def duality_gap(X, D, Z, lam, *, positive=False):
-    """P(z) less a dual value, for every sample: an upper bound on the distance to the minimum.
+    """Compute the duality gap of every sample: an upper bound on P(z) minus the minimum.
 
-    Parameters and shapes as `objective`; with `positive` codes may not be negative, nor are those of Z, and
-    theta is feasible where D theta <= lam.  Never negative beyond rounding (about 1e-16 |x|^2).
+    Parameters and shapes are those of `objective`.  With `positive` the minimum is over codes that are not
+    negative, Z has none, and theta is feasible if D theta <= lam.  A gap is never negative beyond rounding
+    (about 1e-16 |x|^2).
     """
     gaps = np.empty(len(X))
     D = np.asarray(D, np.float64)
@@ -66,7 +67,7 @@ def duality_gap(X, D, Z, lam, *, positive=False):
 
 
 def _blocks(X, D, Z):
-    """(rows, X, Z as CSR, residual) of one block after the other, in float64."""
+    """Yield (rows, X, Z as CSR, residual) of one block after the other, in float64."""
     D = np.asarray(D, np.float64)
     Z = sp.csr_matrix(Z) if not sp.issparse(Z) else Z.tocsr()
     for start in range(0, len(X), _BLOCK):

@@ -1,4 +1,7 @@
-"""What scikit-learn asks of its own dictionary learning and sparse coder; docs/python.md says what of it."""
+"""Requirements of scikit-learn's tests of dictionary learning and sparse coding.
+
+docs/python.md lists them.
+"""
 
 import logging
 import warnings
@@ -23,7 +26,7 @@ EVERY_TYPE = pytest.mark.parametrize(("dtype", "expected"), TYPES)
 
 @pytest.fixture
 def X(rng):
-    """Ten samples of eight features: fewer than most dictionaries here have atoms."""
+    """Return ten samples of eight features: fewer than most dictionaries here have atoms."""
     return rng.normal(size=(10, 8))
 
 
@@ -42,7 +45,7 @@ def learned(X, n_atoms=12, **options):
 
 @EVERY_CODER
 def test_codes_depend_on_values_alone_and_nearly_explain_for_a_small_alpha(coder, X, rng, tmp_path):
-    """Not on the order in memory, nor on whether it may be written, as a map of a file may not."""
+    """Use samples in any memory order, and samples that are read-only, as a memory map can be."""
     np.save(tmp_path / "X.npy", X)
     D = np.concatenate([A := unit_rows(rng.normal(size=(12, 8))), -A])
     D.flags.writeable = False
@@ -64,7 +67,7 @@ def test_codes_depend_on_values_alone_and_nearly_explain_for_a_small_alpha(coder
 @pytest.mark.parametrize("coder", ["cd", "nonnegative", "missing values"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_codes_that_miss_the_tolerance_are_warned_of_once_a_call(coder, n_jobs, rng):
-    """With their number and the largest gap; nothing is said of those that do not miss it."""
+    """Check their number and the largest gap, and that other codes are not counted."""
     X, D = problem("Hilbert-like, 97 atoms", 40, np.float64, rng)
     model = coder_of("cd", D, alpha=1e-7, n_jobs=n_jobs)
     if coder == "missing values":
@@ -137,7 +140,7 @@ def test_verbose_says_a_line_an_epoch(X, caplog, capsys):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ["Hilbert-like, 97 atoms", "duplicates", "zero atoms", "rank 3"])
 def test_learning_from_what_hurts_ends_no_higher_than_it_began(learner, dtype, name, rng):
-    """Nearly singular atoms, read-only; repeated and zero samples, of any scale; atoms stay in the ball."""
+    """Use nearly singular, read-only atoms, and repeated and zero samples of any scale."""
     X, D = problem(name, 60, np.float64, rng)
     X = np.concatenate([X, X[:10], 0 * X[:5], 1e-12 * X[:5]])
     D.flags.writeable = False

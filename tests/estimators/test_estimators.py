@@ -1,4 +1,4 @@
-"""The estimators: scikit-learn's own checks, and that they are the commands' own functions."""
+"""The estimators pass scikit-learn's own checks, and agree with the commands."""
 
 import pickle
 import subprocess
@@ -40,7 +40,7 @@ def images(rng):
 
 @pytest.fixture
 def X(rng):
-    """Samples that are sums of three of twenty atoms."""
+    """Return samples that are sums of three of twenty atoms."""
     return planted(300, 20, 12, 3, rng)[0]
 
 
@@ -69,7 +69,7 @@ CHECKS_WITHOUT_A_MATRIX = """
 
 @pytest.mark.parametrize("name", CHECKS_WITHOUT_A_MATRIX.split())
 def test_dense_sift_passes_the_checks_that_need_no_matrix(name):
-    """`check_estimator` leaves estimators of images alone."""
+    """Call the checks one by one, because `check_estimator` skips estimators of images."""
     check = getattr(estimator_checks, f"check_{name}", None)
     if check is None:
         pytest.skip("this scikit-learn does not have the check")
@@ -132,14 +132,14 @@ def test_patches_are_picked_by_image(images):
         (DictionaryLearning(learner_params={"n_sweep": 2}), 'Did you mean "n_sweeps"'),
         (DictionaryLearning("scc"), "Fix: name the learner: learner=.scc"),
         (DictionaryLearning(0), "n_components = 0 is not a number of atoms"),
-        (DictionaryLearning(max_iter=0), "learns nothing"),
+        (DictionaryLearning(max_iter=0), "max_iter is 0"),
         (DictionaryLearning(dict_init=np.eye(5)), "does not fit"),
         (DictionaryLearning(alpha=-1.0), "not above 0"),
         (DictionaryLearning(learner="ol", positive_code=True), 'learner="scc"'),
         (DictionaryLearning(positive_dict=True, dict_init=-np.eye(12)), "dict_init has negative numbers"),
         (SparseCoder(coder="siso", positive_code=True), 'coder="cd"'),
         (SparseCoder(n_jobs=0), "n_jobs"),
-        (SparseCoder(np.zeros(3)), "no matrix"),
+        (SparseCoder(np.zeros(3)), "not a matrix"),
         (SparseCoder(np.eye(5)), "is expecting 5 features"),
         (SpatialMaxPooling(grid=(0, 2)), "rows x columns"),
     ],
@@ -157,7 +157,7 @@ def test_a_wrong_parameter_is_a_value_error_that_names_the_right_one(model, word
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("power", [70, -70])
 def test_no_scale_of_the_samples_changes_what_is_learned(learner, power, X):
-    """float32 squares neither 1e21 nor 1e-21."""
+    """Use scales whose squares float32 cannot represent."""
     unit = np.float32(2.0**power)
     X = X.astype(np.float32)
     model = DictionaryLearning(20, learner=learner, alpha=0.1, max_iter=2, random_state=0).fit(X)
@@ -196,7 +196,7 @@ def test_no_code_of_a_sample_is_kept(many):
 
 @pytest.fixture
 def many(rng):
-    """Samples in float32 of which 4,000 are more than a few blocks."""
+    """Return 4,000 samples in float32."""
     return planted(4000, 24, 16, 3, rng)[0].astype(np.float32)
 
 
@@ -229,7 +229,7 @@ def test_a_callback_sees_the_trace_and_learning_ends_where_it_gains_nothing(many
 
 
 def test_missing_values_go_through_modl(many, monkeypatch):
-    """A tenth of the numbers is missing; what is known is explained nearly as well as without the gaps."""
+    """Remove a tenth of the values: the others are explained nearly as well as without gaps."""
     monkeypatch.setitem(learn_dictionary.__kwdefaults__, "n_evaluated", 0)  # the trace is not looked at
     X, rng = many[:1500].astype(float), np.random.default_rng(3)
     gaps = np.where(rng.random(X.shape) < 0.1, np.nan, X)
@@ -249,7 +249,7 @@ def test_missing_values_go_through_modl(many, monkeypatch):
 
 @pytest.mark.parametrize(("learner", "params"), [("scc", {"variant": "paper"}), ("ol", None)])
 def test_partial_fits_of_a_stream_learn_as_an_epoch_does(learner, params, X):
-    """Codes start from nothing and statistics stay: parts end near where the whole does, and go on."""
+    """Learn in parts: the result is near an epoch's on the whole, and improves with more parts."""
     options = {"n_components": 20, "alpha": 0.1, "learner_params": params, "random_state": 0}
     whole = DictionaryLearning(learner=learner, max_iter=1, **options).fit(X)
     model, scores = DictionaryLearning(learner=learner, **options), []
@@ -265,7 +265,7 @@ def test_partial_fits_of_a_stream_learn_as_an_epoch_does(learner, params, X):
 
 
 def test_the_commands_and_the_estimators_give_the_same_numbers(chain):
-    """extract, learn-dict and pool on the one side, the estimators on the other."""
+    """Compare extract, learn-dict and pool with the estimators."""
     images = [image for image in read_images(chain.embryos) if image.stage_range == "4-6"]
     with open_stored(chain.descriptors) as stored:
         names = stored.array("4-6", "image")
@@ -325,7 +325,7 @@ def test_what_is_learned_is_not_negative_and_explains_more_than_samples_do(signs
 
 
 def test_the_page_on_python_holds(own_chain, monkeypatch, capsys):
-    """Its blocks run, denoise, and end at no higher an objective than scikit-learn's learner."""
+    """Run the blocks of the page; the objective is no higher than scikit-learn's."""
     monkeypatch.chdir(own_chain.folder)
     said = {}
     run_python(ROOT / "docs" / "python.md", said)

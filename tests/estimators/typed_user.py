@@ -1,4 +1,4 @@
-"""A user's program, for `mypy --strict`: it is read, not run.  What must be wrong has its `type: ignore`."""
+"""A user's program for `mypy --strict`, which is not run.  Wrong lines have a `type: ignore`."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""What holds of codes and atoms at their minimum, in plain float64."""
+"""Optimality conditions of codes and dictionaries, in plain float64."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -7,7 +7,7 @@ from flyannot.sparse.objective import duality_gap
 
 
 def kkt_violation(X, D, Z, lam):
-    """The largest violation of the optimality conditions of every sample; 0 exactly at the minimum.
+    """Return the largest violation of the optimality conditions of every sample; 0 exactly at the minimum.
 
     They are d_k r = lam sign(z_k) on the support of z and |d_k r| <= lam off it, for r = x - z D.
     """
@@ -18,15 +18,15 @@ def kkt_violation(X, D, Z, lam):
 
 
 def lam_max(X, D):
-    """The smallest `lam` for which every code of X is zero: the largest |d_k x|."""
+    """Return the smallest `lam` for which every code of X is zero: the largest |d_k x|."""
     return np.abs(dense(X) @ dense(D).T).max(initial=0.0)
 
 
 def dictionary_stationarity(X, D, Z):
-    """First-order stationarity of D for given codes: max |D - P(D - G / L)|, 0 at a stationary D.
+    """Return the first-order stationarity of D for given codes: max |D - P(D - G / L)|, 0 at a stationary D.
 
-    G is the gradient of 1/2 |X - Z D|^2 in D, L = max diagonal of Z'Z its largest coordinate curvature, and
-    P the projection of every atom onto the unit ball.
+    G is the gradient of 1/2 |X - Z D|^2 in D.  L = max diagonal of Z'Z is its largest coordinate
+    curvature.  P is the projection of every atom onto the unit ball.
     """
     X, D, Z = dense(X), dense(D), dense(Z)
     curvature = (Z**2).sum(axis=0).max()
@@ -38,7 +38,7 @@ def dictionary_stationarity(X, D, Z):
 
 
 def relative_gap(X, D, Z, lam):
-    """Duality gaps as parts of 1/2 |x|^2; that of a zero sample as it is."""
+    """Return duality gaps as fractions of 1/2 |x|^2; for a zero sample the gap itself."""
     half = 0.5 * (dense(X) ** 2).sum(axis=1)
     return duality_gap(X, D, Z, lam) / np.where(half > 0, half, 1.0)
 

@@ -1,4 +1,4 @@
-"""Laws that every coder of the table obeys."""
+"""Laws of every coder of the table."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ EVERY_FRACTION = pytest.mark.parametrize("fraction", [1.01, 0.5, 0.1, 0.02])
 
 @pytest.fixture
 def problem(rng):
-    """Nine samples, one of them zero, over thirty atoms of any norm, one of them dead."""
+    """Return nine samples, one of them zero, and thirty atoms of any norm, one of them zero."""
     X, D = rng.normal(size=(9, 12)), rng.normal(size=(30, 12))
     X[4], D[3] = 0.0, 0.0
     return X, D
@@ -74,7 +74,7 @@ def test_codes_are_sparse_in_form_and_come_back_from_where_they_ended(name, prob
 @EVERY_FRACTION
 @pytest.mark.parametrize(("density", "scale"), [(0.1, 1.0), (1.0, 1.0), (1.0, 1e-6), (1.0, 1e6)])
 def test_coder_never_ends_above_its_start(name, problem, rng, fraction, density, scale):
-    """With codes on every copy of an atom, too."""
+    """Include codes on every copy of an atom."""
     X, D = scale * problem[0], problem[1]
     D = np.concatenate([D, D[:10], -D[5:15], 2 * D[:5]])
     lam = fraction * lam_max(X, D)
@@ -96,7 +96,7 @@ def test_no_samples_no_atoms_and_only_zeros_are_legal(name, problem):
 
 @pytest.fixture(params=[(70, 19, np.float64), (200, 37, np.float32)], ids=["float64", "float32"])
 def odd_sizes(request, rng):
-    """A problem whose blocks, tiles and calls end in the middle of everything."""
+    """Return a problem whose sizes are multiples of no block, tile or vector."""
     n_atoms, n_features, dtype = request.param
     X, D = rng.normal(size=(600, n_features)), rng.normal(size=(n_atoms, n_features))
     return X.astype(dtype), D.astype(dtype), 0.2 * lam_max(X, D)
@@ -147,7 +147,7 @@ def test_what_float32_cannot_tell_is_solved_in_float64(rng):
 
 @BOTH_TYPES
 def test_the_working_set_may_hold_all_of_sixteen_atoms(rng, dtype):
-    """A loop over no new members gathers once, past the end of a full set: something must be there."""
+    """Check the padding: a loop over no new members gathers once, past the end of a full set."""
     work = make_scratch(16, 10, dtype).work
     assert len(work.atoms) >= work.rows.shape[1] >= 32
     X, D = rng.normal(size=(60, 10)).astype(dtype), rng.normal(size=(16, 10)).astype(dtype)

@@ -1,6 +1,6 @@
-"""Bits depend neither on where kernels come from, nor on what memory held before.
+"""Bits depend neither on the cache of kernels nor on earlier contents of memory.
 
-Vectors of places are read whole: what is left behind the last one must not count.
+Kernels read whole vectors of places.  Entries after the last place must not count.
 """
 
 import os

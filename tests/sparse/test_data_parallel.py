@@ -1,4 +1,4 @@
-"""Data-parallel learning: laws of the schedule, of the averaging, and of what comes out."""
+"""Laws of data-parallel learning: the schedule, the averaging, and the results."""
 
 import tracemalloc
 from dataclasses import dataclass, replace
@@ -10,12 +10,12 @@ from flyannot.sparse.coders import CODERS
 from flyannot.sparse.data_parallel import (
     LearningPlan,
     VisitTask,
-    atoms_of_next_epoch,
     average_atoms,
+    begin_next_epoch,
     begin_rounds,
-    first_atoms,
+    initial_shared_atoms,
     learn_in_rounds,
-    rounds_of_epoch,
+    plan_rounds,
     visit_part,
 )
 from flyannot.sparse.fit import gains_too_little, random_patches
@@ -30,7 +30,7 @@ EVERY_VARIANT = pytest.mark.parametrize("variant", VARIANTS)
 
 @dataclass
 class Blocks:
-    """A list of arrays as the units of a source."""
+    """A source whose units are a list of arrays."""
 
     blocks: list
 
@@ -52,8 +52,8 @@ def plan_of(n_parts=4, n_epochs=1, variant="quick", **more):
     return LearningPlan(n_parts, n_epochs, LAM, SCCOptions(variant=variant), (7,), **more)
 
 
-def visited_part(start, X, options, *, stands_for, rng):
-    return SCC(start.D, 0, lam=LAM, **vars(options)).visit_part(X, rng, start, stands_for)
+def visited_part(start, X, options, *, visit_weight, rng):
+    return SCC(start.D, 0, lam=LAM, **vars(options)).visit_part(X, rng, start, visit_weight)
 
 
 def here(tasks):
@@ -87,7 +87,7 @@ def test_every_unit_is_visited_once_in_every_epoch_by_its_own_part(n_parts, long
     sizes = rng.integers(0, 400, 200)
     plan = plan_of(n_parts, longest=longest)
     for epoch in (0, 1):
-        rounds = rounds_of_epoch(sizes, epoch * sizes.sum(), 10, epoch, plan)
+        rounds = plan_rounds(sizes, epoch * sizes.sum(), 10, epoch, plan)
         visited = np.concatenate([visit.units for visits in rounds for visit in visits])
         assert len(visited) == len(set(visited)) and set(visited) >= set(np.flatnonzero(sizes))
         for visits in rounds:
@@ -102,14 +102,14 @@ def test_every_unit_is_visited_once_in_every_epoch_by_its_own_part(n_parts, long
 def test_orders_differ_from_epoch_to_epoch_and_with_the_seed():
     sizes = np.full(100, 50)
     orders = [
-        [visit.units.tolist() for visits in rounds_of_epoch(sizes, 0, 10, epoch, plan) for visit in visits]
+        [visit.units.tolist() for visits in plan_rounds(sizes, 0, 10, epoch, plan) for visit in visits]
         for epoch, plan in ((0, plan_of()), (1, plan_of()), (0, replace(plan_of(), key=(8,))))
     ]
     assert orders[0] != orders[1] != orders[2] != orders[0]
 
 
 def test_parts_become_active_as_samples_have_been_seen_for_them_and_rounds_grow():
-    rounds = rounds_of_epoch(np.full(100_000, 100), 0, 50, 0, plan_of(64))
+    rounds = plan_rounds(np.full(100_000, 100), 0, 50, 0, plan_of(64))
     seen, before = 0, 0
     for visits in rounds[:-5]:  # the last are of what is left
         assert len(visits) == max(1, min(64, seen // 3000)) or len(visits) == 64
@@ -127,9 +127,9 @@ def test_parts_become_active_as_samples_have_been_seen_for_them_and_rounds_grow(
 def test_one_part_in_one_round_is_the_sequential_learner_bit_for_bit(variant, X):
     options = SCCOptions(variant=variant)
     D = random_patches(X, 40, np.random.default_rng(1))
-    atoms = first_atoms(D, options)
-    found = visited_part(atoms, X, options, stands_for=1.0, rng=np.random.default_rng([0, 0]))
-    atoms = atoms_of_next_epoch(average_atoms(atoms, [found], [len(X)], options), options)
+    atoms = initial_shared_atoms(D, options)
+    found = visited_part(atoms, X, options, visit_weight=1.0, rng=np.random.default_rng([0, 0]))
+    atoms = begin_next_epoch(average_atoms(atoms, [found], [len(X)], options), options)
 
     learner = run(SCC(D, len(X), lam=LAM, variant=variant), X, 1)
     state = learner.state()
@@ -141,7 +141,7 @@ def test_one_part_in_one_round_is_the_sequential_learner_bit_for_bit(variant, X)
 def test_averaging_what_agrees_changes_nothing_and_sums_h(variant, rng):
     options = SCCOptions(variant=variant)
     D = unit_rows(rng.normal(size=(30, 12))).astype(np.float32)
-    start = first_atoms(D, options)
+    start = initial_shared_atoms(D, options)
     moved = unit_rows(rng.normal(size=(30, 12))).astype(np.float32)
     gained = rng.random((3, 30))
     reached = start._replace(D=moved, norm2=(moved**2).sum(1), moving=moved[: len(start.moving)])
@@ -156,7 +156,7 @@ def test_an_atom_that_no_part_used_stays_and_one_that_a_single_part_used_is_its_
     D = unit_rows(rng.normal(size=(3, 12))).astype(np.float32)
     other = unit_rows(rng.normal(size=(3, 12))).astype(np.float32)
     gained = np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0])
-    start = first_atoms(D, QUICK)
+    start = initial_shared_atoms(D, QUICK)
     found = [start._replace(D=atoms, h_now=h, moving=atoms) for atoms, h in zip((other, D), gained)]
     atoms = average_atoms(start, found, [5, 5], QUICK)
     assert (atoms.D[0] == D[0]).all()
@@ -184,13 +184,13 @@ def test_any_number_of_parts_and_any_round_end_near_the_sequential_learner(varia
 
 
 def test_parts_that_all_pull_the_same_way_do_not_overshoot(X):
-    """Every part has the same samples: adding up their changes would move atoms many times too far."""
+    """Give every part the same samples: the sum of their changes would move atoms many times too far."""
     same = X[:400]
-    atoms = first_atoms(random_patches(same, 15, np.random.default_rng(0)), QUICK)
+    atoms = initial_shared_atoms(random_patches(same, 15, np.random.default_rng(0)), QUICK)
     values = [value_of(same, atoms.D)]
     for i in range(8):
         rngs = [np.random.default_rng([i, part]) for part in range(64)]
-        reached = [visited_part(atoms, same, QUICK, stands_for=64.0, rng=rng) for rng in rngs]
+        reached = [visited_part(atoms, same, QUICK, visit_weight=64.0, rng=rng) for rng in rngs]
         atoms = average_atoms(atoms, reached, [len(same)] * 64, QUICK)
         values.append(value_of(same, atoms.D))
     assert values[-1] < 0.8 * values[0] and max(values[1:]) < values[0]
@@ -214,7 +214,7 @@ def test_neither_interruption_after_any_round_nor_the_order_in_which_parts_are_v
 
 @dataclass
 class MadeAsRead:
-    """Units that nobody holds; few of their samples are visited."""
+    """A source that creates its units when they are read; few of their samples are visited."""
 
     sizes: np.ndarray
 
@@ -231,7 +231,7 @@ class MadeAsRead:
 def test_what_a_part_visits_is_held_once():
     sizes = np.full(500, 256)
     source, plan = MadeAsRead(sizes), plan_of(1)
-    start = first_atoms(np.eye(4, 128, dtype=np.float32), plan.options)
+    start = initial_shared_atoms(np.eye(4, 128, dtype=np.float32), plan.options)
     left_out = [np.arange(3)] * len(sizes)
     task = VisitTask(source, left_out, start, plan, int(sizes.sum()) - 3 * len(sizes), 1.0, (0,))
     visit_part(task)  # compiles

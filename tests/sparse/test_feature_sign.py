@@ -1,4 +1,4 @@
-"""Feature-sign search against its theorem and a twin."""
+"""Laws of feature-sign search: its theorem, and its slow twin."""
 
 from types import SimpleNamespace
 
@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from flyannot.sparse.coders import CODERS, feature_sign
 from flyannot.sparse.coders.blocks import LassoProblem
 from flyannot.sparse.coders.feature_sign import encode, make_scratch, search_signs
-from flyannot.sparse.kernels import read_start
+from flyannot.sparse.kernels import read_start_code
 from flyannot.sparse.simd.product import gram_of
 from tests.planted_samples import unit_rows
 from tests.sparse.optimality import kkt_violation, lam_max, relative_gap
@@ -27,9 +27,9 @@ def D(rng):
 
 
 def feature_sign_path(x, D, lam, *, start=None, tol=1e-12, max_steps=10_000):
-    """The code of one sample before the search and after every step of it, (n_steps + 1, n_atoms).
+    """Return the code of one sample before the search and after every step, (n_steps + 1, n_atoms).
 
-    It ends where the gap is closed, as tol says, where the search got stuck, or after `max_steps`.
+    The path ends when the gap is closed, when the search is stuck, or after `max_steps`.
     """
     x, D = np.asarray(x, np.float64), np.ascontiguousarray(D, np.float64)
     scratch, path = make_scratch(len(D)), [np.zeros(len(D)) if start is None else np.asarray(start, float)]
@@ -38,7 +38,7 @@ def feature_sign_path(x, D, lam, *, start=None, tol=1e-12, max_steps=10_000):
         # A search of one step from the last code: it stops before the step where there is none to take.
         z = path[-1]
         codes = np.array([0, np.count_nonzero(z)]), np.flatnonzero(z), z[z != 0]
-        n = read_start(codes, 0, gram, scratch.atoms, scratch.z)
+        n = read_start_code(codes, 0, gram, scratch.atoms, scratch.z)
         n, largest = search_signs(q0, x @ x, n, LassoProblem(gram, float(lam), 0.5 * tol, 1), scratch)
         code = np.zeros(len(D))
         code[scratch.atoms[:n]] = scratch.z[:n]

@@ -1,4 +1,4 @@
-"""The Lagrange dual against the primal, and the learner that is built on it."""
+"""Laws of the Lagrange dual, compared with the primal, and of its learner."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ LAM = 0.15
 
 
 def statistics(rng, n_samples, n_atoms, n_features, n_nonzeros, scale):
-    """A and B of random sparse codes and random samples of norm 1."""
+    """Return A and B of random sparse codes and random samples of norm 1."""
     Z = rng.normal(size=(n_samples, n_atoms)) * (rng.random((n_samples, n_atoms)) < n_nonzeros / n_atoms)
     Z *= scale
     X = unit_rows(rng.normal(size=(n_samples, n_features)))
@@ -72,7 +72,7 @@ def test_a_search_cut_short_still_gives_atoms_in_the_ball(case):
 
 @pytest.fixture
 def X(rng):
-    """1,500 samples made of 3 of 12 atoms each."""
+    """Return 1,500 samples made of 3 of 12 atoms each."""
     return planted(1500, 12, 10, 3, rng)[0] + 0.01 * rng.normal(size=(1500, 10))
 
 
@@ -102,12 +102,12 @@ def test_an_unused_atom_becomes_one_of_the_samples_that_are_not_zero(X, rng):
 
 
 def dual_value(A, B, c, Lambda):
-    """Minus twice the dual, which the search lowers."""
+    """Return minus twice the dual, which the search lowers."""
     return np.vdot(B, np.linalg.solve(A + np.diag(Lambda), B)) + c * Lambda.sum()
 
 
 def test_no_step_of_the_search_raises_the_value_wherever_it_begins(rng):
-    """From far away a whole Newton step overshoots."""
+    """Begin far away, where a whole Newton step overshoots."""
     A, B = statistics(rng, *CASES[0])
     for begin in (1e-3 * A.diagonal(), 30 * A.diagonal(), A.diagonal() * 10.0 ** rng.uniform(-4, 2, len(A))):
         values = [dual_value(A, B, 1.0, begin)]
@@ -129,9 +129,9 @@ def test_a_dictionary_that_is_worse_for_the_codes_is_not_taken(X, rng, monkeypat
 
 @pytest.mark.parametrize("off", [-1e-6, 0.0, 1e-6])
 def test_a_step_that_goes_around_the_minimum_is_shortened(off):
-    """One atom, A = a, |B| = c = 1 and u = a + Lambda: the value is u + 1 / u, the same for u and 1 / u.
+    """Use one atom, A = a, |B| = c = 1 and u = a + Lambda: the value is u + 1 / u, the same for u and 1 / u.
 
-    From u = sqrt(2) a whole Newton step, to 3/2 u - u^3 / 2, ends at 1 / u: it gains nothing, or a little
+    From u = sqrt(2) a whole Newton step, to 3/2 u - u^3 / 2, ends at 1 / u.  It gains nothing, or a little
     less than nothing.
     """
     A, B, u = np.array([[0.1]]), np.array([[1.0]]), np.sqrt(2) + off

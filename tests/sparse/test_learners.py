@@ -1,4 +1,4 @@
-"""Laws that every learner of the table obeys, with its own options and from the command line."""
+"""Laws of every learner of the table, with its own options and from the command line."""
 
 import json
 from dataclasses import fields
@@ -44,18 +44,17 @@ OTHERS = dict(
     + [("tol", 1e-3), ("batch_size", 24), ("beta", 0.85), ("recency", 2.0)]
     + [("reduction", 2), ("ball", "l1"), ("projection", "exact"), ("code_penalty", "l2")]
     + [("history", "products"), ("surrogate", "proximal"), ("n_blocks", 3), ("n_processors", 2)]
-    + [("tau", 0.1), ("rho", 0.9), ("gamma", 0.8)]
-    + [("delay", 50.0), ("epsilon", 0.1), ("n_threads", 2)]
+    + [("rho", 0.9), ("gamma", 0.8), ("delay", 50.0), ("n_threads", 2)]
 )
 
 
 def names_of(name):
-    """The names of a learner's own options."""
+    """Return the names of a learner's own options."""
     return [option.name for option in fields(LEARNERS[name].Options)]
 
 
 def samples_and_atoms(n_samples, rng, dtype):
-    """Samples made of two of twenty atoms each, and thirty of them to begin from."""
+    """Return samples made of two of twenty atoms each, and thirty of them as initial atoms."""
     X = planted(n_samples, 20, 16, 2, rng)[0].astype(dtype)
     return X, random_patches(X, 30, rng)
 
@@ -66,7 +65,7 @@ def make(way, D, n_samples, *, lam=LAM, **more):
 
 
 def run(learner, X, n_epochs, *, seed=0, until=None, first_epoch=0):
-    """The records of a run of `n_epochs`, left after the epoch `until`."""
+    """Return the records of a run of `n_epochs`, stopped after the epoch `until`."""
     records, rng = [], np.random.default_rng(seed)
     for record in learn_dictionary(X, learner, n_epochs=n_epochs, rng=rng, first_epoch=first_epoch):
         records.append(record)
@@ -86,7 +85,7 @@ def assert_same_bits(one, other):
 
 @EVERY_WAY
 def test_planted_atoms_are_recovered(way, rng):
-    """From random samples, each of them a mixture of two atoms; one of twelve may be missed."""
+    """Begin with random samples, each a mixture of two atoms; one of twelve atoms may be missed."""
     X, atoms = planted(2000, 12, 40, 2, rng)
     X = X.astype(np.float32)
     learner = make(way, random_patches(X, 24, rng), len(X), lam=0.15)
@@ -144,7 +143,7 @@ def test_a_restored_learner_goes_on_to_the_same_bits_and_changes_only_itself(way
 
 @pytest.mark.parametrize("way", [way for way in WAYS if WAYS[way][0] != "dssc"])
 def test_bits_do_not_depend_on_how_blocks_are_cut(way, rng):
-    """Those of the dual, whose sums are taken block by block, to rounding; DSSC measures the first block."""
+    """Compare the dual up to rounding, because it adds block by block.  DSSC measures the first block."""
     X, D = samples_and_atoms(900, rng, np.float64)
     D[4] = 0.0
     short = {"batch_size": 8} if "batch_size" in names_of(WAYS[way][0]) else {}
@@ -208,8 +207,7 @@ modl           lam=0  reduction=0  reduction=17  ball=l3  projection=lazy  code_
 modl           ball=l1,projection=exact,reduction=2
 lagrange-dual  lam=0  coder=feature-sing  tol=0  n_threads=0
 dssc           lam=0  surrogate=exakt  n_blocks=0,n_processors=1  n_processors=0
-dssc           n_processors=3,n_blocks=2  batch_size=0  tau=0  rho=0  gamma=1.5  delay=0
-dssc           epsilon=0.17  n_threads=0
+dssc           n_processors=3,n_blocks=2  batch_size=0  rho=0  gamma=1.5  delay=0  n_threads=0
 """
 
 
@@ -247,7 +245,7 @@ def test_the_page_of_options_has_those_of_every_learner(name):
 
 
 def others_of(name):
-    """A value that is not the default, for every option of a learner."""
+    """Return a value that is not the default, for every option of a learner."""
     others = {option: OTHERS[option] for option in names_of(name)}
     if name == "modl":  # which has no exact projection onto the l1 ball behind masks
         others["ball"] = "l2"

@@ -1,4 +1,4 @@
-"""Coders that lie: whatever a coder returns is refused, or mended and said."""
+"""Coders with wrong results: they are refused, or solved again with a warning."""
 
 import warnings
 
@@ -10,7 +10,7 @@ from flyannot import SparseCoder
 from flyannot.base.errors import FlyannotError
 from flyannot.sparse.coders import CODERS, verified
 from flyannot.sparse.coders.blocks import Codes
-from flyannot.sparse.coders.verified import Coder, WrongCodesWarning, checked_share
+from flyannot.sparse.coders.verified import Coder, WrongCodesWarning, choose_share
 from flyannot.sparse.objective import duality_gap
 from tests.planted_samples import planted, unit_rows
 from tests.sparse.optimality import relative_gap
@@ -20,7 +20,7 @@ LAM, TOL = 0.2, 1e-3
 
 
 def coder_that(answers, **options):
-    """Return a coder: answers(samples, Z) gives its `Codes`, or what it returns, from right codes."""
+    """Return a coder that answers(samples, Z) defines: from right codes Z, it returns the coder's result."""
 
     def liar(samples, lam, **rules):
         return answers(samples, CODERS["cd"].solve(samples, lam, **rules).Z)
@@ -33,20 +33,20 @@ def no_gaps(Z):
 
 
 def with_entries(Z, value):
-    """Return the codes with another value in the place of every fifth non-zero code."""
+    """Return the codes with another value for every fifth non-zero code."""
     Z = Z.copy()
     Z.data[::5] = value
     return Z
 
 
 def grown(samples, Z):
-    """Make samples seem so long that any gap is a small part."""
+    """Overwrite the norms of the samples, so that any gap seems small."""
     samples.squares[:], samples.norms[:] = 1e9, 0
     return Codes(0 * Z, no_gaps(Z))
 
 
 def split(Z):
-    """Return the codes with each atom twice in a row, of half the value, the last atom first."""
+    """Return the codes with each atom twice in a row, with half the value, the last atom first."""
     order = np.concatenate([np.repeat(np.arange(a, b)[::-1], 2) for a, b in zip(Z.indptr, Z.indptr[1:])])
     return sp.csr_matrix((0.5 * Z.data[order], Z.indices[order], 2 * Z.indptr), shape=Z.shape)
 
@@ -157,7 +157,7 @@ def test_a_coder_cannot_write_to_samples_and_its_own_errors_are_its_own(samples)
 
 
 LIARS = {  # the samples whose codes are zeros with a gap of 0, among n; the others are right
-    "all but the share of a trusted coder": lambda n: np.setdiff1d(np.arange(n), checked_share(n)),
+    "all but the share of a trusted coder": lambda n: np.setdiff1d(np.arange(n), choose_share(n)),
     "every second": lambda n: np.arange(0, n, 2),
     "one": lambda n: np.array([n // 3]),
 }
@@ -215,11 +215,11 @@ def test_a_lie_about_every_second_sample_is_found_in_many(rng):
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 64, 2432, 100_000])
 def test_the_share_is_spread_evenly_and_always_the_same(n):
-    rows = np.array(checked_share(n), int)
+    rows = np.array(choose_share(n), int)
     assert len(set(rows)) == len(rows) == min(n, 2 + n // 256)
     assert not len(rows) or (rows.min() >= 0 and rows.max() < n)
     assert (np.diff(np.sort([-1, *rows, n])) <= 3 * (n + 1) / (1 + len(rows))).all()
-    assert list(checked_share(n)) == list(rows)
+    assert list(choose_share(n)) == list(rows)
 
 
 def test_short_calls_are_checked_from_time_to_time_and_each_after_a_lie(samples, monkeypatch):
@@ -242,8 +242,8 @@ def test_short_calls_are_checked_from_time_to_time_and_each_after_a_lie(samples,
 @pytest.mark.parametrize("coder", coders())
 @pytest.mark.parametrize("name", DICTIONARIES)
 def test_coders_of_the_table_report_no_gap_that_is_too_small(name, coder, rng, monkeypatch):
-    """With every sample in the share."""
-    monkeypatch.setattr(verified, "checked_share", range)
+    """Check every sample of every call."""
+    monkeypatch.setattr(verified, "choose_share", range)
     monkeypatch.setattr(verified, "_FEW_SAMPLES", 0)
     encode, _ = coders()[coder]
     for dtype, tol in ((np.float32, 1e-4), (np.float64, 1e-4), (np.float64, 1e-10)):

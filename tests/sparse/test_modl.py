@@ -1,4 +1,4 @@
-"""Laws of masked online dictionary learning, and of completion."""
+"""Laws of masked online dictionary learning, and of the completion of missing values."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners.lazy_atoms import project_l1
 from flyannot.sparse.learners.modl import MODL
 from flyannot.sparse.learners.ol import OL
-from flyannot.sparse.missing_values import lasso_of_observed, split_missing
+from flyannot.sparse.missing_values import solve_observed_lasso, split_missing
 from tests.planted_samples import planted, run, unit_rows
 from tests.sparse import twin_online
 from tests.sparse.test_ol import visit
@@ -17,7 +17,7 @@ LAM = 0.1
 
 
 def with_missing(X, rng, fraction=0.3):
-    """(X with NaN in some places, where they are not)."""
+    """Return X with NaN in some places, and the mask of the other places."""
     known = rng.random(X.shape) >= fraction
     return np.where(known, X, np.nan), known
 
@@ -149,9 +149,9 @@ def test_learning_from_incomplete_samples_is_evaluated_on_observed_entries(rng):
 
 
 def completed(X, D, lam, tol=1e-4):
-    """X with every NaN replaced by its entry of z D, z the code of the sample's observed features."""
+    """Return X with every NaN replaced by its entry of z D, z the code of the sample's observed features."""
     zeroed, observed = split_missing(X)
-    Z = lasso_of_observed(zeroed, observed, np.ascontiguousarray(D.T), lam / D.shape[1], tol)
+    Z = solve_observed_lasso(zeroed, observed, np.ascontiguousarray(D.T), lam / D.shape[1], tol)
     return np.where(observed, X, Z @ D)
 
 

@@ -1,4 +1,4 @@
-"""Objective, gap and conditions: by theory, by hand and by slow twins."""
+"""The objective, the duality gap and the optimality conditions: by theory, by hand and by slow twins."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tests.sparse.twins import slow_bases, slow_codes, slow_objective
 
 @pytest.fixture
 def problem(rng):
-    """Samples, atoms with a dead one, and codes that are nowhere near the minimum."""
+    """Return samples, atoms with a zero one, and codes that are far from the minimum."""
     X, D = rng.normal(size=(6, 5)), rng.normal(size=(8, 5))
     D[2] = 0.0
     Z = rng.normal(size=(6, 8)) * (rng.random((6, 8)) < 0.4)

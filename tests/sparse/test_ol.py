@@ -13,7 +13,7 @@ LAM = 0.1
 
 
 def visit(learner, X, order, seed=0):
-    """One epoch over the samples `order`."""
+    """Run one epoch over the samples `order`."""
     learner.begin_epoch(np.random.default_rng(seed))
     learner.step(X[order], order)
     learner.end_epoch()

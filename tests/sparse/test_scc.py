@@ -83,7 +83,7 @@ def test_quick_learns_more_in_its_epochs_than_released_in_three_times_as_many(rn
 
 
 def test_an_atom_that_outgrows_its_bytes_is_still_right(rng):
-    """Flat atoms learn spikes: entries leave the range that the first bytes were scaled to."""
+    """Let flat atoms learn spikes: entries leave the range that the first bytes were scaled to."""
     X = np.eye(64)[rng.integers(0, 64, 300)] + 0.01 * rng.normal(size=(300, 64))
     D = unit_rows(rng.choice([-1.0, 1.0], (40, 64)))
     fast = run(SCC(D, len(X), lam=0.05, variant="released"), X, 3)
@@ -94,14 +94,14 @@ def test_an_atom_that_outgrows_its_bytes_is_still_right(rng):
 
 @compiled
 def screened(D8, rounding, orders, flags, r, r8, lam, found):
-    """What a sweep does before it visits an atom: a bit for every atom that it would visit."""
+    """Compute the screen before a sweep visits atoms: a bit for every atom that it would visit."""
     offset, limit = _round_and_bound(r, r8, rounding, lam)
     for g in range(len(found)):
         found[g] = candidate_atoms(D8, orders, 0, g * GROUP, flags, r8, offset, limit)
 
 
 def is_visited(D, r, lam, reach):
-    """Whether each atom of D is a candidate for the residual r."""
+    """Return whether each atom of D is a candidate for the residual r."""
     n_atoms, n_features = D.shape
     atoms, r8 = padded_zeros(n_atoms, n_features, dtype=D.dtype), padded_zeros(n_features, dtype=np.int8)
     atoms[:, :n_features] = D
@@ -118,7 +118,7 @@ def is_visited(D, r, lam, reach):
 
 
 def rounded_against(signs, whole, scale):
-    """Numbers that bytes of that scale hold badly: half a unit off, all to the side that is named."""
+    """Return numbers that bytes of that scale represent badly: half a unit off, all to the given side."""
     return scale * (whole + 0.499 * signs)
 
 
@@ -132,7 +132,7 @@ def rounded_against(signs, whole, scale):
 )
 @settings(max_examples=100, derandomize=True)
 def test_the_byte_screen_rejects_no_atom_that_would_enter(seed, n_features, largest, worst, size, dtype):
-    """Residuals and atoms whose rounding errors all point the same way; lam just below each |d r|."""
+    """Use residuals and atoms whose rounding errors all point the same way, and lam just below each |d r|."""
     rng = np.random.default_rng(seed)
     signs = rng.choice([-1.0, 1.0], n_features)
     whole = rng.integers(-largest, largest + 1, (16, n_features))
@@ -160,7 +160,7 @@ def test_the_byte_screen_rejects_no_atom_that_would_enter(seed, n_features, larg
 
 
 def test_the_byte_screen_rejects_most_atoms_that_would_not_enter(rng):
-    """Else it were right and useless."""
+    """Check that the screen is useful, not only right."""
     D = unit_rows(rng.normal(size=(64, 128)))
     r = rng.normal(size=128)
     products = np.abs(D @ r)

@@ -1,4 +1,4 @@
-"""Vector code: the product X D^T, searches beside NumPy's, and what the coder cd takes from bytes."""
+"""Vector code: the product X D^T, searches compared with NumPy, and the byte arithmetic of the coder cd."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 from flyannot.sparse.coders.cd import make_problem, make_scratch
 from flyannot.sparse.coders.cd_kernels import correlate_all, mirrored
 from flyannot.sparse.kernels import kernel
-from flyannot.sparse.simd.gram_rows import append_above, largest_of_all, mirrored_place, place_of_largest
+from flyannot.sparse.simd.gram_rows import append_above, find_largest, largest_in_chunks, mirrored_place
 from flyannot.sparse.simd.product import PART, gram_of, multiply, pack_columns
 from flyannot.sparse.simd.vectors import LANES, aligned_zeros
 from tests.sparse.twins import slow_product
@@ -81,7 +81,7 @@ def test_the_gram_matrix_is_symmetric_to_the_bit(dtype, rng):
 
 @pytest.mark.parametrize("core", ["Haswell", "Prescott"])
 def test_codes_keep_their_bits_under_another_blas_kernel(core):
-    """OpenBLAS picks its kernels by the processor; here one that rounds the edges of products otherwise."""
+    """Use OpenBLAS kernels of another processor, which round the edges of products differently."""
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "same_bits_in_any_company"]
     words, environment = [*words, "tests/sparse/test_coders.py"], os.environ | {"OPENBLAS_CORETYPE": core}
     done = subprocess.run(words, env=environment, capture_output=True, text=True)
@@ -98,12 +98,12 @@ def appended(q, q0, bar, numbers, values, size):
 
 @kernel
 def largest(q):
-    return largest_of_all(q)
+    return largest_in_chunks(q)
 
 
 @kernel
 def place(bits, masks, width):
-    return place_of_largest(bits, masks, width)
+    return find_largest(bits, masks, width)
 
 
 @pytest.fixture(params=[np.float32, np.float64])

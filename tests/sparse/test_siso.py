@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from flyannot.sparse.coders import cd, siso
-from flyannot.sparse.coders.blocks import checked_samples
+from flyannot.sparse.coders.blocks import validate_samples
 from flyannot.sparse.coders.cd import FewAtoms, make_scratch
 from flyannot.sparse.objective import duality_gap, objective
 from tests.planted_samples import unit_rows
@@ -13,7 +13,7 @@ from tests.sparse.optimality import lam_max, relative_gap
 
 
 def crowded(rng, n_atoms=3000, n_features=24, n_samples=7):
-    """Atoms of norm 1 around a few directions, with a dead atom and twins; and samples like them."""
+    """Return atoms of norm 1 around a few directions, with a zero atom and twins, and samples like them."""
     centres = rng.normal(size=(40, n_features)) ** 2
     D = centres[rng.integers(40, size=n_atoms)] + 0.3 * rng.normal(size=(n_atoms, n_features))
     D = unit_rows(D)
@@ -29,7 +29,7 @@ def crowded(rng, n_atoms=3000, n_features=24, n_samples=7):
 @pytest.mark.parametrize("n_atoms", [300, 3000])
 @pytest.mark.parametrize("few_atoms", [siso.FEW_ATOMS, 0])
 def test_siso_reaches_the_minimum_over_all_atoms(fraction, top_k, n_atoms, few_atoms, rng, monkeypatch):
-    """Also with too many atoms for a Gram matrix of all, and however many atoms join in a round."""
+    """Include too many atoms for a Gram matrix of all, and few atoms that join in a round."""
     monkeypatch.setattr(siso, "FEW_ATOMS", few_atoms)
     monkeypatch.setattr(siso, "TOP_K", top_k)
     X, D = crowded(rng, n_atoms)
@@ -40,9 +40,9 @@ def test_siso_reaches_the_minimum_over_all_atoms(fraction, top_k, n_atoms, few_a
 
 
 def solve(X, D, lam, *, max_sweeps=1000, start=None, **rules):
-    """Return the `Codes` of SISO itself: nothing is verified or mended."""
+    """Return the `Codes` of SISO itself, without verification."""
     rules = {"max_sweeps": max_sweeps, "start": start, "gram": None, "n_threads": 1} | rules
-    return siso.encode.solve(checked_samples(X, D, lam), lam, **rules)
+    return siso.encode.solve(validate_samples(X, D, lam), lam, **rules)
 
 
 def test_no_atom_of_the_active_set_joins_again(rng):
@@ -80,7 +80,10 @@ def test_a_gap_below_rounding_ends_the_search(dtype, tol, gap, rng, monkeypatch)
 
 @pytest.mark.parametrize(("n_atoms", "n_features"), [(3, 12), (30, 12), (90, 12), (90, 60), (400, 300)])
 def test_the_small_solver_reaches_the_minimum_with_dependent_atoms(n_atoms, n_features, rng):
-    """From a code of many atoms too: their inverse is made at once, unless one depends on the others."""
+    """Begin from codes of many atoms, too.
+
+    Their inverse is computed at once, unless one depends on others.
+    """
     x, D, small = rng.normal(size=n_features), rng.normal(size=(n_atoms, n_features)), FewAtoms(n_features)
     dependent = D.copy()
     dependent[1], dependent[2] = -2 * D[0], 0
@@ -126,12 +129,12 @@ def test_the_best_atoms_above_lam_join(r, lam, n_best, expected):
 
 @pytest.mark.parametrize("tol", [0.1, 0.01])
 def test_with_no_atom_to_join_a_small_problem_is_solved_to_what_is_asked_for(tol, rng):
-    """However far the code was from it: a gap that is left could not be closed by any further round."""
+    """Start far from the minimum: no later round could close a gap that is left."""
     X, D = crowded(rng, n_atoms=60)
     problem = siso.SISOProblem(D, 0.02, tol, 1000)
     for x in X:
         start = np.arange(60), 0.05 * rng.normal(size=60)
-        atoms, values = siso.solve_active(x, start, start[0][:0], 1.0, problem, FewAtoms(len(x)))
+        atoms, values = siso.solve_active_set(x, start, start[0][:0], 1.0, problem, FewAtoms(len(x)))
         z = np.zeros((1, 60))
         z[0, atoms] = values
         assert duality_gap(x[None], D, z, 0.02)[0] <= siso.allowed_gap(x, problem)

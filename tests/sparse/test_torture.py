@@ -1,4 +1,7 @@
-"""What hurts a lasso solver: a code keeps its tolerance or is warned of, and is never worse than none."""
+"""Difficult lasso problems: a code keeps its tolerance, or a warning says that it does not.
+
+It is never worse than the zero code.
+"""
 
 import numpy as np
 import pytest
@@ -70,7 +73,7 @@ def test_gaps_that_a_coder_states_are_never_too_small(coder, dtype, rng):
 
 
 def test_rounding_that_always_goes_one_way_makes_no_gap_negative():
-    """As in a float32 sum of many equal numbers: faint descriptors have them."""
+    """Use atoms with many equal entries, as faint descriptors have: a float32 sum of them rounds one way."""
     rng = np.random.default_rng(2)
     is_high, high = rng.random((400, 128)) < rng.uniform(0.02, 0.3, (400, 1)), rng.uniform(0.5, 9, (400, 1))
     D = unit_rows(np.where(is_high, high, 1.0))

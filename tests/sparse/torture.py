@@ -1,4 +1,4 @@
-"""Lasso problems that hurt: dictionaries that are nearly singular, numbers of any scale, weights of any size.
+"""Difficult lasso problems: nearly singular dictionaries, values of any scale, and any lam.
 
 `python -m tests.sparse.torture` prints the numbers of docs/dictionary-learning.md.
 """
@@ -26,12 +26,12 @@ def _unit_rows(A):
 
 
 def _cauchy(rng, n_atoms):
-    """The dictionary that once ended the interpreter: 16 features, rows that repeat after 97."""
+    """Return a dictionary that once crashed the interpreter: 16 features, rows that repeat after 97."""
     return 1 / (1 + np.arange(n_atoms)[:, None] % 97 + np.arange(16))
 
 
 def _t2_decays(rng):
-    """Sixty exponentials at 32 echoes, as in magnetic resonance."""
+    """Return sixty exponentials at 32 echoes, as in magnetic resonance."""
     return np.exp(-np.arange(10, 330, 10) / np.geomspace(10, 2000, 60)[:, None])
 
 
@@ -53,7 +53,7 @@ def _chebyshev():
 
 
 def _nearly_one(rng):
-    """Atoms whose correlations are .999."""
+    """Return atoms whose correlations are 0.999."""
     return rng.normal(size=24) + np.sqrt(1e-3) * rng.normal(size=(80, 24))
 
 
@@ -86,7 +86,10 @@ DICTIONARIES = {
 
 
 def problem(name, n_samples, dtype, rng):
-    """Samples of norm 1, half of them noise and half sums of a few atoms, and atoms of norm 1 (or 0)."""
+    """Return samples of norm 1, and atoms of norm 1 or 0.
+
+    Half of the samples are noise, and half are sums of a few atoms.
+    """
     D = _unit_rows(DICTIONARIES[name](rng))
     noise = rng.normal(size=(n_samples - n_samples // 2, D.shape[1]))
     sums = rng.normal(size=(n_samples // 2, 5, 1)) * D[rng.integers(len(D), size=(n_samples // 2, 5))]
@@ -94,11 +97,11 @@ def problem(name, n_samples, dtype, rng):
 
 
 def solved(encode, X, D, lam, *, tol=1e-4, positive=False):
-    """What became of it: a dict.
+    """Solve a problem, and return a dict of results.
 
-    n_above_zero : codes above the objective of no code, beyond rounding
-    n_missed, warned : codes that miss tol, and whether that was said
-    largest_gap : as a part of 1/2 |x|^2
+    n_above_zero : codes above the objective of the zero code, beyond rounding
+    n_missed, warned : codes that miss tol, and whether a warning said so
+    largest_gap : as a fraction of 1/2 |x|^2
     """
     begun = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
@@ -117,12 +120,12 @@ def solved(encode, X, D, lam, *, tol=1e-4, positive=False):
 
 
 def coders():
-    """Every coder by name, and whether its codes may not be negative."""
+    """Return every coder by name, and whether its codes must not be negative."""
     return {name: (CODERS[name], False) for name in CODERS} | {"nonnegative": (encode_nonnegative, True)}
 
 
 def measure(n_samples=N_SAMPLES):
-    """(dictionary, coder, type, part of the largest lam, what became of it), one after the other."""
+    """Yield (dictionary, coder, type, fraction of the largest lam, results) one by one."""
     for name in DICTIONARIES:
         for coder, (encode, positive) in coders().items():
             for dtype in (np.float32, np.float64):
@@ -133,7 +136,7 @@ def measure(n_samples=N_SAMPLES):
 
 
 def table(rows):
-    """Lines of Markdown: a row for every coder and type."""
+    """Yield lines of Markdown: a row for every coder and type."""
     yield "| coder | numbers | codes | missed, all warned of | largest gap | worse than none | seconds |"
     yield "|---|---|---|---|---|---|---|"
     by_coder = {}

@@ -1,6 +1,7 @@
-"""DSSC in plain dense float64: whole gradients as matrix products, exact solves by proximal gradient.
+"""A slow twin of DSSC in plain dense float64.
 
-Koppel et al., ICASSP 2018, Eqs. 2 to 5, in the project's scale and with one code for every sample.
+Gradients are matrix products, and exact solves are by proximal gradient.  Koppel et al., ICASSP 2018, Eqs.
+2 to 5, in the project's scale and with one code for every sample.
 """
 
 import numpy as np
@@ -9,6 +10,7 @@ from tests.sparse.twins import soft
 
 
 def into_ball(D):
+    """Project every atom onto the unit ball."""
     return D / np.maximum(1.0, np.linalg.norm(D, axis=1, keepdims=True))
 
 
@@ -23,7 +25,7 @@ def fixed_point(step, start):
 
 
 class TwinDSSC:
-    """One object is one run; `iterate` is one iteration of all processors."""
+    """One run of DSSC; `iterate` is one iteration of all processors."""
 
     def __init__(self, D, n_samples, lam, *, surrogate, tau):
         self.D, self.Z = np.array(D, np.float64), np.zeros((n_samples, len(D)))
@@ -31,7 +33,11 @@ class TwinDSSC:
         self.lam, self.surrogate, self.tau = lam, surrogate, tau
 
     def iterate(self, X, mini_batches, blocks, rho, gamma, curvature):
-        """`mini_batches`: rows of X for every processor; `blocks`: its atoms, (first, last)."""
+        """Run one iteration.
+
+        mini_batches : rows of X for every processor
+        blocks : atoms of every processor, (first, last)
+        """
         D_old, Z_old = self.D.copy(), self.Z.copy()  # what all processors read
         for rows, block in zip(mini_batches, blocks):
             if len(rows):

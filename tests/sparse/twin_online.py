@@ -1,4 +1,4 @@
-"""Slow twins of the online learners: float64, one sample, one feature and one atom at a time."""
+"""Slow twins of the online learners in float64: one sample, one feature and one atom at a time."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ BLOCK = 16  # atoms that the learners visit in one go; the order of visits is dr
 
 
 def slow_l1_projection(u, radius):
-    """The point of the l1 ball nearest to u, by Duchi's sort."""
+    """Return the point of the l1 ball nearest to u, by Duchi's sort."""
     if np.abs(u).sum() <= radius:
         return u.copy()
     sizes = np.sort(np.abs(u))[::-1]
@@ -34,11 +34,10 @@ def slow_online(
     ridge=False,
     of_seen=False,
 ):
-    """(D, A, B, Z) after the samples `order`, in mini-batches; `known` marks the entries that count.
+    """Return (D, A, B, Z) after the samples `order`, in mini-batches; `known` marks the entries that count.
 
-    `of_seen`: the mask of a mini-batch is what is known of any of its samples.
-    `project(atom, mask)` puts a whole atom back into its ball; the others as in MODL.  Draws from `rng`
-    what the learners draw.
+    With `of_seen` the mask of a mini-batch is what is known of any of its samples.  `project(atom, mask)`
+    projects a whole atom.  The other arguments are those of MODL.  Draws from `rng` what the learners draw.
     """
     D, (n_atoms, p) = D.astype(float), D.shape
     A, H, Z = np.zeros((n_atoms, n_atoms)), np.zeros((n_atoms, p)), np.zeros((len(X), n_atoms))
@@ -82,7 +81,10 @@ def slow_code(x, D, lam, ridge):
 
 
 def weight(part, t, beta, recency, least):
-    """Of `part` of a mini-batch that brings their number to t, where at least so many are remembered."""
+    """Return the weight of `part` of a mini-batch, the last of t.
+
+    At least `least` mini-batches are remembered.
+    """
     return part / min(t, t**beta, max((t + recency) / (1 + recency), least))
 
 
@@ -93,18 +95,18 @@ def drawn_order(n_atoms, rng):
 
 
 def project_l2(atom, mask):
-    """The whole atom onto the unit ball."""
+    """Project the whole atom onto the unit ball."""
     return atom / max(1, np.linalg.norm(atom))
 
 
 def project_l2_within(atom, mask):
-    """The masked entries into what the others leave of the unit ball."""
+    """Project the masked entries into the part of the unit ball that the other entries leave."""
     norm, room = np.linalg.norm(atom[mask]), np.sqrt(max(0, 1 - (atom[~mask] ** 2).sum()))
     return np.where(mask, atom * min(1, room / max(norm, 1e-300)), atom)
 
 
 def project_l1_within(atom, mask):
-    """The same for the l1 ball."""
+    """Project the masked entries into the part of the l1 ball that the other entries leave."""
     projected = atom.copy()
     projected[mask] = slow_l1_projection(atom[mask], max(0, 1 - np.abs(atom[~mask]).sum()))
     return projected

@@ -1,7 +1,7 @@
-"""SCC as the paper writes it, one coordinate at a time in plain Python: slow, obvious, float64.
+"""A slow twin of SCC as the paper defines it, one coordinate at a time in plain Python and float64.
 
-Lin et al., KDD 2014, Algorithm 1 with the projection of Eq. 4; `released` follows the table of
-differences between the paper and the authors' program, and `quick` is what ours adds to that.
+Lin et al., KDD 2014, Algorithm 1 with the projection of Eq. 4.  `released` follows the table of
+differences between the paper and the authors' program.  `quick` is our variant.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from tests.sparse.twins import soft
 
 
 class TwinSCC:
-    """One object is one run; `epoch` visits the samples `order` of X once."""
+    """One run of SCC; `epoch` visits the samples `order` of X once."""
 
     def __init__(self, D, n_samples, lam, variant, *, forgetting=1.0, positive=(False, False), **options):
         own = {"n_sweeps": 5, "max_step": 0.25} if variant == "quick" else {"n_sweeps": 3, "max_step": np.inf}
@@ -52,7 +52,7 @@ class TwinSCC:
             self.h_past = self.forgetting * self.h_now
 
     def sweep(self, x, z, atoms, lam):
-        """Re-solve z[j] for each of the atoms; those that are not zero then."""
+        """Minimise over z[j] for each of the atoms; return the atoms that are then not zero."""
         D = self.atoms
         for j in atoms:
             z[j] = 0.0

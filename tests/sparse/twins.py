@@ -1,7 +1,8 @@
-"""Slow, plain solvers to compare against: nothing here is clever, and all of it is float64.
+"""Slow, plain solvers to compare with, all in float64.
 
-The lasso of one sample, feature-sign search (Algorithm 1 of Lee et al. 2006 written out: no factor, every
-objective from its definition), the best dictionary for given codes, and the product X D^T in exact fractions.
+They are the lasso of one sample, feature-sign search, the best dictionary for given codes, and the product
+X D^T in exact fractions.  Feature-sign search follows Algorithm 1 of Lee et al. 2006, with no factor, and
+with every objective from its definition.
 """
 
 import math
@@ -11,12 +12,12 @@ import numpy as np
 
 
 def soft(b, lam):
-    """Soft thresholding, of a number or an array."""
+    """Return the soft thresholding of a number or an array."""
     return np.sign(b) * np.maximum(np.abs(b) - lam, 0.0)
 
 
 def slow_lasso(x, D, lam, n_sweeps=20_000):
-    """The code of one sample by cyclic coordinate descent, run until no code moves beyond rounding."""
+    """Return the code of one sample by cyclic coordinate descent, until no code moves beyond rounding."""
     z = np.zeros(len(D))
     for _ in range(n_sweeps):
         before = z.copy()
@@ -32,18 +33,18 @@ def slow_lasso(x, D, lam, n_sweeps=20_000):
 
 
 def slow_codes(X, D, lam):
-    """`slow_lasso` of every sample."""
+    """Return the `slow_lasso` of every sample."""
     return np.array([slow_lasso(x, D, lam) for x in X]).reshape(len(X), len(D))
 
 
 def slow_objective(x, D, z, lam):
-    """1/2 |x - z D|^2 + lam |z|_1 of one sample, term by term."""
+    """Return 1/2 |x - z D|^2 + lam |z|_1 of one sample, term by term."""
     fit = sum(z_k * atom for z_k, atom in zip(z, D))
     return 0.5 * sum((x - fit) ** 2) + lam * sum(abs(z_k) for z_k in z)
 
 
 def slow_feature_sign_path(x, D, lam, z, rounding=1e-10):
-    """The code before the search from z and after every feature-sign step, (n_steps + 1, n_atoms).
+    """Return the code before the search from z and after every feature-sign step, (n_steps + 1, n_atoms).
 
     Active atoms must not depend on one another: fewer than n_features, in general position.
     """
@@ -64,7 +65,7 @@ def slow_feature_sign_path(x, D, lam, z, rounding=1e-10):
 
 
 def _step(x, D, lam, z, active, signs):
-    """The best of the closed form for these signs and of all zero crossings on the way to it."""
+    """Return the best of the closed form for these signs and of all zero crossings on the way to it."""
     Da = D[active]
     end = np.zeros_like(z)
     end[active] = np.linalg.solve(Da @ Da.T, Da @ x - lam * signs[active])
@@ -77,9 +78,9 @@ def _step(x, D, lam, z, active, signs):
 
 
 def slow_bases(A, B, c, n_steps=100_000):
-    """By accelerated projected gradients, minimise 1/2 tr D^T A D - tr D^T B over atoms with |d_i|^2 <= c.
+    """Minimise 1/2 tr D^T A D - tr D^T B over atoms with |d_i|^2 <= c, by accelerated projected gradients.
 
-    The speed is lost when it misleads.
+    The momentum is reset if it points uphill.
     """
     D = ahead = np.zeros_like(B)
     step, t = 1 / np.linalg.eigvalsh(A)[-1], 1.0
@@ -101,7 +102,10 @@ def _project(D, c):
 
 
 def slow_product(X, D, part):
-    """Chains over the features in rising order, `part` at a time; the sums of the parts added in order."""
+    """Return chains over the features in rising order, `part` at a time.
+
+    The sums of the parts are added in order.
+    """
     kind = X.dtype.type
     Q = np.zeros((len(X), len(D)), kind)
     for i, x in enumerate(X):
@@ -115,7 +119,7 @@ def slow_product(X, D, part):
 
 
 def fused(a, b, c):
-    """a b + c, rounded once, to the type of c."""
+    """Return a b + c, rounded once to the type of c."""
     exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
     near = float(exact)
     if c.dtype == np.float32 and Fraction(near) != exact and np.float64(near).view(np.int64) % 2 == 0:

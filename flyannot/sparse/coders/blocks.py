@@ -1,4 +1,4 @@
-"""Coding many samples: checked once, then in blocks, over threads, into one sparse matrix."""
+"""Coding of many samples: validated once, then solved in blocks, by threads, into one sparse matrix."""
 
 from typing import NamedTuple
 
@@ -7,54 +7,56 @@ import scipy.sparse as sp
 
 from flyannot.base.errors import DataError, InputError
 from flyannot.jobs.resources import one_blas_thread, threads_of_one_blas
-from flyannot.sparse.kernels import SUMS, gap_of_sums, inlined, kernel, sum_squares
-from flyannot.sparse.objective import checked_lam
+from flyannot.sparse.kernels import SUMS, gap_from_sums, inlined, kernel, sum_squares
+from flyannot.sparse.objective import validate_lam
 from flyannot.sparse.simd.product import multiply, read_only
 from flyannot.sparse.simd.vectors import aligned_zeros
 
-BLOCK = 256  # samples per product, whose correlations stay in the cache
+BLOCK = 256  # samples per product, so that their correlations stay in the cache
 
 
 class Codes(NamedTuple):
-    """The codes of some samples, and how good they are."""
+    """The codes of some samples, and their duality gaps."""
 
-    Z: sp.csr_matrix  # (n_samples, n_atoms), float32 if the samples are, else float64
-    gaps: np.ndarray | None  # float64 (n_samples,), at least the duality gaps, as parts of 1/2 |x|^2
+    Z: sp.csr_matrix  # (n_samples, n_atoms), float32 if the samples are, otherwise float64
+    gaps: np.ndarray | None  # float64 (n_samples,), bounds of the duality gaps, as fractions of 1/2 |x|^2
 
 
 class LassoProblem(NamedTuple):
-    """What all samples share."""
+    """The numbers and the Gram matrix that all samples of a call share."""
 
     gram: np.ndarray  # (n_atoms, n_atoms)
     lam: float
-    goal: float  # the allowed gap, as a part of |x|^2
+    goal: float  # the allowed gap, as a fraction of |x|^2
     max_sweeps: int
 
 
 class LassoSamples(NamedTuple):
-    """Checked samples and atoms: contiguous, read-only, of float32 if X is, else of float64."""
+    """Validated samples and atoms: contiguous, read-only, float32 if X is, otherwise float64."""
 
     X: np.ndarray  # (n_samples, n_features)
     D: np.ndarray  # (n_atoms, n_features)
     squares: np.ndarray  # float64 (n_samples,), |x|^2
     norms: np.ndarray  # float64 (n_atoms,), |d|
 
-    def chosen(self, rows):
-        """Some of the samples."""
+    def subset(self, rows):
+        """Return some of the samples."""
         return self._replace(X=read_only(self.X[rows]), squares=self.squares[rows])
 
-    def in_float64(self):
-        """The same in float64."""
+    def to_float64(self):
+        """Return the samples and atoms in float64."""
         return self._replace(X=read_only(self.X, np.float64), D=read_only(self.D, np.float64))
 
 
-def checked_samples(X, D, lam, gram=None, *, norms=None):
-    """`LassoSamples`; norms (n_atoms,) : where they are known, or not needed, and atoms go unchecked.
+def validate_samples(X, D, lam, gram=None, *, norms=None):
+    """Return the `LassoSamples` of X and D.
+
+    norms (n_atoms,) : if they are known or not needed; atoms are then not checked
 
     Raises
     ------
     DataError
-        If their shapes, or that of D D^T, do not fit together, or a sample or an atom is not finite.
+        If the shapes of X, D and D D^T do not fit together, or a sample or an atom is not finite.
     InputError
         If lam is not positive.
     """
@@ -64,97 +66,113 @@ def checked_samples(X, D, lam, gram=None, *, norms=None):
         raise DataError(f"samples {X.shape} and atoms {D.shape} do not fit together")
     if gram is not None and np.shape(gram) != (len(D), len(D)):
         raise DataError(f"atoms {D.shape} and Gram matrix {np.shape(gram)} do not fit together")
-    checked_lam(lam)
+    validate_lam(lam)
     squares = finite_squares(X, "sample")
     return LassoSamples(X, D, squares, np.sqrt(finite_squares(D, "atom")) if norms is None else norms)
 
 
 def finite_squares(A, what):
-    """|a|^2 of every row, in float64; DataError, which says what the rows are, unless all are finite."""
+    """Return |a|^2 of every row, in float64.
+
+    Raises a DataError that says what the rows are if one is not finite.
+    """
     squares = np.empty(len(A))
     sum_squares(read_only(A), squares)
     finite = np.isfinite(squares)
     if not finite.all():
-        raise DataError(f"{what} {int(finite.argmin())} holds values that are not finite")
+        raise DataError(f"{what} {int(finite.argmin())} has values that are not finite")
     return squares
 
 
-def _checked_threads(n_threads):
-    """The number of threads; InputError unless it is 1 or more."""
+def _validate_n_threads(n_threads):
+    """Return the number of threads; raise InputError unless it is 1 or more."""
     if n_threads < 1:
         raise InputError(f"n_threads is {n_threads}, and must be 1 or more", fix="choose n_threads = 1")
     return int(n_threads)
 
 
-def over_threads(work, n, length, n_threads):
-    """[work(rows) for rows], the slices of n rows by `length`, over threads that BLAS does not multiply."""
+def map_slices(work, n, length, n_threads):
+    """Return [work(rows), ...] for the slices of `length` out of n rows.
+
+    Threads do the work, each with one BLAS thread.
+    """
     slices = [slice(start, min(start + length, n)) for start in range(0, n, length)]
-    with one_blas_thread(), threads_of_one_blas(_checked_threads(n_threads)) as threads:
+    with one_blas_thread(), threads_of_one_blas(_validate_n_threads(n_threads)) as threads:
         return list(threads.map(work, slices))
 
 
-def codes_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads, dtype=None):
-    """`Codes` of `LassoSamples`, block by block.
+def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads, dtype=None):
+    """Solve `LassoSamples` block by block: `Codes`.
 
     Parameters
     ----------
-    panels : the atoms, as `flyannot.sparse.simd.product.pack_columns` gives them
+    panels : the atoms, from `pack_columns`
     start : CSR matrix (n_samples, n_atoms), or None
     encode_rows : kernel (Q, squares, begin, problem, scratch, codes, largest)
-        Q holds the products of some samples, `squares` their |x|^2, `begin` the arrays (first, atom,
-        value) of the codes to begin from.  It fills codes, which is (first, atom, value) too, long enough
-        for every possible code, and `largest`: at least |D (x - z D)|_inf of each but for rounding, of codes
-        that may not be negative the largest D (x - z D); inf where it is not known.
-    problem : what all samples share, with `gram` (n_atoms, n_atoms) and `lam`
+        Q holds the products of some samples with all atoms, and `squares` their |x|^2.  `begin` holds the
+        arrays (first, atom, value) of the start codes.  The kernel fills codes, which is (first, atom, value)
+        too, long enough for every possible code.  It fills `largest` with an upper bound, except for
+        rounding, of the largest |D (x - z D)|.  If codes may not be negative, it is the largest D (x - z D).
+        If no bound is known, it is inf.
+    problem : the data that all samples share, with `gram` (n_atoms, n_atoms) and `lam`
     new_scratch : function () -> the memory of one thread
-    dtype : of the codes, by default that of X; where they are rounded to it, the gaps are of the rounded ones
+    dtype : of the codes, by default the type of X
+        If codes are rounded to it, the gaps are of the rounded codes.
     """
     X, D, squares, norms = samples
     dtype = np.dtype(dtype or X.dtype)
-    n_atoms, start = len(problem.gram), _arrays_of(start, len(X), X.dtype)
-    rounding = rounding_of_products(X.shape[1], dtype) * norms.max(initial=0)
+    n_atoms = len(problem.gram)
+    start = _start_arrays(start, len(X), X.dtype)
+    rounding = product_rounding(X.shape[1], dtype) * norms.max(initial=0)
 
     def solve_every_nth(first):
-        scratch, block = new_scratch(), min(BLOCK, len(X))
+        scratch = new_scratch()
+        block = min(BLOCK, len(X))
         Q = aligned_zeros((block, len(panels) * panels.shape[2]), X.dtype)
         buffers = np.empty(block * n_atoms, np.uint32), np.empty(block * n_atoms, X.dtype)
-        residual, solved = np.empty(X.shape[1]), []
+        residual = np.empty(X.shape[1])
+        solved = []
         for at in range(first * BLOCK, len(X), n_threads * BLOCK):
             Xb, part = X[at : at + BLOCK], squares[at : at + BLOCK]
             multiply(Xb, panels, Q)
             begin = start[0][at : at + len(Xb) + 1], *start[1:]
-            bounds, gaps = np.zeros(len(Xb) + 1, np.int64), np.zeros(len(Xb))
+            bounds = np.zeros(len(Xb) + 1, np.int64)
+            gaps = np.zeros(len(Xb))
             if n_atoms:
                 encode_rows(Q, part, begin, problem, scratch, (bounds, *buffers), gaps)
                 if dtype != X.dtype:
                     buffers[1][: bounds[-1]] = buffers[1][: bounds[-1]].astype(dtype)
-                codes, lam = (bounds, *buffers), float(problem.lam)
-                gaps_of_codes(Xb, D, part, norms, lam, rounding, codes, residual, gaps)
+                codes = (bounds, *buffers)
+                lam = float(problem.lam)
+                measure_block_gaps(Xb, D, part, norms, lam, rounding, codes, residual, gaps)
             solved.append((gaps, np.diff(bounds), *(part[: bounds[-1]].copy() for part in buffers)))
         return solved
 
-    if _checked_threads(n_threads) == 1:
+    if _validate_n_threads(n_threads) == 1:
         by_thread = [solve_every_nth(0)]
     else:
         with threads_of_one_blas(n_threads) as threads:
             by_thread = list(threads.map(solve_every_nth, range(n_threads)))
-    return _joined(by_thread, (len(X), n_atoms), dtype)
+    return _join_blocks(by_thread, (len(X), n_atoms), dtype)
 
 
-def rounding_of_products(n_features, dtype):
-    """Of d (x - z D), as a part of |d| (|x| + |z| |d|): summed in any order, in vectors of at least eight."""
+def product_rounding(n_features, dtype):
+    """Return the rounding of d (x - z D), as a fraction of |d| (|x| + |z| |d|).
+
+    The sum may be computed in any order, in vectors of at least eight.
+    """
     return (4 + n_features / 16) * float(np.finfo(dtype).eps)
 
 
 @kernel(fastmath=SUMS)
-def gaps_of_codes(X, D, squares, norms, lam, rounding, codes, residual, gaps):
-    """Replace every largest |q| = |D (x - z D)| by the duality gap, as a part of 1/2 |x|^2.
+def measure_block_gaps(X, D, squares, norms, lam, rounding, codes, residual, gaps):
+    """Replace every largest |q| = |D (x - z D)| by the duality gap, as a fraction of 1/2 |x|^2.
 
     The gap is inf if the zero code is better.  The residual r is computed in float64, and z q = (x - r) r.
     The largest |q| is at least z q / |z|_1.  Rounding can hide that: a float32 sum of many equal numbers
     rounds the same way at every step.
 
-    rounding : float, by how much a largest |q| may be too small, as a part of |x| + |z| |d|
+    rounding : float, how much a largest |q| may be too small, as a fraction of |x| + |z| |d|
     """
     first, atom, value = codes
     for i in range(len(X)):
@@ -169,13 +187,16 @@ def gaps_of_codes(X, D, squares, norms, lam, rounding, codes, residual, gaps):
         largest = gaps[i] + rounding * (np.sqrt(squares[i]) + mass)
         if l1 > 0:
             largest = max(largest, fit / l1)
-        gap = gap_of_sums(rest, l1, fit, largest, lam)
+        gap = gap_from_sums(rest, l1, fit, largest, lam)
         gaps[i] = np.inf if not 0.5 * rest + lam * l1 <= half else gap / half if half > 0 else 0.0
 
 
 @inlined(fastmath=SUMS)
 def _subtract_atoms(residual, x, D, atom, value, first, end):
-    """residual = x - z D in float64, four atoms at a time: it is read and written less often."""
+    """Compute residual = x - z D in float64.
+
+    Four atoms at a time, so that the residual is read and written less often.
+    """
     for j in range(len(residual)):
         residual[j] = x[j]
     last = end - (end - first) % 4
@@ -191,8 +212,8 @@ def _subtract_atoms(residual, x, D, atom, value, first, end):
             residual[j] -= za * np.float64(a[j])
 
 
-def _arrays_of(start, n_samples, dtype):
-    """(first, atom, value) of the codes to begin from, each atom once in a row."""
+def _start_arrays(start, n_samples, dtype):
+    """Return (first, atom, value) of the start codes, with each atom once in a row."""
     if start is None:
         return np.zeros(n_samples + 1, np.int64), np.zeros(0, np.uint32), np.zeros(0, dtype)
     start = sp.csr_matrix(start, dtype=dtype, copy=True)
@@ -200,8 +221,8 @@ def _arrays_of(start, n_samples, dtype):
     return start.indptr.astype(np.int64), start.indices.astype(np.uint32), start.data
 
 
-def _joined(by_thread, shape, dtype):
-    """`Codes` from blocks that were dealt out in turn."""
+def _join_blocks(by_thread, shape, dtype):
+    """Return the `Codes` of blocks that were dealt to threads in turn."""
     n = len(by_thread)
     blocks = [by_thread[i % n][i // n] for i in range(sum(map(len, by_thread)))]
     if not blocks:
@@ -215,7 +236,7 @@ def _joined(by_thread, shape, dtype):
 
 
 def replace_rows(Z, rows, new_rows):
-    """Z with its `rows` replaced by `new_rows`."""
+    """Return Z with its `rows` replaced by `new_rows`."""
     place = np.arange(Z.shape[0])
     place[rows] = len(place) + np.arange(len(rows))
     return sp.vstack([Z, new_rows], format="csr")[place]

@@ -1,43 +1,44 @@
-"""The coordinate-descent coder: one product X D^T, one Gram matrix, an active set per sample."""
+"""The coordinate-descent coder: one product X D^T, one Gram matrix, an active set per sample.
+
+For every sample x it minimises 1/2 |x - z D|^2 + lam |z|_1 over z.
+"""
 
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.sparse.coders.blocks import Codes, codes_in_blocks, replace_rows
+from flyannot.sparse.coders.blocks import Codes, replace_rows, solve_in_blocks
 from flyannot.sparse.coders.cd_kernels import encode_rows, round_gram
 from flyannot.sparse.coders.cd_support import DEPENDENT, Support, WorkingSet
-from flyannot.sparse.coders.verified import Coder, measured, unconverged_rows
+from flyannot.sparse.coders.verified import Coder, measure_gaps, unconverged_rows
 from flyannot.sparse.simd.gram_rows import mirrored_place
 from flyannot.sparse.simd.product import gram_of, pack_columns
 from flyannot.sparse.simd.vectors import CHUNK, LANES, aligned_zeros, round_up
 
-SLACK = 16.0  # roundings of |x| |d| that do not count as a violation
-_WIDE = 256  # numbers a row: narrower ones lie in many sets of a cache anyway
-_MOST_SWEEPS = 1000  # of a problem of few atoms: far above what it takes
-_INVERTED_AT_ONCE = 32  # atoms of a code to begin from: LAPACK is sooner than one atom after the other
-_FLOAT32_SWEEPS = 40  # real descriptors take up to ten; what takes more is left to float64
+SLACK = 16.0  # violations up to this many roundings of |x| |d| count as rounding
+_WIDE = 256  # numbers per row; narrower rows use many sets of the cache anyway
+_MOST_SWEEPS = 1000  # limit for a problem of few atoms, far above its need
+_INVERTED_AT_ONCE = 32  # fewest atoms of a start code for which LAPACK is faster than one by one
+_FLOAT32_SWEEPS = 40  # real descriptors take up to ten; others are solved in float64
 
 
 @partial(Coder, is_trusted=True)
 def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
-    """Codes of X over a fixed dictionary, each within a stated duality gap of its minimum.
+    """Return codes of X over a fixed dictionary, each within a given duality gap of its minimum.
 
-    Each sample minimises 1/2 |x - z D|^2 + lam |z|_1.  The atoms that violate the optimality
-    conditions most make a working set.  There one code after the other, the worst first, moves to its
-    minimum while the codes of the support follow theirs, which an inverse of the Gram matrix on the
-    support gives in closed form.  Then all correlations are made afresh, and the gap decides.
+    The atoms that violate the optimality conditions most form a working set.  There one code after the
+    other, the worst first, moves to its minimum, while the codes of the support follow theirs.  An inverse
+    of the Gram matrix on the support gives them in closed form.  Then all correlations are computed
+    afresh, and the duality gap decides whether the sample is done.
 
-    float32 is solved in float32 as far as that goes: a sample whose gap stays too wide is solved again in
-    float64.  A call costs about half a millisecond on top, so code many samples at once.
+    float32 samples are solved in float32 if possible.  A sample whose gap stays too wide is solved again
+    in float64.  A call has about half a millisecond of overhead, so code many samples at once.
 
     Parameters and result are those of every coder (`flyannot.sparse.coders`).
 
-    Source
-    ------
-    Coordinate descent: Friedman et al., J. Stat. Softw. 33(1), 2010; here the support moves along,
-    so that each code is visited about once.  Stopping at the first code that reaches zero: Lawson and
+    Source ------ Coordinate descent: Friedman et al., J. Stat. Softw. 33(1), 2010.  Here the support moves
+    along, so that each code is visited about once.  Stopping at the first code that reaches zero: Lawson and
     Hanson, Solving Least Squares Problems, 1974, chapter 23.
     """
     X, D = samples.X, samples.D
@@ -46,31 +47,31 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     problem = make_problem(gram, lam, 0.5 * tol, n_sweeps)
     new_scratch = partial(make_scratch, len(D), D.shape[1], X.dtype)
     panels = pack_columns(D, mirrored_place(np.arange(round_up(len(D), CHUNK))))
-    found = codes_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads)
+    found = solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads)
     if X.dtype == np.float64:
         return found
-    Z, gaps = measured(found, samples, lam, tol)
+    Z, gaps = measure_gaps(found, samples, lam, tol)
     rows = unconverged_rows(gaps, tol)
     if not len(rows):
         return Codes(Z, gaps)
-    # So ill-conditioned, or so small a tol, that float32 cannot tell: from the start again in float64.
+    # float32 is too coarse for this conditioning or tol: solve from the start again, in float64.
     rules = {"tol": tol, "max_sweeps": max_sweeps, "gram": None, "n_threads": n_threads}
     rules["start"] = None if start is None else start[rows]
-    exact = encode.solve(samples.chosen(rows).in_float64(), lam, **rules).Z.astype(np.float32)
+    exact = encode.solve(samples.subset(rows).to_float64(), lam, **rules).Z.astype(np.float32)
     gaps[rows] = np.nan
     return Codes(replace_rows(Z, rows, exact), gaps)
 
 
 class CDProblem(NamedTuple):
-    """What all samples share."""
+    """The data that all samples of a call share."""
 
     gram: np.ndarray  # (n_atoms, n_atoms)
-    bytes_: np.ndarray  # (n_atoms, n_atoms padded) unsigned: 128 + gram / scales, to the nearest
-    scales: np.ndarray  # (n_atoms,) of the rows of `bytes_`
+    bytes_: np.ndarray  # (n_atoms, n_atoms padded) unsigned: 128 + gram / scales, rounded
+    scales: np.ndarray  # (n_atoms,) scales of the rows of `bytes_`
     norms: np.ndarray  # (n_atoms,)
     lam: float
-    goal: float  # the allowed gap, as a part of |x|^2
-    slack: float  # the largest violation that may be rounding, as a part of |x|
+    goal: float  # the allowed gap, as a fraction of |x|^2
+    slack: float  # the largest violation that may be rounding, as a fraction of |x|
     max_sweeps: int
 
 
@@ -78,18 +79,18 @@ class CDScratch(NamedTuple):
     """Memory for one sample at a time."""
 
     q: np.ndarray  # (n_atoms, padded to whole chunks), in mirrored order
-    q_bits: np.ndarray  # the same memory as integers: without its sign a float compares as they do
+    q_bits: np.ndarray  # the same memory as integers; the bits of positive floats compare as integers
     high: np.ndarray  # signed bytes (n_atoms, padded): upper digits of a rounded code
-    low: np.ndarray
-    pending: np.ndarray  # integer (n_atoms, padded): atoms of a code that is still to join the support
+    low: np.ndarray  # lower digits
+    pending: np.ndarray  # integer (n_atoms, padded): atoms of a code that has yet to join the support
     pending_codes: np.ndarray  # (n_atoms,)
-    n_inverted: np.ndarray  # integer (1,): as many as are pending, if their inverse is in the support already
+    n_inverted: np.ndarray  # integer (1,): number of pending atoms whose inverse is already in the support
     support: Support
     work: WorkingSet
 
 
 def make_problem(gram, lam, goal, max_sweeps):
-    """The problem of a Gram matrix; `goal` is the duality gap to reach, as a part of |x|^2."""
+    """Return the problem of a Gram matrix; `goal` is the duality gap to reach, as a fraction of |x|^2."""
     kind = gram.dtype.type
     norms = np.sqrt(gram.diagonal())
     slack = SLACK * np.finfo(kind).eps * norms.max(initial=0)
@@ -100,7 +101,7 @@ def make_problem(gram, lam, goal, max_sweeps):
 
 
 def make_scratch(n_atoms, n_features, dtype):
-    """Scratch for samples of one dictionary."""
+    """Allocate scratch memory for samples of one dictionary."""
     bits = np.int32 if dtype == np.float32 else np.int64
     q = aligned_zeros(round_up(n_atoms, CHUNK), dtype)
     n_support = min(n_atoms, n_features)
@@ -116,7 +117,7 @@ def make_scratch(n_atoms, n_features, dtype):
         direction=aligned_zeros(n_padded, dtype),
         zeros=aligned_zeros(n_padded, dtype),
     )
-    n_columns = _apart(width)  # and a loop that has nothing to gather does so once
+    n_columns = _apart(width)  # a gathering loop over no entries runs once, and reads past the end
     q_set = aligned_zeros(width, dtype)
     work = WorkingSet(
         atoms=np.zeros(n_columns, np.uint32),
@@ -134,34 +135,41 @@ def make_scratch(n_atoms, n_features, dtype):
 
 
 def _apart(width):
-    """The width of rows an odd number of cache lines apart: a page apart they would share a cache set."""
+    """Return a width that puts rows an odd number of cache lines apart.
+
+    Rows that are a page apart would share a set of the cache.
+    """
     return (width + LANES) // (2 * LANES) * (2 * LANES) + LANES
 
 
 class FewAtoms:
-    """Solves the lasso of single samples, each over a few hundred atoms of its own, in memory that is kept.
+    """A solver of single lasso problems, each with its own few hundred atoms, for one thread.
 
-    One thread's.
+    Its memory is kept between problems.
     """
 
     def __init__(self, n_features):
-        self._n_features, self._capacity = n_features, 0
+        self._n_features = n_features
+        self._capacity = 0
 
     def solve(self, gram, q0, square, z, *, lam, gap):
-        """The code that lowers the objective until the duality gap is at most `gap`, or rounding hides it.
+        """Lower the objective until the duality gap is at most `gap`, or rounding is the limit.
 
         Parameters
         ----------
         gram : float64 array (n_atoms, n_atoms), D D^T
         q0 : float64 array (n_atoms,), D x
         square : float, |x|^2
-        z : float64 array (n_atoms,), the code to begin from
+        z : float64 array (n_atoms,), the start code
+        lam : float > 0
+        gap : float
 
         Returns
         -------
         z : float64 array (n_atoms,)
         """
-        n, n_places = len(q0), round_up(len(q0), CHUNK)
+        n = len(q0)
+        n_places = round_up(len(q0), CHUNK)
         problem = make_problem(np.ascontiguousarray(gram), lam, gap / max(square, 1e-300), _MOST_SWEEPS)
         scratch = self._scratch_for(n_places)
         Q = np.pad(q0, (0, n_places - n))[None, mirrored_place(np.arange(n_places))]
@@ -169,32 +177,33 @@ class FewAtoms:
         begin = np.array([0, len(support)]), support.astype(np.uint32), z[support]
         scratch.n_inverted[0] = put_inverse(problem.gram, support, scratch.support)
         first, atoms, values = np.zeros(2, np.int64), np.empty(n, np.uint32), np.empty(n)
-        squares, codes = np.array([square]), (first, atoms, values)
+        squares = np.array([square])
+        codes = (first, atoms, values)
         encode_rows(Q, squares, begin, problem, scratch, codes, np.empty(1))
         solved = np.zeros(n)
         solved[atoms[: first[1]]] = values[: first[1]]
         return solved
 
     def _scratch_for(self, n_places):
-        """The memory, with as many correlations as the problem has places."""
+        """Return the memory, with as many correlations as the problem has places."""
         if n_places > self._capacity:
             self._capacity = 2 * n_places
             self._scratch = make_scratch(self._capacity, self._n_features, np.dtype(np.float64))
         s = self._scratch
         for atoms in (s.work.atoms, s.support.atoms, s.pending):
-            atoms[:] = 0  # vectors are read whole: what is left of a larger problem lies outside this one
+            atoms[:] = 0  # kernels read whole vectors, with numbers from a larger problem
         return s._replace(q=s.q[:n_places], q_bits=s.q_bits[:n_places])
 
 
 def put_inverse(gram, atoms, support):
-    """Make the inverse of gram on some atoms that of the support; returns their number.
+    """Store the inverse of gram on some atoms as the inverse of the support, and return their number.
 
-    0, and nothing changed, where they are few, or one depends on those before it.
+    Returns 0 and changes nothing if the atoms are few, or one depends on earlier ones.
     """
     n = len(atoms)
     if not _INVERTED_AT_ONCE <= n <= support.capacity:
         return 0
-    from scipy.linalg.lapack import dpotrf, dpotri  # slow to load, and codes from zeros never come here
+    from scipy.linalg.lapack import dpotrf, dpotri  # slow to import, and not needed from zero codes
 
     gram_here = gram[np.ix_(atoms, atoms)]
     bar = DEPENDENT * np.finfo(gram_here.dtype).eps * gram_here.diagonal()

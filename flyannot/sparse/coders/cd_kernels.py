@@ -1,12 +1,13 @@
 """Kernels of the coordinate-descent coder: rounds over all atoms until the duality gap closes.
 
-Each round makes q = D (x - z D) = q0 - z gram for all atoms, puts those that violate the optimality
-conditions most into the working set, and solves that (`flyannot.sparse.coders.cd_support`).
+Each round computes q = D (x - z D) = q0 - z gram for all atoms.  The atoms that violate the optimality
+conditions most join the working set, and that is solved (`flyannot.sparse.coders.cd_support`).
 
-For all atoms q is made from a copy of gram in bytes: those of 1,000 atoms stay in the cache of a core, where
-gram itself does not.  That errs by at most `error`, so the atoms with |q| > lam - error join the working set,
-where q is exact, and none of the others can violate: the duality gap is as sharp as if q were exact
-everywhere.  Rows of 64 atoms are interleaved on the way, which leaves q in what is called mirrored order.
+For all atoms q is computed from a copy of gram in bytes.  The bytes of 1,000 atoms fit in the cache of a
+core, but gram itself does not.  The error of q is at most `error`.  So the atoms with |q| > lam - error join
+the working set, where q is exact, and no other atom can violate the conditions.  The duality gap is as sharp
+as if q were exact everywhere.  Rows of 64 atoms are interleaved on the way, which leaves q in a permuted
+order, called mirrored order.
 """
 
 import numpy as np
@@ -21,41 +22,49 @@ from flyannot.sparse.coders.cd_support import (
     read_rows,
     restore_atom,
 )
-from flyannot.sparse.kernels import add_multiple, copy, gap_of, inlined, kernel, read_start, track_gap
+from flyannot.sparse.kernels import (
+    add_multiple,
+    copy,
+    gap_from_correlations,
+    inlined,
+    kernel,
+    read_start_code,
+    track_gap,
+)
 from flyannot.sparse.simd.gram_rows import (
     DIGIT,
     FOUR,
     append_above,
+    find_largest,
+    largest_in_chunks,
     largest_magnitude,
-    largest_of_all,
     mirrored_place,
-    place_of_largest,
     subtract_bytes,
 )
 
-ENTRANTS = 0.7  # atoms join the working set when |q| is at least this part of the largest
-PATIENCE = 30  # rounds in which a gap that does not halve says that rounding forbids more
+ENTRANTS = 0.7  # atoms join the working set if |q| is at least this fraction of the largest
+PATIENCE = 30  # rounds without halving the gap after which rounding is the limit
 REBUILD = 8  # rounds after which the support is built afresh
-AT_REST = 0.9  # part of the allowed gap to reach; a code to begin from may use a little more of it, so
-AT_START = 0.95  # that a code that comes back is left as it is
-COARSE = 0.2  # part of lam above which the error of bytes brings too many atoms in
+AT_REST = 0.9  # fraction of the allowed gap to reach
+AT_START = 0.95  # the same for a start code, so that a result given as start does not change
+COARSE = 0.2  # fraction of lam above which the error of bytes adds too many atoms
 HALF = 0.5005  # the error of a rounded number, with a margin
-LARGEST = 127 << DIGIT  # what two signed digits hold
-LARGEST_SUM = 1 << 23  # of all numbers, so that 32 bits hold their products with bytes
+LARGEST = 127 << DIGIT  # the largest number of two signed digits
+LARGEST_SUM = 1 << 23  # the largest sum of numbers whose products with bytes fit in 32 bits
 
 mirrored = inlined()(mirrored_place)
 
 
 @kernel
 def encode_rows(Q, squares, start, problem, scratch, codes, largest):
-    """Solve one sample after the other, and say how large |D (x - z D)| is at most.
+    """Solve one sample after the other, and bound |D (x - z D)|.
 
-    `flyannot.sparse.coders.blocks.codes_in_blocks` says from what; Q is in mirrored order.
+    `solve_in_blocks` describes the arguments.  Q is in mirrored order.
     """
     first, atom, value = codes
     first[0] = 0
     for i in range(len(squares)):
-        n_pending = read_start(start, i, problem.gram, scratch.pending, scratch.pending_codes)
+        n_pending = read_start_code(start, i, problem.gram, scratch.pending, scratch.pending_codes)
         at = first[i]
         n, largest[i] = _encode_row(Q[i], squares[i], n_pending, problem, scratch, atom[at:], value[at:])
         first[i + 1] = at + n
@@ -63,35 +72,38 @@ def encode_rows(Q, squares, start, problem, scratch, codes, largest):
 
 @kernel
 def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
-    """Lower the objective from the pending code until the gap closes.
+    """Lower the objective from the pending code until the gap closes, or only rounding is left to violate.
 
-    Ends early when no violation stands out from rounding.  Writes the code to `atoms` and `codes`, in
-    the order of atoms, and returns its size and the largest |q|, or inf where the code has moved since.
+    Writes the code to `atoms` and `codes`, in the order of atoms.  Returns its size and the largest |q|,
+    or inf if the code has moved since |q| was computed.
     """
     gram, lam, s, support, work = problem.gram, problem.lam, scratch, scratch.support, scratch.work
     slack = s.q.dtype.type(problem.slack * np.sqrt(square))
-    n = size = n_stale = np.int64(0)  # a literal 0 would have what is called with it compiled for that, too
-    top, is_at_rest, best = s.q.dtype.type(np.inf), False, np.inf
+    n = size = n_stale = np.int64(0)  # a literal 0 would compile the called kernels twice
+    top = s.q.dtype.type(np.inf)
+    is_at_rest = False
+    best = np.inf
     for sweep in range(problem.max_sweeps):
         if n_pending > 0:
             bound, error = correlate_all(q0, s.pending, s.pending_codes, n_pending, slack, problem, s)
         else:
             bound, error = correlate_all(q0, support.atoms, support.z, n, slack, problem, s)
-        for i in range(size):  # of the working set q is known better
+        for i in range(size):  # q is known exactly on the working set
             s.q[mirrored(s.work.atoms[i])] = 0
-        largest = largest_of_all(s.q)
+        largest = largest_in_chunks(s.q)
         bar = max(bound, s.q.dtype.type(ENTRANTS) * largest)
-        n_old, size = size, _join_set(bar, q0, size, n_pending, s)
+        n_old = size
+        size = _join_set(bar, q0, size, n_pending, s)
         if n_pending > 0:
             n, n_pending = _restore_pending(n_pending, size, gram, s)
         else:
             read_rows(gram, n_old, n, size, work, support)
             correlate(n, size, work, support)
-        if bar <= bound and n_pending == 0:  # then all that may violate is in the set
+        if bar <= bound and n_pending == 0:  # the set then has all atoms that may violate
             top = max(largest_magnitude(work.q, padded(size)), min(largest, bound) + error)
             allowed = (AT_REST if sweep else AT_START) * problem.goal * square
             doubt, violation = _doubts(square, n, support, problem.norms, work, lam)
-            gap = gap_of(square, work.q0, work.q, support.place, support.z, n, lam, top)
+            gap = gap_from_correlations(square, work.q0, work.q, support.place, support.z, n, lam, top)
             best, n_stale = track_gap(gap, best, n_stale)
             is_at_rest = gap + doubt <= allowed or n_stale > PATIENCE or max(top - lam, violation) <= slack
             if is_at_rest:
@@ -109,8 +121,9 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
 
 @kernel
 def _doubts(square, n, support, norms, work, lam):
-    """What rounding in q may hide of the gap, eps times the largest terms that cancel in z q; and the largest
-    |q_k - lam sign(z_k)| of the codes that are not zero.
+    """Return how much rounding in q may hide of the gap, and the largest violation on the support.
+
+    The former is eps times the largest terms that cancel in z q.  The latter is |q_k - lam sign(z_k)|.
     """
     mass, violation = 0.0, 0.0
     for i in range(n):
@@ -121,25 +134,30 @@ def _doubts(square, n, support, norms, work, lam):
 
 @inlined()
 def _join_set(bar, q0, size, n_pending, s):
-    """Let the pending atoms and all with |q| > bar join the working set; returns its size."""
+    """Add the pending atoms, and all atoms with |q| > bar, to the working set; return its size."""
     for i in range(n_pending):
         place = mirrored(s.pending[i])
         s.q[place] = 0
         s.work.atoms[size + i], s.work.q0[size + i] = s.pending[i], q0[place]
-    before, size = size, append_above(s.q, q0, bar, s.work.atoms, s.work.q0, size + n_pending)
+    before = size
+    size = append_above(s.q, q0, bar, s.work.atoms, s.work.q0, size + n_pending)
     end_set(before, size, s.work)
     return size
 
 
 @inlined()
 def _restore_pending(n_pending, size, gram, s):
-    """Make the pending code the support, and q exact on the working set.
+    """Make the pending code the support, and compute q exactly on the working set.
 
-    Returns the size of the support and the number of pending atoms left over, which depend on others.
+    Returns the size of the support, and the number of pending atoms left over because they depend on
+    others.
     """
-    work, n, n_left = s.work, 0, 0
+    work = s.work
+    n = 0
+    n_left = 0
     if s.n_inverted[0] == n_pending:
-        n, s.n_inverted[0] = n_pending, 0  # the inverse is there already
+        n = n_pending
+        s.n_inverted[0] = 0  # the inverse is already there
         for i in range(n):
             s.support.atoms[i], s.support.place[i], s.support.z[i] = work.atoms[i], i, s.pending_codes[i]
             work.masks[i] = 0
@@ -150,7 +168,7 @@ def _restore_pending(n_pending, size, gram, s):
         if n > before:
             work.masks[i] = 0
         else:
-            s.pending[n_left], s.pending_codes[n_left] = i, s.pending_codes[i]  # now its place in the set
+            s.pending[n_left], s.pending_codes[n_left] = i, s.pending_codes[i]  # now a place in the set
             n_left += 1
     correlate(n, size, work, s.support)
     for i in range(n_left):
@@ -161,14 +179,14 @@ def _restore_pending(n_pending, size, gram, s):
 
 @inlined()
 def _solve_set(n, n_left, size, slack, problem, s):
-    """Solve the working set, atoms left over first; returns the size of the support."""
+    """Solve the working set, atoms left over first; return the size of the support."""
     lam, work = problem.lam, s.work
     n = polish_code(lam, n, size, work, s.support)
     for step in range(n_left + 4 * size):
         if step < n_left:
             k, code = np.int64(s.pending[step]), s.pending_codes[step]
         else:
-            k, code = place_of_largest(work.q_bits, work.masks, padded(size)), lam - lam
+            k, code = find_largest(work.q_bits, work.masks, padded(size)), lam - lam
             if k < 0 or abs(work.q[k]) <= lam + slack:
                 break
         n = add_atom(k, code, n, size, lam, problem.gram, work, s.support)
@@ -177,7 +195,7 @@ def _solve_set(n, n_left, size, slack, problem, s):
 
 @kernel
 def _set_aside(n, scratch):
-    """Make the support a pending code, and clear it; returns its size."""
+    """Make the support a pending code, and clear it; return its size."""
     support = scratch.support
     for i in range(n):
         scratch.pending[i], scratch.pending_codes[i] = support.atoms[i], support.z[i]
@@ -188,7 +206,7 @@ def _set_aside(n, scratch):
 
 @kernel
 def _write_sorted(pending, pending_codes, n, atoms, codes):
-    """Write a code in the order of its atoms; returns its size."""
+    """Write a code in the order of its atoms; return its size."""
     for i in range(n):
         j = i
         while j > 0 and atoms[j - 1] > pending[i]:
@@ -214,9 +232,9 @@ def round_gram(gram, norms, bytes_, scales):
 
 @inlined()
 def correlate_all(q0, atoms, z, n, slack, problem, s):
-    """Make q for all atoms, within an error.
+    """Compute q for all atoms, within an error.
 
-    Returns the bound on |q| below which an atom does not violate, and the error.
+    Returns the bound on |q| below which an atom does not violate the conditions, and the error.
     """
     if n == 0:
         copy(s.q, q0, len(s.q))
@@ -235,15 +253,18 @@ def correlate_all(q0, atoms, z, n, slack, problem, s):
 
 @inlined()
 def _round_code(atoms, z, n, scales, s):
-    """Two digits of every code times its scale.  Returns their unit, the sum of all that is to be taken
-    off for the 128 in unsigned bytes, and the error of q."""
+    """Round every code times its scale to two digits.
+
+    Returns the unit of the digits, the correction for the 128 in unsigned bytes, and the error of q.
+    """
     kind = s.q.dtype.type
     largest, spread = kind(1e-30), kind(0)
     for i in range(n):
         weight = abs(z[i]) * scales[atoms[i]]
         largest, spread = max(largest, weight), spread + weight
     unit = max(largest / kind(LARGEST), spread / kind(LARGEST_SUM))
-    inverse, total = kind(1) / unit, np.int32(0)
+    inverse = kind(1) / unit
+    total = np.int32(0)
     for i in range(n):
         weight = np.int32(np.rint(z[i] * scales[atoms[i]] * inverse))
         high = (weight + np.int32(64)) >> np.int32(DIGIT)

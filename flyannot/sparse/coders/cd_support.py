@@ -1,8 +1,8 @@
 """The lasso of one sample on a working set of atoms, solved one atom after the other.
 
-The *support* holds the atoms whose code is not zero and is kept at its minimum: q_k = lam sign(z_k)
-on it, for q = D (x - z D).  An atom that joins moves to its own minimum while the support gives way,
-so every step is exact and the objective falls all along it.
+The *support* holds the atoms whose code is not zero and at its minimum: q_k = lam sign(z_k) on it, for
+q = D (x - z D).  An atom that joins moves to its own minimum while the codes of the support follow.  So every
+step is exact, and the objective falls all along it.
 """
 
 from typing import NamedTuple
@@ -13,16 +13,16 @@ from flyannot.sparse.kernels import SUMS, add_multiple, copy, inlined
 from flyannot.sparse.simd.gram_rows import add_outer, add_rows, gather_row, inner_product
 from flyannot.sparse.simd.vectors import LANES
 
-DEPENDENT = 32.0  # roundings of |d_k|^2 below which what the support leaves of d_k counts as nothing
+DEPENDENT = 32.0  # an atom depends on the support if its remainder is below this many roundings
 
 
 class Support(NamedTuple):
-    """The support of one sample, of at most s atoms, and its inverse."""
+    """The support of one sample, of at most s atoms, and the inverse of its Gram matrix."""
 
     capacity: int  # s = min(n_atoms, n_features)
-    atoms: np.ndarray  # integer (s padded), in the order of arrival; beyond them any atoms
-    place: np.ndarray  # integer (s padded): where in the working set they are; beyond them any places
-    z: np.ndarray  # (s padded): their codes; not zero beyond them
+    atoms: np.ndarray  # integer (s padded), in the order of arrival; arbitrary padding
+    place: np.ndarray  # integer (s padded): their places in the working set; arbitrary padding
+    z: np.ndarray  # (s padded): their codes; not zero in the padding
     inverse: np.ndarray  # (s padded, s padded): inverse of gram on the support, zero outside
     column: np.ndarray  # (s padded): gram between the support and one atom
     direction: np.ndarray  # (s padded): inverse times column, zero outside
@@ -35,21 +35,24 @@ class WorkingSet(NamedTuple):
     atoms: np.ndarray  # integer (n_atoms, padded)
     q0: np.ndarray  # (n_atoms, padded): D x
     q: np.ndarray  # (n_atoms, padded)
-    q_bits: np.ndarray  # the same memory as integers: without its sign a float compares as they do
-    masks: np.ndarray  # integer (n_atoms, padded): all bits but the sign for atoms that may join, else 0
-    rows: np.ndarray  # (s padded, n_atoms padded): gram between the support and the set, finite beyond
-    row: np.ndarray  # (n_atoms, padded): the row of the atom that is about to join
+    q_bits: np.ndarray  # the same memory as integers; the bits of positive floats compare as integers
+    masks: np.ndarray  # integer (n_atoms, padded): all bits except the sign if the atom may join, or 0
+    rows: np.ndarray  # (s padded, n_atoms padded): gram of support and set; padding is finite
+    row: np.ndarray  # (n_atoms, padded): the row of the atom that joins next
 
 
 @inlined()
 def padded(n):
-    """The multiple of LANES that n fits into."""
+    """Return the smallest multiple of LANES that is at least n."""
     return (n + LANES - 1) // LANES * LANES
 
 
 @inlined()
 def end_set(before, size, work):
-    """Let the members from `before` on join; beyond them repeat the first, or zeros where there is none."""
+    """Mark the members from `before` on as free to join.
+
+    The padding is filled with the first member, or with zeros if there is none.
+    """
     for j in range(before, size):
         work.masks[j] = np.iinfo(work.masks.dtype).max
     for j in range(size, padded(max(size, 1))):
@@ -59,20 +62,20 @@ def end_set(before, size, work):
 
 @inlined()
 def read_rows(gram, first, n, size, work, support):
-    """Fetch gram between the n atoms of the support and the members of the set from `first` on."""
+    """Read gram between the n atoms of the support and the members of the set from `first` on."""
     for i in range(n):
         gather_row(work.rows[i], gram, support.atoms[i], work.atoms, first, padded(size))
 
 
 @inlined()
 def read_row(gram, k, size, work):
-    """Fetch gram between member k and the set, and its padding."""
+    """Read gram between member k and the set, and its padding."""
     gather_row(work.row, gram, work.atoms[k], work.atoms, 0, padded(size))
 
 
 @inlined()
 def correlate(n, size, work, support):
-    """Make q afresh on the working set."""
+    """Compute q afresh on the working set."""
     column = support.column
     for i in range(padded(max(n, 1))):
         column[i] = support.z[i] if i < n else 0
@@ -81,28 +84,29 @@ def correlate(n, size, work, support):
 
 @inlined()
 def restore_atom(k, code, n, size, gram, work, support):
-    """Let member k join the support with its code as it is, which need not be at its minimum.
+    """Add member k to the support with its code as it is, which need not be at its minimum.
 
-    Returns the size of the support: as it was, where the atom depends on those that are in it.
+    Returns the size of the support: unchanged if the atom depends on the atoms that are in it.
     """
     row = work.row
     read_row(gram, k, size, work)
     curvature = _project(k, n, row, support)
-    if n == support.capacity or not curvature > _negligible_violation(row[k]):
+    if n == support.capacity or not curvature > _negligible_remainder(row[k]):
         return n
     return _join_support(k, code, curvature, n, size, work, support)
 
 
 @inlined()
-def _negligible_violation(norm2):
+def _negligible_remainder(norm2):
+    """Return the squared norm below which a remainder of an atom counts as rounding."""
     return norm2 * type(norm2)(DEPENDENT * np.finfo(type(norm2)).eps)
 
 
 @inlined()
 def _project(k, n, row, support):
-    """Leave in `direction` the member of the given row as a combination of the support.
+    """Express the member of the given row as a combination of the support, in `direction`.
 
-    Returns the squared norm of what the support leaves of it.
+    Returns the squared norm of the remainder.
     """
     for i in range(padded(n)):
         support.column[i] = row[support.place[i]]
@@ -112,7 +116,7 @@ def _project(k, n, row, support):
 
 @inlined()
 def polish_code(lam, n, size, work, support):
-    """Bring the support to its minimum, or to fewer codes on the way; returns its size."""
+    """Move the support to its minimum, or to fewer codes on the way; return its size."""
     for _ in range(n):
         for i in range(n):
             support.column[i] = lam * np.sign(support.z[i]) - work.q[support.place[i]]
@@ -127,18 +131,19 @@ def polish_code(lam, n, size, work, support):
 
 @inlined()
 def add_atom(k, code, n, size, lam, gram, work, support):
-    """Bring the code of member k, now `code`, to its minimum while the support gives way.
+    """Move the code of member k, now `code`, to its minimum while the codes of the support follow.
 
-    Codes of the support that reach zero on the way leave it.  Member k joins unless its own code
-    does.  Returns the size of the support.
+    Codes of the support that reach zero on the way leave it.  Member k joins unless its own code reaches
+    zero. Returns the size of the support.
     """
-    row, kind = work.row, work.row.dtype.type
+    row = work.row
+    kind = work.row.dtype.type
     read_row(gram, k, size, work)
     while True:
         curvature = _project(k, n, row, support)
         missing = work.q[k] - lam * np.sign(code if code != 0 else work.q[k])
-        may_join = n < support.capacity and curvature > _negligible_violation(row[k])  # not if it is nan
-        # Where it may not, the objective falls, or is flat, until some code reaches zero.
+        may_join = n < support.capacity and curvature > _negligible_remainder(row[k])  # not if nan
+        # If it may not join, the objective falls or is flat until some code reaches zero.
         endless = kind(np.inf) * (missing if missing != 0 else -code)
         length = missing / curvature if may_join else endless
         length, first = _first_zero(support.z, support.direction, n, length)
@@ -159,16 +164,20 @@ def add_atom(k, code, n, size, lam, gram, work, support):
 
 @inlined()
 def _times_inverse(n, support):
-    """direction = inverse column; zero in the padding, where the inverse is."""
+    """Compute direction = inverse column; it is zero in the padding, like the inverse."""
     inverse = support.inverse
     add_rows(support.direction, support.zeros, 1.0, support.column, inverse, inverse.shape[1], n, padded(n))
 
 
 @inlined()
 def _first_zero(z, direction, n, length):
-    """How far z - length direction can go, up to `length`, before a code is zero, and which (-1: none)."""
-    first, crosses = -1, False
-    for i in range(padded(n)):  # the padding of z is not zero, or this is a false alarm
+    """Return how far z - length direction can go, up to `length`, before a code is zero.
+
+    Also returns the index of that code; -1 if there is none.
+    """
+    first = -1
+    crosses = False
+    for i in range(padded(n)):  # the padding of z is not zero, to avoid false alarms
         crosses |= z[i] * (z[i] - length * direction[i]) <= 0
     if crosses:
         for i in range(n):
@@ -179,7 +188,7 @@ def _first_zero(z, direction, n, length):
 
 @inlined()
 def _step_along(length, n, size, work, support):
-    """z -= length direction on the support, and q after it."""
+    """Subtract length times direction from z on the support, and update q."""
     add_multiple(support.z, -length, support.direction, padded(n))
     add_rows(work.q, work.q, length, support.direction, work.rows, work.rows.shape[1], n, padded(size))
 
@@ -188,7 +197,7 @@ def _step_along(length, n, size, work, support):
 def _join_support(k, code, curvature, n, size, work, support):
     """Append member k to the support, whose inverse grows by one row and column.
 
-    `work.row` is its row, and `direction` what `project` left there.
+    `work.row` is its row, and `direction` the result of `_project`.
     """
     inverse, direction, column = support.inverse, support.direction, support.column
     scale = inverse.dtype.type(1) / curvature
@@ -206,7 +215,7 @@ def _join_support(k, code, curvature, n, size, work, support):
 
 @inlined(fastmath=SUMS)
 def _drop(i, n, size, work, support):
-    """Take entry i out of the support, whose last entry moves to its place; returns the new size."""
+    """Remove entry i from the support, whose last entry moves to its place; return the new size."""
     inverse, column, last = support.inverse, support.column, n - 1
     copy(column, inverse[i], padded(n))
     add_outer(inverse, inverse.shape[1], -1 / column[i], column, column, n, padded(n))

@@ -1,10 +1,11 @@
 """Feature-sign search (Lee et al. 2006): the lasso of one sample by guessing the signs of its code.
 
-With the signs known the minimum has a closed form.  A step solves it on the active set, walks towards
-it and stops at the best of the solution and of the points where a code changes sign.  The objective
-falls at every step, so no set of signs comes twice, and the search ends.
+For every sample x it minimises 1/2 |x - z D|^2 + lam |z|_1 over z.  With the signs known the minimum has a
+closed form.  A step solves it on the active set and walks towards it.  It stops at the best of the solution
+and of the points at which a code changes its sign.  The objective falls at every step, so no set of signs
+occurs twice, and the search ends.
 
-In the kernels q = D (x - z D) = q0 - z gram throughout, and n is the size of the active set.
+In the kernels q = D (x - z D) = q0 - z gram, and n is the size of the active set.
 """
 
 from functools import partial
@@ -12,51 +13,62 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.sparse.coders.blocks import Codes, LassoProblem, codes_in_blocks, replace_rows
+from flyannot.sparse.coders.blocks import Codes, LassoProblem, replace_rows, solve_in_blocks
 from flyannot.sparse.coders.cd import encode as encode_by_cd
 from flyannot.sparse.coders.verified import Coder, unconverged_rows
-from flyannot.sparse.kernels import MAXIMA, SUMS, add_multiple, copy, dot, gap_of, inlined, kernel, read_start
+from flyannot.sparse.kernels import (
+    MAXIMA,
+    SUMS,
+    add_multiple,
+    copy,
+    dot,
+    gap_from_correlations,
+    inlined,
+    kernel,
+    read_start_code,
+)
 from flyannot.sparse.simd.product import gram_of, pack_columns
 
-CHUNK = 64  # atoms whose largest |q| is kept, so that the search for the worst violation skips most of q
-SLACK = 16.0  # roundings of the largest |q0| that do not count as a violation of the conditions
-AT_REST = 0.9  # part of tol and SLACK to reach; a code that keeps the whole comes back unchanged
-NEGLIGIBLE = 1e-6  # violation on the active set, as part of the worst one off it, that need not be mended
-RIDGE = 1e-12  # least pivot of the Cholesky factor, as part of |d_k|^2
-N_REFINED = 3  # full steps in a row that may fail to bring the active set to its minimum
-_STUCK, _CROSSED, _FULL = 0, 1, 2  # how a step went
+CHUNK = 64  # atoms whose largest |q| is stored, so that a search for the largest skips most of q
+SLACK = 16.0  # violations up to this many roundings of the largest |q0| count as rounding
+AT_REST = 0.9  # fraction of tol and SLACK to reach; a start code within all of it does not change
+NEGLIGIBLE = 1e-6  # allowed violation on the active set, as a fraction of the worst outside it
+RIDGE = 1e-12  # smallest pivot of the Cholesky factor, as a fraction of |d_k|^2
+N_REFINED = 3  # full steps in a row that may fail to reach the minimum on the active set
+_STUCK, _CROSSED, _FULL = 0, 1, 2  # outcomes of a step
 
 
 @partial(Coder, is_trusted=True)
 def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
-    """Codes of X over a fixed dictionary by feature-sign search, in float64.
+    """Return codes of X over a fixed dictionary by feature-sign search, in float64.
 
-    Each sample minimises 1/2 |x - z D|^2 + lam |z|_1.  A sample whose search does not end (its active
-    atoms depend on one another, or it needs more steps) goes on by coordinate descent.
+    A sample whose search does not end continues by coordinate descent.  Its active atoms then depend on
+    one another, or it needs more steps.
 
-    Parameters and result are those of every coder (`flyannot.sparse.coders`).  `max_sweeps` counts
-    steps: each passes over all atoms once, and a code from zero takes one for each of its atoms, and some
-    more.  `gram` is made afresh if it is not float64.
+    Parameters and result are those of every coder (`flyannot.sparse.coders`).  `max_sweeps` counts steps.
+    Each step passes over all atoms once.  A code from zero takes one step per atom, and some more.  `gram`
+    is computed afresh if it is not float64.
 
-    Source
-    ------
-    Lee, Battle, Raina and Ng, "Efficient sparse coding algorithms", NIPS 2006, Algorithm 1, with 1/2
-    before the square.  It activates an atom only when all active codes are optimal; here, when what
-    they lack is negligible.  It says nothing of dependent atoms.
+    Source ------ Lee, Battle, Raina and Ng, "Efficient sparse coding algorithms", NIPS 2006, Algorithm 1,
+    with 1/2 before the square.  It activates an atom only if all active codes are optimal; here, if their
+    violation is negligible. The paper does not treat dependent atoms.
     """
-    dtype, samples = samples.X.dtype, samples.in_float64()
+    dtype = samples.X.dtype
+    samples = samples.to_float64()
     is_exact = gram is not None and np.asarray(gram).dtype == np.float64
     gram = np.ascontiguousarray(gram if is_exact else gram_of(samples.D))
     problem = LassoProblem(gram, lam, 0.5 * float(tol), int(max_sweeps))
-    panels, new_scratch = pack_columns(samples.D), partial(make_scratch, len(gram))
-    found = codes_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads, dtype)
+    panels = pack_columns(samples.D)
+    new_scratch = partial(make_scratch, len(gram))
+    found = solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads, dtype)
     found.Z.sort_indices()
     Z, gaps = found.Z, found.gaps
     rows = unconverged_rows(gaps, tol)
-    if len(rows):  # by coordinate descent, from where they stand
+    if len(rows):  # by coordinate descent, from the codes so far
         rules = {"tol": tol, "max_sweeps": max_sweeps, "start": Z[rows], "gram": gram, "n_threads": n_threads}
-        solved = encode_by_cd.solve(samples.chosen(rows), lam, **rules)
-        Z, gaps[rows] = replace_rows(Z, rows, solved.Z.astype(dtype)), np.nan
+        solved = encode_by_cd.solve(samples.subset(rows), lam, **rules)
+        Z = replace_rows(Z, rows, solved.Z.astype(dtype))
+        gaps[rows] = np.nan
     return Codes(Z, gaps)
 
 
@@ -66,25 +78,26 @@ class SignScratch(NamedTuple):
     q: np.ndarray
     maxima: np.ndarray  # (n_chunks,) largest |q| of each chunk
     atoms: np.ndarray  # integer, the active set in the order in which it grew
-    z: np.ndarray  # its codes; only the atom that was activated last may be at zero
+    z: np.ndarray  # its codes; only the last activated atom may be at zero
     pull: np.ndarray  # q - lam sign(z) on the active set, zero at its minimum
     move: np.ndarray  # from z to the minimum for these signs
     factor: np.ndarray  # Cholesky factor of gram on the active set, row after row of its triangle
 
 
 def make_scratch(n_atoms):
-    """Memory for one sample at a time."""
+    """Allocate memory for one sample at a time."""
     q, z, pull, move = (np.empty(n_atoms) for _ in range(4))
-    maxima, factor = np.empty(-(-n_atoms // CHUNK)), np.empty(n_atoms * (n_atoms + 1) // 2)
+    maxima = np.empty(-(-n_atoms // CHUNK))
+    factor = np.empty(n_atoms * (n_atoms + 1) // 2)
     return SignScratch(q, maxima, np.empty(n_atoms, np.uint32), z, pull, move, factor)
 
 
 @kernel
 def encode_rows(Q, squares, start, problem, scratch, codes, largest):
-    """Solve one sample after the other; `codes_in_blocks` says from what."""
+    """Solve one sample after the other; `solve_in_blocks` describes the arguments."""
     first, atom, value = codes
     for i in range(len(squares)):
-        n = read_start(start, i, problem.gram, scratch.atoms, scratch.z)
+        n = read_start_code(start, i, problem.gram, scratch.atoms, scratch.z)
         n, largest[i] = search_signs(Q[i, : len(problem.gram)], squares[i], n, problem, scratch)
         first[i + 1] = first[i] + n
         for j in range(n):
@@ -93,25 +106,29 @@ def encode_rows(Q, squares, start, problem, scratch, codes, largest):
 
 @inlined()
 def search_signs(q0, square, n, problem, scratch):
-    """Take steps until the gap closes; returns the size of the active set, and the largest |q|.
+    """Take steps until the gap closes.
 
-    That is inf where the search did not end.  Every code of the active set is not zero, on entry and on exit.
+    Returns the size of the active set, and the largest |q|, or inf if the search did not end.  No code of
+    the active set is zero, on entry and on exit.
     """
     gram, lam, _, _ = problem
     q, maxima, atoms, z, _, _, factor = scratch
-    slack, part, n_refined = SLACK * np.finfo(np.float64).eps * _chunk_maxima(q0, maxima), 1.0, 0
+    slack = SLACK * np.finfo(np.float64).eps * _chunk_maxima(q0, maxima)
+    part = 1.0
+    n_refined = 0
     _factorise(gram, atoms[:n], np.int64(0), factor)
     for _ in range(problem.max_sweeps):
         _refresh_correlations(q0, gram, atoms, z, n, q)
         largest = _chunk_maxima(q, maxima)
         violation = _find_pull(q, lam, atoms, z, n, scratch.pull)
-        if gap_of(square, q0, q, atoms, z, n, lam, largest) <= part * problem.goal * square:
+        if gap_from_correlations(square, q0, q, atoms, z, n, lam, largest) <= part * problem.goal * square:
             return n, largest
         if max(largest - lam, violation) <= part * slack:
             return n, largest
         part = AT_REST
         if n < len(q) and largest - lam > slack and violation <= max(slack, NEGLIGIBLE * (largest - lam)):
-            n, n_refined = _activate(q, maxima, largest, gram, lam, scratch, n), 0
+            n = _activate(q, maxima, largest, gram, lam, scratch, n)
+            n_refined = 0
         n, outcome = _feature_sign_step(gram, lam, n, scratch)
         n_refined = n_refined + 1 if outcome == _FULL else 0
         if outcome == _STUCK or n_refined > N_REFINED:
@@ -123,9 +140,12 @@ def search_signs(q0, square, n, problem, scratch):
 def _feature_sign_step(gram, lam, n, scratch):
     """Walk from z to the best point on the way to the minimum for the current signs.
 
-    Returns the new size of the active set, and how the step went: the objective falls unless `_STUCK`.
+    Returns the new size of the active set, and the outcome.  The objective falls unless that is `_STUCK`.
     """
-    z, pull, move, slope = scratch.z, scratch.pull, scratch.move, 0.0
+    z = scratch.z
+    pull = scratch.pull
+    move = scratch.move
+    slope = 0.0
     copy(move, pull, n)
     _substitute(scratch.factor, move[:n])
     for i in range(n):
@@ -145,32 +165,35 @@ def _feature_sign_step(gram, lam, n, scratch):
 
 @inlined()
 def _choose_length(scratch, n, lam, slope):
-    """The length of the best step, the place of the code that it brings to zero or -1, and if it helps.
+    """Return the length of the best step, the place of the code that it makes zero or -1, and if it helps.
 
-    The lengths to choose from are 1 and those at which a code reaches zero.
+    The candidates are 1 and the lengths at which a code reaches zero.
     """
-    z, move, length, crossing = scratch.z, scratch.move, 1.0, -1
-    lowest = _change_of_objective(1.0, scratch, n, lam, slope)
+    z = scratch.z
+    move = scratch.move
+    length = 1.0
+    crossing = -1
+    lowest = _objective_change(1.0, scratch, n, lam, slope)
     for i in range(n):
         if z[i] * (z[i] + move[i]) < 0:
-            change = _change_of_objective(-z[i] / move[i], scratch, n, lam, slope)
+            change = _objective_change(-z[i] / move[i], scratch, n, lam, slope)
             if change < lowest:
                 length, crossing, lowest = -z[i] / move[i], i, change
     return length, crossing, lowest < 0
 
 
 @inlined()
-def _change_of_objective(length, scratch, n, lam, slope):
-    """P(z + length * move) - P(z): a parabola for the current signs, and more for every other sign.
+def _objective_change(length, scratch, n, lam, slope):
+    """Return P(z + length * move) - P(z): a parabola for the current signs, and more for every other sign.
 
-    Its curvature is its slope, because `move` solves gram move = pull.  (Under a ridge it is less, and
-    the change is a little lower than returned.)
+    Its curvature equals its slope, because `move` solves gram move = pull.  Under a ridge the curvature is
+    smaller, and the true change is a little lower.
     """
     z, pull, move = scratch.z, scratch.pull, scratch.move
     flipped = 0.0
     for i in range(n):
         end = z[i] + length * move[i]
-        # The atom that was just activated has a code of zero and the sign of its pull.
+        # The atom just activated has a code of zero and the sign of its pull.
         if (z[i] if z[i] != 0 else pull[i]) * end < 0:
             flipped += abs(end)
     return (0.5 * length**2 - length) * slope + 2 * lam * flipped
@@ -178,7 +201,7 @@ def _change_of_objective(length, scratch, n, lam, slope):
 
 @inlined()
 def _activate(q, maxima, largest, gram, lam, scratch, n):
-    """Put the atom with the largest |q| behind the active set, with the sign that q gives it."""
+    """Append the atom with the largest |q| to the active set, with the sign of its q."""
     atom = 0
     while maxima[atom // CHUNK] < largest:
         atom += CHUNK
@@ -192,7 +215,7 @@ def _activate(q, maxima, largest, gram, lam, scratch, n):
 
 @inlined()
 def _drop_zeros(gram, n, scratch):
-    """Close the gaps that codes of zero leave in the active set; returns the new size."""
+    """Remove codes of zero from the active set; return the new size."""
     atoms, z = scratch.atoms, scratch.z
     kept, first = 0, n
     for i in range(n):
@@ -207,10 +230,10 @@ def _drop_zeros(gram, n, scratch):
 
 @inlined(fastmath=SUMS)
 def _factorise(gram, atoms, first, factor):
-    """The Cholesky factor of gram on the active set, from row `first` on.
+    """Compute the Cholesky factor of gram on the active set, from row `first` on.
 
-    An atom that depends on those before it gets a ridge.  Its move is then very long, and ends at the
-    first codes to reach zero.
+    An atom that depends on earlier atoms gets a ridge.  Its move is then very long, and ends at the first
+    codes to reach zero.
     """
     for i in range(first, len(atoms)):
         row, column = factor[i * (i + 1) // 2 :], gram[atoms[i]]
@@ -238,8 +261,9 @@ def _substitute(factor, move):
 
 @inlined(fastmath=SUMS)
 def _refresh_correlations(q0, gram, atoms, z, n, q):
-    """q = q0 - z gram, four rows of gram at a time."""
-    m, last = len(q), n - n % 4
+    """Compute q = q0 - z gram, four rows of gram at a time."""
+    m = len(q)
+    last = n - n % 4
     copy(q, q0, m)
     for i in range(0, last, 4):
         a, b, c, d = gram[atoms[i]], gram[atoms[i + 1]], gram[atoms[i + 2]], gram[atoms[i + 3]]
@@ -252,7 +276,7 @@ def _refresh_correlations(q0, gram, atoms, z, n, q):
 
 @kernel(fastmath=MAXIMA)
 def _chunk_maxima(q, maxima):
-    """Store the largest |q| of every chunk of atoms; returns the largest of all."""
+    """Store the largest |q| of every chunk of atoms; return the largest of all."""
     largest = 0.0
     for c in range(len(maxima)):
         top = 0.0
@@ -265,7 +289,7 @@ def _chunk_maxima(q, maxima):
 
 @inlined()
 def _find_pull(q, lam, atoms, z, n, pull):
-    """Store q - lam sign(z) of the active set; returns the largest of its sizes."""
+    """Store q - lam sign(z) of the active set; return the largest magnitude."""
     violation = 0.0
     for i in range(n):
         pull[i] = q[atoms[i]] - lam * np.sign(z[i])

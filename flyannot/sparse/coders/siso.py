@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from flyannot.jobs.compiled import compiled
-from flyannot.sparse.coders.blocks import Codes, over_threads, rounding_of_products
+from flyannot.sparse.coders.blocks import Codes, map_slices, product_rounding
 from flyannot.sparse.coders.cd import FewAtoms
 from flyannot.sparse.coders.verified import Coder
 from flyannot.sparse.kernels import MAXIMA, track_gap
@@ -54,18 +54,18 @@ class SISOProblem:
 def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     """Return codes of X over very many atoms, each within a given duality gap of its minimum.
 
-    Residuals are compared with float32 atoms in float32.  Everything else is in float64.  Parameters and
+    Residuals are compared with float32 atoms in float32.  All other work is in float64.  Parameters and
     result are those of every coder (`flyannot.sparse.coders`).  A `gram` of float32 is not used, because
     its rounding would change the problem.
     """
     X, D, squares, norms = samples
     problem = SISOProblem(D, float(lam), float(tol), int(max_sweeps), exact_gram(D, gram))
     codes = split_codes(start, len(X))
-    blocks = over_threads(lambda rows: solve_block(X[rows], codes[rows], problem), len(X), BLOCK, n_threads)
+    blocks = map_slices(lambda rows: solve_block(X[rows], codes[rows], problem), len(X), BLOCK, n_threads)
     Z = join_codes([code for solved, _ in blocks for code in solved], len(D), X.dtype)
     gaps = np.concatenate([gaps for _, gaps in blocks] or [np.zeros(0)])
     mass = norms.max(initial=0) * np.asarray(abs(Z).sum(axis=1), np.float64).ravel()
-    gaps += rounding_of_products(X.shape[1], Z.dtype) * mass * (np.sqrt(squares) + mass)
+    gaps += product_rounding(X.shape[1], Z.dtype) * mass * (np.sqrt(squares) + mass)
     return Codes(Z, 2 * gaps / np.where(squares > 0, squares, 1))
 
 
@@ -107,22 +107,24 @@ def solve_block(X, codes, problem):
     codes : list of (atoms, values)
     gaps : float64 array (n_samples,), the duality gaps over all atoms
     """
-    codes, small = list(codes), FewAtoms(X.shape[1])
+    codes = list(codes)
+    small = FewAtoms(X.shape[1])
     gaps, best, n_stale = np.full(len(X), np.nan), np.full(len(X), np.inf), np.zeros(len(X), int)
     polished = set()  # samples solved once with no atom to join: more rounds would change nothing
     open_rows = np.arange(len(X))
     for n_left in reversed(range(problem.max_sweeps)):
-        R = np.array([residual_of_code(X[i], codes[i], problem.D) for i in open_rows])
+        R = np.array([code_residual(X[i], codes[i], problem.D) for i in open_rows])
         actives = [codes[i][0] for i in open_rows]
         largest, joining = largest_correlations(problem.D, R, problem.lam, TOP_K, actives)
         still_open = []
         for i, r, top, new in zip(open_rows, R, largest, joining):
-            gaps[i] = gap_of_residual(X[i], r, codes[i][1], top, problem.lam)
+            gaps[i] = residual_gap(X[i], r, codes[i][1], top, problem.lam)
             best[i], n_stale[i] = track_gap(gaps[i], best[i], n_stale[i])
             is_stuck = (not len(new) and i in polished) or n_stale[i] > PATIENCE
             if gaps[i] <= allowed_gap(X[i], problem) or not n_left or is_stuck:
                 continue
-            before, codes[i] = codes[i], solve_active(X[i], codes[i], new, gaps[i], problem, small)
+            before = codes[i]
+            codes[i] = solve_active_set(X[i], codes[i], new, gaps[i], problem, small)
             if not is_same_code(before, codes[i]):  # otherwise only rounding set the new atoms apart
                 still_open.append(i)
             if not len(new):
@@ -134,45 +136,48 @@ def solve_block(X, codes, problem):
 
 
 def is_same_code(code, after):
-    """Whether two codes are the same to the bit."""
+    """Return whether two codes are the same to the bit."""
     return np.array_equal(code[0], after[0]) and np.array_equal(code[1], after[1])
 
 
 def allowed_gap(x, problem):
-    """The duality gap at which a sample is done."""
+    """Return the duality gap at which a sample is done."""
     return 0.5 * problem.tol * np.square(x, dtype=np.float64).sum()
 
 
-def residual_of_code(x, code, D):
-    """x - z D in float64, from the few atoms that are in the code."""
+def code_residual(x, code, D):
+    """Return x - z D in float64, from the few atoms of the code."""
     atoms, values = code
     return x.astype(np.float64) - values @ D[atoms].astype(np.float64)
 
 
-def gap_of_residual(x, r, values, largest, lam):
-    """The duality gap of one sample from its residual and the largest |d_k r|.
+def residual_gap(x, r, values, largest, lam):
+    """Return the duality gap of one sample from its residual r and the largest |d_k r|.
 
-    With s = min(1, lam / largest) it is 1/2 |r|^2 (1 - s)^2 + lam |z|_1 - s z q, and z q = (x - r) r.
+    With s = min(1, lam / largest) and z q = (x - r) r, it is
+
+        1/2 |r|^2 (1 - s)^2 + lam |z|_1 - s z q.
     """
     s = min(1.0, lam / largest) if largest > 0 else 1.0
     return 0.5 * (r @ r) * (1 - s) ** 2 + lam * np.abs(values).sum() - s * ((x - r) @ r)
 
 
-def solve_active(x, code, joining, gap, problem, small):
-    """The lasso on the active set and the atoms that join, from the code so far; shrunk to its support.
+def solve_active_set(x, code, joining, gap, problem, small):
+    """Solve the lasso on the active set and the atoms that join, from the code so far.
 
     Parameters
     ----------
     x : float array (n_features,)
     code : (atoms, values)
     joining : integer array, atoms outside the code; may be empty
-    gap : float, the duality gap of the code over all atoms, or over those compared; it is solved to a part
-        of that, and with no atoms to join to what is asked for
+    gap : float, the duality gap of the code
+        The small problem is solved to a fraction of it, or, if no atoms join, to the requested gap.
+    problem : SISOProblem
     small : FewAtoms of this thread
 
     Returns
     -------
-    code : (atoms, values)
+    code : (atoms, values), with the support of the solution only
     """
     atoms, values = np.concatenate([code[0], joining]), np.concatenate([code[1], np.zeros(len(joining))])
     if not len(atoms):
@@ -203,7 +208,8 @@ def largest_correlations(D, R, lam, n_best, actives):
     largest : float array (n,), the largest |d_k r| of each residual, over the atoms left out too
     best : list of n integer arrays, at most `n_best` atoms with the largest |d_k r| > lam, largest first
     """
-    n, active = len(R), _joined(actives)
+    n = len(R)
+    active = _joined(actives)
     tops, atoms = np.full((n, n_best), lam, D.dtype), np.full((n, n_best), -1, np.int64)
     largest = np.zeros(n, D.dtype)
     panels = pack_columns(R.astype(D.dtype, copy=False), few=n <= 2 * LANES)
@@ -231,12 +237,19 @@ def _joined(arrays):
 
 @compiled
 def _keep_largest(Q, start, active, lists, largest, highest):
-    """Take the atoms `start`, `start` + 1, ... into every sample's list of the largest.
+    """Update every sample's list of its largest correlations with the atoms `start`, `start` + 1, ...
 
-    Q (n_chunk, at least n) holds their correlations.  active is (first, atoms): the atoms of
-    atoms[first[i] : first[i + 1]], which rise, never enter list i.  lists is (tops, atoms), both
-    (n, top_k): row i of `tops` is a heap, least on top, of the largest |q| so far, all above what it was
-    filled with; `atoms` names them.  `largest` (n,) is over all atoms.
+    Parameters
+    ----------
+    Q : array (n_chunk, at least n), their correlations
+    start : int
+    active : (first, atoms)
+        The sorted atoms of atoms[first[i] : first[i + 1]] never enter list i.
+    lists : (tops, atoms), both (n, top_k)
+        Row i of `tops` is a heap, smallest on top, of the largest |q| so far, all above its initial values.
+        `atoms` names them.
+    largest : array (n,), over all atoms
+    highest : array (n,), zeros
     """
     first, actives = active
     tops, atoms = lists
@@ -252,7 +265,7 @@ def _keep_largest(Q, start, active, lists, largest, highest):
 
 @compiled(fastmath=MAXIMA)
 def _column_maxima(Q, highest):
-    """The largest |q| of every column."""
+    """Compute the largest |q| of every column."""
     for j in range(len(Q)):
         row = Q[j]
         for i in range(len(highest)):
@@ -268,7 +281,7 @@ def _contains_atom(rising, wanted):
 
 @compiled
 def _replace_least(heap, names, size, name):
-    """Put (size, name) in the place of the least, and restore the order of the heap."""
+    """Replace the smallest entry by (size, name), and restore the order of the heap."""
     i = 0
     while 2 * i + 1 < len(heap):
         child = 2 * i + 1

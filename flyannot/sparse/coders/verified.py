@@ -1,28 +1,29 @@
-"""The verification of what a coder returns, outside the coder.
+"""The verification of coders, outside the coder.
 
-A coder returns codes, and duality gaps if it knows them.  Reported gaps are hints.  A trusted coder is one of
-this package, whose gaps the tests compare with measured ones.
+A coder returns the codes z that minimise P(z) = 1/2 |x - z D|^2 + lam |z|_1, and duality gaps if it knows
+them.  Reported gaps are hints.  A trusted coder is one of this package, whose gaps the tests compare with
+measured gaps.
 
-What is guaranteed
-------------------
-- Codes are finite and of atoms that there are, and not negative where they may not be.
+Guarantees
+----------
+- Codes are finite, their atoms exist, and they are not negative if they must not be.
 - A gap that the coder does not report, or reports above the tolerance, is measured in float64.
 - All gaps within the tolerance are checked.  For a trusted coder a share is checked: two samples of each
   call, and one more for every 256 samples.
 - If one checked sample contradicts its gap, the codes of the whole call are measured in float64.
-- Codes that miss the tolerance continue by plain coordinate descent in float64, from the best code known.
+- Codes that miss the tolerance continue by plain coordinate descent in float64, from the best known code.
 - A `WrongCodesWarning` names a coder that was wrong.  One `ConvergenceWarning` counts codes that still miss.
 
-Calls of a trusted coder with fewer than 64 samples are checked less often, to stay quick: the first call,
-then one call each time that 64 samples were coded in this process, and every call as long as the last check
-found wrong gaps.
+Calls of a trusted coder with fewer than 64 samples are checked less often, to stay quick.  The first call is
+checked, then one call for every 64 samples coded in this process, and every call after a check that found
+wrong gaps.
 
-What is not guaranteed
-----------------------
+No guarantees
+-------------
 A trusted coder that reports a few wrong gaps among many right ones may be believed.  If a fraction p of its
-gaps is wrong, a share of n samples shows none of them with a probability of (1 - p)^n.  With more than 32,768
-atoms a checked sample is compared with an evenly spaced part of the atoms, which may not hold the one atom
-that a code lacks.
+gaps is wrong, n checked samples show none of them with a probability of (1 - p)^n.  With more than 32,768
+atoms a checked sample is compared with evenly spaced atoms only, and may miss the one atom that its code
+lacks.
 """
 
 import math
@@ -36,17 +37,17 @@ from flyannot.base.errors import DataError, FlyannotError
 from flyannot.sparse.coders.blocks import (
     Codes,
     LassoSamples,
-    checked_samples,
-    over_threads,
+    map_slices,
+    product_rounding,
     replace_rows,
-    rounding_of_products,
+    validate_samples,
 )
 from flyannot.sparse.kernels import (
     SUMS,
     add_multiple,
     copy,
     dot,
-    gap_of_sums,
+    gap_from_sums,
     inlined,
     kernel,
     soft_threshold,
@@ -54,53 +55,56 @@ from flyannot.sparse.kernels import (
 from flyannot.sparse.objective import duality_gap, objective
 from flyannot.sparse.simd.product import read_only
 
-_FINEST_TOL = 32 * np.finfo(np.float64).eps  # a gap below that is rounding
-_COMFORTABLE = 2.0**20  # norms from its inverse to it are left as they are
-_PASSES = 200  # most over all atoms, in coordinate descent
-_SUPPORT_PASSES = 50  # over the support, between two of those
-_AT_REST = 1e-3  # of the largest change in a pass over all atoms: less in one over the support ends these
-_ROWS_AT_ONCE = 64  # of a thread
-_SHARE_AT_LEAST = 2  # samples of a call whose gaps are checked
-_SAMPLES_PER_CHECK = 256  # one more of so many samples is checked
-_FEW_SAMPLES = 64  # calls of fewer samples are checked when they amount to so many
+_FINEST_TOL = 32 * np.finfo(np.float64).eps  # smaller gaps are rounding
+_LARGEST_UNSCALED = 2.0**20  # norms from its inverse up to it are not scaled
+_PASSES = 200  # most passes over all atoms in coordinate descent
+_SUPPORT_PASSES = 50  # most passes over the support between two passes over all atoms
+_AT_REST = 1e-3  # fraction of the last full pass's largest change below which the support is at rest
+_ROWS_AT_ONCE = 64  # samples that a thread solves at once
+_SHARE_AT_LEAST = 2  # fewest checked samples of a call
+_SAMPLES_PER_CHECK = 256  # samples per additional checked sample
+_FEW_SAMPLES = 64  # samples after which short calls are checked again
 _SHARE_SPREAD = (5**0.5 - 1) / 2  # multiples of the golden ratio, modulo 1, spread evenly
-_CHECKED_ATOMS = 2**15  # most that a checked sample is compared with
+_CHECKED_ATOMS = 2**15  # most atoms that a checked sample is compared with
 _GAP_ROUNDING = 1e-6  # relative difference of two gaps that counts as rounding
 
 
 class WrongCodesWarning(UserWarning):
-    """A coder returned wrong codes or wrong duality gaps, which were mended."""
+    """A coder returned wrong codes or wrong duality gaps, which were solved again."""
 
 
 class Coder:
-    """A coder: a function of X and D, as `CODERS` describes it, whose answers are verified.
+    """A coder with verified results; the package `coders` describes how to call it.
 
     Parameters
     ----------
     solve : function (samples, lam, *, tol, max_sweeps, start, gram, n_threads) -> Codes
         The samples are `LassoSamples`, with norms that float32 can square.
-    positive : bool, whether codes may not be negative
-    is_trusted : bool, whether only a share of the reported gaps is checked
+    positive : bool
+        Whether codes must not be negative.
+    is_trusted : bool
+        Whether only a share of the reported gaps is checked.
     """
 
     def __init__(self, solve, *, positive=False, is_trusted=False):
         self.solve = solve
         self._positive = positive
         self._is_trusted = is_trusted
-        self._n_unchecked = _FEW_SAMPLES  # samples since the last check: so the first call is checked
+        self._n_unchecked = _FEW_SAMPLES  # samples since the last check; the first call is checked
         update_wrapper(self, solve)
 
     def __call__(self, X, D, lam, *, tol=1e-4, **options):
-        """The codes Z; parameters, result, errors and warnings as in `flyannot.sparse.coders`."""
+        """Return the codes Z.
+
+        Parameters, result, errors and warnings are described in `flyannot.sparse.coders`.
+        """
         Z, gaps = self.codes(X, D, lam, tol=tol, **options)
-        warn_of_missed(gaps, tol)
+        warn_unconverged(gaps, tol)
         return Z
 
-    def codes(
-        self, X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, **of_the_solver
-    ):
-        """`Codes`: as a call, but with the duality gap of every code in the place of a warning."""
-        samples = checked_samples(X, D, lam, gram)
+    def codes(self, X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
+        """Return `Codes`: as a call, but with the duality gap of every code instead of a warning."""
+        samples = validate_samples(X, D, lam, gram)
         unit = power_of_two_scale(np.sqrt(samples.squares.max(initial=0)))
         atom_unit = power_of_two_scale(samples.norms.max(initial=0))
         if (unit, atom_unit) != (1.0, 1.0):
@@ -112,13 +116,13 @@ class Coder:
             gram = None if gram is None else gram / gram.dtype.type(atom_unit**2)
         rules = {"tol": tol, "max_sweeps": max_sweeps, "n_threads": n_threads, "start": start, "gram": gram}
         own = samples._replace(squares=samples.squares.copy(), norms=samples.norms.copy())
-        if not self._is_trusted:  # a coder may change its own arrays only
+        if not self._is_trusted:  # a coder may change only its own arrays
             rules |= {"start": start if start is None else start.copy()}
             rules |= {"gram": gram if gram is None else read_only(gram)}
-        found = self.solve(own, float(lam), **rules, **of_the_solver)
+        found = self.solve(own, float(lam), **rules)  # the coder may change these copies
         found = self._verified(self._checked(found, samples, lam, tol), samples, lam, tol, n_threads)
         if (unit, atom_unit) != (1.0, 1.0):
-            found = Codes(_in_unit(found.Z, unit / atom_unit), found.gaps)
+            found = Codes(_scale_codes(found.Z, unit / atom_unit), found.gaps)
         return found
 
     def _checked(self, found, samples, lam, tol):
@@ -127,7 +131,7 @@ class Coder:
         Raises
         ------
         FlyannotError
-            If the answer cannot be read as codes of these samples.
+            If the result cannot be read as codes of these samples.
 
         Warns
         -----
@@ -165,14 +169,14 @@ class Coder:
         return Codes(Z, gaps)
 
     def _require_readable(self, found, samples):
-        """Raise FlyannotError unless the answer is codes of these samples, each atom of the dictionary."""
+        """Raise FlyannotError unless the result is codes of these samples over these atoms."""
         n, n_atoms, dtype = len(samples.X), len(samples.D), samples.X.dtype
         Z = getattr(found, "Z", found)
         if not isinstance(found, Codes) or not sp.issparse(Z) or Z.format != "csr" or Z.dtype != dtype:
             raise self._unreadable(f"returned no Codes of a CSR matrix in {dtype} ({type(Z).__name__})")
         if Z.shape != (n, n_atoms):
             raise self._unreadable(f"returned codes of shape {Z.shape}, and {(n, n_atoms)} was needed")
-        if _is_out_of_place(Z):
+        if _has_bad_indices(Z):
             raise self._unreadable(f"returned a matrix whose indices are not among {n_atoms} atoms")
         if found.gaps is not None and np.asarray(found.gaps).dtype.kind != "f":
             raise self._unreadable("returned duality gaps that are no floats")
@@ -188,9 +192,9 @@ class Coder:
             self._n_unchecked += len(rows)
             if self._n_unchecked < _FEW_SAMPLES:
                 return False
-            rows = checked_share(len(rows))
+            rows = choose_share(len(rows))
         if _is_contradicted(found, samples, lam, tol, rows, positive=self._positive):
-            return True  # and the next call is checked, however short it is
+            return True  # the next call is checked, too, even if it is short
         self._n_unchecked = 0
         return False
 
@@ -202,38 +206,40 @@ class Coder:
         return FlyannotError(f"the coder {self._name} {fault}", fix="correct the coder, or choose another")
 
     def _verified(self, found, samples, lam, tol, n_threads):
-        """Return the codes with every gap known, and better codes where a gap was too wide."""
+        """Return the codes with every gap known, and better codes for gaps above the tolerance."""
         is_positive = self._positive
-        Z, gaps = measured(found, samples, lam, tol, positive=is_positive)
+        Z, gaps = measure_gaps(found, samples, lam, tol, positive=is_positive)
         rows = unconverged_rows(gaps, tol)
         if not len(rows):
             return Codes(Z, gaps)
-        X, D, squares, _ = samples.chosen(rows)
+        X, D, squares, _ = samples.subset(rows)
         nothing = sp.csr_matrix((len(rows), len(D)), dtype=Z.dtype)
-        begun, halves = _lower(Z[rows], nothing, X, D, lam), 0.5 * squares
+        begun = _pick_lower(Z[rows], nothing, X, D, lam)
+        halves = 0.5 * squares
         better = descend(X, D, lam, begun, tol * halves, positive=is_positive, n_threads=n_threads)
-        better = _lower(better, begun, X, D, lam)
+        better = _pick_lower(better, begun, X, D, lam)
         exact = duality_gap(X, D, better, lam, positive=is_positive) / halves
-        taken = ~(exact > 0.5 * gaps[rows])  # else it is the same but for rounding, and stays as it is
+        taken = ~(exact > 0.5 * gaps[rows])  # otherwise the codes differ by rounding only
         gaps[rows[taken]] = exact[taken]
         return Codes(replace_rows(Z, rows[taken], better[np.flatnonzero(taken)]), gaps)
 
 
 def unconverged_rows(gaps, tol):
-    """The numbers of the codes whose gaps are above tol, or where tol is finer than rounding, above that."""
+    """Return the indices of the codes whose gaps are above tol, or above rounding if tol is smaller."""
     return np.flatnonzero(~(gaps <= max(tol, _FINEST_TOL)))
 
 
-def measured(found, samples, lam, tol, *, positive=False):
-    """The `Codes` with gaps measured against all atoms, where they are not known to be within tol.
+def measure_gaps(found, samples, lam, tol, *, positive=False):
+    """Measure the gaps that are not known to be within tol, against all atoms: `Codes`.
 
-    The gap of a code that is not finite, or whose objective is above that of no code at all, is infinite.
+    The gap is infinite if a code is not finite or its objective is above the objective of the zero code.
     """
     gaps = found.gaps.copy()
     rows = unconverged_rows(gaps, tol)
     if len(rows):
-        X, D, squares, _ = samples.chosen(rows)
-        Z, halves = found.Z[rows], 0.5 * squares
+        X, D, squares, _ = samples.subset(rows)
+        Z = found.Z[rows]
+        halves = 0.5 * squares
         with np.errstate(over="ignore", invalid="ignore"):
             exact = duality_gap(X, D, Z, lam, positive=positive) / np.where(halves > 0, halves, 1)
             is_sane = objective(X, D, Z, lam) <= halves
@@ -241,8 +247,8 @@ def measured(found, samples, lam, tol, *, positive=False):
     return Codes(found.Z, gaps)
 
 
-def _is_out_of_place(Z):
-    """Whether the index arrays of a CSR matrix point outside its shape or its data."""
+def _has_bad_indices(Z):
+    """Return whether the index arrays of a CSR matrix point outside its shape or its data."""
     first, atoms = Z.indptr, Z.indices
     if len(first) != Z.shape[0] + 1 or first[0] != 0 or first[-1] != len(atoms) or len(atoms) != len(Z.data):
         return True
@@ -251,8 +257,8 @@ def _is_out_of_place(Z):
 
 
 @lru_cache
-def checked_share(n_samples):
-    """Return the numbers of the samples of a call whose gaps are checked: evenly spread, always the same."""
+def choose_share(n_samples):
+    """Return the indices of the samples of a call whose gaps are checked: evenly spread, always the same."""
     n = min(n_samples, _SHARE_AT_LEAST + n_samples // _SAMPLES_PER_CHECK)
     if n == n_samples:
         return range(n)
@@ -262,20 +268,24 @@ def checked_share(n_samples):
 def _is_contradicted(found, samples, lam, tol, rows, *, positive):
     """Return whether a gap within tol, reported for one of these samples, is too small.
 
-    The residual is made in float64, and correlations in the type of D.  Rounding counts for the coder.
+    The residual is computed in float64, and correlations in the type of D.  Rounding counts for the coder.
     """
-    (Z, gaps), (X, D, squares, norms) = found, samples
-    atoms, longest = D[:: 1 + len(D) // _CHECKED_ATOMS], float(norms.max(initial=0))
-    rounding = rounding_of_products(X.shape[1], D.dtype) * longest
+    (Z, gaps) = found
+    (X, D, squares, norms) = samples
+    atoms = D[:: 1 + len(D) // _CHECKED_ATOMS]
+    longest = float(norms.max(initial=0))
+    rounding = product_rounding(X.shape[1], D.dtype) * longest
     for i in rows:
         if not gaps[i] <= max(tol, _FINEST_TOL):
             continue
-        code, half = slice(Z.indptr[i], Z.indptr[i + 1]), 0.5 * float(squares[i])
+        code = slice(Z.indptr[i], Z.indptr[i + 1])
+        half = 0.5 * float(squares[i])
         values = Z.data[code].astype(np.float64)
         r = X[i] - values @ D[Z.indices[code]]
         q = atoms @ r.astype(D.dtype)
         largest = max(float(q.max(initial=0)), 0.0 if positive else -float(q.min(initial=0)))
-        l1, rest = float(np.abs(values).sum()), float(r @ r)
+        l1 = float(np.abs(values).sum())
+        rest = float(r @ r)
         mass = l1 * longest
         largest = max(lam, largest - rounding * (math.sqrt(2 * half) + mass))
         least = _least_gap(rest, float(r @ X[i]), l1, largest, lam)
@@ -287,16 +297,17 @@ def _is_contradicted(found, samples, lam, tol, rows, *, positive):
 
 
 def _least_gap(rest, along, l1, largest, lam):
-    """Return a lower bound of the duality gap: `largest` may be the largest |d r| of some of the atoms.
+    """Return a lower bound of the duality gap.
 
-    rest : |r|^2, along : x r.  The dual value of c r rises with c as far as along / rest.
+    rest is |r|^2, along is x r, and `largest` may be the largest |d r| of some of the atoms.  The dual
+    value of c r rises with c up to c = along / rest.
     """
     c = min(lam / largest, along / rest) if rest > 0 else 1.0
     return 0.5 * rest * (1 - c) * (1 - c) + lam * l1 - c * (along - rest)
 
 
-def _lower(Z, other, X, D, lam):
-    """Of two codes of every sample, that with the lower objective; one that is not finite has none."""
+def _pick_lower(Z, other, X, D, lam):
+    """Return, for every sample, the code with the lower objective; a code that is not finite never wins."""
     with np.errstate(over="ignore", invalid="ignore"):
         is_lower = objective(X, D, Z, lam) <= objective(X, D, other, lam)
     rows = np.flatnonzero(~is_lower)
@@ -304,7 +315,7 @@ def _lower(Z, other, X, D, lam):
 
 
 def descend(X, D, lam, start, allowed, *, positive=False, n_threads=1):
-    """Codes by plain coordinate descent in float64, sample by sample, from the residual itself.
+    """Solve by plain coordinate descent in float64, sample by sample, from the residual itself.
 
     Parameters
     ----------
@@ -313,7 +324,7 @@ def descend(X, D, lam, start, allowed, *, positive=False, n_threads=1):
     lam : float > 0
     start : CSR matrix (n_samples, n_atoms)
     allowed : float64 array (n_samples,), the duality gaps at which samples are done
-    positive : bool, whether codes may not be negative
+    positive : bool, whether codes must not be negative
 
     Returns
     -------
@@ -327,17 +338,18 @@ def descend(X, D, lam, start, allowed, *, positive=False, n_threads=1):
     norms2 = np.einsum("ij,ij->i", D, D)
 
     def descend_some(rows):
-        Z, residual = start[rows].astype(np.float64).toarray(), np.empty(D.shape[1])
+        Z = start[rows].astype(np.float64).toarray()
+        residual = np.empty(D.shape[1])
         _descend_rows(X[rows].astype(np.float64), D, norms2, lam, allowed[rows], positive, Z, residual)
         return sp.csr_matrix(Z.astype(X.dtype))
 
-    blocks = over_threads(descend_some, len(X), _ROWS_AT_ONCE, n_threads)
+    blocks = map_slices(descend_some, len(X), _ROWS_AT_ONCE, n_threads)
     return sp.vstack(blocks, format="csr")
 
 
 @kernel
 def _descend_rows(X, D, norms2, lam, allowed, positive, Z, r):
-    """Make passes over all atoms, and over the support until it is at rest, until the gap is allowed."""
+    """Alternate a pass over all atoms with passes over the support, until the gap is allowed."""
     for i in range(len(X)):
         z = Z[i]
         for _ in range(_PASSES):
@@ -353,7 +365,7 @@ def _descend_rows(X, D, norms2, lam, allowed, positive, Z, r):
 
 @inlined(fastmath=SUMS)
 def _refresh_residual(x, D, lam, positive, z, r):
-    """r = x - z D; returns the duality gap."""
+    """Compute r = x - z D afresh, and return the duality gap."""
     copy(r, x, len(x))
     mass, fit, largest = 0.0, 0.0, 0.0
     for j in range(len(z)):
@@ -364,12 +376,12 @@ def _refresh_residual(x, D, lam, positive, z, r):
         q = dot(D[j], r, len(r))
         fit += z[j] * q
         largest = max(largest, q if positive else abs(q))
-    return gap_of_sums(dot(r, r, len(r)), mass, fit, largest, lam)
+    return gap_from_sums(dot(r, r, len(r)), mass, fit, largest, lam)
 
 
 @inlined(fastmath=SUMS)
 def _pass_over(D, norms2, lam, positive, of_support, z, r):
-    """Minimise over one code after the other, and keep r; returns the farthest that x moved with one."""
+    """Minimise over one code after the other, and update r; return how far one code moved x at most."""
     moved = 0.0
     for j in range(len(z)):
         if norms2[j] == 0 or (of_support and z[j] == 0):
@@ -384,12 +396,15 @@ def _pass_over(D, norms2, lam, positive, of_support, z, r):
     return moved
 
 
-def warn_of_missed(gaps, tol):
-    """Warn, once, if codes miss the tolerance; gaps (n_samples,) : of all, as parts of 1/2 |x|^2."""
+def warn_unconverged(gaps, tol):
+    """Warn once if codes miss the tolerance.
+
+    gaps (n_samples,) : duality gaps of all codes, as fractions of 1/2 |x|^2
+    """
     missed = gaps[unconverged_rows(gaps, tol)]
     if not len(missed):
         return
-    from sklearn.exceptions import ConvergenceWarning  # here, since it takes as long as all else
+    from sklearn.exceptions import ConvergenceWarning  # imported here because it is slow
 
     counts = f"{len(missed):,} of {len(gaps):,} codes"
     warnings.warn(
@@ -400,14 +415,17 @@ def warn_of_missed(gaps, tol):
 
 
 def power_of_two_scale(largest_norm):
-    """The power of two that brings rows of up to that norm to where float32 can square them; mostly 1."""
-    if not largest_norm > 0 or 1 / _COMFORTABLE <= largest_norm <= _COMFORTABLE:
+    """Return the power of two that scales rows of up to that norm; mostly 1.
+
+    float32 can square the scaled rows.
+    """
+    if not largest_norm > 0 or 1 / _LARGEST_UNSCALED <= largest_norm <= _LARGEST_UNSCALED:
         return 1.0
     return 2.0 ** np.round(np.log2(largest_norm))
 
 
-def _in_unit(Z, unit):
-    """The codes in the caller's unit; DataError where their type cannot hold them."""
+def _scale_codes(Z, unit):
+    """Return the codes in the caller's unit; raise DataError if their type cannot hold them."""
     scaled = Z.copy()
     with np.errstate(over="ignore", under="ignore"):
         scaled.data = (Z.data * np.float64(unit)).astype(Z.dtype)

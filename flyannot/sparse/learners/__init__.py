@@ -1,21 +1,27 @@
-"""The table of learners.  To add one: a file beside this one and a line here.
+"""The table of learners.  To add one, write a file in this folder and add a line here.
+
+Every learner minimises the mean over the samples x of
+
+    1/2 |x - z D|^2 + lam |z|_1
+
+over the codes z, one for each sample, and over the dictionary D, with atoms of norm at most 1.
 
 A learner is a class with
 
     Options                   its own options, a class made with `flyannot.base.options`
     __init__(D, n_samples, *, lam, **options)   initial atoms (n_atoms, n_features), options of that class
-    begin_epoch(rng)          draw what the epoch needs; kernels never draw
-    step(X, rows)             visit samples X (len(rows), n_features), known by their numbers `rows`
-    end_epoch()               what is done once per epoch
-    D                         the dictionary now (n_atoms, n_features)
+    begin_epoch(rng)          draws all random numbers of the epoch; kernels never draw
+    step(X, rows)             visits samples X (len(rows), n_features), whose numbers are `rows`
+    end_epoch()               work that is done once per epoch
+    D                         the current dictionary (n_atoms, n_features)
     codes()                   the stored codes, CSR (n_samples, n_atoms)
-    state(), restore(state)   a flat dict of arrays: all that the next epoch needs, taken up with the same
-                              options; what is of single samples has a name that begins with code_
+    state(), restore(state)   a flat dict of arrays: all that the next epoch needs, restored with the same
+                              options; arrays of single samples have names that begin with code_
 
-and `lam`, `options`, and `block_size`, the most samples that `step` takes.  D is copied; its type, float32
-or float64, is that of all work.  InputError refuses an option out of its range.  `end_epoch`, `codes` and
-the state come with `Learner`, from the arrays that a learner says it keeps.
-Epochs, order, timing and the trace are written once, in `flyannot.sparse.fit`.
+and `lam`, `options`, and `block_size`, the most samples that `step` takes.  D is copied.  Its type,
+float32 or float64, is the type of all work.  InputError refuses an option out of its range.  The base
+class `Learner` implements `end_epoch`, `codes` and the state, from the names of the arrays in the learner.
+`flyannot.sparse.fit` implements epochs, order, timing and the trace.
 """
 
 from flyannot.base.registry import Registry

@@ -1,29 +1,35 @@
-"""Doubly stochastic successive convex approximation (DSSC): processors, each with a block and samples.
+"""Doubly stochastic successive convex approximation (DSSC): blocks of atoms and samples on many processors.
 
-The variables are the dictionary D and a code z for every sample; the objective is the mean over the
-samples of 1/2 |x - z D|^2 + lam |z|_1.  In one iteration each of `n_processors` processors draws a
-block of atoms and `batch_size` samples of its own, and all of them read the same iterate.  A processor
-averages the gradient in its variables, d = (1 - rho) d + rho gradient, minimises a convex surrogate of
-the objective, and goes the share gamma of the way to that minimum.
+The variables are the dictionary D, with atoms of norm at most 1, and a code z for every sample x.  The
+objective is the mean over the samples of
+
+    1/2 |x - z D|^2 + lam |z|_1.
+
+In one iteration each of `n_processors` processors draws a block of atoms and `batch_size` samples of its
+own. All processors read the same iterate.  A processor averages the gradient in its variables,
+
+    d = (1 - rho) d + rho gradient,
+
+minimises a convex surrogate of the objective, and moves the fraction gamma of the way to that minimum.
 
 How we read the paper
 ---------------------
-- It writes one code for all samples, which is meaningless: here every sample has its own.
+- It writes one code for all samples, which is meaningless.  Here every sample has its own code.
 - Its objective has no 1/2, so its zeta is our 2 lam.
-- Processors draw different blocks, as |I^t| = I says: no two ever write the same atoms.  Their
-  mini-batches are different samples: no two ever write the same code.
-- A code is in one term of the objective alone.  Its gradient has no sampling error to average away,
-  so codes take rho = gamma = 1: no gradient (n_samples, n_atoms) is stored, and codes stay sparse, which
-  they would not as averages over visits.  With exact codes, DSSC works on D alone and on the mean of
-  the least objective of each sample, and the theorem's conditions are conditions on the atoms' steps.
-- tau differs between blocks, as the paper allows.  Codes take the largest eigenvalue of D D^T for
-  tau (1 + rho): the smallest that never raises a sample's objective.
+- Processors draw different blocks, as |I^t| = I says, so no two write the same atoms.  Their mini-batches are
+  different samples, so no two write the same code.
+- A code is in one term of the objective only.  Its gradient has no sampling error, so codes use
+  rho = gamma = 1.  No gradient (n_samples, n_atoms) is stored, and codes stay sparse.  With exact codes, DSSC
+  works on D alone and on the mean of the least objective of each sample.  The conditions of the theorem are
+  then conditions on the steps of the atoms.
+- tau differs between blocks, as the paper allows.  For codes tau (1 + rho) is the largest eigenvalue of
+  D D^T, the smallest value that never raises the objective of a sample.
 
 Source
 ------
-Koppel, Mokhtari and Ribeiro, "Parallel stochastic successive convex approximation method for
-large-scale dictionary learning", ICASSP 2018.  It gives neither tau nor batch sizes nor the constants of
-rho and gamma: the defaults below are ours.
+Koppel, Mokhtari and Ribeiro, "Parallel stochastic successive convex approximation method for large-scale
+dictionary learning", ICASSP 2018.  It gives neither tau nor batch sizes nor the constants of rho and gamma.
+The defaults below are ours.
 """
 
 from dataclasses import dataclass, replace
@@ -39,72 +45,70 @@ from flyannot.sparse.learners.dssc_kernels import (
     DSSCCodes,
     DSSCRates,
     DSSCScratch,
+    run_processor,
     store_codes,
-    work_of_processor,
 )
 from flyannot.sparse.simd.vectors import aligned_zeros
-from flyannot.sparse.stored_codes import Learner, real_type
+from flyannot.sparse.stored_codes import Learner, float_type
 
 SURROGATES = ("exact", "proximal")
-MOST_BLOCKS = 4  # by default
+MOST_BLOCKS = 4  # most blocks by default
+TAU = 0.02  # strong convexity of an atom's surrogate, in units of the samples' mean squared norm
+EPSILON = 0.05  # rho falls as t^-(1/2 + EPSILON), gamma as t^-(3/4 + 3/2 EPSILON), as in Theorem 2
 
 _RATE = Real(above=0, most=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DSSCOptions(Options):
-    """How DSSC learns.  The paper gives none of the numbers but 16 processors and 16 to 128 blocks.
+    """Options of DSSC.  The paper gives only 16 processors and 16 to 128 blocks.
 
-    A processor's samples serve the atoms of its own block only, so few blocks learn most from each
-    sample and many run on most threads; blocks beyond the number of atoms have none, and processors that
-    draw them move codes alone.
+    The samples of a processor serve the atoms of its own block only.  So few blocks learn most from each
+    sample, and many blocks use most threads.  If there are more blocks than atoms, some blocks are empty,
+    and processors that draw them change codes only.
     """
 
     surrogate: str = option(
         "exact",
         Choice(SURROGATES),
-        "What a processor minimises: the problem of its patches' whole codes and of its block; or, as in the "
-        "paper, one proximal step of the block and of the codes' entries in it (Eq. 2), which learns slower.",
+        "exact: a processor solves the codes of its patches, then its block of atoms. proximal: as in the "
+        "paper, it takes one proximal step of the block and of the codes' entries in it (Eq. 2).",
     )
     n_blocks: int | None = option(
         None, Count(), "Blocks that the atoms are cut into.", stands_for="4, or n_atoms where that is fewer"
     )
     n_processors: int | None = option(
-        None, Count(), "Blocks that are worked on at once; at most n_blocks.", stands_for="all"
+        None, Count(), "Blocks that are updated at once; at most n_blocks.", stands_for="all"
     )
     batch_size: int = option(32, Count(), "Patches of one processor in one iteration.")
-    tau: float = option(
-        0.02,
-        Real(above=0),
-        "Strong convexity of an atom's surrogate, in units of the patches' mean squared norm.",
-    )
     rho: float = option(1.0, _RATE, "Weight of the newest gradient at the start.")
-    gamma: float = option(1.0, _RATE, "Part of the way that atoms go at the start.")
+    gamma: float = option(1.0, _RATE, "Fraction of the way that atoms move at the start.")
     delay: float = option(
         100.0,
         Real(above=0),
         "Iterations before rho and gamma fall; 1e30 keeps them constant, outside the theorem.",
     )
-    epsilon: float = option(
-        0.05,
-        Real(above=0, below=1 / 6),
-        "rho falls as t^-(1/2 + epsilon), gamma as t^-(3/4 + 3/2 epsilon), as Theorem 2 needs.",
-    )
     n_threads: int = option(1, Count(), "Threads. The result is the same for any number.", in_header=False)
 
 
 def rho_at(t, options):
-    """Weight of the newest gradient in iteration t = 0, 1, ...: rho (1 + t / delay)^-(1/2 + epsilon)."""
-    return options.rho * (1 + t / options.delay) ** -(0.5 + options.epsilon)
+    """Return the weight of the newest gradient in iteration t = 0, 1, ...
+
+    It is rho (1 + t / delay)^-(1/2 + EPSILON).
+    """
+    return options.rho * (1 + t / options.delay) ** -(0.5 + EPSILON)
 
 
 def gamma_at(t, options):
-    """Share of the way in iteration t = 0, 1, ...: gamma (1 + t / delay)^-(3/4 + 3/2 epsilon)."""
-    return options.gamma * (1 + t / options.delay) ** -(0.75 + 1.5 * options.epsilon)
+    """Return the fraction of the way that atoms move in iteration t = 0, 1, ...
+
+    It is gamma (1 + t / delay)^-(3/4 + 3/2 EPSILON).
+    """
+    return options.gamma * (1 + t / options.delay) ** -(0.75 + 1.5 * EPSILON)
 
 
 def resolved_dssc_options(options, n_atoms):
-    """The options with the numbers of blocks and processors filled in.
+    """Return the options with the numbers of blocks and processors filled in.
 
     Raises
     ------
@@ -121,35 +125,40 @@ def resolved_dssc_options(options, n_atoms):
     return replace(options, n_blocks=n_blocks, n_processors=n_processors)
 
 
-POWER_STEPS = 8  # per iteration, from the last iteration's direction: they follow D as it moves
-CURVATURE_MARGIN = 1.1  # over the power method's eigenvalue, which comes from below
+POWER_STEPS = 8  # per iteration, from the last iteration's direction, so that they follow D
+CURVATURE_MARGIN = 1.1  # factor on the power method's eigenvalue, which is too small
 
-# Of exact solves: for codes the violation of optimality, relative to lam; for atoms the last change made.
+# Tolerances of exact solves: for codes the violation of optimality, as a fraction of lam; for atoms the
+# largest change in the last sweep.
 CODE_TOLERANCE = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-9}
 ATOM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-10}
 
 
-def slices_of_iterations(n_rows, n_at_once):
-    """The slices of `n_rows` rows that the iterations take: as few as can be, of nearly equal length."""
+def split_iterations(n_rows, n_at_once):
+    """Return the slices of `n_rows` rows that the iterations take.
+
+    They are as few as possible, and of nearly equal length.
+    """
     edges = np.linspace(0, n_rows, -(-n_rows // n_at_once) + 1).astype(int)
     return [slice(*pair) for pair in zip(edges, edges[1:])]
 
 
 class DSSC(Learner):
-    """DSSC, as the table of learners describes a learner.
+    """DSSC, a learner as the table of learners describes it.
 
     Attributes
     ----------
     n_iterations : int, iterations so far
     n_features_processed : int
-        Entries of D and of codes that processors have taken through a surrogate so far.
+        Entries of D and of codes that processors have updated so far.
     """
 
     Options = DSSCOptions
-    kept_numbers = ("mean_square", "n_iterations", "n_features_processed")
+    state_numbers = ("mean_square", "n_iterations", "n_features_processed")
 
     def __init__(self, D, n_samples, *, lam, **options):
-        (n_atoms, n_features), dtype = np.shape(D), real_type(D)
+        (n_atoms, n_features) = np.shape(D)
+        dtype = float_type(D)
         chosen = resolved_dssc_options(self.Options(**options), n_atoms)
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=chosen)
         edges = np.arange(chosen.n_blocks + 1) * n_atoms // chosen.n_blocks
@@ -158,7 +167,7 @@ class DSSC(Learner):
         self.D = self._atoms.D
         self.D[:] = D
         self.n_iterations = self.n_features_processed = 0
-        self.mean_square = 0.0  # of the first samples
+        self.mean_square = 0.0  # mean squared norm of the first samples
         self._direction = np.ones(n_features, dtype)
 
     @property
@@ -167,11 +176,11 @@ class DSSC(Learner):
 
     @property
     def block_size(self):
-        """The most samples that `step` takes: whole iterations."""
+        """Return the most samples that `step` takes: whole iterations."""
         return self._n_at_once * max(1, 4096 // self._n_at_once)
 
     def begin_epoch(self, rng):
-        """Take the generator that draws blocks; the codes so far become the warm starts."""
+        """Take the generator that draws blocks; the codes so far become the start codes."""
         self._direction[:] = rng.normal(size=len(self._direction))
         self._rng = rng.spawn(1)[0]
         with one_blas_thread():
@@ -179,7 +188,7 @@ class DSSC(Learner):
         self._codes.begin_epoch()
 
     def step(self, X, rows):
-        """Visit the samples X (len(rows), n_features), known by their numbers `rows`, in that order."""
+        """Visit the samples X (len(rows), n_features), whose numbers are `rows`, in that order."""
         X = np.ascontiguousarray(X, self.D.dtype)
         rows = np.ascontiguousarray(rows, np.int64)
         if not self.mean_square:
@@ -188,7 +197,7 @@ class DSSC(Learner):
         codes = self._code_buffers(min(len(X), self._n_at_once))
         n_processors, n_blocks = self.options.n_processors, self.options.n_blocks
         with threads_of_one_blas(max(1, len(scratches) - 1)) as threads:
-            for part in slices_of_iterations(len(rows), self._n_at_once):
+            for part in split_iterations(len(rows), self._n_at_once):
                 blocks = self._rng.permutation(n_blocks)[:n_processors]
                 batch = DSSCBatch(
                     X[part], rows[part], np.arange(n_processors + 1) * len(X[part]) // n_processors, blocks
@@ -196,13 +205,13 @@ class DSSC(Learner):
                 self._iterate(batch, scratches, codes, threads)
 
     def _iterate(self, batch, scratches, codes, threads):
-        """One iteration: all processors from one iterate, then what they wrote takes its place."""
+        """Run all processors from one iterate, then accept what they wrote."""
         rates = self._rates()
-        turns = iter(range(len(batch.blocks)))  # shared: a thread takes the next processor when it is free
+        turns = iter(range(len(batch.blocks)))  # shared by the threads
 
         def take_turns(scratch):
             for i in turns:
-                work_of_processor(i, batch, self._atoms, self._codes.past, rates, scratch, codes)
+                run_processor(i, batch, self._atoms, self._codes.past, rates, scratch, codes)
 
         in_threads = [threads.submit(take_turns, scratch) for scratch in scratches[1:]]
         take_turns(scratches[0])
@@ -214,8 +223,9 @@ class DSSC(Learner):
         self.n_iterations += 1
 
     def _accept(self, batch):
-        """The blocks written become the dictionary; count what was worked on."""
-        edges, n_features = self._atoms.edges, self.D.shape[1]
+        """Copy the written blocks to the dictionary, and count the processed entries."""
+        edges = self._atoms.edges
+        n_features = self.D.shape[1]
         for block, n_samples in zip(batch.blocks, np.diff(batch.first)):
             if n_samples:
                 atoms = slice(edges[block], edges[block + 1])
@@ -225,13 +235,14 @@ class DSSC(Learner):
                 self.n_features_processed += int(n_atoms * n_features + n_samples * n_entries)
 
     def _rates(self):
-        options, real = self.options, self.D.dtype.type
+        options = self.options
+        real = self.D.dtype.type
         curvature = _power_steps(self.D, self._direction, POWER_STEPS) * CURVATURE_MARGIN
         return DSSCRates(
             lam=real(self.lam),
             rho=real(rho_at(self.n_iterations, options)),
             gamma=real(gamma_at(self.n_iterations, options)),
-            tau=real(options.tau * self.mean_square),
+            tau=real(TAU * self.mean_square),
             curvature=real(max(curvature, 1e-30)),
             code_tolerance=real(self.lam * CODE_TOLERANCE[self.D.dtype]),
             atom_tolerance=real(ATOM_TOLERANCE[self.D.dtype]),
@@ -239,7 +250,8 @@ class DSSC(Learner):
         )
 
     def _scratch(self):
-        (m, p), dtype = self.D.shape, self.D.dtype
+        (m, p) = self.D.shape
+        dtype = self.D.dtype
         b = int(np.diff(self._atoms.edges).max())
         return DSSCScratch(
             z=np.zeros(m, dtype),
@@ -256,13 +268,13 @@ class DSSC(Learner):
         atom = np.empty(shape, self._codes.now.atom.dtype)
         return DSSCCodes(np.zeros(n, np.int32), atom, np.empty(shape, self.D.dtype))
 
-    def kept_arrays(self):
-        """The dictionary and its averaged gradient."""
+    def state_arrays(self):
+        """Return the dictionary and its averaged gradient."""
         return {"D": self.D, "d": self._atoms.d}
 
 
 def _power_steps(D, v, n_steps):
-    """`n_steps` of the power method on D^T D from v, in place; returns the last Rayleigh quotient."""
+    """Take `n_steps` of the power method on D^T D from v, in place; return the last Rayleigh quotient."""
     quotient = 0.0
     for _ in range(n_steps):
         if not v.any():  # a dictionary of zeros

@@ -1,8 +1,8 @@
-"""The kernels of DSSC: what one processor does in one iteration, with either surrogate.
+"""The kernels of DSSC: the work of one processor in one iteration, with either surrogate.
 
-Processors of one iteration read the same dictionary `D` and the same stored codes.  Each writes the
-block of atoms it drew to `D_next`, the averaged gradient of that block, and the codes of its own
-samples to its own row of `DSSCCodes`: nothing is written twice, and no order between them matters.
+Processors of one iteration read the same dictionary `D` and the same stored codes.  Each writes its block of
+atoms to `D_next`, the averaged gradient of that block, and the codes of its own samples.  The codes go to its
+own row of `DSSCCodes`.  No two processors write to the same place, so their order does not matter.
 """
 
 from typing import NamedTuple
@@ -11,54 +11,54 @@ import numpy as np
 
 from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, inlined, kernel, soft_threshold
 
-MAX_SWEEPS = 200  # of an exact solve; a bound that only ill-posed problems meet
+MAX_SWEEPS = 200  # limit of an exact solve, which only ill-posed problems reach
 
 
 class DSSCBatch(NamedTuple):
-    """The samples of one iteration, in mini-batches that follow one another."""
+    """The samples of one iteration, one mini-batch after the other."""
 
     X: np.ndarray  # (n, n_features)
-    rows: np.ndarray  # (n,) int64, their numbers
-    first: np.ndarray  # (n_processors + 1,) where each processor's mini-batch begins
-    blocks: np.ndarray  # (n_processors,) the block that each drew; no two the same
+    rows: np.ndarray  # (n,) int64, the numbers of the samples
+    first: np.ndarray  # (n_processors + 1,) the start of each processor's mini-batch
+    blocks: np.ndarray  # (n_processors,) the block of each processor; no two are the same
 
 
 class DSSCAtoms(NamedTuple):
     """The dictionary and its averaged gradient."""
 
-    D: np.ndarray  # (n_atoms, n_features), read by all
-    D_next: np.ndarray  # the same; drawn blocks are written here
-    d: np.ndarray  # the same: Eq. 4's averaged gradient
+    D: np.ndarray  # (n_atoms, n_features), read by all processors
+    D_next: np.ndarray  # (n_atoms, n_features), to which drawn blocks are written
+    d: np.ndarray  # (n_atoms, n_features), the averaged gradient of Eq. 4
     edges: np.ndarray  # (n_blocks + 1,) the first atom of every block
 
 
 class DSSCRates(NamedTuple):
-    """The numbers of one iteration, in the samples' type."""
+    """The numbers of one iteration, in the type of the samples."""
 
     lam: float
     rho: float  # weight of the newest gradient in the average
-    gamma: float  # share of the way that atoms go
+    gamma: float  # fraction of the way that atoms move
     tau: float  # strong convexity of an atom's surrogate
     curvature: float  # c of a code's surrogate: at least the largest eigenvalue of D D^T
-    code_tolerance: float  # of an exact solve: how far an entry may be from optimal, as lam
-    atom_tolerance: float  # of an exact solve: the largest change of an entry in the last sweep
+    code_tolerance: float  # largest violation of optimality in an exact solve of a code
+    atom_tolerance: float  # largest change of an entry in the last sweep of an exact solve of atoms
     is_exact: bool  # the surrogate is the objective itself; otherwise that of Eq. 2
 
 
 class DSSCScratch(NamedTuple):
-    """One thread's memory.  `z` is zero between samples."""
+    """The memory of one thread.  `z` is zero between samples."""
 
     z: np.ndarray  # (n_atoms,) the code of the current sample
-    q: np.ndarray  # (n_atoms,) its correlations, or its squared norms of atoms
+    q: np.ndarray  # (n_atoms,) its correlations, or the squared norms of atoms
     r: np.ndarray  # (n_features,) its residual
     support: np.ndarray  # (n_atoms,) int32
     G: np.ndarray  # (largest block, n_features) gradient of the block's atoms
-    S: np.ndarray  # (largest block, n_features) how far its atoms have moved
+    S: np.ndarray  # (largest block, n_features) the change of its atoms
     A: np.ndarray  # (largest block, largest block) sum of z z^T over the mini-batch, within the block
 
 
 class DSSCCodes(NamedTuple):
-    """The codes that one iteration finds."""
+    """The codes of one iteration."""
 
     count: np.ndarray  # (n,) non-zeros of every sample
     atom: np.ndarray  # (n_processors, capacity), end to end for the samples of a processor
@@ -66,7 +66,7 @@ class DSSCCodes(NamedTuple):
 
 
 @kernel(fastmath=SUMS)
-def work_of_processor(i, batch, atoms, past, rates, scratch, codes):
+def run_processor(i, batch, atoms, past, rates, scratch, codes):
     """Do the work of processor i.
 
     With the objective itself as the surrogate, whole codes are solved for the dictionary as it is, then the
@@ -101,7 +101,7 @@ def work_of_processor(i, batch, atoms, past, rates, scratch, codes):
 
 @kernel(fastmath=SUMS)
 def store_codes(batch, codes, now, n_used):
-    """Append these codes to the buffers of `now`; returns how many entries are then in use."""
+    """Append these codes to the buffers of `now`; return the number of used entries."""
     for i in range(len(batch.blocks)):
         n_read = 0
         for s in range(batch.first[i], batch.first[i + 1]):
@@ -115,7 +115,7 @@ def store_codes(batch, codes, now, n_used):
 
 @kernel(fastmath=SUMS)
 def _restore_code(batch, s, D, past, z, r):
-    """Fill z with the stored code of sample s, and r = x - zD."""
+    """Fill z with the stored code of sample s, and compute r = x - zD."""
     copy(r, batch.X[s], len(r))
     start = past.start[batch.rows[s]]
     for e in range(start, start + past.size[batch.rows[s]]):
@@ -126,7 +126,7 @@ def _restore_code(batch, s, D, past, z, r):
 
 @inlined(fastmath=SUMS)
 def _store_code(z, codes, i, s, n_stored):
-    """Append z to the codes of processor i, and clear it; returns the entries so far."""
+    """Append z to the codes of processor i, and clear it; return the number of entries so far."""
     before = n_stored
     for k in range(len(z)):
         if z[k] != 0:
@@ -137,12 +137,15 @@ def _store_code(z, codes, i, s, n_stored):
     return n_stored
 
 
-# The convex problems that a processor solves: one code, or one block of atoms, which is those from a to b.
+# The convex problems that a processor solves: one code, or the block of atoms from a to b.
 
 
 @inlined(fastmath=SUMS)
 def _step_code(D, r, q, z, first, last, lam, curvature):
-    """z = prox of lam |.|_1 / c at z + q / c, q = D r, all entries at once; r = x - zD before and after."""
+    """Take one proximal step of the entries from `first` to `last`, all at once.
+
+    z = prox of lam |.|_1 / c at z + q / c with q = D r.  r = x - zD before and after.
+    """
     for k in range(first, last):
         q[k] = dot(D[k], r, len(r))
     for k in range(first, last):
@@ -154,13 +157,14 @@ def _step_code(D, r, q, z, first, last, lam, curvature):
 
 @kernel(fastmath=SUMS)
 def _solve_code(D, scratch, lam, tolerance):
-    """Coordinate descent on all entries until none is off by `tolerance`.
+    """Minimise over the code by coordinate descent, until no entry is off by `tolerance`.
 
-    Sweeps over all of them alternate with sweeps over the support.  q holds squared norms of atoms.
+    Sweeps over all atoms alternate with sweeps over the support.  q holds squared norms of atoms.
     """
     z, norm2, r, support = scratch.z, scratch.q, scratch.r, scratch.support
     for _ in range(MAX_SWEEPS):
-        worst, n_support = r.dtype.type(0), 0
+        worst = r.dtype.type(0)
+        n_support = 0
         for k in range(len(z)):
             worst = max(worst, _solve_one(D, norm2, z, r, k, lam))
             if z[k] != 0:
@@ -178,9 +182,9 @@ def _solve_code(D, scratch, lam, tolerance):
 
 @kernel(fastmath=SUMS)
 def _solve_one(D, norm2, z, r, k, lam):
-    """Minimise over z[k] alone, and keep r; returns the violation of its optimality."""
+    """Minimise over z[k] alone, and update r; return the violation of its optimality condition."""
     a, old, new = norm2[k], z[k], r.dtype.type(0)
-    if a > 0:  # a dead atom explains nothing, so its code is zero
+    if a > 0:  # the code of a zero atom is zero
         new = soft_threshold(dot(D[k], r, len(r)) + a * old, lam) / a
     if new != old:
         add_multiple(r, old - new, D[k], len(r))
@@ -198,6 +202,7 @@ def _add_gradient(G, z, r, a, b):
 
 @inlined(fastmath=SUMS)
 def _add_square(A, z, a, b):
+    """Add z z^T of a sample, for the atoms from a to b, to A."""
     for j in range(a, b):
         if z[j] != 0:
             for k in range(a, b):
@@ -206,7 +211,7 @@ def _add_square(A, z, a, b):
 
 @inlined(fastmath=SUMS)
 def _average_gradient(G, d, a, b, n_samples, rho):
-    """d = (1 - rho) d + rho G / n_samples on the block: Eq. 4."""
+    """Compute d = (1 - rho) d + rho G / n_samples on the block: Eq. 4."""
     one = rho / rho
     weight = rho / d.dtype.type(n_samples)
     for k in range(a, b):
@@ -216,9 +221,10 @@ def _average_gradient(G, d, a, b, n_samples, rho):
 
 @inlined(fastmath=SUMS)
 def _step_atoms(atoms, a, b, rates):
-    """Go the share gamma to the projection of D - d / c, c = tau (1 + rho): Eqs. 3 and 5."""
+    """Move the fraction gamma to the projection of D - d / c with c = tau (1 + rho): Eqs. 3 and 5."""
     D, D_next, d = atoms.D, atoms.D_next, atoms.d
-    one, p = D.dtype.type(1), D.shape[1]
+    one = D.dtype.type(1)
+    p = D.shape[1]
     step = one / (rates.tau * (one + rates.rho))
     for k in range(a, b):
         for f in range(p):
@@ -230,13 +236,14 @@ def _step_atoms(atoms, a, b, rates):
 
 @inlined(fastmath=SUMS)
 def _solve_atoms(atoms, a, b, A, weight, S, rates):
-    """Minimise d S + 1/2 S^T (weight A + tau) S with D + S in the unit ball, and go gamma of the way.
+    """Minimise d S + 1/2 S^T (weight A + tau) S with D + S in the unit ball, and move gamma of the way.
 
-    That is Eq. 3 with the block's own quadratic: rho times the mini-batch's gradient and curvature, and
-    (1 - rho) times the past average, whose sum at S = 0 is the new average d.
+    This is Eq. 3 with the block's own quadratic.  It is the sum of rho times the gradient and curvature of
+    the mini-batch, and of (1 - rho) times the past average.  At S = 0 their sum is the new average d.
     """
     D, D_next, d = atoms.D, atoms.D_next, atoms.d
-    one, p = D.dtype.type(1), D.shape[1]
+    one = D.dtype.type(1)
+    p = D.shape[1]
     S[: b - a] = 0
     for _ in range(MAX_SWEEPS):
         worst = D.dtype.type(0)

@@ -1,13 +1,20 @@
-"""Batch learning of Lee et al. 2006: exact codes of all samples, then the best dictionary for them.
+"""Batch learning by the Lagrange dual (Lee et al. 2006): exact codes, then the best dictionary.
 
-With A the sum of z z^T over the samples and B that of z x^T, the best dictionary minimises
-1/2 tr D^T A D - tr D^T B over atoms with |d_i|^2 <= c.  Its Lagrange dual has one variable for each
-atom: D = (A + Lambda)^-1 B, with Lambda diagonal and not negative.
+The objective is the mean over the samples x, over codes z and atoms D with |d_i|^2 <= c, of
+
+    1/2 |x - z D|^2 + lam |z|_1.
+
+With A the sum of z^T z over the samples and B the sum of z^T x, the best dictionary for given codes
+minimises
+
+    1/2 tr D^T A D - tr D^T B.
+
+Its Lagrange dual has one variable per atom: D = (A + Lambda)^-1 B, with Lambda diagonal and not negative.
 
 Source
 ------
-Lee, Battle, Raina and Ng, "Efficient sparse coding algorithms", NIPS 2006, section 4.  The projected
-Newton method: Bertsekas, SIAM J. Control and Optimization 20(2), 1982.
+Lee, Battle, Raina and Ng, "Efficient sparse coding algorithms", NIPS 2006, section 4.  The projected Newton
+method: Bertsekas, SIAM J. Control and Optimization 20(2), 1982.
 """
 
 from dataclasses import dataclass
@@ -19,15 +26,15 @@ from flyannot.base.options import Choice, Count, Options, Real, option
 from flyannot.sparse.coders import CODERS, gram_for
 from flyannot.sparse.stored_codes import Learner
 
-RIDGE = 1e-12  # added to the diagonal of A, as part of it: codes may depend on one another
-DECREASE = 1e-4  # part of the decrease a straight line promises that a step must bring
-ROUNDING = 1e-14  # of the dual objective
+RIDGE = 1e-12  # fraction of the diagonal of A that is added to it, for dependent codes
+DECREASE = 1e-4  # fraction of the linearly predicted decrease that a step must reach
+ROUNDING = 1e-14  # relative rounding of the dual objective
 MAX_HALVINGS = 30
 
 
 @dataclass(frozen=True, kw_only=True)
 class LagrangeDualOptions(Options):
-    """How the Lagrange dual learns."""
+    """Options of the Lagrange dual."""
 
     coder: str = option("feature-sign", Choice(CODERS), "Solver of the codes.")
     tol: float = option(
@@ -37,11 +44,12 @@ class LagrangeDualOptions(Options):
 
 
 class LagrangeDual(Learner):
-    """Exact codes, then the exact dictionary, once per epoch, as the table of learners describes a learner.
+    """Exact codes, then the exact dictionary, once per epoch.
 
-    All work is in float64.  Neither half of an epoch raises the objective over all samples.  An atom
-    in no code of an epoch is replaced by a sample at its end, scaled to norm 1: the next unused one of
-    n_atoms samples drawn at the beginning of the epoch, zero samples passed over.
+    A learner as the table of learners describes it.  All work is in float64.  Neither half of an epoch
+    raises the objective over all samples.  At the end of an epoch, an atom that no code used is replaced
+    by a sample, scaled to norm 1.  The samples are n_atoms ones drawn at the beginning of the epoch,
+    without zero samples.
     """
 
     Options = LagrangeDualOptions
@@ -52,20 +60,20 @@ class LagrangeDual(Learner):
         self.D = np.array(D, np.float64, order="C")
 
     def begin_epoch(self, rng):
-        """Draw the samples that may replace unused atoms; the dictionary rests until the end."""
+        """Draw the samples that may replace unused atoms; the dictionary does not change before the end."""
         n_atoms, n_features = self.D.shape
         self._codes.compact()
         self._starts = self._codes.as_csr()
         n_samples = self._starts.shape[0]
         drawn = rng.permutation(n_samples)[:n_atoms]
-        self._place = np.full(n_samples, -1)  # of a sample among those drawn
+        self._place = np.full(n_samples, -1)  # place of each sample among the drawn ones
         self._place[drawn] = np.arange(len(drawn))
         self._spares = np.zeros((len(drawn), n_features))
         self._gram = gram_for(self.options.coder, self.D)
         self._A, self._B = np.zeros((n_atoms, n_atoms)), np.zeros((n_atoms, n_features))
 
     def step(self, X, rows):
-        """Solve the codes of X (len(rows), n_features), known by their numbers `rows`."""
+        """Solve the codes of X (len(rows), n_features), whose numbers are `rows`."""
         X, rows = np.asarray(X, np.float64), np.asarray(rows)
         rules = {"tol": self.options.tol, "gram": self._gram, "n_threads": self.options.n_threads}
         Z = CODERS[self.options.coder].codes(X, self.D, self.lam, start=self._starts[rows], **rules).Z
@@ -76,24 +84,24 @@ class LagrangeDual(Learner):
         self._spares[place[place >= 0]] = X[place >= 0]
 
     def end_epoch(self):
-        """Solve the dictionary for the codes of the epoch, and replace the atoms they do not use."""
-        Lambda = np.maximum(0.0, _inner(self.D, self._B - self._A @ self.D))  # as if D were the solution
+        """Solve the dictionary for the codes of the epoch, and replace unused atoms."""
+        Lambda = np.maximum(0.0, _inner(self.D, self._B - self._A @ self.D))  # right if D were the solution
         D, _ = solve_dual(self._A, self._B, start=Lambda)
         if primal_objective(self._A, self._B, D) > primal_objective(self._A, self._B, self.D):
-            D = self.D.copy()  # rounding stands in the way of a better one
+            D = self.D.copy()  # rounding prevents a better one
         _replace(D, np.flatnonzero(self._A.diagonal() == 0), self.D, self._spares)
         self.D[:] = D
 
-    def kept_arrays(self):
-        """The dictionary alone."""
+    def state_arrays(self):
+        """Return the dictionary alone."""
         return {"D": self.D}
 
 
 def solve_dual(A, B, c=1.0, *, start=None, tol=1e-10, max_steps=200):
-    """The dictionary that is best for given codes, by projected Newton steps on the Lagrange dual.
+    """Solve for the best dictionary of given codes, by projected Newton steps on the Lagrange dual.
 
-    It minimises 1/2 tr D^T A D - tr D^T B, which is 1/2 |X - Z D|^2 up to a constant, over atoms with
-    |d_i|^2 <= c.  The dual to maximise is -1/2 tr B^T (A + Lambda)^-1 B - c/2 tr Lambda, Lambda >= 0.
+    It minimises 1/2 tr D^T A D - tr D^T B, which equals 1/2 |X - Z D|^2 up to a constant, over atoms with
+    |d_i|^2 <= c.  The dual is to maximise -1/2 tr B^T (A + Lambda)^-1 B - c/2 tr Lambda over Lambda >= 0.
 
     Parameters
     ----------
@@ -101,15 +109,15 @@ def solve_dual(A, B, c=1.0, *, start=None, tol=1e-10, max_steps=200):
     B : float array (n_atoms, n_features), Z^T X
     c : float > 0, bound on the squared norm of an atom
     start : float array (n_atoms,), optional
-        Lambda to begin from, in any scale: a good guess saves steps.
+        Initial Lambda.  A good guess saves steps.
     tol : float
-        Ends when min(Lambda_i / A_ii, 1 - |d_i|^2 / c) is at most tol in size for every atom.
+        The search ends when |min(Lambda_i / A_ii, 1 - |d_i|^2 / c)| is at most tol for every atom.
     max_steps : int, most Newton steps; each costs a few n_atoms^3
 
     Returns
     -------
     D : float64 array (n_atoms, n_features)
-        Inside the ball also where `max_steps` ended the search.  An atom in no code is zero.
+        Inside the ball even if `max_steps` ended the search.  An atom in no code is zero.
     Lambda : float64 array (n_atoms,)
     """
     points = _dual_points(A, B, c, start)
@@ -123,17 +131,18 @@ def solve_dual(A, B, c=1.0, *, start=None, tol=1e-10, max_steps=200):
 
 
 def dual_steps(A, B, c=1.0, *, start=None):
-    """The dictionaries of `solve_dual`, from that of `start`, one Newton step after the other."""
+    """Iterate over the dictionaries of `solve_dual`, one per Newton step, beginning at `start`."""
     return (_in_ball(point.D, c) for point in _dual_points(A, B, c, start))
 
 
 def _dual_points(A, B, c, start):
-    """Points of falling value, until rounding has the last word."""
-    B, scale = np.asarray(B, np.float64), np.array(np.diag(A), np.float64)
-    scale[scale == 0] = 1.0  # a row of zeros: any pivot leaves its atom at zero
+    """Yield points of falling value, until rounding stops the search."""
+    B = np.asarray(B, np.float64)
+    scale = np.array(np.diag(A), np.float64)
+    scale[scale == 0] = 1.0  # in a row of zeros any pivot gives a zero atom
     A = A + np.diag(RIDGE * scale + (np.diag(A) == 0))
     if start is None:
-        start = np.linalg.norm(B, axis=1) / np.sqrt(c) - scale  # right where no two atoms share a code
+        start = np.linalg.norm(B, axis=1) / np.sqrt(c) - scale  # right if no code has two atoms
     point = _DualPoint(A, B, c, np.maximum(start, 0.0), scale)
     while point is not None:
         yield point
@@ -141,12 +150,16 @@ def _dual_points(A, B, c, start):
 
 
 def _in_ball(D, c):
+    """Scale atoms outside the ball onto it."""
     norms = np.linalg.norm(D, axis=1, keepdims=True)
     return D * np.minimum(1.0, np.sqrt(c) / np.maximum(norms, np.sqrt(c)))
 
 
 class _DualPoint:
-    """Lambda, with all that a step from it needs.  `value` is to be minimised: minus twice the dual."""
+    """Lambda, with everything that a step from it needs.
+
+    `value`, to be minimised, is minus twice the dual.
+    """
 
     def __init__(self, A, B, c, Lambda, scale):
         self.Lambda = Lambda
@@ -158,10 +171,10 @@ class _DualPoint:
 
 
 def _newton_step(A, B, c, scale, point):
-    """The next point, or None where no step lowers the value.
+    """Return the next point, or None if no step lowers the value.
 
-    An atom at Lambda_i = 0 that the gradient holds there sits the step out (its part of the Hessian
-    would bend the way of the others); the rest moves along the Newton direction, cut off at zero.
+    An atom at Lambda_i = 0 that the gradient keeps there is left out, because its part of the Hessian
+    would bend the step of the others.  The others move along the Newton direction, cut off at zero.
     """
     Lambda, gradient = point.Lambda, point.gradient
     is_held = (Lambda <= 1e-9 * scale) & (gradient > 0)
@@ -182,12 +195,12 @@ def _newton_step(A, B, c, scale, point):
 
 
 def primal_objective(A, B, D):
-    """1/2 tr D^T A D - tr D^T B: what the codes leave of 1/2 |X - Z D|^2, less 1/2 |X|^2."""
+    """Return 1/2 tr D^T A D - tr D^T B: 1/2 |X - Z D|^2 minus 1/2 |X|^2."""
     return 0.5 * np.vdot(D, A @ D) - np.vdot(D, B)
 
 
 def _replace(D, unused, old, spares):
-    """Put samples, scaled to norm 1, in the place of unused atoms; where none is left, the old atoms."""
+    """Replace unused atoms by samples scaled to norm 1, or by the old atoms if no sample is left."""
     norms = np.linalg.norm(spares, axis=1)
     fresh = np.flatnonzero(norms > 0)[: len(unused)]
     D[unused] = old[unused]
@@ -195,5 +208,5 @@ def _replace(D, unused, old, spares):
 
 
 def _inner(P, Q):
-    """The inner product of every row of P with that of Q."""
+    """Return the inner product of every row of P with the same row of Q."""
     return np.einsum("ij,ij->i", P, Q)

@@ -1,39 +1,43 @@
-"""The atoms of the online learners (OL and MODL): the dictionary pass, and atoms scaled lazily.
+"""The atoms of the online learners (OL and MODL): the pass over the dictionary, and lazily scaled atoms.
 
-Atoms and B are stored feature by feature: F (n_features, n_atoms).  A mask is then a few whole rows, and
-atoms are kept in their ball without touching the rest.  Atom k is F[:, k] / scale[k].  A mask changes some
-entries of an atom; where the norm of the whole then passes 1, the others shrink by the same factor, and only
-`scale` takes note of it.
+Atoms and B are stored feature by feature: F (n_features, n_atoms).  So a mask selects a few whole rows,
+and atoms stay in their ball without a change of the other rows.  Atom k is F[:, k] / scale[k].  A mask
+changes some entries of an atom.  If the norm of the whole atom then exceeds 1, the other entries shrink by
+the same factor, and only `scale` changes.
 """
 
 import numpy as np
 
 from flyannot.sparse.kernels import SUMS, add_multiple, inlined, kernel
-from flyannot.sparse.stored_codes import real_type
+from flyannot.sparse.stored_codes import float_type
 
-# The balls that atoms are kept in, and how.
-L2_LAZY = 0  # the whole atom onto the l2 ball: entries outside the mask shrink too, by way of `scale`
-L2_WITHIN = 1  # the entries of the mask alone, with the others as they are, into the l2 ball
-L1_WITHIN = 2  # the same for the l1 ball
+# How atoms are projected.
+L2_LAZY = 0  # the whole atom onto the l2 ball; entries outside the mask shrink, too, through `scale`
+L2_WITHIN = 1  # the masked entries only, with the others fixed, into the l2 ball
+L1_WITHIN = 2  # the masked entries only, with the others fixed, into the l1 ball
 
-BLOCK = 16  # atoms that share one product D A; more of them would leave the cache
+BLOCK = 16  # atoms that share one product D A; more would not fit in the cache
 
-TILE = 512  # features of one atom that are worked on at once
+TILE = 512  # features of an atom that are processed together
 
-_NEVER_USED = 1e-20  # an atom whose entry of the diagonal of A is no larger is passed over
-_FOLD_ABOVE = 1e4  # scale from which an atom is divided out, long before its entries overflow
+_NEVER_USED = 1e-20  # atoms whose diagonal entry of A is at most this are skipped
+_FOLD_ABOVE = 1e4  # scale above which the entries of an atom are divided by it
 
 
 class BufferPool:
-    """Arrays that are kept from step to step by name: new memory costs more than what is done in it."""
+    """Arrays that are reused from step to step, by name.
+
+    Allocation would take longer than the work in them.
+    """
 
     def __init__(self, dtype):
-        self._dtype, self._held = dtype, {}
+        self._dtype = dtype
+        self._held = {}
 
     def __call__(self, name, n_rows, n_columns):
-        """An array (n_rows, n_columns) of no particular content."""
+        """Return an uninitialised array (n_rows, n_columns)."""
         width = n_columns
-        if n_columns >= 1024:  # rows a power of two apart would fall on the same places of the cache
+        if n_columns >= 1024:  # rows a power of two apart would share a set of the cache
             width = -(-n_columns // 1024) * 1024 + 80
         if len(self._held.get(name, ())) < n_rows * width:
             self._held[name] = np.empty(n_rows * width, self._dtype)
@@ -41,7 +45,7 @@ class BufferPool:
 
 
 def take_atom_rows(array, rows, out):
-    """array[rows], into `out`."""
+    """Copy array[rows] into `out`, and return it."""
     return np.take(array, rows, axis=0, out=out, mode="clip")  # mode "raise" would copy once more
 
 
@@ -52,44 +56,46 @@ class LazyAtoms:
     ----------
     D : float array (n_atoms, n_features)
         Copied.
-    ball : one of the balls of the kernels
+    ball : L2_LAZY, L2_WITHIN or L1_WITHIN
     """
 
     def __init__(self, D, ball):
-        self.F = np.ascontiguousarray(np.asarray(D, real_type(D)).T)
+        self.F = np.ascontiguousarray(np.asarray(D, float_type(D)).T)
         self.ball = ball
         self.scale = np.ones(self.F.shape[1])
-        self.mass = np.empty(self.F.shape[1])  # of every atom, in the measure of its ball
+        self.mass = np.empty(self.F.shape[1])  # of every atom: squared norm or l1 norm
         self._buffers = BufferPool(self.F.dtype)
-        _masses(self.F, ball, self.mass)
+        _atom_masses(self.F, ball, self.mass)
 
     @property
     def D(self):
-        """The dictionary (n_atoms, n_features): a copy."""
+        """Return a copy of the dictionary (n_atoms, n_features)."""
         return np.ascontiguousarray((self.F / self.scale).astype(self.F.dtype, copy=False).T)
 
     def on(self, features):
-        """The atoms on the features alone, (len(features), n_atoms); all features, in place, for None."""
+        """Return the atoms on some features, (len(features), n_atoms); for None, all features, not copied."""
         if features is None:
             return self.F
         D = take_atom_rows(self.F, features, self._buffers("atoms", len(features), self.F.shape[1]))
         return np.divide(D, self.scale, out=D, casting="same_kind") if (self.scale != 1).any() else D
 
     def update(self, D, B, A, features, rng):
-        """One pass of block coordinate descent over all atoms, on the features alone.
+        """Run one pass of block coordinate descent over all atoms, on some features.
 
-        Every used atom goes to the minimum of 1/2 tr(D' D A) - tr(D' B) over its masked entries, the
-        others as they are, and is projected.  The order is random: of the blocks, and in each block.
+        Every used atom moves to the minimum of 1/2 tr(D' D A) - tr(D' B) over its masked entries, with the
+        others fixed, and is projected.  The order of the blocks is random, and the order in each block,
+        too.
 
         Parameters
         ----------
-        D : what `on(features)` returned; changed in place
+        D : result of `on(features)`; changed in place
         B : float array (len(features), n_atoms)
         A : float array (n_atoms, n_atoms)
         features : integer array, or None for all
         rng : Generator
         """
-        outside, growth = self._outside(D, features), np.ones(len(A))
+        outside = self._outside_mass(D, features)
+        growth = np.ones(len(A))
         for columns, visit in _visits(A, rng):
             R = self._buffers("residual", columns.stop - columns.start, len(D))
             np.matmul(A[columns], D.T, out=R)
@@ -98,34 +104,38 @@ class LazyAtoms:
         self._put(D, features, outside, growth)
 
     def update_with_residuals(self, D, H, A, features, rng):
-        """As `update`, from H = B - D A in place of B; H follows the atoms."""
-        outside, growth = self._outside(D, features), np.ones(len(A))
-        moved, visited, n = self._buffers("moved", *D.T.shape), np.zeros(len(A), np.int64), 0
+        """Run the pass of `update` from H = B - D A instead of B, and update H with the atoms."""
+        outside = self._outside_mass(D, features)
+        growth = np.ones(len(A))
+        moved = self._buffers("moved", *D.T.shape)
+        visited = np.zeros(len(A), np.int64)
+        n = 0
         for columns, visit in _visits(A, rng):
             R = self._buffers("residual", columns.stop - columns.start, len(D))
             np.matmul(A[columns, visited[:n]], moved[:n], out=R)
             more = n + len(R)
             buffers = self._block_buffers(moved[n:more])
             _update_block(R, D, H, A, columns.start, visit, outside, self.ball, growth, buffers)
-            visited[n:more], n = range(columns.start, columns.stop), more
+            visited[n:more] = range(columns.start, columns.stop)
+            n = more
         H -= np.matmul(moved[:n].T, A[visited[:n]], out=self._buffers("change", *D.shape))
         self._put(D, features, outside, growth)
 
     def _block_buffers(self, moved):
         return moved, self._buffers("block", *moved.shape), self._buffers("atom", 1, moved.shape[1])[0]
 
-    def _outside(self, D, features):
-        """What every atom has outside the features."""
+    def _outside_mass(self, D, features):
+        """Return the mass of every atom outside the features."""
         if features is None:
             return np.zeros(len(self.mass))
         inside = np.empty(len(self.mass))
-        _masses(D, self.ball, inside)
+        _atom_masses(D, self.ball, inside)
         return np.maximum(self.mass - inside, 0.0)
 
     def _put(self, D, features, outside, growth):
         if features is None:
             return
-        _masses(D, self.ball, self.mass)
+        _atom_masses(D, self.ball, self.mass)
         self.mass += outside / growth**2
         self.scale *= growth
         self.F[features] = D * self.scale if (self.scale != 1).any() else D
@@ -135,7 +145,7 @@ class LazyAtoms:
 
 
 def _visits(A, rng):
-    """(columns, visit) of the blocks of atoms in random order: a slice, and the used atoms counted in it."""
+    """Yield (columns, visit) for the blocks of atoms in random order: a slice, and the used atoms in it."""
     used = A.diagonal() > _NEVER_USED
     n_blocks = -(-len(A) // BLOCK)
     for b in rng.permutation(n_blocks):
@@ -148,13 +158,13 @@ def _visits(A, rng):
 
 @kernel(fastmath=SUMS)
 def _update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
-    """Re-solve the atoms first + visit[0], first + visit[1], ... once each; there is at least one.
+    """Move the atoms first + visit[0], first + visit[1], ... once each; there is at least one.
 
-    On entry B' - R is the residual (B - D A)' of the atoms from `first` on; inside, R is, for all atoms
-    still to come: an atom moves by its row of R over its entry of the diagonal of A and is projected,
-    and R follows.  `outside` is what every atom has outside the mask: squared norm, or l1 norm for
-    L1_WITHIN.  `growth` gets the factor by which the atom's other entries shrink, `moved` (of `buffers`) how
-    the masked ones change.
+    On entry B' - R is the residual (B - D A)' of the atoms from `first` on.  Inside, R is that residual
+    for all atoms still to come.  An atom moves by its row of R over its diagonal entry of A and is
+    projected, and R is updated.  `outside` is the mass of every atom outside the mask: squared norm, or l1
+    norm for L1_WITHIN. `growth` gets the factor by which the other entries of the atom shrink.  `moved`
+    (of `buffers`) gets the change of the masked entries.
     """
     moved, atoms, u = buffers
     for i in range(len(D)):
@@ -174,7 +184,7 @@ def _update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
 
 @inlined()
 def _follow_atom(R, atoms, u, a, A, first, visit):
-    """Put u in place of atom visit[0], whose row of A is `a`; R follows; u becomes the next proposal."""
+    """Replace atom visit[0], whose row of A is `a`, by u; update R; make u the next proposal."""
     after = visit[min(1, len(visit) - 1)]
     for start in range(0, len(u), TILE):
         tile = slice(start, min(start + TILE, len(u)))
@@ -186,7 +196,7 @@ def _follow_atom(R, atoms, u, a, A, first, visit):
 
 @inlined(fastmath=SUMS)
 def _swap_in(u, atom):
-    """Put u in place of the atom, and how it moved in place of u."""
+    """Replace the atom by u, and u by the change of the atom."""
     for i in range(len(u)):
         new = u[i]
         u[i] = new - atom[i]
@@ -195,7 +205,7 @@ def _swap_in(u, atom):
 
 @inlined(fastmath=SUMS)
 def _propose(u, atom, r, curvature):
-    """u = where the atom goes before it is projected."""
+    """Compute u, where the atom moves before the projection."""
     step = u.dtype.type(1 / curvature)
     for i in range(len(u)):
         u[i] = atom[i] + step * r[i]
@@ -203,7 +213,10 @@ def _propose(u, atom, r, curvature):
 
 @inlined()
 def _project(u, outside, ball):
-    """Project an atom, whose masked entries are u, in place; returns how much its other entries shrink."""
+    """Project an atom, whose masked entries are u, in place.
+
+    Returns the factor by which its other entries shrink.
+    """
     if ball == L2_LAZY:
         norm = np.sqrt(outside + _atom_mass(u, ball))
         if norm > 1:
@@ -220,7 +233,7 @@ def _project(u, outside, ball):
 
 @inlined(fastmath=SUMS)
 def _atom_mass(u, ball):
-    """The squared norm of u, or its l1 norm for the l1 ball."""
+    """Return the squared norm of u, or its l1 norm for the l1 ball."""
     total = 0.0
     if ball == L1_WITHIN:
         for i in range(len(u)):
@@ -242,7 +255,7 @@ def _multiply(u, factor):
 def project_l1(u, radius):
     """Project u onto the l1 ball in place: all entries move towards zero by one threshold.
 
-    The entries above the threshold decide it; it rises until none of them drops out.
+    The entries above the threshold determine it.  It rises until none of them drops out.
     """
     if _atom_mass(u, L1_WITHIN) <= radius:
         return
@@ -262,8 +275,8 @@ def project_l1(u, radius):
 
 
 @kernel(fastmath=SUMS)
-def _masses(D, ball, inside):
-    """The squared norm of every column of D, or its l1 norm for the l1 ball."""
+def _atom_masses(D, ball, inside):
+    """Compute the squared norm of every column of D, or its l1 norm for the l1 ball."""
     inside[:] = 0.0
     for i in range(len(D)):
         if ball == L1_WITHIN:

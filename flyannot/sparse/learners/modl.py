@@ -1,11 +1,18 @@
-"""Masked online dictionary learning (MODL): online learning from a part of every sample.
+"""Masked online dictionary learning (MODL): online learning from a part of the features of every sample.
+
+With M a random mask of s of the p features, the code of a sample x minimises
+
+    1/2 |M (x - z D)|^2 + lam s/p |z|_1,
+
+and a pass changes only the masked entries of the atoms.
 
 Source
 ------
-Mensch et al., ICML 2016.  Three departures.  Their Eq. 21 is not the projection: an atom that shrinks again
-is inflated by it; here an atom is f / s with s never falling, which is exact.  A mini-batch shares one mask.
-And their row of B for a feature is a mean over the mini-batches that saw it, A over all: with few samples the
-two do not fit.  The default keeps B - A D instead, as a mean of Z'(X - Z D): so a perfect dictionary stays.
+Mensch et al., ICML 2016, with three departures.  Their Eq. 21 is not the projection, because an atom that
+shrinks again is inflated by it.  Here an atom is f / s with s never falling, which is exact.  A mini-batch
+shares one mask.  Their row of B for a feature is a mean over the mini-batches that saw the feature, but A is
+a mean over all of them.  With few samples the two do not fit.  The default keeps B - A D instead, as a mean
+of Z'(X - Z D), so a perfect dictionary does not change.
 """
 
 import warnings
@@ -17,40 +24,40 @@ from flyannot.base.errors import InputError
 from flyannot.base.options import Choice, Count, Real, option
 from flyannot.sparse.learners.lazy_atoms import L1_WITHIN, L2_LAZY, L2_WITHIN
 from flyannot.sparse.learners.ol import OL, OLOptions
-from flyannot.sparse.missing_values import ridge_of_observed, split_missing
+from flyannot.sparse.missing_values import solve_observed_ridge, split_missing
 
-LEAST_PER_ATOM = 20  # features of a mask; the regime of MODL's figures in benchmarks/items.toml
-# (ball, projection) -> what the kernels do
+LEAST_PER_ATOM = 20  # features of a mask per atom, as in MODL's figures in benchmarks/items.toml
+# (ball, projection) -> the ball of the kernels
 BALLS = {
     ("l2", "exact"): L2_LAZY,
     ("l2", "approximate"): L2_WITHIN,
-    ("l1", "exact"): L1_WITHIN,  # the same, and exact, where the mask is everything
+    ("l1", "exact"): L1_WITHIN,  # exact if the mask is all features
     ("l1", "approximate"): L1_WITHIN,
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class MODLOptions(OLOptions):
-    """How MODL learns."""
+    """Options of MODL."""
 
     batch_size: int = option(40, Count(), "Patches of a mini-batch.")
-    recency: float = option(0.0, Real(least=0), "As of ol: mini-batch t counts t^recency times.")
+    recency: float = option(0.0, Real(least=0), "As for ol: mini-batch t counts t^recency times.")
     reduction: int = option(
         1,
         Count(),
-        "Every step reads one of so many parts of the features. Pays where a part has 20 features an atom or "
-        "more, as of whole pictures; on descriptors of 128 features it costs more than it saves.",
+        "Every step reads one of this many parts of the features. It saves time if a part has 20 features "
+        "per atom or more, as for whole pictures. For descriptors of 128 features, leave it at 1.",
     )
     ball: str = option(
         "l2",
         Choice(("l2", "l1")),
-        "Where atoms are kept; l1 makes them sparse. Initial atoms outside are scaled into it.",
+        "Ball that atoms stay in; l1 makes them sparse. Initial atoms outside it are scaled.",
     )
     projection: str = option(
         "approximate",
         Choice(("approximate", "exact")),
-        "Of an atom behind a mask: its masked entries with the others as they are, the minimum over the ball "
-        "of what the mask can change; or the whole of it, so that the others shrink too.",
+        "Entries of an atom that a step projects: approximate, the masked ones, with the others fixed; "
+        "exact, all of them, so that the others shrink, too.",
     )
     code_penalty: str = option(
         "l1", Choice(("l1", "l2")), "Lasso or ridge codes while learning (|z|^2, without a half)."
@@ -58,9 +65,9 @@ class MODLOptions(OLOptions):
     history: str | None = option(
         None,
         Choice(("residuals", "products")),
-        "What is remembered of a feature: B - A D as the mean of Z'(X - Z D) over the mini-batches that saw "
-        "it; or B as the mean of Z'X, as in the paper, which moves even perfect atoms behind masks.",
-        stands_for="residuals behind masks, else products, which is the same there and costs less",
+        "Memory of a feature: residuals is B - A D as the mean of Z'(X - Z D) over the mini-batches that "
+        "saw it; products is B as the mean of Z'X, as in the paper, which moves even perfect atoms.",
+        stands_for="residuals with masks, otherwise products, which is then the same and faster",
     )
 
     def __post_init__(self):
@@ -73,26 +80,30 @@ class MODLOptions(OLOptions):
 
 
 class MODL(OL):
-    """Masked online dictionary learning, as the table of learners describes a learner.
+    """Masked online dictionary learning, a learner as the table of learners describes it.
 
-    Every mini-batch sees a mask of s of the p features: random permutations of the features, cut into
-    `reduction` chunks.  Codes minimise 1/2 |M (x - z D)|^2 + lam s/p penalty(z); A is updated as in OL,
-    the rows of B in the mask with counts of their own; the pass over the atoms changes their masked
-    entries only.  All but the solution for the codes costs 1 / reduction of what OL costs.
+    Every mini-batch sees a mask of s of the p features.  Random permutations of the features are cut into
+    `reduction` masks.  Codes minimise 1/2 |M (x - z D)|^2 + lam s/p penalty(z).  A is updated as in OL,
+    and the rows of B in the mask with counts of their own.  The pass over the atoms changes their masked
+    entries only. Everything except the codes costs 1 / reduction of its cost in OL.
 
-    NaN in a sample is a missing value: no mask selects it, and s counts what is left.  With reduction 1
-    and nothing missing MODL is OL, bit for bit.  With projection "exact", residuals of the history lag
-    behind what it shrinks.
+    NaN in a sample is a missing value.  No mask selects it, and s counts the other features.  With
+    reduction 1 and nothing missing, MODL equals OL bit for bit.  With projection "exact", the residuals of
+    the history lag behind the entries that it shrinks.
 
-    Warns where a mask has fewer than LEAST_PER_ATOM features an atom, as of descriptors (p = 128): codes
-    behind it are poor, and their errors stay in A and B.
+    Warns
+    -----
+    UserWarning
+        If a mask has fewer than LEAST_PER_ATOM features per atom, as for descriptors (p = 128).  Codes from
+        such masks are poor, and their errors stay in A and B.
     """
 
     Options = MODLOptions
     takes_missing_values = True
 
     def __init__(self, D, n_samples, *, lam, **options):
-        chosen, D = self.Options(**options), np.asarray(D)
+        chosen = self.Options(**options)
+        D = np.asarray(D)
         if chosen.reduction > D.shape[1]:
             raise InputError(
                 f"reduction is {chosen.reduction}, and must be at most the {D.shape[1]} features",
@@ -101,8 +112,8 @@ class MODL(OL):
         self.ball = BALLS[chosen.ball, chosen.projection]
         self._history_kind = chosen.history or ("residuals" if chosen.reduction > 1 else "products")
         if chosen.reduction > 1 and (seen := D.shape[1] / chosen.reduction / max(1, len(D))) < LEAST_PER_ATOM:
-            said = f"a mask has {seen:.2g} features an atom; below {LEAST_PER_ATOM} masks lose more than they"
-            warnings.warn(f"{said} save: use a smaller reduction, or scc", stacklevel=2)
+            said = f"a mask has {seen:.2g} features per atom; with fewer than {LEAST_PER_ATOM} codes are poor"
+            warnings.warn(f"{said}: use a smaller reduction, or scc", stacklevel=2)
         norms = np.linalg.norm(D, ord=int(chosen.ball[1]), axis=1, keepdims=True)
         outside = norms > 1 + 1e-6
         D = np.divide(D, norms, out=D.copy(), where=outside) if outside.any() else D
@@ -110,7 +121,7 @@ class MODL(OL):
         self._masks = []
 
     def begin_epoch(self, rng):
-        """As OL; the masks begin with a new permutation."""
+        """Begin an epoch as OL does, with a new permutation of the features."""
         super().begin_epoch(rng)
         self._masks = []
 
@@ -125,7 +136,7 @@ class MODL(OL):
     def _encode(self, X, observed, F):
         if self.options.code_penalty == "l1":
             return super()._encode(X, observed, F)
-        return ridge_of_observed(X, observed, F, self.lam / len(self._history))
+        return solve_observed_ridge(X, observed, F, self.lam / len(self._history))
 
     def _split_missing(self, X):
         return split_missing(X)

@@ -1,10 +1,19 @@
-"""Online dictionary learning (OL): one mini-batch after the other, codes, then one pass over the atoms.
+"""Online dictionary learning (OL): for each mini-batch, its codes, then one pass over the atoms.
+
+The objective is the mean over the samples x, over codes z and atoms D of norm at most 1, of
+
+    1/2 |x - z D|^2 + lam |z|_1.
+
+A and B are the weighted means of z^T z and z^T x over the mini-batches so far.  A pass moves one atom
+after the other onto the unit ball, at its minimum of
+
+    1/2 tr(D^T A D) - tr(D^T B).
 
 Source
 ------
-Mairal, Bach, Ponce and Sapiro, "Online learning for matrix factorization and sparse coding", JMLR 11,
-2010; `recency` is its rho.  The weights t^-beta are those of Mairal, "Stochastic majorization-minimization
-algorithms for large-scale optimization", NIPS 2013.  Atoms are visited in random order, not by number.
+Mairal, Bach, Ponce and Sapiro, "Online learning for matrix factorization and sparse coding", JMLR 11, 2010;
+`recency` is its rho.  The weights t^-beta are from Mairal, "Stochastic majorization-minimization algorithms
+for large-scale optimization", NIPS 2013.  Here atoms are visited in random order, not by number.
 """
 
 from dataclasses import dataclass
@@ -16,29 +25,29 @@ from flyannot.base.options import Count, Options, Real, option
 from flyannot.jobs.resources import one_blas_thread
 from flyannot.sparse.kernels import SUMS, kernel
 from flyannot.sparse.learners.lazy_atoms import L2_LAZY, BufferPool, LazyAtoms, take_atom_rows
-from flyannot.sparse.missing_values import lasso_of_observed, split_missing
+from flyannot.sparse.missing_values import solve_observed_lasso, split_missing
 from flyannot.sparse.stored_codes import Learner
 
-_DENSE = 8  # codes with more than one non-zero in so many entries are multiplied as a dense matrix
-_BLOCK_ENTRIES = 2**22  # of X in one call of `step`: it is copied there
+_DENSE = 8  # codes with more than one non-zero per this many entries are multiplied as dense
+_BLOCK_ENTRIES = 2**22  # most entries of X in one call of `step`, which copies X
 
 
 @dataclass(frozen=True, kw_only=True)
 class OLOptions(Options):
-    """How online learning learns."""
+    """Options of online learning."""
 
     batch_size: int = option(
         256,
         Count(),
-        "Patches of a mini-batch. 1 is the online learning of the papers; every step passes over all atoms, "
-        "so it is slow.",
+        "Patches of a mini-batch. 1 is the online learning of the papers. It is slow, because every step "
+        "passes over all atoms.",
     )
     beta: float = option(0.9, Real(above=0.75, most=1), "Mini-batch number t has weight t^-beta.")
     recency: float = option(
         4.0,
         Real(least=0),
-        "Mini-batch t counts t^recency times: codes over a worse dictionary are soon forgotten, but never so "
-        "soon that fewer patches are remembered than there are atoms.",
+        "Mini-batch t counts t^recency times, so that codes of early dictionaries are soon forgotten. At "
+        "least as many patches are remembered as there are atoms.",
     )
     tol: float = option(
         1e-4, Real(above=0), "Duality gap of the codes, as a part of half the patch's squared norm."
@@ -46,61 +55,62 @@ class OLOptions(Options):
 
 
 class OL(Learner):
-    """Online dictionary learning, as the table of learners describes a learner.
+    """Online dictionary learning, a learner as the table of learners describes it.
 
-    For every mini-batch, with Z its codes over the dictionary as it is:
+    For every mini-batch of b samples, with Z its codes over the current dictionary,
 
-        A = (1 - w) A + w/b Z'Z,   B = (1 - w) B + w/b Z'X,   w = t^-beta,
+        A = (1 - w) A + w/b Z'Z,   B = (1 - w) B + w/b Z'X,   w = t^-beta.
 
-    then every atom in turn goes to its minimum of 1/2 tr(D' D A) - tr(D' B), the others as they are, and
-    onto the unit ball.  t counts mini-batches, a short one as its part of one.  w is larger where `recency`
-    says so; with beta = 1 and recency = 0, A and B are the means over all samples seen so far.
+    Then every atom in turn moves to its minimum of 1/2 tr(D' A D) - tr(D' B), with the other atoms fixed,
+    and onto the unit ball.  t counts mini-batches; a short one counts as a fraction.  `recency` makes w
+    larger.  With beta = 1 and recency = 0, A and B are the means over all samples so far.
     """
 
     Options = OLOptions
     ball = L2_LAZY
-    kept_numbers = ("t",)
+    state_numbers = ("t",)
 
     def __init__(self, D, n_samples, *, lam, **options):
         self._atoms = LazyAtoms(D, self.ball)
-        (n_features, n_atoms), dtype = self._atoms.F.shape, self._atoms.F.dtype
+        (n_features, n_atoms) = self._atoms.F.shape
+        dtype = self._atoms.F.dtype
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=self.Options(**options))
         batch_size = self.options.batch_size
         self.block_size = batch_size * max(1, _BLOCK_ENTRIES // max(1, batch_size * n_features))
         self._A = np.zeros((n_atoms, n_atoms), dtype)
         self._history = np.zeros((n_features, n_atoms), dtype)  # B, feature by feature
-        self.t = 0.0  # mini-batches so far
-        self._seen = np.zeros(n_features)  # mini-batches that knew the feature; a part of one counts so
+        self.t = 0.0  # number of mini-batches so far
+        self._seen = np.zeros(n_features)  # mini-batches that observed the feature, as fractions
         self._buffers = BufferPool(dtype)
 
     @property
     def D(self):
-        """The dictionary now (n_atoms, n_features): a copy."""
+        """Return a copy of the current dictionary (n_atoms, n_features)."""
         return self._atoms.D
 
     def begin_epoch(self, rng):
-        """Take the generator of the epoch; forget codes that have been replaced."""
+        """Take the generator of the epoch, and remove replaced codes."""
         self._rng = rng
         self._codes.compact()
 
     def step(self, X, rows):
-        """Visit the samples X (len(rows), n_features), known by their numbers `rows`, in mini-batches."""
+        """Visit the samples X (len(rows), n_features), whose numbers are `rows`, in mini-batches."""
         X, rows = np.asarray(X), np.asarray(rows)
         with one_blas_thread():
             for start in range(0, len(rows), self.options.batch_size):
                 batch = slice(start, start + self.options.batch_size)
                 self._learn_batch(X[batch], rows[batch])
 
-    def kept_arrays(self):
-        """The atoms as they are stored, the two means, and what is counted of features."""
+    def state_arrays(self):
+        """Return the stored atoms, the two means, and the counts of features."""
         atoms = {"F": self._atoms.F, "scale": self._atoms.scale, "mass": self._atoms.mass}
         return atoms | {"A": self._A, "history": self._history, "seen": self._seen}
 
     def _next_features(self):
-        """The features of the next mini-batch, in rising order; None, as here, for all."""
+        """Return the features of the next mini-batch, sorted; None, as here, for all features."""
 
     def _encode(self, X, observed, F):
-        return lasso_of_observed(X, observed, F, self.lam / len(self._history), self.options.tol)
+        return solve_observed_lasso(X, observed, F, self.lam / len(self._history), self.options.tol)
 
     def _split_missing(self, X):
         X, observed = split_missing(X)
@@ -137,7 +147,10 @@ class OL(Learner):
         self._keep_history(B, features)
 
     def _add_to_history(self, Z, X, observed, features):
-        """The rows of B for `features` with the mini-batch added: B itself for all, else to be kept."""
+        """Add the mini-batch to the rows of B for `features`.
+
+        Returns B itself for all features, otherwise a copy of the rows.
+        """
         rows = slice(None) if features is None else features
         part = (len(X) if observed is None else observed.sum(axis=0)) / self.options.batch_size
         self._seen[rows] += part
@@ -155,18 +168,20 @@ class OL(Learner):
             self._history[features] = taken
 
     def _horizon(self, t):
-        """The mini-batches that a mean remembers: t^beta, or fewer by `recency`, never more than there were.
+        """Return the number of mini-batches that a mean remembers.
 
-        One that comes as part t of t <= 1 mini-batches has weight 1; a feature never seen has horizon 1.
+        It is t^beta, or fewer by `recency`, and at most t.  Part t <= 1 of a first mini-batch has weight
+        1.  A feature never seen has horizon 1.
         """
-        recency, least = self.options.recency, len(self._A) / self.options.batch_size  # else A were singular
+        recency = self.options.recency
+        least = len(self._A) / self.options.batch_size  # with fewer A would be singular
         recent = np.maximum((t + recency) / (1 + recency), least)
         return np.where(t > 0, np.minimum(np.minimum(t, t**self.options.beta), recent), 1.0)
 
 
 @kernel(fastmath=SUMS)
 def _blend_rows(B, keep, fresh):
-    """B = keep B + fresh, row by row."""
+    """Compute B = keep B + fresh, row by row."""
     for i in range(len(B)):
         for k in range(B.shape[1]):
             B[i, k] = keep[i] * B[i, k] + fresh[i, k]
@@ -174,7 +189,7 @@ def _blend_rows(B, keep, fresh):
 
 @kernel(fastmath=SUMS)
 def _add_products(A, factor, start, atom, value):
-    """A += factor Z'Z for codes Z in the arrays of a CSR matrix."""
+    """Compute A += factor Z'Z for codes Z in the arrays of a CSR matrix."""
     for i in range(len(start) - 1):
         for s in range(start[i], start[i + 1]):
             a, scaled = A[atom[s]], factor * value[s]

@@ -1,11 +1,21 @@
-"""Stochastic coordinate coding (SCC): one visit to a sample updates its code and the atoms it uses.
+"""Stochastic coordinate coding (SCC): one visit to a sample updates its code and the atoms that it uses.
+
+The objective is the mean over the samples x, over codes z and atoms D of norm at most 1, of
+
+    1/2 |x - z D|^2 + lam |z|_1.
+
+A visit to x solves for z by a few sweeps of coordinate descent.  Then each atom of the code takes a
+gradient step with r = x - z D,
+
+    h_j += w z_j^2,   d_j += w z_j / h_j r,
+
+and is projected onto the unit ball or sphere.  w is the weight of the visit, by default 1.
 
 Source
 ------
-Lin, Li, Sun, Lai, Davidson, Fan and Ye, "Stochastic coordinate coding and its application for
-Drosophila gene expression pattern annotation", KDD 2014.  Its Algorithm 1 leaves out the projection
-that its Eq. 4 has; here every step ends in one.  Its coordinate step takes |d| = 1; here it is right
-for any atom in the unit ball.
+Lin, Li, Sun, Lai, Davidson, Fan and Ye, "Stochastic coordinate coding and its application for Drosophila gene
+expression pattern annotation", KDD 2014.  Its Algorithm 1 omits the projection of its Eq. 4; here every step
+ends in one.  Its coordinate step assumes |d| = 1; here it is right for any atom in the unit ball.
 """
 
 from collections.abc import Callable
@@ -25,34 +35,34 @@ from flyannot.sparse.learners.scc_kernels import (
 )
 from flyannot.sparse.simd.atom_rows import GROUP
 from flyannot.sparse.simd.vectors import padded_zeros, whole_chunks
-from flyannot.sparse.stored_codes import EITHER_SIGN, CodeStore, Learner, real_type
+from flyannot.sparse.stored_codes import EITHER_SIGN, CodeStore, Learner, float_type
 
-N_ORDERS = 64  # random orders drawn for an epoch; a fresh one per sample would cost more than its sweep
+N_ORDERS = 64  # random orders per epoch; one per sample would take longer than its sweep
 
 
 def _cyclic_order(n_atoms, rng):
-    """One order, (1, n_atoms): the atoms by number."""
+    """Return one order, (1, n_atoms): the atoms by number."""
     return np.arange(n_atoms, dtype=np.int32)[None]
 
 
 def _random_orders(n_atoms, rng):
-    """`N_ORDERS` independent uniformly random orders, (N_ORDERS, n_atoms)."""
+    """Draw `N_ORDERS` independent random orders, (N_ORDERS, n_atoms)."""
     return rng.permuted(np.tile(_cyclic_order(n_atoms, rng), (N_ORDERS, 1)), axis=1)
 
 
 @dataclass(frozen=True)
 class Variant:
-    """What sets the two published forms of SCC apart, and ours from them."""
+    """The differences between the two published forms of SCC, and our own."""
 
     orders: Callable  # (n_atoms, rng) -> the orders of the full sweeps of one epoch
-    keeps_all: bool  # h sums the squared codes of all epochs; else those of the last one and this
-    rescale_above: float  # squared norm from which a touched atom is scaled back to norm 1
+    keeps_all: bool  # h sums the squared codes of all epochs, otherwise of the last epoch and this one
+    rescale_above: float  # squared norm above which a changed atom is scaled to norm 1
     n_sweeps: int = 3
     max_step: float | None = None
     recency: float = 0.0  # visit t counts t^recency times in h
-    n_descents: int = 0  # full sweeps at 2^k lam, ..., 2 lam that come first where a code is zero
-    takes_mean: bool = False  # the dictionary is the mean of the atoms over about the last half of the visits
-    n_epochs: int = 10  # where nobody says
+    n_descents: int = 0  # full sweeps at 2^k lam, ..., 2 lam before a visit that starts from zero
+    takes_mean: bool = False  # the dictionary is the mean of the atoms over about the last half of visits
+    n_epochs: int = 10  # by default
 
 
 VARIANTS = {
@@ -60,11 +70,11 @@ VARIANTS = {
     "released": Variant(_random_orders, keeps_all=False, rescale_above=0.0),
     # The paper: cyclic sweeps, h over all epochs, atoms in the unit ball.
     "paper": Variant(_cyclic_order, keeps_all=True, rescale_above=1.0),
-    # Ours.  A first visit of the authors' program starts from a code of zeros, and one sweep from there in
-    # random order gives early atoms what later ones explain better: its codes cost some 10 % more than the
-    # best ones.  Here such a visit sweeps at 4 lam and at 2 lam before it does at lam.  Steps are bounded,
-    # and shrink slowly: visit t counts t^6 times in h, so that an atom soon forgets what it learned from the
-    # codes of a worse dictionary.  Such steps are noisy, and the mean over many visits takes the noise out.
+    # Ours.  A first visit of the authors' program starts from the zero code.  One sweep in random order
+    # then gives early atoms what later atoms explain better: its objective is about 10% above that of
+    # exact codes.  Here such a visit sweeps at 4 lam and 2 lam before lam.  Steps are bounded and shrink
+    # slowly: visit t counts t^6 times in h, so that an atom soon forgets the codes of worse
+    # dictionaries.  Such steps are noisy.  The mean over many visits removes the noise.
     "quick": Variant(
         _random_orders,
         keeps_all=True,
@@ -81,13 +91,13 @@ VARIANTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class SCCOptions(Options):
-    """How SCC learns; what is left open is the variant's own."""
+    """Options of SCC; None stands for the variant's own value."""
 
     variant: str = option(
         "quick",
         Choice(VARIANTS),
-        "As the authors' program does it, or as the paper prints it; quick is ours, and reaches a lower "
-        "objective sooner.",
+        "released is the authors' program, paper is the published algorithm, and quick is ours, which "
+        "reaches a lower objective sooner.",
     )
     n_sweeps: int | None = option(
         None,
@@ -98,28 +108,29 @@ class SCCOptions(Options):
     forgetting: float = option(
         1.0,
         Real(least=0, most=1),
-        "After every epoch, what h carries over is multiplied by this: later steps stay large.",
+        "After every epoch, h is multiplied by this; lower values keep later steps large.",
     )
     max_step: float | None = option(
         None,
         Real(above=0),
-        "Bound on the sum over the support of z^2 / h, by which one step shrinks the residual of its own "
-        "patch; 1 keeps first visits from overshooting.",
+        "Bound on the sum over the support of z^2 / h, the fraction by which one step shrinks the residual "
+        "of its own patch; 1 keeps first visits from overshooting.",
         stands_for="0.25; in the other variants no bound",
     )
 
 
 class SCC(Learner):
-    """Stochastic coordinate coding, as the table of learners describes a learner."""
+    """Stochastic coordinate coding, a learner as the table of learners describes it."""
 
     Options = SCCOptions
     block_size = 4096
     is_data_parallel = True
     takes_positive = True
-    kept_numbers = ("n_before",)
+    state_numbers = ("n_before",)
 
     def __init__(self, D, n_samples, *, lam, positive=EITHER_SIGN, **options):
-        (n_atoms, n_features), dtype = np.shape(D), real_type(D)
+        (n_atoms, n_features) = np.shape(D)
+        dtype = float_type(D)
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=self.Options(**options))
         self._variant = VARIANTS[self.options.variant]
         self._rules = _rules(self._variant, self.options, self.lam, positive, n_atoms)
@@ -142,12 +153,12 @@ class SCC(Learner):
 
     @classmethod
     def usual_epochs(cls, options):
-        """Those of the variant."""
+        """Return the number of epochs of the variant."""
         return VARIANTS[options.variant].n_epochs
 
     @property
     def D(self):
-        """The dictionary now, (n_atoms, n_features): the atoms as they are, or their mean at norm 1."""
+        """Return the dictionary, (n_atoms, n_features): the current atoms, or their mean scaled to norm 1."""
         if not self._variant.takes_mean:
             return self._D
         mean = self._atoms.mean[:, : self._D.shape[1]]
@@ -155,17 +166,19 @@ class SCC(Learner):
         return mean / np.where(norms > 0, norms, 1)
 
     def begin_epoch(self, rng):
-        """Draw the orders of the full sweeps; the codes so far become the warm starts."""
-        self._orders = _with_places(self._variant.orders(len(self._D), rng), self._codes.now.atom.dtype)
+        """Draw the orders of the full sweeps; the codes so far become the start codes."""
+        self._orders = _index_orders(self._variant.orders(len(self._D), rng), self._codes.now.atom.dtype)
         D, norm2, _, _, D8, rounding, _ = self._atoms
         round_dictionary(D, norm2, D8, rounding, 1.25 * max(float(np.abs(D).max()), 1e-30))
         self._codes.begin_epoch()
         self._rules = self._rules._replace(n_before=self.n_before)
-        self._n_visits, self._atoms.h_now[:] = 0, 0.0
+        self._n_visits = 0
+        self._atoms.h_now[:] = 0.0
 
     def step(self, X, rows):
-        """Visit the samples X (len(rows), n_features), known by their numbers `rows`, in that order."""
-        X, rows = whole_chunks(X, self._D.dtype), np.ascontiguousarray(rows, np.int64)
+        """Visit the samples X (len(rows), n_features), whose numbers are `rows`, in that order."""
+        X = whole_chunks(X, self._D.dtype)
+        rows = np.ascontiguousarray(rows, np.int64)
         codes, rules, scratch = self._codes, self._rules, self._scratch
         while len(rows):
             codes.reserve(len(self._D) + 16 * len(rows))
@@ -176,31 +189,33 @@ class SCC(Learner):
             X, rows = X[n:], rows[n:]
 
     def end_epoch(self):
-        """Let h remember as many epochs as the variant says, and forget."""
+        """Carry h over to the next epoch, as the variant and `forgetting` say."""
         past, now = self._atoms.h_past, self._atoms.h_now
-        past[:] = carried_over(past, now, self.options)
+        past[:] = carry_over(past, now, self.options)
         self._end_visits()
 
     def end_part(self):
-        """h remembers all: the epoch goes on with other samples."""
+        """Carry all of h over, because the epoch continues with other samples."""
         self._atoms.h_past[:] += self._atoms.h_now
         self._end_visits()
 
     def _end_visits(self):
-        """Count them, and let the mean follow those that came after its last look."""
+        """Count the visits, and update the mean with the visits after its last update."""
         every = self._rules.mean_every
         if every and self._n_visits % every:
             follow_mean(self._atoms, self._rules, self._n_visits, self._n_visits % every)
         self.n_before += self._n_visits
 
-    def visit_part(self, X, rng, start, stands_for):
-        """Go on from the `SharedAtoms` `start` with samples of a part, in random order, and keep no code.
+    def visit_part(self, X, rng, start, visit_weight):
+        """Continue from the `SharedAtoms` `start` with the samples of a part, without storing codes.
 
         Parameters
         ----------
         X : array-like of rows (n_samples, n_features), which takes an integer array as index
+            Visited in random order.
         rng : Generator
-        stands_for : float, how many visits one of these counts for
+        start : SharedAtoms
+        visit_weight : float, the number of visits that one visit counts for
 
         Returns
         -------
@@ -213,7 +228,7 @@ class SCC(Learner):
         self.n_before = start.n_visits
         order = rng.permutation(len(X))
         self.begin_epoch(rng)
-        self._rules = self._rules._replace(stands_for=float(stands_for))
+        self._rules = self._rules._replace(visit_weight=float(visit_weight))
         for first in range(0, len(order), self.block_size):
             rows = order[first : first + self.block_size]
             self._codes = CodeStore(len(rows), len(self._D), self._D.dtype)
@@ -224,21 +239,21 @@ class SCC(Learner):
         moving = moving[: len(start.moving)]
         return start._replace(D=D, norm2=atoms.norm2, h_now=atoms.h_now, moving=moving)
 
-    def kept_arrays(self):
-        """The atoms, their squared norms, h, and the mean of the atoms where there is one."""
+    def state_arrays(self):
+        """Return the atoms, their squared norms, h, and the mean of the atoms if there is one."""
         atoms = self._atoms
         kept = {"D": self._D, "norm2": atoms.norm2, "h": atoms.h_past}
         return kept | ({"mean": atoms.mean[:, : self._D.shape[1]]} if self._variant.takes_mean else {})
 
 
-def carried_over(h_past, h_now, options):
-    """What h is when an epoch has ended: of as many epochs as the variant says, times `forgetting`."""
+def carry_over(h_past, h_now, options):
+    """Return h after an epoch: the sum over the epochs that the variant keeps, times `forgetting`."""
     h = h_past + h_now if VARIANTS[options.variant].keeps_all else h_now
     return h * options.forgetting
 
 
 def _rules(variant, options, lam, positive, n_atoms):
-    """The numbers of a variant, but for those that the options give."""
+    """Return the numbers of a variant and its options for the kernels."""
     return SCCRules(
         lam,
         options.n_sweeps or variant.n_sweeps,
@@ -247,15 +262,15 @@ def _rules(variant, options, lam, positive, n_atoms):
         variant.recency,
         variant.n_descents,
         n_before=0,
-        stands_for=1.0,
-        mean_every=-(-n_atoms // 4) if variant.takes_mean else 0,  # a look costs what some steps do
+        visit_weight=1.0,
+        mean_every=-(-n_atoms // 4) if variant.takes_mean else 0,  # an update takes as long as some visits
         positive_code=positive.code or None,
         positive_atoms=positive.atoms or None,
     )
 
 
-def _with_places(orders, dtype):
-    """The orders with the place of every atom in each, and with GROUP more entries that end no group."""
+def _index_orders(orders, dtype):
+    """Return the orders with the place of every atom in each, padded by GROUP entries."""
     places = np.empty(orders.shape, dtype)
     np.put_along_axis(places, orders, np.arange(orders.shape[1], dtype=dtype)[None], axis=1)
     return SweepOrders(np.pad(orders, ((0, 0), (0, GROUP))).astype(dtype), places)

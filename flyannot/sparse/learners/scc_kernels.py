@@ -1,13 +1,13 @@
 """The kernels of SCC: the code of one sample by coordinate descent, and its step on the dictionary.
 
-A sweep over all atoms reads a copy of the dictionary in bytes first, and the dictionary itself only
-where that cannot rule the atom out.  Write d for an atom, r for the residual, d' and r' for what their
-bytes stand for.  Then
+A sweep over all atoms reads a copy of the dictionary in bytes first.  It reads the dictionary itself only
+if the bytes cannot rule an atom out.  Write d for an atom, r for the residual, and d' and r' for the
+values of their bytes.  Then
 
     d r  =  d' r'  +  (d - d') r  +  d' (r - r'),
 
-so |d r| <= |d' r'| + e |r| + (n + e) |r - r'| with n the largest |d| and e the largest |d - d'|.  While
-that is at most lam, an atom whose code is zero keeps it, and need not be visited: what is left is the
+so |d r| <= |d' r'| + e |r| + (n + e) |r - r'| with n the largest |d| and e the largest |d - d'|.  If that
+is at most lam, an atom whose code is zero keeps it, and need not be visited.  The result is that of the
 sequential algorithm, atom by atom.
 """
 
@@ -29,45 +29,45 @@ from flyannot.sparse.simd.atom_rows import (
 )
 from flyannot.sparse.simd.vectors import padded_zeros
 
-MARGIN = 0.05  # of lam: how far r may move before its bytes are made anew
-HALF = 0.5005  # of the scale: the error of one rounded number, with a margin
-RISE = 3.0  # visit t counts t^(RISE - 1) times in the mean: about the last half of all visits
+MARGIN = 0.05  # fraction of lam by which r may move before its bytes are computed anew
+HALF = 0.5005  # the error of one rounded number, in units of the scale, with a margin
+RISE = 3.0  # visit t counts t^(RISE - 1) times in the mean, so mostly the last half of all visits
 ROUNDING = 5e-7  # relative error per feature of a float32 sum, with a margin
 
 
 class SCCAtoms(NamedTuple):
-    """The dictionary and what its steps need.  Rows are padded with zeros to whole chunks."""
+    """The dictionary and the arrays that its steps need.  Rows are padded with zeros to whole chunks."""
 
     D: np.ndarray  # (n_atoms, n_features)
     norm2: np.ndarray  # (n_atoms,) squared norms; 0 marks a dead atom
     h_past: np.ndarray  # (n_atoms,) float64, squared codes carried over from earlier epochs
     h_now: np.ndarray  # (n_atoms,) float64, squared codes of this epoch so far
-    D8: np.ndarray  # (n_atoms, n_features) bytes: 128 + D / scale, to the nearest
+    D8: np.ndarray  # (n_atoms, n_features) bytes: 128 + D / scale, rounded
     rounding: np.ndarray  # (4,) float64: scale; largest |d - d'|; largest |d[k]| the scale holds; largest |d|
-    mean: np.ndarray  # (n_atoms, n_features), or none: that of D on the way, as `follow_mean` has it
+    mean: np.ndarray  # (n_atoms, n_features), or no rows: the running mean of D
 
 
 class SweepOrders(NamedTuple):
-    """The orders of the full sweeps: the t-th visit of an epoch follows row t, cyclically."""
+    """The orders of the full sweeps: visit t of an epoch uses row t, cyclically."""
 
-    atom: np.ndarray  # (n_orders, n_atoms + GROUP), the atoms in order, then any atoms
-    place: np.ndarray  # (n_orders, n_atoms), where each atom stands
+    atom: np.ndarray  # (n_orders, n_atoms + GROUP), the atoms in order, then padding
+    place: np.ndarray  # (n_orders, n_atoms), the place of each atom
 
 
 class SCCRules(NamedTuple):
-    """The numbers that make a variant."""
+    """The numbers that define a variant."""
 
     lam: float
-    n_sweeps: int  # one over all atoms, the others over the support
-    rescale_above: float  # squared norm above which a touched atom goes back to norm 1
+    n_sweeps: int  # one sweep over all atoms, the others over the support
+    rescale_above: float  # squared norm above which a changed atom is scaled to norm 1
     max_step: float  # largest sum of squared code / h of one sample
     recency: float  # visit t counts t^recency times in h
-    n_descents: int  # full sweeps at 2^k lam, ..., 2 lam that come first where a code is zero
+    n_descents: int  # full sweeps at 2^k lam, ..., 2 lam before a visit that starts from zero
     n_before: int  # visits before this epoch
-    stands_for: float  # visits that one counts for: those of other parts of the samples, made meanwhile
-    mean_every: int  # visits between two looks at D for its mean; 0 where there is none
-    # True where nothing may be negative, else None: numba makes kernels apart of them, and what is off
-    # costs nothing.
+    visit_weight: float  # visits that one visit counts for, on behalf of other parts of the samples
+    mean_every: int  # visits between two updates of the mean; 0 if there is none
+    # True if values must not be negative, otherwise None.  Numba compiles a kernel for each, so None costs
+    # no time.
     positive_code: bool | None
     positive_atoms: bool | None
 
@@ -77,13 +77,14 @@ class SCCScratch(NamedTuple):
 
     z: np.ndarray  # (n_atoms,) its code
     support: np.ndarray  # (n_atoms,) the atoms in it, in the order visited
-    eta: np.ndarray  # (n_atoms,) their steps
-    flags: np.ndarray  # (n_atoms + GROUP,) places in the order that must be visited
+    eta: np.ndarray  # (n_atoms,) the step lengths of the atoms
+    flags: np.ndarray  # (n_atoms + GROUP,) 1 at places of the order that must be visited
     r: np.ndarray  # (n_features,) its residual
     r8: np.ndarray  # (n_features,) the residual in bytes
 
 
 def new_scratch(n_atoms, n_features, dtype):
+    """Allocate the memory of one sample."""
     return SCCScratch(
         z=np.zeros(n_atoms, dtype),
         support=np.empty(n_atoms, np.int32),
@@ -96,7 +97,7 @@ def new_scratch(n_atoms, n_features, dtype):
 
 @kernel
 def round_dictionary(D, norm2, D8, rounding, reach):
-    """Fill D8 and `rounding` at the scale that holds numbers up to `reach`."""
+    """Fill D8 and `rounding` at the scale that represents numbers up to `reach`."""
     scale = D.dtype.type(reach / 127)
     rounding[0], rounding[1], rounding[2], rounding[3] = scale, 0.0, reach, 1.0
     for j in range(len(D)):
@@ -107,17 +108,17 @@ def round_dictionary(D, norm2, D8, rounding, reach):
 
 @kernel
 def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules, scratch):
-    """Visit samples one after the other: re-solve the code, then step and project its atoms.
+    """Visit samples one after the other: solve for the code, then step and project its atoms.
 
-    `past` holds the codes of the last epoch and is only read; those of this epoch are appended to
-    `now` from entry `n_used` on.  Returns the number of samples visited: fewer than all when `now` may be
+    `past` holds the codes of the last epoch and is only read.  Codes of this epoch are appended to `now`
+    from entry `n_used` on.  Returns the number of visited samples.  It is less than all if `now` may be
     too short for one more code.
     """
     for i in range(len(rows)):
         if n_used + len(scratch.z) > len(now.atom):
             return i
         n_support = solve_code(X, i, past, rows[i], orders, first_visit + i, atoms, rules, scratch)
-        visit = rules.n_before + rules.stands_for * (first_visit + i + 1)
+        visit = rules.n_before + rules.visit_weight * (first_visit + i + 1)
         _step_atoms(atoms, n_support, rules, visit, scratch)
         store_code(now, rows[i], n_used, n_support, scratch)
         n_used += n_support
@@ -128,9 +129,11 @@ def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules,
 
 @kernel
 def solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
-    """Leave the code of X[i] in z, its atoms in `support` and its residual in r; returns their number."""
+    """Store the code of X[i] in z, its atoms in `support` and its residual in r; return its size."""
     D, norm2, z, support, r = atoms.D, atoms.norm2, scratch.z, scratch.support, scratch.r
-    lam, o, positive = r.dtype.type(rules.lam), visit % len(orders.atom), rules.positive_code
+    lam = r.dtype.type(rules.lam)
+    o = visit % len(orders.atom)
+    positive = rules.positive_code
     n_support = _restore_code(X, i, past, row, D, scratch)
     if n_support == 0:
         for k in range(rules.n_descents, 0, -1):
@@ -147,7 +150,7 @@ def solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
 
 @kernel
 def _sweep_flagged(atoms, orders, o, n_support, lam, scratch, positive):
-    """A sweep over all atoms in which those of the support are visited; returns the new support's number."""
+    """Sweep over all atoms, visiting every atom of the support; return the size of the new support."""
     D, norm2, _, _, D8, rounding, _ = atoms
     z, support, _, flags, r, r8 = scratch
     for s in range(n_support):
@@ -159,7 +162,7 @@ def _sweep_flagged(atoms, orders, o, n_support, lam, scratch, positive):
 
 @kernel
 def _restore_code(X, i, codes, row, D, scratch):
-    """Spread a stored code over z and `support`, and make r = X[i] - zD; returns its non-zeros."""
+    """Copy a stored code to z and `support`, and compute r = X[i] - zD; return its non-zeros."""
     start, count = codes.start[row], codes.size[row]
     copy_row(scratch.r, X, i)
     for s in range(count):
@@ -171,7 +174,7 @@ def _restore_code(X, i, codes, row, D, scratch):
 
 @kernel
 def store_code(codes, row, n_used, n_support, scratch):
-    """Store the code in z as that of `row`, from entry `n_used` on, and make z zero again."""
+    """Store the code in z as the code of `row`, from entry `n_used` on, and clear z."""
     codes.start[row], codes.size[row] = n_used, n_support
     for s in range(n_support):
         j = np.int64(scratch.support[s])
@@ -181,9 +184,9 @@ def store_code(codes, row, n_used, n_support, scratch):
 
 @kernel
 def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam, positive):
-    """Re-solve z[j] for every atom j of order o, and keep r = x - zD.
+    """Minimise over z[j] for every atom j of order o, and update r = x - zD.
 
-    The non-zeros are listed in `support` in that order; their number is returned.
+    The non-zeros are listed in `support` in that order.  Returns their number.
     """
     n_atoms, n_support, t = len(z), 0, 0
     allowed = r.dtype.type(MARGIN) * lam
@@ -204,7 +207,7 @@ def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam,
             if z[j] != 0:
                 support[n_support] = j
                 n_support += 1
-            if moved > allowed:  # the rest of the group was tested with an r that is gone
+            if moved > allowed:  # the rest of the group was tested with an outdated r
                 t = place + 1
                 break
     return n_support
@@ -212,7 +215,7 @@ def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam,
 
 @kernel
 def _round_and_bound(r, r8, rounding, lam):
-    """Fill r8; returns (offset, limit) such that |D8[j] r8 - offset| <= limit implies |D[j] r| <= lam."""
+    """Fill r8; return (offset, limit) such that |D8[j] r8 - offset| <= limit implies |D[j] r| <= lam."""
     scale, norm2, total = round_residual(r, r8)
     norm, error = np.sqrt(norm2), HALF * np.sqrt(len(r)) * scale
     bound = rounding[1] * norm + (rounding[3] + rounding[1]) * error + ROUNDING * len(r) * rounding[3] * norm
@@ -222,7 +225,7 @@ def _round_and_bound(r, r8, rounding, lam):
 
 @kernel
 def _sweep_support(D, norm2, z, support, n_support, r, lam, positive):
-    """Re-solve z[j] for the atoms in `support`, from which those that become zero are struck."""
+    """Minimise over z[j] for the atoms in `support`, and remove atoms that become zero."""
     n_kept = 0
     for s in range(n_support):
         j = np.int64(support[s])
@@ -235,14 +238,14 @@ def _sweep_support(D, norm2, z, support, n_support, r, lam, positive):
 
 @kernel
 def _solve_one(D, norm2, z, j, r, lam, positive):
-    """Minimise over z[j] alone, and keep r = x - zD; returns a bound on how far r moved.
+    """Minimise over z[j] alone, and update r = x - zD; return a bound on how far r moved.
 
-    With d = D[j] and a = |d|^2 the minimum is at soft_threshold(d r + a z[j], lam) / a; a need not be 1.
-    Where that is below zero and must not be, it is at zero.
+    With d = D[j] and a = |d|^2 the minimum is soft_threshold(d r + a z[j], lam) / a; a need not be 1.  If
+    codes must not be negative, the result is at least 0.
     """
     old, a = z[j], norm2[j]
     new = r.dtype.type(0)  # a dead atom explains nothing, so its code is zero
-    if a == 1:  # as most atoms have it: no division to wait for
+    if a == 1:  # true of most atoms; saves a division
         new = soft_threshold(dot(D, j, r) + old, lam)
     elif a > 0:
         new = soft_threshold(dot(D, j, r) + a * old, lam) / a
@@ -256,15 +259,16 @@ def _solve_one(D, norm2, z, j, r, lam, positive):
 
 @kernel
 def _step_atoms(atoms, n_support, rules, visit, scratch):
-    """d_j += w z_j / h_j r for the atoms of the support, all with the same residual, then project.
+    """Add w z_j / h_j r to each atom of the support, all with the same residual, then project.
 
-    h_j += w z_j^2 comes first, so that nothing divides by zero; w is the weight of visit number `visit`, and
-    of all that it counts for.
+    h_j += w z_j^2 comes first, so that nothing divides by zero.  w is the weight of visit number `visit`,
+    times the number of visits that it counts for.
     """
     D, norm2, h_past, h_now, D8, rounding, _ = atoms
     z, support, eta, r = scratch.z, scratch.support, scratch.eta, scratch.r
-    total, one = 0.0, r.dtype.type(1)
-    weight = rules.stands_for * np.float64(visit) ** rules.recency
+    total = 0.0
+    one = r.dtype.type(1)
+    weight = rules.visit_weight * np.float64(visit) ** rules.recency
     for s in range(n_support):
         j = np.int64(support[s])
         weighted = weight * z[j]
@@ -279,7 +283,8 @@ def _step_atoms(atoms, n_support, rules, visit, scratch):
             a = _clip_row(D, j)
         factor = one
         if a > rules.rescale_above:
-            factor, a = one / np.sqrt(a), one
+            factor = one / np.sqrt(a)
+            a = one
         norm2[j] = a
         largest, error2 = round_row(D, j, factor, D8, rounding[0])
         rounding[1] = max(rounding[1], 1.0001 * np.sqrt(error2))
@@ -289,7 +294,7 @@ def _step_atoms(atoms, n_support, rules, visit, scratch):
 
 @kernel
 def _clip_row(D, j):
-    """D[j] = max(0, D[j]); returns the new |D[j]|^2."""
+    """Replace D[j] by max(0, D[j]); return the new |D[j]|^2."""
     total = D.dtype.type(0)
     for k in range(D.shape[1]):
         D[j, k] = max(D[j, k], D.dtype.type(0))
@@ -299,10 +304,10 @@ def _clip_row(D, j):
 
 @kernel
 def follow_mean(atoms, rules, n_visits, n_last):
-    """Let the mean of D, which is less noisy than D, follow after the `n_last` of `n_visits` visits."""
+    """Update the mean of D, which is less noisy than D, after the `n_last` of `n_visits` visits."""
     D, mean = atoms.D, atoms.mean
-    visits = rules.n_before + rules.stands_for * n_visits
-    part = D.dtype.type(min(1.0, RISE * rules.stands_for * n_last / visits))
+    visits = rules.n_before + rules.visit_weight * n_visits
+    part = D.dtype.type(min(1.0, RISE * rules.visit_weight * n_last / visits))
     for j in range(len(D)):
         for k in range(D.shape[1]):
             mean[j, k] += part * (D[j, k] - mean[j, k])

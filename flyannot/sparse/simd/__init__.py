@@ -1,1 +1,1 @@
-"""Row operations as explicit vector code, for the solvers."""
+"""Row operations and the product X D^T as explicit vector code, for the kernels of coders and learners."""

@@ -1,9 +1,9 @@
-"""Row operations of the SCC kernels as explicit vector code, where loops left to the compiler cost twice.
+"""Row operations of the SCC kernels as explicit vector code, twice as fast as compiled loops.
 
-Every function here works on whole rows, as `padded_zeros` makes them: they begin on a cache line, their
-length is a multiple of `CHUNK`, and what lies beyond the last feature is zero and stays zero.  The code is
-plain LLVM vector operations, right on any machine; only the byte products of `candidate_atoms` take a special
-instruction where the machine has it.
+Every function here works on whole rows, from `padded_zeros`.  They begin on a cache line, their length is
+a multiple of `CHUNK`, and the padding after the last feature is zero and stays zero.  The code is plain
+LLVM vector operations, right on any machine.  Only the byte products of `candidate_atoms` use a special
+instruction if the machine has it.
 """
 
 from llvmlite import ir
@@ -15,7 +15,7 @@ GROUP = 16  # atoms that `candidate_atoms` tests together
 
 @row_operation(1)
 def dot(v, D, j, r):
-    """D[j] r."""
+    """Return D[j] r."""
     d, r = v.row(D, v.index(j)), v.row(r)
     zeros = [v.splat(0.0)] * (CHUNK // LANES)
     sums = v.each_chunk(
@@ -26,21 +26,21 @@ def dot(v, D, j, r):
 
 @row_operation()
 def add_row(v, r, factor, D, j):
-    """r += factor D[j]."""
+    """Compute r += factor D[j]."""
     r, factor, d = v.row(r), v.splat(v.number(factor)), v.row(D, v.index(j))
     v.each_vector(lambda k, i: v.store(v.fma(factor, v.load(d, k, i), v.load(r, k, i)), r, k, i))
 
 
 @row_operation()
 def copy_row(v, r, X, i):
-    """r = X[i]; X need not be aligned."""
+    """Copy X[i] to r; X need not be aligned."""
     r, x = v.row(r), v.row(X, v.index(i))
     v.each_vector(lambda k, i: v.store(v.load(x, k, i, aligned=False), r, k, i))
 
 
 @row_operation(1)
 def step_row(v, D, j, factor, r):
-    """D[j] += factor r; returns the new |D[j]|^2."""
+    """Compute D[j] += factor r; return the new |D[j]|^2."""
     d, factor, r = v.row(D, v.index(j)), v.splat(v.number(factor)), v.row(r)
 
     def body(k, sums):
@@ -55,10 +55,10 @@ def step_row(v, D, j, factor, r):
 
 @row_operation(2)
 def round_row(v, D, j, factor, rounded, scale):
-    """D[j] *= factor, then rounded[j] = D[j] / scale to the nearest, plus 128, as unsigned bytes.
+    """Multiply D[j] by factor, then store D[j] / scale + 128, rounded, as unsigned bytes in rounded[j].
 
-    Returns (largest |D[j, k]|, |D[j] - scale (rounded[j] - 128)|^2).  A number that leaves the bytes makes
-    `rounded` and the error void: the caller sees it by the largest.
+    Returns (largest |D[j, k]|, |D[j] - scale (rounded[j] - 128)|^2).  If a number does not fit in a byte,
+    `rounded` and the error are invalid, which the caller sees by the largest.
     """
     builder = v.builder
     j = v.index(j)
@@ -84,11 +84,12 @@ def round_row(v, D, j, factor, rounded, scale):
 
 @row_operation(3)
 def round_residual(v, r, rounded):
-    """rounded = r / s to the nearest as signed bytes, with s = largest |r[k]| / 127.
+    """Store r / s, rounded, as signed bytes in `rounded`, with s = largest |r[k]| / 127.
 
-    Returns (s, |r|^2, sum of rounded).  No entry of r - s rounded exceeds s / 2, rounding apart.
+    Returns (s, |r|^2, sum of rounded).  No entry of r - s rounded exceeds s / 2, except for rounding.
     """
-    builder, four = v.builder, CHUNK // LANES
+    builder = v.builder
+    four = CHUNK // LANES
     r, bytes_ = v.row(r), v.row(rounded)
 
     def measure(k, carried):
@@ -96,7 +97,7 @@ def round_residual(v, r, rounded):
         tops = [v.max(top, v.abs(a)) for a, top in zip(x, carried[:four])]
         return tops + [v.fma(a, a, total) for a, total in zip(x, carried[four:])]
 
-    tiny, zero = v.splat(1e-30), v.splat(0.0)  # r = 0 must not divide by zero
+    tiny, zero = v.splat(1e-30), v.splat(0.0)  # avoids a division by zero if r = 0
     measured = v.each_chunk([tiny] * four + [zero] * four, measure)
     largest = v.fold(v.join(measured[:four], v.max), v.max)
     inverse = v.splat(builder.fdiv(v.constant(127.0), largest))
@@ -112,9 +113,10 @@ def round_residual(v, r, rounded):
 
 @row_operation(whole="uint64")
 def candidate_atoms(v, D8, orders, o, t, flags, r8, offset, limit):
-    """Which of the `GROUP` atoms at orders[o, t:] have |D8[j] r8 - offset| > limit or a flag at flags[t:].
+    """Find which of the `GROUP` atoms at orders[o, t:] must be visited.
 
-    D8 holds unsigned, r8 signed bytes.  Returns a bit for each, the first atom lowest.
+    An atom must be visited if |D8[j] r8 - offset| > limit, or if its flag at flags[t:] is set.  D8 holds
+    unsigned, r8 signed bytes.  Returns a bit for each atom, the first atom lowest.
     """
     builder = v.builder
     t = v.index(t)
@@ -135,7 +137,7 @@ def candidate_atoms(v, D8, orders, o, t, flags, r8, offset, limit):
 
 @intrinsic
 def lowest_bit(typing_context, mask):
-    """The number of the lowest bit set in a mask that is not zero."""
+    """Return the index of the lowest bit of a mask that is not zero."""
     from numba import types
 
     return types.int64(mask), lambda context, builder, signature, args: builder.cttz(args[0], BOOL(1))

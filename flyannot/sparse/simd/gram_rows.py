@@ -1,8 +1,7 @@
 """Row operations of the coordinate-descent coder as explicit vector code.
 
-Loops over sixteen numbers that are left to the compiler spend more on entering than on arithmetic.
-Widths are multiples of `LANES`, numbers of rows are rounded up to `FOUR`; what is written begins on a
-cache line.
+Compiled loops over sixteen numbers spend more time on entering than on arithmetic.  Widths are multiples
+of `LANES`, and numbers of rows are rounded up to `FOUR`.  Written rows begin on a cache line.
 """
 
 from functools import partial
@@ -18,12 +17,15 @@ DIGIT = 7  # bits of the lower digit of a rounded number
 
 @row_operation()
 def add_rows(v, target, base, scale, factors, rows, stride, n, width):
-    """target = base + scale (sum of factors[i] rows[i] for i < n); beyond n, factors or rows are zero."""
+    """Compute target = base + scale (sum of factors[i] rows[i] for i < n).
+
+    Beyond n, factors or rows are zero.
+    """
     target, base, factors, rows = (v.row(array) for array in (target, base, factors, rows))
     scale, stride, n, width = v.splat(v.number(scale)), v.index(stride), v.index(n), v.index(width)
 
     def block(k, _):
-        v.store(v.fma(scale, v.sum_of_rows(factors, rows, stride, n, k), v.at(base, k)), target, k, 0)
+        v.store(v.fma(scale, v.weighted_row_sum(factors, rows, stride, n, k), v.at(base, k)), target, k, 0)
         return []
 
     v.count(width, LANES, [], block)
@@ -31,7 +33,7 @@ def add_rows(v, target, base, scale, factors, rows, stride, n, width):
 
 @row_operation()
 def add_outer(v, rows, stride, scale, left, right, n, width):
-    """rows[i] += scale left[i] right for i < n."""
+    """Compute rows[i] += scale left[i] right for i < n."""
     builder = v.builder
     rows, left, right = v.row(rows), v.row(left), v.row(right)
     scale, stride, n, width = v.splat(v.number(scale)), v.index(stride), v.index(n), v.index(width)
@@ -51,9 +53,10 @@ def add_outer(v, rows, stride, scale, left, right, n, width):
 
 @row_operation()
 def subtract_bytes(v, q, q0, unit, rows, atoms, high, low, n, offset):
-    """q = q0 - unit (sum of (high[i] 2^DIGIT + low[i]) rows[atoms[i]] - offset), by atoms in mirrored order.
+    """Compute q = q0 - unit (sum of (high[i] 2^DIGIT + low[i]) rows[atoms[i]] - offset), in mirrored order.
 
-    Rows are unsigned, the digits signed bytes.  Interleaving four rows twice mirrors the order.
+    Rows are unsigned bytes, and the digits are signed bytes.  Interleaving four rows twice mirrors the
+    order.
     """
     builder = v.builder
     q, q0, unit, atoms = v.row(q), v.row(q0), v.splat(v.number(unit)), v.row(atoms)
@@ -88,7 +91,7 @@ def subtract_bytes(v, q, q0, unit, rows, atoms, high, low, n, offset):
 
 @row_operation(1)
 def largest_magnitude(v, q, width):
-    """The largest |q[k]| for k < width."""
+    """Return the largest |q[k]| for k < width."""
     q, width = v.row(q), v.index(width)
     tops = v.count(width, LANES, [v.splat(0.0)], lambda k, top: [v.max(v.abs(v.at(q, k)), top[0])])
     return v.fold(tops[0], v.max)
@@ -96,15 +99,15 @@ def largest_magnitude(v, q, width):
 
 @row_operation(1)
 def inner_product(v, a, b, width):
-    """The sum of a[k] b[k] for k < width."""
+    """Return the sum of a[k] b[k] for k < width."""
     a, b, width = v.row(a), v.row(b), v.index(width)
     sums = v.count(width, LANES, [v.splat(0.0)], lambda k, s: [v.fma(v.at(a, k), v.at(b, k), s[0])])
     return v.sum(sums)
 
 
 @row_operation(1)
-def largest_of_all(v, q):
-    """The largest |q[k]| of whole chunks."""
+def largest_in_chunks(v, q):
+    """Return the largest |q[k]| of whole chunks."""
     q = v.row(q)
     tops = v.each_chunk(
         [v.splat(0.0)] * (CHUNK // LANES),
@@ -114,8 +117,8 @@ def largest_of_all(v, q):
 
 
 @row_operation(whole="int64")
-def place_of_largest(v, bits, masks, width):
-    """The place of the largest bits[k] & masks[k] for k < width; -1 where all are zero."""
+def find_largest(v, bits, masks, width):
+    """Return the place of the largest bits[k] & masks[k] for k < width; -1 if all are zero."""
     builder = v.builder
     bits, masks, width = v.row(bits), v.row(masks), v.index(width)
     whole = ir.VectorType(v.context.get_value_type(v.types[0].dtype), LANES)
@@ -139,7 +142,7 @@ def place_of_largest(v, bits, masks, width):
 
 @row_operation()
 def gather_row(v, target, gram, atom, atoms, first, width):
-    """target[k] = gram[atom, atoms[k]] for first <= k < width, and for some k before `first`."""
+    """Copy gram[atom, atoms[k]] to target[k] for first <= k < width, and for some k before `first`."""
     builder = v.builder
     target, source, atoms = v.row(target), v.row(gram, v.index(atom)), v.row(atoms)
     start = builder.and_(v.index(first), I64(-LANES))
@@ -156,10 +159,10 @@ def gather_row(v, target, gram, atom, atoms, first, width):
 
 @row_operation(whole="int64")
 def append_above(v, q, q0, bar, numbers, values, size):
-    """Append the atoms with |q| > bar to `numbers`, and their q0 to `values`; the number of all then.
+    """Append the atoms with |q| > bar to `numbers`, and their q0 to `values`; return the new size.
 
-    q and q0 are in mirrored order.  Both lists are written up to `LANES` entries beyond their new end, by
-    zeros: a number that was left out may be that of no atom.
+    q and q0 are in mirrored order.  Up to `LANES` entries beyond the new end of both lists are set to
+    zero, because other numbers might not be atoms.
     """
     builder = v.builder
     q, q0, numbers, values = (v.row(array) for array in (q, q0, numbers, values))
@@ -194,5 +197,5 @@ def append_above(v, q, q0, bar, numbers, values, size):
 
 
 def mirrored_place(place):
-    """The atom at a place of what `subtract_bytes` makes."""
+    """Return the atom at a place of the mirrored order, which `subtract_bytes` produces."""
     return (place & ~60) | (place & 12) << 2 | (place & 48) >> 2

@@ -1,9 +1,9 @@
 """The product X D^T in which the bits of an entry depend on its sample and its atom alone.
 
-BLAS rounds an entry by its place: it sums the rows and columns at an edge in another order, and where the
-edges lie differs between its kernels.  Here every entry is one chain of fused multiply-adds over the
-features in rising order, `PART` features at a time, with the sums of the parts added in order.  So a sample
-has the same bits in any company, and on every machine that has fused multiply-adds.
+BLAS rounds an entry by its place.  It sums the rows and columns at an edge in another order, and the edges
+differ between its kernels.  Here every entry is one chain of fused multiply-adds over the features in rising
+order.  A chain has `PART` features, and the sums of the parts are added in order.  So a sample has the same
+bits in any call, and on every machine that has fused multiply-adds.
 """
 
 from functools import lru_cache
@@ -13,12 +13,12 @@ import numpy as np
 from flyannot.jobs.compiled import compiled, processor
 from flyannot.sparse.simd.vectors import I64, LANES, aligned_zeros, row_operation
 
-PART = 256  # features of one chain: longer ones round more, and their panels leave the cache
-_MOST_ROWS = 12  # of a block: more hide no more of the time that a sum takes
+PART = 256  # features of one chain; longer chains round more, and their panels leave the cache
+_MOST_ROWS = 12  # most samples of a block; more would not hide more latency
 
 
 def _block_shape(real_bits, most_vectors):
-    """(rows, vectors) of a block of the product whose sums stay in registers."""
+    """Return (rows, vectors) of a block of the product whose sums fit in registers."""
     machine, features = processor()
     n_registers, size = 16, 256 if "avx" in features else 128
     if "avx512f" in features:
@@ -31,7 +31,7 @@ def _block_shape(real_bits, most_vectors):
     return max(1, min(_MOST_ROWS, rows)), vectors
 
 
-_WIDE, _NARROW = 4, 1  # the most vectors of a block for many atoms, and for few
+_WIDE, _NARROW = 4, 1  # the most vectors of a block, for many atoms and for few
 
 
 @lru_cache(maxsize=2)
@@ -41,14 +41,14 @@ def _width(dtype):
 
 
 def pack_columns(D, order=None, *, few=False):
-    """Atoms as `multiply` reads them: panels (n_panels, n_features, n_lanes), zeros beyond the last atom.
+    """Arrange atoms for `multiply`: panels (n_panels, n_features, n_lanes), with zeros beyond the last atom.
 
     Parameters
     ----------
     D : float array (n_atoms, n_features)
-    order : integer array, the atom at every column of the product, where numbers from n_atoms on stand for
-        zeros; None for all atoms by number
-    few : whether to fill the panels of `LANES` atoms that suit few of them
+    order : integer array, the atom at every column of the product
+        Numbers from n_atoms on stand for zeros.  None for all atoms by number.
+    few : whether to fill panels of `LANES` atoms, which suit few atoms
     """
     order = np.arange(len(D)) if order is None else order
     n_lanes = LANES if few else _width(D.dtype)
@@ -61,7 +61,10 @@ def pack_columns(D, order=None, *, few=False):
 
 
 def read_only(A, dtype=None):
-    """A as a contiguous array that is not to be written: kernels that read it are compiled for that alone."""
+    """Return A as a contiguous read-only array.
+
+    Kernels that read it are compiled for read-only arrays alone.
+    """
     A = np.ascontiguousarray(A, dtype).view()
     A.flags.writeable = False
     return A
@@ -69,10 +72,9 @@ def read_only(A, dtype=None):
 
 @compiled
 def multiply(X, panels, Q):
-    """Q[: len(X)] = X D^T, a column for every lane of the panels.
+    """Compute Q[: len(X)] = X D^T, with a column for every lane of the panels.
 
-    X (n_samples, n_features) is contiguous; the rows of Q begin on a cache line, as `aligned_zeros` makes
-    them.
+    X (n_samples, n_features) is contiguous.  The rows of Q begin on a cache line, as in `aligned_zeros`.
     """
     n_features = X.shape[1]
     if n_features == 0:
@@ -87,7 +89,7 @@ def multiply(X, panels, Q):
 
 
 def gram_of(D):
-    """D D^T, symmetric to the bit, (n_atoms, n_atoms) in the type of D."""
+    """Return D D^T, symmetric to the bit, (n_atoms, n_atoms) in the type of D."""
     panels = pack_columns(D)
     gram = aligned_zeros((len(D), len(panels) * panels.shape[2]), D.dtype)
     multiply(read_only(D), panels, gram)
@@ -95,7 +97,7 @@ def gram_of(D):
 
 
 def _chains(v, samples, atoms, n, vectors):
-    """Sums of `n` features: `vectors` of every sample in a list, sample after sample."""
+    """Sum `n` features: return `vectors` sums of every sample in a list, sample after sample."""
 
     def feature(k, sums):
         at = v.builder.mul(k, I64(LANES * vectors))
@@ -110,9 +112,9 @@ def _chains(v, samples, atoms, n, vectors):
 
 
 def _put(v, sums, rows, vectors, first):
-    """Store the sums of the first part; add those of the others to what is there.
+    """Store the sums of the first part; add the sums of later parts to the stored ones.
 
-    A row may come several times: all are read before one is written.
+    A row may occur several times, so all rows are read before one is written.
     """
     places = [(row, t) for row in rows for t in range(vectors)]
     is_first = v.builder.icmp_signed("==", first, I64(0))
@@ -127,18 +129,24 @@ def _put(v, sums, rows, vectors, first):
 
 
 def _panel_product(most_vectors):
-    """The columns of a panel, from features `first` to `last`; panels of many atoms take more vectors."""
+    """Return a function that computes the columns of a panel, from features `first` to `last`.
+
+    Panels of many atoms use more vectors.
+    """
 
     @row_operation()
     def multiply_panel(v, Q, X, panels, panel, first, last):
         builder = v.builder
         rows, vectors = _block_shape(v.types[Q].dtype.bitwidth, most_vectors)
         n_samples, n_features = v.shape(X)
-        start, panel = v.index(first), v.index(panel)
-        width, end = I64(LANES * vectors), builder.sub(n_samples, I64(1))
+        start = v.index(first)
+        panel = v.index(panel)
+        width = I64(LANES * vectors)
+        end = builder.sub(n_samples, I64(1))
         place = builder.add(builder.mul(panel, n_features), start)
         atoms = v.pointer(panels, None, builder.mul(place, width))
-        column, n = builder.mul(panel, width), builder.sub(v.index(last), start)
+        column = builder.mul(panel, width)
+        n = builder.sub(v.index(last), start)
 
         def block(i, _):
             numbers = (builder.add(i, I64(r)) for r in range(rows))  # past the end the last, to the same bits

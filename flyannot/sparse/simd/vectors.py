@@ -1,6 +1,6 @@
-"""The vocabulary in which row operations are written: LLVM instructions on whole vectors.
+"""Building blocks of row operations: LLVM instructions on whole vectors, and the arrays that they read.
 
-And the arrays that they read: rows of whole chunks that begin on a cache line.
+Arrays have rows of whole chunks that begin on a cache line.
 """
 
 from functools import wraps
@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from flyannot.jobs.compiled import LazyFunction, processor
 
-CHUNK = 64  # elements that one turn of a loop works on: a cache line of bytes
+CHUNK = 64  # elements that one turn of a loop processes: a cache line of bytes
 LANES = 16  # elements of one vector: a cache line of float32
 
 BOOL, BYTE, I16, I32, I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
@@ -21,7 +21,10 @@ VNNI = "llvm.x86.avx512.vpdpbusd.512"  # sums of four products of an unsigned an
 
 
 class Vectors:
-    """Rows by the number of the argument that holds them, loops over them, and vectors of their elements."""
+    """A builder of row operations: rows, loops over them, and vectors of their elements.
+
+    Arguments are named by their number.
+    """
 
     def __init__(self, context, builder, signature, args):
         from numba import types
@@ -62,7 +65,10 @@ class Vectors:
     # Loops
 
     def count(self, stop, step, carried, body):
-        """Run body(k, carried) for k = 0, step, ... below `stop`, at least once; the last carried."""
+        """Run body(k, carried) for k = 0, step, ... below `stop`, at least once.
+
+        Returns the last carried values.
+        """
         builder, before = self.builder, self.builder.block
         loop, done = builder.append_basic_block("count"), builder.append_basic_block("counted")
         builder.branch(loop)
@@ -79,7 +85,10 @@ class Vectors:
         return results
 
     def each_chunk(self, carried, body):
-        """Run body(k, carried) for k = 0, CHUNK, ... below the row's length; the last carried values."""
+        """Run body(k, carried) for k = 0, CHUNK, ... below the row's length.
+
+        Returns the last carried values.
+        """
         return self.count(self.n, CHUNK, carried, body)
 
     def each_vector(self, body):
@@ -104,7 +113,10 @@ class Vectors:
         self.builder.store(value, self._vector_at(row, k, i, self.real), align=64)
 
     def store_bytes(self, values, row, k):
-        """Whole numbers as bytes, a chunk at once: a load of the chunk can then take them from the store."""
+        """Store whole numbers as bytes, a chunk at once.
+
+        The processor can then forward the store to a load of the chunk.
+        """
         short = [self.builder.fptosi(value, ir.VectorType(I32, LANES)) for value in values]
         short = [self.builder.trunc(value, ir.VectorType(BYTE, LANES)) for value in short]
         chunk = self.join(short, lambda a, b: self._shuffle(a, b, range(2 * a.type.count)))
@@ -115,7 +127,7 @@ class Vectors:
         return ir.Constant(self.real, value)
 
     def splat(self, value):
-        """A vector with one number, given as a float or as an LLVM value, in all lanes."""
+        """Return a vector with one number, given as a float or as an LLVM value, in all lanes."""
         value = self.constant(value) if isinstance(value, float) else value
         empty = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
         first = self.builder.insert_element(empty, value, I32(0))
@@ -147,7 +159,7 @@ class Vectors:
         return self.fma(self.builder.fneg(scale), q, x)
 
     def fold(self, a, join):
-        """All lanes joined into one number, by halves."""
+        """Join all lanes into one number, by halves."""
         width = LANES
         while width > 1:
             width //= 2
@@ -156,7 +168,7 @@ class Vectors:
         return self.builder.extract_element(a, I32(0))
 
     def join(self, vectors, pair):
-        """One vector out of many, joined two by two."""
+        """Join many vectors into one, two by two."""
         while len(vectors) > 1:
             vectors = [pair(a, b) for a, b in zip(vectors[::2], vectors[1::2])]
         return vectors[0]
@@ -174,18 +186,18 @@ class Vectors:
         return self.builder.load(place, align=CHUNK if aligned else 1)
 
     def has(self, feature):
-        """Whether the processor that the code is for has it."""
+        """Return whether the processor that the code is compiled for has a feature."""
         return feature in processor()[1]
 
     def byte_products(self, unsigned, signed, total):
-        """total + in every lane the products of its four unsigned and signed bytes."""
+        """Return total + the products of the four unsigned and signed bytes of every lane."""
         builder, words = self.builder, ir.VectorType(I32, LANES)
         if self.has("avx512vnni"):  # the processor's own instruction
             kind = ir.FunctionType(words, [words] * 3)
             function = self.cgutils.get_or_insert_function(builder.module, kind, VNNI)
             return builder.call(function, [total, *(builder.bitcast(v, words) for v in (unsigned, signed))])
         if self.has("avx2"):
-            return self._products_of_shorts(unsigned, signed, total)
+            return self._short_products(unsigned, signed, total)
         signed = builder.bitcast(signed, unsigned.type)
         for byte in range(4):
             lanes = range(byte, CHUNK, 4)
@@ -194,8 +206,8 @@ class Vectors:
             total = builder.add(total, builder.mul(a, b))
         return total
 
-    def _products_of_shorts(self, unsigned, signed, total):
-        """`byte_products` of the even bytes and of the odd ones, each as 16 bits, which hold them."""
+    def _short_products(self, unsigned, signed, total):
+        """Return `byte_products` from the even bytes and the odd bytes, each as 16 bits."""
         builder, shorts, half = self.builder, ir.VectorType(I16, CHUNK // 2), CHUNK // 4
         u, s = (builder.bitcast(v, shorts) for v in (unsigned, signed))
         eight, low = (ir.Constant(shorts, [value] * (CHUNK // 2)) for value in (8, 255))
@@ -210,7 +222,11 @@ class Vectors:
         return total
 
     def interleave(self, a, b):
-        """The elements of two vectors in turn: of the lower halves of their quarters, then of the upper."""
+        """Yield the elements of two vectors in turn.
+
+        The first vector has those of the lower halves of the quarters, the second those of the upper
+        halves.
+        """
         n = a.type.count
         quarter = n // 4
         for half in (0, quarter // 2):
@@ -218,9 +234,10 @@ class Vectors:
             yield self._shuffle(a, b, [place for e in places for place in (e, n + e)])
 
     def sum_each(self, v):
-        """A vector whose lane g is the sum of the lanes of v[g], for sixteen vectors of sixteen lanes.
+        """Return a vector whose lane g is the sum of the lanes of v[g], for sixteen vectors of sixteen lanes.
 
-        Each round halves the vectors by adding two places of each: first within 128-bit quarters.
+        Each round halves the number of vectors by adding two places of each, first within 128-bit
+        quarters.
         """
         v = self._add_places(v, range(0, 16, 4), (0, 16, 1, 17), (2, 18, 3, 19))
         v = self._add_places(v, range(0, 16, 4), (0, 1, 16, 17), (2, 3, 18, 19))
@@ -241,8 +258,8 @@ class Vectors:
     def at(self, row, k):
         return self.load(row, k, 0, aligned=False)
 
-    def sum_of_rows(self, factors, rows, stride, n, k):
-        """Entries k, k + 1, ... of the sum of factors[i] rows[i]."""
+    def weighted_row_sum(self, factors, rows, stride, n, k):
+        """Return entries k, k + 1, ... of the sum of factors[i] rows[i]."""
 
         def four(i, sums):
             places = [self.builder.mul(self.builder.add(i, I64(t)), stride) for t in range(4)]
@@ -252,7 +269,7 @@ class Vectors:
         return self.join(self.count(n, 4, [self.splat(0.0)] * 4, four), self.builder.fadd)
 
     def gathered(self, source, numbers):
-        """The entries of a row that a vector numbers."""
+        """Return the entries of a row at the indices in a vector."""
         builder, reals = self.builder, ir.VectorType(self.real, LANES)
         if self.has("avx512f") and isinstance(self.real, ir.FloatType):
             every = ir.Constant(ir.VectorType(BOOL, LANES), [1] * LANES)
@@ -269,7 +286,7 @@ class Vectors:
         return vector
 
     def each_chosen(self, chosen, carried, body):
-        """Run body(lane, carried) for every lane that was chosen, in their order; the last carried values."""
+        """Run body(lane, carried) for every chosen lane, in order; return the last carried values."""
         builder, before = self.builder, self.builder.block
         loop, inside, done = (builder.append_basic_block(name) for name in ("chosen", "lane", "chosen_ended"))
         start = builder.zext(builder.bitcast(chosen, I16), I64)
@@ -288,13 +305,13 @@ class Vectors:
         return phis
 
     def appends_at_once(self):
-        """Whether `append_at_once` is to be had."""
+        """Return whether `append_at_once` is available."""
         return self.has("avx512f") and isinstance(self.real, ir.FloatType)
 
     def append_at_once(self, chosen, lists, size):
-        """Append the lanes that were chosen to each list, (vector, row) of `size` entries; the new size.
+        """Append the chosen lanes to each list, (vector, row) of `size` entries; return the new size.
 
-        Zeros stand behind them, `LANES` entries in all.
+        Zeros follow them, for `LANES` written entries in all.
         """
         builder = self.builder
         for vector, row in lists:
@@ -303,7 +320,7 @@ class Vectors:
         return builder.add(size, builder.zext(builder.ctpop(builder.bitcast(chosen, I16)), I64))
 
     def _compressed(self, vector, chosen):
-        """The lanes that were chosen, one after the other."""
+        """Return the chosen lanes, one after the other."""
         builder, kind = self.builder, vector.type
         name = f"{COMPRESS}.v{LANES}{'i32' if kind.element == I32 else 'f32'}"
         function = ir.FunctionType(kind, [kind, kind, chosen.type])
@@ -312,12 +329,12 @@ class Vectors:
 
 
 def row_operation(n_reals=0, *, whole=None):
-    """Make a function that kernels call out of one that writes its code.
+    """Make a function that kernels call from a function that writes its code.
 
     Parameters
     ----------
     n_reals : int, how many numbers it returns, of the type of its first argument's entries
-    whole : name of the type of the one whole number that it returns instead, such as "int64"
+    whole : name of the integer type of its only result, such as "int64"; None for real results
 
     The decorated function takes `Vectors`, and for every argument its number there.
     """
@@ -344,7 +361,7 @@ def row_operation(n_reals=0, *, whole=None):
 
 
 def intrinsic(define):
-    """`numba.extending.intrinsic`, once a kernel is compiled that calls it."""
+    """Apply `numba.extending.intrinsic` when the first kernel that calls the function is compiled."""
 
     def make(function):
         from numba import extending
@@ -355,7 +372,7 @@ def intrinsic(define):
 
 
 def aligned_zeros(shape, dtype):
-    """Zeros that begin on a cache line, so that neither speed nor bits hang on where memory was found."""
+    """Return zeros that begin on a cache line, so that speed and bits do not depend on the memory address."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     buffer = np.zeros(size + CHUNK, np.uint8)
     first = -buffer.ctypes.data % CHUNK
@@ -363,17 +380,17 @@ def aligned_zeros(shape, dtype):
 
 
 def padded_zeros(*shape, dtype):
-    """Zeros whose rows begin on a cache line, long enough for whole chunks."""
+    """Return zeros whose rows begin on a cache line, and are long enough for whole chunks."""
     *n_rows, n = shape
     return aligned_zeros((*n_rows, round_up(n, CHUNK)), dtype)
 
 
 def whole_chunks(X, dtype):
-    """X as contiguous rows of `dtype`, with zeros after the last feature where they fill no whole chunk."""
+    """Return X as contiguous rows of `dtype`, padded with zeros to whole chunks."""
     missing = -np.shape(X)[1] % CHUNK
     return np.ascontiguousarray(np.pad(X, ((0, 0), (0, missing))) if missing else X, dtype)
 
 
 def round_up(n, multiple):
-    """The least multiple that is at least n."""
+    """Return the smallest multiple that is at least n."""
     return -(-n // multiple) * multiple
