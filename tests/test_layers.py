@@ -18,7 +18,7 @@ ROOMS = (
     *("pipeline", "export", "report", "estimators", "cli"),
 )
 SPARSE = (
-    *("simd", "kernels", "objective", "stored_codes", "coders", "nonnegative", "missing_values", "fit"),
+    *("simd", "kernels", "objective", "stored_codes", "coders", "missing_values", "fit"),
     *("learners", "data_parallel"),
 )
 N_LOOSE_FILES = 2

@@ -12,14 +12,12 @@ from flyannot.jobs.compiled import compiled
 from flyannot.sparse.kernels import add_multiple, dot
 from flyannot.sparse.learners.modl import MODL
 from flyannot.sparse.learners.scc import VARIANTS
-from flyannot.sparse.stored_codes import EITHER_SIGN
 
 
 class PlainSCC:
     """A learner, as the table of learners describes one."""
 
     block_size = 4096
-    positive = EITHER_SIGN
 
     def __init__(self, D, n_samples, *, lam, n_sweeps=3, variant="released", natural_rate=None):
         self.lam, self._n_sweeps, self._variant = lam, n_sweeps, VARIANTS[variant]

@@ -25,7 +25,6 @@ from flyannot.sparse.fit import (
     transfer_state,
 )
 from flyannot.sparse.learners import LEARNERS
-from flyannot.sparse.stored_codes import Positive
 
 _NOISE = 0.01  # noise of repeated initial atoms, as in scikit-learn; six other ways ended within 2%
 
@@ -63,8 +62,6 @@ class DictionaryLearning(SparseCoding):
         Initial atoms; longer atoms are scaled to norm 1.  A zero atom, which could not learn, begins as a
         random sample.  By default all atoms begin as random samples.  If there are too few samples, the
         other atoms begin near one of them.
-    positive_code, positive_dict : bool
-        Learn and code with codes or atoms without negative values; scc only.
     coder, tol, sparse_output, n_jobs
         As in `SparseCoder`, for `transform`; they do not change what is learned.
     random_state : int, RandomState, Generator or None
@@ -102,8 +99,6 @@ class DictionaryLearning(SparseCoding):
         objective_tol: float | None = None,
         callback: Callable[[Any], object] | None = None,
         dict_init: ArrayLike | None = None,
-        positive_code: bool = False,
-        positive_dict: bool = False,
         coder: str = "cd",
         tol: float = 1e-4,
         sparse_output: bool = False,
@@ -119,8 +114,6 @@ class DictionaryLearning(SparseCoding):
         self.dict_init = dict_init
         self.objective_tol = objective_tol
         self.callback = callback
-        self.positive_code = positive_code
-        self.positive_dict = positive_dict
         self.coder = coder
         self.tol = tol
         self.sparse_output = sparse_output
@@ -223,9 +216,6 @@ class DictionaryLearning(SparseCoding):
 
     def _learner(self, X, D):
         options = dict(vars(self._options()))
-        positive = self._positive()
-        if any(positive):
-            options["positive"] = positive
         lam = self._alpha(X.shape[1]) / self._unit
         return LEARNERS[self.learner](D.astype(X.dtype), len(X), lam=lam, **options)
 
@@ -235,14 +225,6 @@ class DictionaryLearning(SparseCoding):
 
     def _n_epochs(self):
         return self.max_iter or LEARNERS[self.learner].usual_epochs(self._options())
-
-    def _positive(self):
-        positive = Positive(bool(self.positive_code), bool(self.positive_dict))
-        if any(positive) and not LEARNERS[self.learner].takes_positive:
-            raise InputError(
-                f"the learner {self.learner} cannot exclude negative values", fix='choose learner="scc"'
-            )
-        return positive
 
     def _initial_atoms(self, X, rng):
         n_atoms = self._n_atoms(X)
@@ -255,8 +237,6 @@ class DictionaryLearning(SparseCoding):
                 f"{X.shape[1]} features",
                 fix="give one row per atom, or leave out n_components",
             )
-        if self.positive_dict and (D < 0).any():
-            raise InputError("dict_init has negative numbers", fix="leave it out, or positive_dict")
         is_zero = ~D.any(axis=1)
         if is_zero.any():
             D[is_zero] = self._random_atoms(X, int(is_zero.sum()), rng)
@@ -264,14 +244,13 @@ class DictionaryLearning(SparseCoding):
 
     def _random_atoms(self, X, n_atoms, rng):
         """Draw random samples of norm 1; if there are fewer than atoms, draw some again with noise."""
-        usable = X > 0 if self.positive_dict else np.nan_to_num(X)
+        usable = np.nan_to_num(X)
         n_usable = int(usable.any(axis=1).sum())
         if not n_usable:
             raise InputError("no sample of X can start an atom: all are zero", fix="give dict_init")
-        D = random_patches(X, min(n_atoms, n_usable), rng, positive=self.positive_dict)
+        D = random_patches(X, min(n_atoms, n_usable), rng)
         again = D[rng.integers(len(D), size=n_atoms - len(D))]
         again += _NOISE * rng.normal(size=again.shape) / np.sqrt(X.shape[1])  # equal atoms would stay equal
-        again = np.abs(again) if self.positive_dict else again
         return np.concatenate([D, again / np.linalg.norm(again, axis=1, keepdims=True)])
 
     def _atoms(self):

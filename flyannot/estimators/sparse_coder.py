@@ -21,7 +21,6 @@ from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.verified import warn_unconverged
 from flyannot.sparse.fit import default_lam
 from flyannot.sparse.missing_values import encode_observed, split_by_observed
-from flyannot.sparse.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import objective
 
 
@@ -85,11 +84,6 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _encode(self, X, D):
         encode = CODERS[self.coder]
-        if self.positive_code:
-            if self.coder != "cd":
-                fault = f"the coder {self.coder} cannot exclude negative codes"
-                raise InputError(fault, fix='choose coder="cd"')
-            encode = encode_nonnegative
         self._require_features(X, D)
         rules = {"tol": self.tol, "n_threads": resolve_n_jobs(self.n_jobs)}
         Z, gaps = encode_observed(encode, X, D.astype(X.dtype), self._alpha(X.shape[1]), **rules)
@@ -141,8 +135,6 @@ class SparseCoder(SparseCoding):
         Weight of the L1 norm.  By default 1.2 / sqrt(n_features), which suits samples of norm 1.
     tol : float
         Duality gap of a code, as a fraction of 1/2 |x|^2.
-    positive_code : bool
-        Minimise over codes without negative values; coder "cd" only.
     sparse_output : bool
         Return codes as a CSR matrix.
     n_jobs : int, optional
@@ -168,7 +160,6 @@ class SparseCoder(SparseCoding):
         coder: str = "cd",
         alpha: float | None = None,
         tol: float = 1e-4,
-        positive_code: bool = False,
         sparse_output: bool = False,
         n_jobs: int | None = None,
     ) -> None:
@@ -176,7 +167,6 @@ class SparseCoder(SparseCoding):
         self.coder = coder
         self.alpha = alpha
         self.tol = tol
-        self.positive_code = positive_code
         self.sparse_output = sparse_output
         self.n_jobs = n_jobs
 

@@ -8,7 +8,6 @@ import numpy as np
 from flyannot.base.errors import DataError
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.missing_values import split_by_observed
-from flyannot.sparse.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import duality_gap, objective
 
 EVALUATED_SAMPLES = 2000  # exact codes of all samples would take as long as an epoch
@@ -36,7 +35,7 @@ def default_lam(n_features):
     return 1.2 / np.sqrt(n_features)
 
 
-def random_patches(X, n_atoms, rng, *, positive=False):
+def random_patches(X, n_atoms, rng):
     """Draw initial atoms: `n_atoms` different samples of X, scaled to norm 1.
 
     Parameters
@@ -45,8 +44,6 @@ def random_patches(X, n_atoms, rng, *, positive=False):
         Zero samples are skipped.  Missing values (NaN) count as zero.
     n_atoms : int
     rng : numpy Generator
-    positive : bool
-        Negative values count as zero, too.
 
     Returns
     -------
@@ -61,7 +58,7 @@ def random_patches(X, n_atoms, rng, *, positive=False):
     order = rng.permutation(len(X))
     for start in range(0, len(order), n_atoms):
         D = np.asarray(X[order[start : start + n_atoms]])
-        D = np.where(np.isnan(D) | positive & (D < 0), 0, D)
+        D = np.where(np.isnan(D), 0, D)
         norms = np.linalg.norm(D, axis=1)
         picked.append(D[norms > 0] / norms[norms > 0, None])
         n_picked += len(picked[-1])
@@ -133,19 +130,18 @@ def run_epoch(X, learner, rng, on_samples=None, *, is_part=False):
     learner.end_part() if is_part else learner.end_epoch()
 
 
-def exact_codes(X, D, lam, *, positive=False, tol=1e-6):
+def exact_codes(X, D, lam, *, tol=1e-6):
     """Solve for the best code of every sample of X: CSR matrix (n_samples, n_atoms).
 
-    X (n_samples, n_features) and D (n_atoms, n_features) are float64.  With `positive` no code is negative.
+    X (n_samples, n_features) and D (n_atoms, n_features) are float64.
     """
-    solve = encode_nonnegative if positive else CODERS["cd"]
-    return solve.codes(X, D, lam, tol=tol).Z  # the caller measures their gaps
+    return CODERS["cd"].codes(X, D, lam, tol=tol).Z  # the caller measures their gaps
 
 
-def exact_values(X, D, lam, *, positive=False):
+def exact_values(X, D, lam):
     """Return the objective and the duality gap of the `exact_codes` of every sample, and their non-zeros."""
-    Z = exact_codes(X, D, lam, positive=positive)
-    return objective(X, D, Z, lam), duality_gap(X, D, Z, lam, positive=positive), Z.nnz
+    Z = exact_codes(X, D, lam)
+    return objective(X, D, Z, lam), duality_gap(X, D, Z, lam), Z.nnz
 
 
 def evaluate_epoch(X, evaluated, learner, epoch, seconds):
@@ -158,7 +154,7 @@ def evaluate_epoch(X, evaluated, learner, epoch, seconds):
     stored, exact, gaps = np.zeros((3, len(evaluated)))
     for rows, Xk, Dk, lam in split_by_observed(np.asarray(X[evaluated], np.float64), D, learner.lam):
         stored[rows] = objective(Xk, Dk, Z[evaluated[rows]], lam)
-        exact[rows], gaps[rows], _ = exact_values(Xk, Dk, lam, positive=learner.positive.code)
+        exact[rows], gaps[rows], _ = exact_values(Xk, Dk, lam)
     return EpochRecord(
         epoch=epoch,
         seconds=seconds,

@@ -48,18 +48,17 @@ def objective(X, D, Z, lam):
     return values
 
 
-def duality_gap(X, D, Z, lam, *, positive=False):
+def duality_gap(X, D, Z, lam):
     """Compute the duality gap of every sample: an upper bound on P(z) minus the minimum.
 
-    Parameters and shapes are those of `objective`.  With `positive` the minimum is over codes that are not
-    negative, Z has none, and theta is feasible if D theta <= lam.  A gap is never negative beyond rounding
-    (about 1e-16 |x|^2).
+    Parameters and shapes are those of `objective`.  A gap is never negative beyond rounding (about
+    1e-16 |x|^2).
     """
     gaps = np.empty(len(X))
     D = np.asarray(D, np.float64)
     for rows, Xb, Zb, R in _blocks(X, D, Z):
         Q = R @ D.T
-        largest = (Q if positive else np.abs(Q)).max(axis=1, initial=0.0)
+        largest = np.abs(Q).max(axis=1, initial=0.0)
         scale = (lam / np.maximum(largest, lam))[:, None]  # min(1, lam / largest)
         primal = 0.5 * _squares(R) + lam * _l1(Zb)
         gaps[rows] = primal - 0.5 * (_squares(Xb) - _squares(Xb - scale * R))

@@ -103,16 +103,6 @@ class CodeStore:
         self.n_used = len(atom)
 
 
-class Positive(NamedTuple):
-    """Whether codes, and whether atoms, are restricted to values that are not negative."""
-
-    code: bool = False
-    atoms: bool = False
-
-
-EITHER_SIGN = Positive()
-
-
 class Learner:
     """The base class of learners: checked options, codes, and a state that consists of arrays.
 
@@ -122,8 +112,6 @@ class Learner:
     Options: type
     state_numbers: tuple[str, ...] = ()  # attributes that are single numbers
     takes_missing_values = False
-    takes_positive = False  # whether `__init__` has the argument `positive`
-    positive = EITHER_SIGN
     is_data_parallel = False  # whether `flyannot.sparse.data_parallel` can divide its work
     _rng: np.random.Generator  # of the current epoch
 

@@ -19,7 +19,7 @@ from tests.planted_samples import unit_rows
 from tests.sparse.torture import problem
 
 EVERY_LEARNER = pytest.mark.parametrize("learner", LEARNERS)
-EVERY_CODER = pytest.mark.parametrize("coder", [*CODERS, "nonnegative"])
+EVERY_CODER = pytest.mark.parametrize("coder", CODERS)
 TYPES = [(np.float32, np.float32), (np.float64, np.float64), (np.int32, np.float64), (np.int64, np.float64)]
 EVERY_TYPE = pytest.mark.parametrize(("dtype", "expected"), TYPES)
 
@@ -28,12 +28,6 @@ EVERY_TYPE = pytest.mark.parametrize(("dtype", "expected"), TYPES)
 def X(rng):
     """Return ten samples of eight features: fewer than most dictionaries here have atoms."""
     return rng.normal(size=(10, 8))
-
-
-def coder_of(coder, D, **options):
-    if coder == "nonnegative":
-        return SparseCoder(D, positive_code=True, **options)
-    return SparseCoder(D, coder=coder, **options)
 
 
 def learned(X, n_atoms=12, **options):
@@ -49,14 +43,14 @@ def test_codes_depend_on_values_alone_and_nearly_explain_for_a_small_alpha(coder
     np.save(tmp_path / "X.npy", X)
     D = np.concatenate([A := unit_rows(rng.normal(size=(12, 8))), -A])
     D.flags.writeable = False
-    model = coder_of(coder, D, alpha=1e-3, tol=1e-8)
+    model = SparseCoder(D, coder=coder, alpha=1e-3, tol=1e-8)
     Z = model.transform(X)
     for same in (np.asfortranarray(X), np.load(tmp_path / "X.npy", mmap_mode="r"), X.tolist()):
         assert np.array_equal(model.transform(same), Z)
     assert np.linalg.norm(Z @ D - X) < 0.1
     np.testing.assert_allclose(model.inverse_transform(Z), Z @ D)
     assert model.score(X) == pytest.approx(-objective(X, D, Z, 1e-3).mean())
-    gaps = duality_gap(X, D, Z, 1e-3, positive=coder == "nonnegative")
+    gaps = duality_gap(X, D, Z, 1e-3)
     assert (gaps <= 0.5e-8 * np.square(X).sum(axis=1)).all()
     in_form = model.set_params(sparse_output=True).transform(X)
     assert sp.issparse(in_form) and np.array_equal(in_form.toarray(), Z)
@@ -64,12 +58,12 @@ def test_codes_depend_on_values_alone_and_nearly_explain_for_a_small_alpha(coder
         model.inverse_transform(X)
 
 
-@pytest.mark.parametrize("coder", ["cd", "nonnegative", "missing values"])
+@pytest.mark.parametrize("coder", ["cd", "missing values"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_codes_that_miss_the_tolerance_are_warned_of_once_a_call(coder, n_jobs, rng):
     """Check their number and the largest gap, and that other codes are not counted."""
     X, D = problem("Hilbert-like, 97 atoms", 40, np.float64, rng)
-    model = coder_of("cd", D, alpha=1e-7, n_jobs=n_jobs)
+    model = SparseCoder(D, alpha=1e-7, n_jobs=n_jobs)
     if coder == "missing values":
         X[::2, 3] = np.nan
         model = DictionaryLearning(learner="modl", alpha=1e-7, dict_init=D, max_iter=1, n_jobs=n_jobs)
@@ -77,8 +71,6 @@ def test_codes_that_miss_the_tolerance_are_warned_of_once_a_call(coder, n_jobs, 
             warnings.simplefilter("error", ConvergenceWarning)
             model.fit(X)
         model.components_ = D
-    elif coder == "nonnegative":
-        model = coder_of(coder, D, alpha=1e-7, n_jobs=n_jobs)
     model.set_params(tol=1e-13)
     for use in (model.transform, model.score):
         with pytest.warns(ConvergenceWarning, match=r"^\d+ of 40 codes miss .* up to \d") as said:
@@ -105,11 +97,6 @@ def test_any_number_of_atoms_is_learned_from_ten_samples(learner, n_atoms, X):
             DictionaryLearning(n_atoms, learner=learner, random_state=0).partial_fit(samples).partial_fit(X)
         )
         assert part.components_.shape == (n_atoms, 8)
-
-
-def test_few_samples_are_enough_for_atoms_that_are_not_negative(X):
-    components = learned(X, max_iter=2, positive_dict=True).components_
-    assert np.isfinite(components).all() and components.any(axis=1).all()
 
 
 @EVERY_LEARNER

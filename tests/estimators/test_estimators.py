@@ -27,7 +27,7 @@ from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 from tests.conftest import ROOT
 from tests.page_blocks import run_python
-from tests.planted_samples import planted, unit_rows
+from tests.planted_samples import planted
 from tests.small_embryos import LEARN, POOL
 
 ESTIMATORS = [DenseSIFT(), DictionaryLearning(), SparseCoder(), SpatialMaxPooling()]
@@ -52,8 +52,6 @@ def X(rng):
         *ESTIMATORS[1:],
         SpatialMaxPooling(grid=(2, 3)),
         SparseCoder(coder="feature-sign"),
-        SparseCoder(positive_code=True),
-        DictionaryLearning(positive_code=True, positive_dict=True),
         *(DictionaryLearning(learner=name) for name in LEARNERS if name != "scc"),
     ],
 )
@@ -135,9 +133,6 @@ def test_patches_are_picked_by_image(images):
         (DictionaryLearning(max_iter=0), "max_iter is 0"),
         (DictionaryLearning(dict_init=np.eye(5)), "does not fit"),
         (DictionaryLearning(alpha=-1.0), "not above 0"),
-        (DictionaryLearning(learner="ol", positive_code=True), 'learner="scc"'),
-        (DictionaryLearning(positive_dict=True, dict_init=-np.eye(12)), "dict_init has negative numbers"),
-        (SparseCoder(coder="siso", positive_code=True), 'coder="cd"'),
         (SparseCoder(n_jobs=0), "n_jobs"),
         (SparseCoder(np.zeros(3)), "not a matrix"),
         (SparseCoder(np.eye(5)), "is expecting 5 features"),
@@ -296,29 +291,6 @@ def test_a_pipeline_is_searched(images):
     assert len(train) + len(test) == 6
     pipeline.set_params(dictionarylearning__max_iter=2).fit(train, [0, 1, 0, 1])
     assert pipeline.predict(test).shape == (2,)
-
-
-# --- codes and atoms that are not negative ---
-
-
-@pytest.fixture
-def six_hundred(rng):
-    return planted(600, 24, 16, 3, rng)[0]
-
-
-@pytest.mark.parametrize("signs", [(True, False), (False, True), (True, True)])
-def test_what_is_learned_is_not_negative_and_explains_more_than_samples_do(signs, six_hundred):
-    code, atoms = signs
-    X = np.abs(six_hundred) if atoms else six_hundred
-    model = in_parts(max_iter=3, positive_code=code, positive_dict=atoms).fit(X)
-    Z = model.transform(X)
-    assert (Z.min() >= 0, model.components_.min() >= 0) == signs
-    start = SparseCoder(unit_rows(X[:20]), alpha=0.1, positive_code=code)
-    assert model.score(X) > start.score(X)
-    last = model.trace_[-1]
-    assert last.gap < 1e-6 and -last.objective == pytest.approx(model.score(X), rel=0.1)
-    free = SparseCoder(model.components_, alpha=0.1)
-    assert model.score(X) <= free.score(X) + 1e-4, "over the same atoms less freedom explains no more"
 
 
 # --- the page ---

@@ -11,7 +11,6 @@ from flyannot.sparse.coders.cd import make_scratch
 from flyannot.sparse.objective import objective
 from flyannot.sparse.simd.product import gram_of
 from tests.sparse.optimality import kkt_violation, lam_max, relative_gap
-from tests.sparse.torture import coders
 from tests.sparse.twins import slow_codes
 
 EVERY_CODER = pytest.mark.parametrize("name", CODERS)
@@ -86,11 +85,11 @@ def test_coder_never_ends_above_its_start(name, problem, rng, fraction, density,
         assert (objective(X, D, Z, lam) <= objective(X, D, dense, lam) + 1e-10 * scale**2).all()
 
 
-@pytest.mark.parametrize("name", coders())
+@pytest.mark.parametrize("name", CODERS)
 def test_no_samples_no_atoms_and_only_zeros_are_legal(name, problem):
     X, D = problem
     for samples, atoms in ((X[:0], D), (X, D[:0]), (0 * X, D), (X, 0 * D)):
-        Z = coders()[name][0](samples, atoms, 0.5)
+        Z = CODERS[name](samples, atoms, 0.5)
         assert Z.shape == (len(samples), len(atoms)) and Z.nnz == 0
 
 
@@ -102,10 +101,10 @@ def odd_sizes(request, rng):
     return X.astype(dtype), D.astype(dtype), 0.2 * lam_max(X, D)
 
 
-@pytest.mark.parametrize("name", coders())
+@pytest.mark.parametrize("name", CODERS)
 def test_a_sample_has_the_same_bits_in_any_company_with_any_threads_and_gram_matrix(name, odd_sizes, rng):
     X, D, lam = odd_sizes
-    encode, order = coders()[name][0], rng.permutation(len(X))
+    encode, order = CODERS[name], rng.permutation(len(X))
     Z = encode(X, D, lam)
     assert (encode(X[order], D, lam) != Z[order]).nnz == 0
     for cuts in ((0, 1, 100, 600), (0, 64, 65, 500, 600)):

@@ -13,7 +13,6 @@ from flyannot.sparse.learners.scc_kernels import _round_and_bound, round_diction
 from flyannot.sparse.objective import objective
 from flyannot.sparse.simd.atom_rows import GROUP, candidate_atoms
 from flyannot.sparse.simd.vectors import padded_zeros
-from flyannot.sparse.stored_codes import Positive
 from tests.planted_samples import planted, run, unit_rows
 from tests.sparse.twin_scc import TwinSCC
 
@@ -37,9 +36,6 @@ def run_twin(twin, X, n_epochs, *, seed=0):
         {"n_sweeps": 1},
         {"forgetting": 0.3},
         {"max_step": 0.5},
-        {"positive": Positive(code=True)},
-        {"positive": Positive(atoms=True)},
-        {"positive": Positive(True, True)},
         # Samples scale with lam: codes scale, atoms stay, and the byte screen must follow.
         {"lam": 1e-3 * LAM},
         {"lam": 40 * LAM},
@@ -48,9 +44,9 @@ def run_twin(twin, X, n_epochs, *, seed=0):
 )
 def test_float64_equals_the_slow_twin(variant, options, rng):
     X, _ = planted(150, 40, 70, 3, rng)
-    positive, options = options.get("positive", Positive()), {"lam": LAM, **options}
+    options = {"lam": LAM, **options}
     scale = options["lam"] / LAM
-    D = unit_rows(np.abs(X[:37]) if positive.atoms else X[:37])
+    D = unit_rows(X[:37])
     D[5] = 0.0  # a dead atom
     D[6] *= 0.5  # inside the ball
     fast = run(SCC(D, len(X), variant=variant, **options), scale * X, 3)
@@ -58,7 +54,6 @@ def test_float64_equals_the_slow_twin(variant, options, rng):
     assert_allclose(fast.D, twin.D, atol=1e-10)
     assert_allclose(fast.codes().toarray(), twin.Z, atol=1e-10 * scale)
     assert_allclose(fast.state()["h"], twin.h_past, rtol=1e-9, atol=1e-10 * scale**2)
-    assert (fast.D.min() >= 0, fast.codes().min() >= 0) == (positive.atoms, positive.code)
 
 
 @EVERY_VARIANT

@@ -13,27 +13,27 @@ from flyannot.sparse.coders.verified import descend
 from flyannot.sparse.objective import duality_gap, objective
 from tests.planted_samples import unit_rows
 from tests.sparse.optimality import lam_max, relative_gap
-from tests.sparse.torture import DICTIONARIES, FRACTIONS, coders, problem, solved
+from tests.sparse.torture import DICTIONARIES, FRACTIONS, problem, solved
 
 
-@pytest.mark.parametrize("coder", coders())
+@pytest.mark.parametrize("coder", CODERS)
 @pytest.mark.parametrize("name", DICTIONARIES)
 def test_every_code_keeps_its_tolerance_or_is_warned_of(name, coder, rng):
-    encode, positive = coders()[coder]
-    is_kept = name in ("duplicates", "zero atoms", "rank 3") and not positive
+    encode = CODERS[coder]
+    is_kept = name in ("duplicates", "zero atoms", "rank 3")
     for dtype, tol in ((np.float32, 1e-4), (np.float64, 1e-7 if is_kept else 1e-4)):
         X, D = problem(name, 6, dtype, rng)
         for fraction in FRACTIONS:
-            found = solved(encode, X, D, fraction * lam_max(X, D), tol=tol, positive=positive)
+            found = solved(encode, X, D, fraction * lam_max(X, D), tol=tol)
             assert found["n_above_zero"] == 0
             assert bool(found["n_missed"]) == found["warned"]
             assert not (is_kept and found["n_missed"]), "atoms that are zero, or others' copies, do no harm"
 
 
-@pytest.mark.parametrize("coder", coders())
+@pytest.mark.parametrize("coder", CODERS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_no_scale_of_samples_or_atoms_costs_a_bit(coder, dtype, rng):
-    encode, _ = coders()[coder]
+    encode = CODERS[coder]
     X, D = problem("zero atoms", 6, dtype, rng)
     lam = 0.1 * lam_max(X, D)
     Z = encode(X, D, lam, tol=1e-6)
@@ -61,14 +61,14 @@ def test_what_cannot_be_mended_is_counted(rng):
     assert (gaps >= 2 * duality_gap(X, D, Z, 1e-7) - 1e-12).all()
 
 
-@pytest.mark.parametrize("coder", coders())
+@pytest.mark.parametrize("coder", CODERS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_gaps_that_a_coder_states_are_never_too_small(coder, dtype, rng):
-    encode, positive = coders()[coder]
+    encode = CODERS[coder]
     X, D = (rng.normal(size=(n, 48)).astype(dtype) for n in (70, 90))
     lam = 0.05 * lam_max(X, D)
     Z, gaps = encode.codes(X, D, lam, tol=1e-3)
-    exact = 2 * duality_gap(X, D, Z, lam, positive=positive) / np.square(X, dtype=np.float64).sum(axis=1)
+    exact = 2 * duality_gap(X, D, Z, lam) / np.square(X, dtype=np.float64).sum(axis=1)
     assert (exact <= gaps * (1 + 1e-9)).all() and (gaps <= 1e-3).all()
 
 

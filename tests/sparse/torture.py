@@ -12,7 +12,6 @@ from scipy.special import eval_chebyt
 from sklearn.exceptions import ConvergenceWarning
 
 from flyannot.sparse.coders import CODERS
-from flyannot.sparse.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import duality_gap, objective
 from tests.sparse.optimality import lam_max
 
@@ -96,7 +95,7 @@ def problem(name, n_samples, dtype, rng):
     return _unit_rows(np.concatenate([noise, sums.sum(axis=1)])).astype(dtype), D.astype(dtype)
 
 
-def solved(encode, X, D, lam, *, tol=1e-4, positive=False):
+def solved(encode, X, D, lam, *, tol=1e-4):
     """Solve a problem, and return a dict of results.
 
     n_above_zero : codes above the objective of the zero code, beyond rounding
@@ -109,7 +108,7 @@ def solved(encode, X, D, lam, *, tol=1e-4, positive=False):
         Z = encode(X, D, lam, tol=tol)
     seconds = time.perf_counter() - begun
     half = 0.5 * np.square(X, dtype=np.float64).sum(axis=1)
-    gaps = duality_gap(X, D, Z, lam, positive=positive) / half
+    gaps = duality_gap(X, D, Z, lam) / half
     return {
         "n_above_zero": int((~(objective(X, D, Z, lam) <= half * (1 + 1e-12))).sum()),
         "n_missed": int((~(gaps <= tol)).sum()),
@@ -119,19 +118,14 @@ def solved(encode, X, D, lam, *, tol=1e-4, positive=False):
     }
 
 
-def coders():
-    """Return every coder by name, and whether its codes must not be negative."""
-    return {name: (CODERS[name], False) for name in CODERS} | {"nonnegative": (encode_nonnegative, True)}
-
-
 def measure(n_samples=N_SAMPLES):
     """Yield (dictionary, coder, type, fraction of the largest lam, results) one by one."""
     for name in DICTIONARIES:
-        for coder, (encode, positive) in coders().items():
+        for coder in CODERS:
             for dtype in (np.float32, np.float64):
                 for fraction in FRACTIONS:
                     X, D = problem(name, n_samples, dtype, np.random.default_rng(0))
-                    row = solved(encode, X, D, fraction * lam_max(X, D), positive=positive)
+                    row = solved(CODERS[coder], X, D, fraction * lam_max(X, D))
                     yield name, coder, np.dtype(dtype).name, fraction, row
 
 

@@ -12,7 +12,7 @@ from tests.sparse.twins import soft
 class TwinSCC:
     """One run of SCC; `epoch` visits the samples `order` of X once."""
 
-    def __init__(self, D, n_samples, lam, variant, *, forgetting=1.0, positive=(False, False), **options):
+    def __init__(self, D, n_samples, lam, variant, *, forgetting=1.0, **options):
         own = {"n_sweeps": 5, "max_step": 0.25} if variant == "quick" else {"n_sweeps": 3, "max_step": np.inf}
         self.n_sweeps, self.max_step = (own | options).values()
         self.atoms = np.array(D, np.float64)
@@ -20,7 +20,6 @@ class TwinSCC:
         self.Z = np.zeros((n_samples, len(D)))
         self.h_past = np.zeros(len(D))
         self.lam, self.variant, self.forgetting = lam, variant, forgetting
-        self.positive_code, self.positive_atoms = positive
         self.n_visits = 0
 
     @property
@@ -59,8 +58,6 @@ class TwinSCC:
             a = D[j] @ D[j]
             if a > 0:
                 z[j] = soft(D[j] @ (x - z @ D), lam) / a
-            if self.positive_code:
-                z[j] = max(z[j], 0.0)
         return [j for j in atoms if z[j] != 0]
 
     def descend(self, x, z, sweep_order, lam):
@@ -79,8 +76,6 @@ class TwinSCC:
         length = min(1.0, self.max_step / shrinks_by) if support else 1.0
         for j in support:
             D[j] = D[j] + length * weight * z[j] / h[j] * r
-            if self.positive_atoms:
-                D[j] = np.maximum(D[j], 0)
             norm = np.linalg.norm(D[j])
             if norm > 1 or (self.variant != "paper" and norm > 0):
                 D[j] /= norm

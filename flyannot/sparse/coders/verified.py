@@ -77,13 +77,10 @@ class Coder:
     ----------
     solve : function (samples, lam, *, tol, max_sweeps, start, gram, n_threads) -> Codes
         The samples are `LassoSamples`, with norms that float32 can square.
-    positive : bool
-        Whether codes must not be negative.
     """
 
-    def __init__(self, solve, *, positive=False):
+    def __init__(self, solve):
         self.solve = solve
-        self._positive = positive
         self._n_unchecked = _FEW_SAMPLES  # samples since the last check; the first call is checked
         update_wrapper(self, solve)
 
@@ -138,11 +135,11 @@ class Coder:
         gaps = np.full(len(samples.X), np.nan)
         if found.gaps is not None:
             gaps[:] = found.gaps
-        is_valid = np.isfinite(Z.data) & (Z.data >= 0) if self._positive else np.isfinite(Z.data)
+        is_valid = np.isfinite(Z.data)
         if not is_valid.all():
             rows = np.repeat(np.arange(len(gaps)), np.diff(Z.indptr))[~is_valid]
             if found.gaps is None or np.isfinite(gaps[rows]).any():
-                fault = f"codes that are not finite{' or are negative' * self._positive}"
+                fault = "codes that are not finite"
             gaps[rows] = np.nan
             Z = Z.copy()
             Z.data[~is_valid] = 0
@@ -179,7 +176,7 @@ class Coder:
         self._n_unchecked += len(found.gaps)
         if self._n_unchecked < _FEW_SAMPLES:
             return False
-        if _is_contradicted(found, samples, lam, tol, positive=self._positive):
+        if _is_contradicted(found, samples, lam, tol):
             return True  # the next call is checked, too, even if it is short
         self._n_unchecked = 0
         return False
@@ -193,8 +190,7 @@ class Coder:
 
     def _verified(self, found, samples, lam, tol, n_threads):
         """Return the codes with every gap known, and better codes for gaps above the tolerance."""
-        is_positive = self._positive
-        Z, gaps = measure_gaps(found, samples, lam, tol, positive=is_positive)
+        Z, gaps = measure_gaps(found, samples, lam, tol)
         rows = unconverged_rows(gaps, tol)
         if not len(rows):
             return Codes(Z, gaps)
@@ -202,9 +198,9 @@ class Coder:
         nothing = sp.csr_matrix((len(rows), len(D)), dtype=Z.dtype)
         begun = _pick_lower(Z[rows], nothing, X, D, lam)
         halves = 0.5 * squares
-        better = descend(X, D, lam, begun, tol * halves, positive=is_positive, n_threads=n_threads)
+        better = descend(X, D, lam, begun, tol * halves, n_threads=n_threads)
         better = _pick_lower(better, begun, X, D, lam)
-        exact = duality_gap(X, D, better, lam, positive=is_positive) / halves
+        exact = duality_gap(X, D, better, lam) / halves
         taken = ~(exact > 0.5 * gaps[rows])  # otherwise the codes differ by rounding only
         gaps[rows[taken]] = exact[taken]
         return Codes(replace_rows(Z, rows[taken], better[np.flatnonzero(taken)]), gaps)
@@ -215,7 +211,7 @@ def unconverged_rows(gaps, tol):
     return np.flatnonzero(~(gaps <= max(tol, _FINEST_TOL)))
 
 
-def measure_gaps(found, samples, lam, tol, *, positive=False):
+def measure_gaps(found, samples, lam, tol):
     """Measure the gaps that are not known to be within tol, against all atoms: `Codes`.
 
     The gap is infinite if a code is not finite or its objective is above the objective of the zero code.
@@ -227,7 +223,7 @@ def measure_gaps(found, samples, lam, tol, *, positive=False):
         Z = found.Z[rows]
         halves = 0.5 * squares
         with np.errstate(over="ignore", invalid="ignore"):
-            exact = duality_gap(X, D, Z, lam, positive=positive) / np.where(halves > 0, halves, 1)
+            exact = duality_gap(X, D, Z, lam) / np.where(halves > 0, halves, 1)
             is_sane = objective(X, D, Z, lam) <= halves
         gaps[rows] = np.where(is_sane, exact, np.inf)
     return Codes(found.Z, gaps)
@@ -251,7 +247,7 @@ def choose_share(n_samples):
     return tuple(int((0.5 + _SHARE_SPREAD * k) % 1 * n_samples) for k in range(n))
 
 
-def _is_contradicted(found, samples, lam, tol, *, positive):
+def _is_contradicted(found, samples, lam, tol):
     """Return whether a gap within tol, reported for a checked sample, is too small.
 
     The residual is computed in float64, and correlations in the type of D.  Rounding counts for the coder.
@@ -269,7 +265,7 @@ def _is_contradicted(found, samples, lam, tol, *, positive):
         values = Z.data[code].astype(np.float64)
         r = X[i] - values @ D[Z.indices[code]]
         q = atoms @ r.astype(D.dtype)
-        largest = max(float(q.max(initial=0)), 0.0 if positive else -float(q.min(initial=0)))
+        largest = max(float(q.max(initial=0)), -float(q.min(initial=0)))
         l1 = float(np.abs(values).sum())
         rest = float(r @ r)
         mass = l1 * longest
@@ -300,7 +296,7 @@ def _pick_lower(Z, other, X, D, lam):
     return replace_rows(Z, rows, other[rows])
 
 
-def descend(X, D, lam, start, allowed, *, positive=False, n_threads=1):
+def descend(X, D, lam, start, allowed, *, n_threads=1):
     """Solve by plain coordinate descent in float64, sample by sample, from the residual itself.
 
     Parameters
@@ -310,7 +306,6 @@ def descend(X, D, lam, start, allowed, *, positive=False, n_threads=1):
     lam : float > 0
     start : CSR matrix (n_samples, n_atoms)
     allowed : float64 array (n_samples,), the duality gaps at which samples are done
-    positive : bool, whether codes must not be negative
 
     Returns
     -------
@@ -326,7 +321,7 @@ def descend(X, D, lam, start, allowed, *, positive=False, n_threads=1):
     def descend_some(rows):
         Z = start[rows].astype(np.float64).toarray()
         residual = np.empty(D.shape[1])
-        _descend_rows(X[rows].astype(np.float64), D, norms2, lam, allowed[rows], positive, Z, residual)
+        _descend_rows(X[rows].astype(np.float64), D, norms2, lam, allowed[rows], Z, residual)
         return sp.csr_matrix(Z.astype(X.dtype))
 
     blocks = map_slices(descend_some, len(X), _ROWS_AT_ONCE, n_threads)
@@ -334,23 +329,23 @@ def descend(X, D, lam, start, allowed, *, positive=False, n_threads=1):
 
 
 @kernel
-def _descend_rows(X, D, norms2, lam, allowed, positive, Z, r):
+def _descend_rows(X, D, norms2, lam, allowed, Z, r):
     """Alternate a pass over all atoms with passes over the support, until the gap is allowed."""
     for i in range(len(X)):
         z = Z[i]
         for _ in range(_PASSES):
-            if _refresh_residual(X[i], D, lam, positive, z, r) <= allowed[i]:
+            if _refresh_residual(X[i], D, lam, z, r) <= allowed[i]:
                 break
-            moved = _pass_over(D, norms2, lam, positive, np.bool_(False), z, r)
+            moved = _pass_over(D, norms2, lam, np.bool_(False), z, r)
             if moved == 0:
                 break
             for _ in range(_SUPPORT_PASSES):
-                if _pass_over(D, norms2, lam, positive, np.bool_(True), z, r) <= _AT_REST * moved:
+                if _pass_over(D, norms2, lam, np.bool_(True), z, r) <= _AT_REST * moved:
                     break
 
 
 @inlined(fastmath=SUMS)
-def _refresh_residual(x, D, lam, positive, z, r):
+def _refresh_residual(x, D, lam, z, r):
     """Compute r = x - z D afresh, and return the duality gap."""
     copy(r, x, len(x))
     mass, fit, largest = 0.0, 0.0, 0.0
@@ -361,19 +356,18 @@ def _refresh_residual(x, D, lam, positive, z, r):
     for j in range(len(z)):
         q = dot(D[j], r, len(r))
         fit += z[j] * q
-        largest = max(largest, q if positive else abs(q))
+        largest = max(largest, abs(q))
     return gap_from_sums(dot(r, r, len(r)), mass, fit, largest, lam)
 
 
 @inlined(fastmath=SUMS)
-def _pass_over(D, norms2, lam, positive, of_support, z, r):
+def _pass_over(D, norms2, lam, of_support, z, r):
     """Minimise over one code after the other, and update r; return how far one code moved x at most."""
     moved = 0.0
     for j in range(len(z)):
         if norms2[j] == 0 or (of_support and z[j] == 0):
             continue
         target = dot(D[j], r, len(r)) + norms2[j] * z[j]
-        target = max(0.0, target) if positive else target
         change = soft_threshold(target, lam) / norms2[j] - z[j]
         if change != 0:
             add_multiple(r, -change, D[j], len(r))

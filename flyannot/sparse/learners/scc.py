@@ -35,7 +35,7 @@ from flyannot.sparse.learners.scc_kernels import (
 )
 from flyannot.sparse.simd.atom_rows import GROUP
 from flyannot.sparse.simd.vectors import padded_zeros, whole_chunks
-from flyannot.sparse.stored_codes import EITHER_SIGN, CodeStore, Learner, float_type
+from flyannot.sparse.stored_codes import CodeStore, Learner, float_type
 
 N_ORDERS = 64  # random orders per epoch; one per sample would take longer than its sweep
 
@@ -125,16 +125,14 @@ class SCC(Learner):
     Options = SCCOptions
     block_size = 4096
     is_data_parallel = True
-    takes_positive = True
     state_numbers = ("n_before",)
 
-    def __init__(self, D, n_samples, *, lam, positive=EITHER_SIGN, **options):
+    def __init__(self, D, n_samples, *, lam, **options):
         (n_atoms, n_features) = np.shape(D)
         dtype = float_type(D)
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=self.Options(**options))
         self._variant = VARIANTS[self.options.variant]
-        self._rules = _rules(self._variant, self.options, self.lam, positive, n_atoms)
-        self.positive = positive
+        self._rules = _rules(self._variant, self.options, self.lam, n_atoms)
         padded = padded_zeros(n_atoms, n_features, dtype=dtype)
         self._D = padded[:, :n_features]
         self._D[:] = D
@@ -252,7 +250,7 @@ def carry_over(h_past, h_now, options):
     return h * options.forgetting
 
 
-def _rules(variant, options, lam, positive, n_atoms):
+def _rules(variant, options, lam, n_atoms):
     """Return the numbers of a variant and its options for the kernels."""
     return SCCRules(
         lam,
@@ -264,8 +262,6 @@ def _rules(variant, options, lam, positive, n_atoms):
         n_before=0,
         visit_weight=1.0,
         mean_every=-(-n_atoms // 4) if variant.takes_mean else 0,  # an update takes as long as some visits
-        positive_code=positive.code or None,
-        positive_atoms=positive.atoms or None,
     )
 
 

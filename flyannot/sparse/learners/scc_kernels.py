@@ -66,10 +66,6 @@ class SCCRules(NamedTuple):
     n_before: int  # visits before this epoch
     visit_weight: float  # visits that one visit counts for, on behalf of other parts of the samples
     mean_every: int  # visits between two updates of the mean; 0 if there is none
-    # True if values must not be negative, otherwise None.  Numba compiles a kernel for each, so None costs
-    # no time.
-    positive_code: bool | None
-    positive_atoms: bool | None
 
 
 class SCCScratch(NamedTuple):
@@ -133,29 +129,28 @@ def solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
     D, norm2, z, support, r = atoms.D, atoms.norm2, scratch.z, scratch.support, scratch.r
     lam = r.dtype.type(rules.lam)
     o = visit % len(orders.atom)
-    positive = rules.positive_code
     n_support = _restore_code(X, i, past, row, D, scratch)
     if n_support == 0:
         for k in range(rules.n_descents, 0, -1):
             higher = lam * r.dtype.type(2**k)
             n_support = _sweep_flagged(
-                atoms, orders, (visit + k) % len(orders.atom), n_support, higher, scratch, positive
+                atoms, orders, (visit + k) % len(orders.atom), n_support, higher, scratch
             )
-            n_support = _sweep_support(D, norm2, z, support, n_support, r, higher, positive)
-    n_support = _sweep_flagged(atoms, orders, o, n_support, lam, scratch, positive)
+            n_support = _sweep_support(D, norm2, z, support, n_support, r, higher)
+    n_support = _sweep_flagged(atoms, orders, o, n_support, lam, scratch)
     for _ in range(rules.n_sweeps - 1):
-        n_support = _sweep_support(D, norm2, z, support, n_support, r, lam, positive)
+        n_support = _sweep_support(D, norm2, z, support, n_support, r, lam)
     return n_support
 
 
 @kernel
-def _sweep_flagged(atoms, orders, o, n_support, lam, scratch, positive):
+def _sweep_flagged(atoms, orders, o, n_support, lam, scratch):
     """Sweep over all atoms, visiting every atom of the support; return the size of the new support."""
     D, norm2, _, _, D8, rounding, _ = atoms
     z, support, _, flags, r, r8 = scratch
     for s in range(n_support):
         flags[orders.place[o, np.int64(support[s])]] = 1
-    n_support = _sweep_all(D, norm2, D8, rounding, orders.atom, o, z, support, flags, r, r8, lam, positive)
+    n_support = _sweep_all(D, norm2, D8, rounding, orders.atom, o, z, support, flags, r, r8, lam)
     flags[:] = 0
     return n_support
 
@@ -183,7 +178,7 @@ def store_code(codes, row, n_used, n_support, scratch):
 
 
 @kernel
-def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam, positive):
+def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam):
     """Minimise over z[j] for every atom j of order o, and update r = x - zD.
 
     The non-zeros are listed in `support` in that order.  Returns their number.
@@ -203,7 +198,7 @@ def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam,
             place = t - GROUP + lowest_bit(candidates)
             candidates &= candidates - np.uint64(1)
             j = np.int64(orders[o, place])
-            moved += _solve_one(D, norm2, z, j, r, lam, positive)
+            moved += _solve_one(D, norm2, z, j, r, lam)
             if z[j] != 0:
                 support[n_support] = j
                 n_support += 1
@@ -224,12 +219,12 @@ def _round_and_bound(r, r8, rounding, lam):
 
 
 @kernel
-def _sweep_support(D, norm2, z, support, n_support, r, lam, positive):
+def _sweep_support(D, norm2, z, support, n_support, r, lam):
     """Minimise over z[j] for the atoms in `support`, and remove atoms that become zero."""
     n_kept = 0
     for s in range(n_support):
         j = np.int64(support[s])
-        _solve_one(D, norm2, z, j, r, lam, positive)
+        _solve_one(D, norm2, z, j, r, lam)
         if z[j] != 0:
             support[n_kept] = j
             n_kept += 1
@@ -237,11 +232,10 @@ def _sweep_support(D, norm2, z, support, n_support, r, lam, positive):
 
 
 @kernel
-def _solve_one(D, norm2, z, j, r, lam, positive):
+def _solve_one(D, norm2, z, j, r, lam):
     """Minimise over z[j] alone, and update r = x - zD; return a bound on how far r moved.
 
-    With d = D[j] and a = |d|^2 the minimum is soft_threshold(d r + a z[j], lam) / a; a need not be 1.  If
-    codes must not be negative, the result is at least 0.
+    With d = D[j] and a = |d|^2 the minimum is soft_threshold(d r + a z[j], lam) / a; a need not be 1.
     """
     old, a = z[j], norm2[j]
     new = r.dtype.type(0)  # a dead atom explains nothing, so its code is zero
@@ -249,8 +243,6 @@ def _solve_one(D, norm2, z, j, r, lam, positive):
         new = soft_threshold(dot(D, j, r) + old, lam)
     elif a > 0:
         new = soft_threshold(dot(D, j, r) + a * old, lam) / a
-    if positive is not None and new < 0:
-        new = r.dtype.type(0)
     if new != old:
         add_row(r, old - new, D, j)
         z[j] = new
@@ -279,8 +271,6 @@ def _step_atoms(atoms, n_support, rules, visit, scratch):
     for s in range(n_support):
         j = np.int64(support[s])
         a = step_row(D, j, length * eta[s], r)
-        if rules.positive_atoms is not None:
-            a = _clip_row(D, j)
         factor = one
         if a > rules.rescale_above:
             factor = one / np.sqrt(a)
@@ -290,16 +280,6 @@ def _step_atoms(atoms, n_support, rules, visit, scratch):
         rounding[1] = max(rounding[1], 1.0001 * np.sqrt(error2))
         if largest > rounding[2]:
             round_dictionary(D, norm2, D8, rounding, 1.25 * largest)
-
-
-@kernel
-def _clip_row(D, j):
-    """Replace D[j] by max(0, D[j]); return the new |D[j]|^2."""
-    total = D.dtype.type(0)
-    for k in range(D.shape[1]):
-        D[j, k] = max(D[j, k], D.dtype.type(0))
-        total += D[j, k] * D[j, k]
-    return total
 
 
 @kernel
