@@ -58,6 +58,8 @@ platforms: $(FOR_TESTS)  ## the tests of files, steps and commands with Linux-on
 lint: $(FOR_TESTS)  ## the house style, types, and what a forge reads
 	$(RUN) ruff check --quiet .
 	$(RUN) ruff format --quiet --check .
+	$(RUN) tests.language
+	$(RUN) tests.commit_subjects
 	$(RUN) mypy --no-error-summary
 	$(RUN) mypy --no-error-summary --config-file= --strict tests/estimators/typed_user.py
 	$(RUN) check_jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml

@@ -21,6 +21,9 @@ _IN_FIRST_LINE = re.compile(r"\b(those|that) of\b", re.IGNORECASE)
 _AS_HAS_IT = re.compile(r"\bas \S+ has (it|them)\b")
 _MODULE_PATH = re.compile(r"`~?flyannot(\.\w+){2,}`")
 _CODE = re.compile(r"``[^`]+``|`[^`]+`")
+_HEADING = re.compile(r"^.+\n-{3,}$", re.MULTILINE)
+_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`(])")
+_END_IN_LIST = re.compile(r"(?<=[.!?;])\s+")  # a description of a parameter may hold several phrases
 _LIST_ITEM = re.compile(r"\s*([-*] |\d+\. |\w+ *: |\w+ {2,})")
 
 
@@ -43,15 +46,17 @@ def docstrings(tree):
 def sentences(text):
     """Split a docstring into sentences; doctests, indented blocks and headings are left out."""
     prose = []
-    for paragraph in re.split(r"\n\s*\n", text):
-        lines = paragraph.splitlines()
-        if lines[0].lstrip().startswith(">>>") or all(line.startswith("    ") for line in lines):
+    for paragraph in re.split(r"\n\s*\n", _HEADING.sub("", text)):
+        lines = [line for line in paragraph.splitlines() if line.strip()]
+        if not lines or lines[0].lstrip().startswith(">>>") or all(line.startswith("    ") for line in lines):
             continue
-        for line in lines:
-            if not prose or line is lines[0] or _LIST_ITEM.match(line):
+        for before, line in zip(["", *lines], lines):
+            is_deeper = len(line) - len(line.lstrip()) > len(before) - len(before.lstrip())
+            if not before or _LIST_ITEM.match(line) or is_deeper and not _LIST_ITEM.match(before):
                 prose.append("")
             prose[-1] += " " + line
-    return [sentence for block in prose for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z`(])", block.strip())]
+    ends = [_END_IN_LIST if _LIST_ITEM.match(block) else _END for block in prose]
+    return [sentence for block, end in zip(prose, ends) for sentence in end.split(block.strip())]
 
 
 def n_words(sentence):

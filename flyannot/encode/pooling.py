@@ -1,7 +1,7 @@
 """Max pooling: one feature vector per image, the largest |z| of every atom in every cell.
 
 A grid, or every grid of a pyramid, divides the image into cells.  In each cell the codes of the patches are
-pooled by maximum, separately for each size of patches.  Cells are ordered as in `flyannot.encode.options`,
+pooled by maximum, separately for each size of patches.  Cells are ordered as in `options`,
 and atoms are ordered within a cell.  The winning patch of every feature is kept too, for exact explanations.
 
 The maximum of the vectors of several images equals pooling all their patches at once.

@@ -43,7 +43,7 @@ class DictionaryLearning(SparseCoding):
     ----------
     n_components : int, optional
         Number of atoms; by default the number of features.
-    learner : one of `flyannot.sparse.learners.LEARNERS`
+    learner : one of `LEARNERS`
         "scc", stochastic coordinate coding, is the fastest.  "modl" takes missing values (NaN): only the
         observed features of a sample count, with the same fraction of alpha.
     alpha : float > 0, optional

@@ -135,7 +135,7 @@ class SparseCoder(SparseCoding):
     dictionary : array (n_components, n_features), optional
         D, one atom per row, of any norm.  By default the samples given to `fit`, scaled to norm 1.  Every
         sample is then written as a sum of few of them (Wright et al., IEEE TPAMI 31(2), 2009).
-    coder : one of `flyannot.sparse.coders.CODERS`
+    coder : one of `CODERS`
         The solver.  All solvers find the same codes; "cd" is the fastest.
     alpha : float > 0, optional
         Weight of the L1 norm.  By default 1.2 / sqrt(n_features), which suits samples of norm 1.

@@ -30,7 +30,7 @@ def picture_at(address, mode, planes=()):
 
     Parameters
     ----------
-    address : path or address, as in `flyannot.images.address`
+    address : path or address, as in `address`
     mode : "L" or "RGB"
     planes : sequence of str, the chosen plane, unless the address chooses one
 
@@ -109,14 +109,14 @@ def read_embryo(path, options):
 
     Parameters
     ----------
-    path : path of the picture, or its address as in `flyannot.images.address`
+    path : path of the picture, or its address as in `address`
     options : ExtractOptions
 
     Returns
     -------
     grey : float32 array of shape STANDARD_PX, of the channel in the options
     quality_warnings : str, separated by commas
-        The warnings of `flyannot.images.quality`, and "not registered" with the reason if no embryo was
+        The warnings of `quality`, and "not registered" with the reason if no embryo was
         found.
 
     Raises

@@ -119,7 +119,7 @@ def mirrored_descriptors(descriptors):
     Returns
     -------
     mirrored : uint8 array of the same shape, the same patches in the same order
-        The numbers after the first 128 (`flyannot.images.extract`) are not changed.
+        The numbers after the first 128 (`extract`) are not changed.
     """
     by_bin = descriptors[:, :N_FEATURES].reshape(-1, _N_BINS, _N_BINS, _N_ORIENTATIONS)
     turned = -np.arange(_N_ORIENTATIONS) % _N_ORIENTATIONS  # up becomes down

@@ -21,7 +21,7 @@ _AT_REST = 1e-3  # fraction of the last full pass's largest change below which t
 def encode_nonnegative(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     """Return codes of X without negative entries over a fixed dictionary, computed in float64.
 
-    Parameters and result are those of every coder (`flyannot.sparse.coders`), except that `start` is
+    Parameters and result are those of every coder (`coders`), except that `start` is
     ignored.
 
     Source

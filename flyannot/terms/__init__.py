@@ -8,7 +8,7 @@ dataclass of arrays with
     decision_values(X, n_threads=1)        (n_rows, n_terms)
     ARRAYS                                 the names, types and dimensions of its arrays, for files
 
-and, if it is linear in the features, `is_linear` and `linear_form`.  `flyannot.terms.model.fit_model`
+and, if it is linear in the features, `is_linear` and `linear_form`.  `fit_model`
 computes thresholds and probabilities for all classifiers, from the out-of-fold values.
 """
 

@@ -2,7 +2,7 @@
 
 The bootstrap is over genes, not over groups.  All groups of a gene enter a sample together, as often as the
 gene was drawn.  One draw of genes serves all terms and, in a comparison, both configurations, so that their
-common part cancels out.  The AUC of a sample counts pairs within folds, as in `flyannot.terms.metrics`.
+common part cancels out.  The AUC of a sample counts pairs within folds, as in `metrics`.
 
 Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993 (percentile intervals).
 """

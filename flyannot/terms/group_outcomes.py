@@ -84,7 +84,7 @@ def json_of_scores(result):
 
     It is indented, except for the values of the groups, which take one line per stage range.
 
-    Its `digest` covers everything else (`flyannot.files.digest.sealed_with_digest`).
+    Its `digest` covers everything else (`sealed_with_digest`).
     """
     result = sealed_with_digest(json.loads(json.dumps({k: v for k, v in result.items() if k != "digest"})))
     text = json.dumps({k: v for k, v in result.items() if k != "evaluated"}, indent=1, ensure_ascii=False)

@@ -10,7 +10,7 @@ root mean square length of the centred rows.  This makes the penalty negligible,
 all features.  The weights of the result include both.
 
 The problem depends on the rows only through their inner products.  With fewer rows than features the rows are
-written in an orthonormal basis of their span (`flyannot.terms.feature_rows`) once for all terms and all C.
+written in an orthonormal basis of their span (`feature_rows`) once for all terms and all C.
 The minimiser does not change, and costs much less.
 
 C is chosen for each term by inner folds of its own, over which its positive genes are spread evenly.

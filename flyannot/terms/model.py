@@ -170,7 +170,7 @@ def genes_of_terms(Y, genes, observed):
     ----------
     Y : bool array (n_rows, n_terms)
     genes : sequence (n_rows,)
-    observed : as in `flyannot.terms.scorer`; a gene with no observed row counts for neither
+    observed : as in `scorer`; a gene with no observed row counts for neither
     """
     names, number = np.unique(genes, return_inverse=True)
     of_genes = np.zeros((2, len(names), Y.shape[1]), bool)
@@ -190,7 +190,7 @@ def held_out_aucs(held_out: OutOfFoldValues, Y, genes, observed):
     held_out : OutOfFoldValues
     Y : bool array (n_rows, n_terms)
     genes : sequence (n_rows,)
-    observed : as in `flyannot.terms.scorer`
+    observed : as in `scorer`
 
     Returns
     -------

@@ -59,7 +59,7 @@ class Scorer:
     """The base of all classifiers: a subclass has `settings` and `fit_setting`, or its own `fit`."""
 
     is_linear: ClassVar[bool] = False  # whether `linear_form` splits decision values
-    # Name -> (kinds of type, dimensions), as in `flyannot.files.hdf5.schema`; n_terms, n_features are known.
+    # Name -> (kinds of type, dimensions), as in `schema`; n_terms, n_features are known.
     ARRAYS: ClassVar[dict[str, tuple[str, tuple]]] = {}
 
     def __init_subclass__(cls):

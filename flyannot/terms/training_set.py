@@ -51,7 +51,7 @@ class TrainingSet(LabelledRows):
     """The annotated `groups` of a stage range as rows; X has no columns until `with_features` reads it.
 
     If there are fewer rows than features and the method is linear, the rows are written in a basis of their
-    span (`flyannot.terms.feature_rows`).  `in_features` maps a model of such rows to a model of features.
+    span (`feature_rows`).  `in_features` maps a model of such rows to a model of features.
     """
 
     groups: Groups

@@ -20,7 +20,7 @@ _MAX_IMAGES = 4096  # whose sketches are kept; of more images some are drawn at 
 _ROWS = 1024  # that are compared at once
 _SEED = 0  # for the signs of sketches: a part of the file format
 
-ARRAYS = {  # as in `flyannot.files.hdf5.schema`
+ARRAYS = {  # as in `schema`
     "sketch": ("i", ("n_known", _N_NUMBERS)),
     "gene": ("S", ("n_known",)),
     "distance": ("f", ("n_known",)),

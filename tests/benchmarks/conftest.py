@@ -28,8 +28,10 @@ def patches(tmp_path, rng):
 
 @pytest.fixture
 def in_this_process(monkeypatch):
-    """Measurements are called here, by name and JSON all the same: a process each would start for seconds.
-    What they were asked for."""
+    """Call measurements in this process, by name and JSON all the same; return their arguments.
+
+    A process for each would take seconds to start.
+    """
     asked = []
 
     def here(measure, arguments, **_):

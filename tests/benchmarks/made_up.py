@@ -38,7 +38,7 @@ class MadeUp:
 
 
 def measured(items, setup, out):
-    """What became of each item, in a list."""
+    """Return the result of measuring each item, in a list."""
     return list(measure_items(items, setup, out))
 
 
@@ -51,12 +51,12 @@ def noise_patches(folder, rng, n=400):
 
 
 def fails(**arguments):
-    """What a worker is asked to do in vain."""
+    """Fail in a worker."""
     raise ValueError("no number")
 
 
 def holds_memory(n):
-    """In a worker: its peak."""
+    """Return the peak memory of a worker."""
     from benchmarks.workers import peak_mb
 
     return {"peak_mb": peak_mb(), "n": n}

@@ -69,7 +69,7 @@ def test_a_hash_that_finds_next_to_nothing_is_no_speed_up(lost, finding):
 
 
 def claimed(number, **bounds):
-    """The claim that a number lies within bounds."""
+    """Return the claim that a number lies within bounds."""
     return Statement("", PAPER, "it is so", lambda rows: number, **bounds).of([])
 
 
@@ -162,7 +162,7 @@ OTHERS, HASHES = ("svm", "knn", "ridge", "label spreading"), (siso.HASH, siso.P_
 
 
 def as_published(key):
-    """The key of what a statement on a variant of ours says of the published one."""
+    """Return the key of the published statement that a statement on our variant repeats."""
     return key.removesuffix("-shipped").removesuffix("-whole")
 
 
@@ -200,8 +200,12 @@ def put(rows, column, value, **where):
 
 
 def moved(column, holding, refuting, *, one=(), **where):
-    """Of level rows: what they are with `holding` in a column, `where` they have that, and with `refuting`,
-    there or at `one` value of another column."""
+    """Return a function of level rows that changes a column in two ways.
+
+    It returns the rows with `holding` in the column, where they match `where`, and the rows with `refuting`
+    there, or at
+    `one` value of another column.
+    """
 
     def of(rows):
         held = put(rows, column, holding, **where)
@@ -232,7 +236,7 @@ def some_bases(n_yes, column, value, effect=None):
 
 
 def every(columns, **values):
-    """A row for every choice of values, with 1 in the columns."""
+    """Return a row for every choice of values, with 1 in the columns."""
     return [dict.fromkeys(columns.split(), 1.0) | dict(zip(values, one)) for one in product(*values.values())]
 
 
@@ -271,7 +275,7 @@ def like_r1(**others):
 
 
 def with_two_lams(*converged_at):
-    """The same with high and with low regularisation, each of which converges at a record."""
+    """Return rows with high and with low regularisation, each of which converges at a record."""
     return [
         row | {"volumes": "made up", "regularisation": name}
         for name, at in zip(("high", "low"), converged_at)
@@ -290,7 +294,7 @@ def at_betas(*errors):
 
 
 def pair(make, holding, refuting, **same):
-    """The rows that are made of either."""
+    """Return the rows that are made of either value."""
     return tuple(make(*(one if isinstance(one, tuple) else (one,)), **same) for one in (holding, refuting))
 
 

@@ -15,7 +15,7 @@ def atoms(rng):
 
 
 def recall(D, index, queries, n_probes=5, k=50):
-    """The part of the k atoms with the largest |d r| that is found, and the part of all that is looked at."""
+    """Return the found part of the k atoms with the largest |d r|, and the part of atoms looked at."""
     found, looked = [], []
     for r in queries:
         got = hash_siso.candidates_of_query(index, r, n_probes=n_probes)

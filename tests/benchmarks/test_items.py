@@ -206,7 +206,7 @@ def test_images_are_annotated_alone_and_their_gene_stays_in_one_fold(protocol, s
 
 
 def test_libsvm_is_asked_as_it_comes(rng):
-    """Its values are those of the hinge loss at C = 1, of rows of mean square 1 about their mean."""
+    """Its values are the hinge loss's at C = 1, of rows of mean square 1 about their mean."""
     X, y, genes = rng.normal(1, 3, (40, 6)), np.arange(40) % 3 == 0, [f"g{i}" for i in range(40)]
     rows = LabelledRows(X=X, Y=y[:, None], genes=genes, terms=["eye"])
     outcome = evaluate_by_libsvm(rows, folds={gene: i % 2 for i, gene in enumerate(genes)})
@@ -267,7 +267,7 @@ def test_regions_of_an_atlas_are_paired_and_their_pieces_counted():
 
 
 def test_no_query_has_a_near_copy_or_an_overlap_among_the_labelled_vectors(setup, monkeypatch, rng):
-    """Every patch of the second picture is the same; those of the others are noise."""
+    """Every patch of the second picture is the same; patches of the others are noise."""
     noise = rng.integers(0, 256, (2, 200, 128), dtype=np.uint8)
     same = np.repeat(noise[:1, :1], 200, axis=1)[0]
     centres = np.stack([np.zeros(200), 40 * np.arange(200)], axis=1)

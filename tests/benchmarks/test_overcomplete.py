@@ -21,7 +21,7 @@ def test_a_bar_is_as_long_as_asked_and_lies_where_it_should():
 
 
 def linear(*templates):
-    """A coder that answers with inner products."""
+    """Return a coder that answers with inner products."""
     D = np.reshape(templates, (len(templates), -1))
     return lambda stimuli: stimuli @ D.T
 

@@ -61,7 +61,7 @@ def test_a_record_of_other_columns_counts_as_not_measured(items, setup, tmp_path
 
 
 def record_in(setup, folder, item):
-    """The record of an item that was measured there."""
+    """Measure an item in a folder, and return its record."""
     measured([item], setup, folder)
     return read_record(folder, item.name)
 

@@ -18,7 +18,7 @@ RESULTS = ROOT / "data" / "results"
 
 @pytest.fixture
 def sources(monkeypatch):
-    """The sources of modules as the test rewrites them: end of the path -> (old, new)."""
+    """Yield the changes of modules' sources, which the test fills in: end of the path -> (old, new)."""
     changes, real = {}, records.Path.read_text
 
     def read(path, **options):
@@ -67,7 +67,7 @@ def test_the_digest_follows_the_code_that_measures_and_nothing_else(sources):
 
 
 def test_the_pages_are_made_from_the_recorded_results():
-    """After a change: python -m benchmarks.page.recorded data/results docs"""
+    """After a change, run: python -m benchmarks.page.recorded data/results docs."""
     docs, page, items = ROOT / "docs", recorded.papers_page(RESULTS), recorded.item_pages(RESULTS)
     assert (docs / recorded.PAPERS).read_text(encoding="utf-8") == page and len(page.split()) <= 900
     assert (docs / recorded.MEASURED).read_text(encoding="utf-8") == recorded.measured_page(RESULTS)

@@ -35,7 +35,7 @@ def relative_gaps(X, D, Z, lam):
 
 @pytest.fixture
 def problem(rng):
-    """Samples, atoms of norm 1, and lam."""
+    """Return samples, atoms of norm 1, and lam."""
     X, D = rng.normal(size=(20, 16)), rng.normal(size=(40, 16))
     D /= np.linalg.norm(D, axis=1, keepdims=True)
     return X, D, 0.1 * lam_max(X, D)

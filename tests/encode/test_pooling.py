@@ -67,7 +67,7 @@ def test_a_group_pools_its_images_as_if_they_were_one(coded):
 
 
 def test_patches_of_each_part_are_pooled_as_if_alone(coded):
-    """Check that the parts of a grid follow one another, before those of the next grid."""
+    """Check that the parts of one grid follow one another, and the parts of the next grid come after them."""
     (Z, centres_px), part, grids = coded, np.arange(60) % 3, ((1, 2), (2, 2))
     pooled = pool_image(Z, centres_px, SIZE, grid=grids, part=part, n_parts=3)
     alone = [

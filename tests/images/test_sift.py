@@ -14,7 +14,7 @@ from flyannot.images.sift import dense_sift, mirrored_descriptors, normalise_des
 
 
 def slow_sift(image, corners, patch_px, smooth_px):
-    """Return descriptors before rounding, float64 (n, 128), in the order of `flyannot.images.sift`."""
+    """Return descriptors before rounding, float64 (n, 128), in the order of `dense_sift`."""
     smoothed = gaussian_filter(np.asarray(image, float), smooth_px, mode="mirror", truncate=4)
     return np.array([_slow_descriptor(smoothed, top, left, patch_px) for top, left in corners])
 

@@ -111,7 +111,7 @@ def png_claiming(width, height):
 
 def test_bombs_and_huge_claims_are_refused_before_they_are_decoded(tmp_path, trials):
     def claiming(format, marker, offset, size):
-        """A picture of one pixel whose header claims another size."""
+        """Return a picture of one pixel whose header claims another size."""
         content = bytearray(encoded(np.zeros((1, 1), np.uint8), format=format))
         start = content.index(marker) + offset
         content[start : start + len(size)] = size

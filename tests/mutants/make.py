@@ -37,7 +37,7 @@ class Mutant(NamedTuple):
 
 
 def mutants_of(text):
-    """Every mutant of a module's text, in the order of its lines."""
+    """Return every mutant of a module's text, in the order of its lines."""
     starts = [0]
     for line in text.encode().splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -54,7 +54,7 @@ def mutants_of(text):
 
 
 def _nodes(node, function):
-    """Every node that may be changed, with the function that it stands in."""
+    """Yield every node that may be changed, with the name of the function around it."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         function = node.name
     yield node, function
@@ -102,7 +102,7 @@ def _wrong(node):
 
 
 def _acts(value):
-    """Whether an expression that stands alone is a call that does more than say something."""
+    """Return True for a statement that calls more than a logger."""
     names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
     return isinstance(value, ast.Call) and not LOGS & names
 

@@ -1,8 +1,10 @@
-"""Would the tests notice a wrong line?  `make mutants`: a score for every module, and what nobody misses.
+"""Mutation tests: would the tests notice a wrong line?  `make mutants` scores every module.
 
-A sample of one-line mutants of each module of modules.toml is put, one at a time, into a temporary copy of
-the checkout, where the tests that should notice it run in a process of their own.  A mutant is killed if
-they fail or hang.  The checkout itself is only read.
+A sample of one-line mutants of each module in modules.toml is tried, one at a time, in a temporary copy of
+the
+checkout.  There the tests that should notice the mutant run in a process of their own.  A mutant is killed
+if they
+fail or hang.  The checkout itself is only read.
 """
 
 import argparse
@@ -27,7 +29,7 @@ PASSED, WRONG_CALL = 0, (4, 5)  # pytest's; 5: no test was chosen
 
 
 def copy_of_checkout(folder):
-    """The files that git tracks or would track, in a folder that may be spoilt."""
+    """Copy the files that git tracks or would track into a folder."""
     listed = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.run(listed, check=True, capture_output=True, text=True).stdout.split("\0"):
         if name and (ROOT / name).is_file():
@@ -36,7 +38,7 @@ def copy_of_checkout(folder):
 
 
 def run_tests(copy, tests, limit_s):
-    """pytest's exit code in a forked process, and seconds; None if it took longer than `limit_s`.
+    """Run tests in a forked process; return pytest's exit code and seconds, or None after `limit_s`.
 
     The fork has the libraries already, none of them ours: importing them takes longer than most tests.
     """
@@ -64,7 +66,7 @@ def run_tests(copy, tests, limit_s):
 
 
 def is_equivalent(mutant, source, known):
-    """Whether a change of a line is among those of a module that nobody could notice."""
+    """Return True if a change of a line is known to be one that nobody could notice."""
     return mutant.change in known.get(source[mutant.line - 1].strip(), {})
 
 

@@ -35,7 +35,7 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     float32 samples are solved in float32 if possible.  A sample whose gap stays too wide is solved again
     in float64.  A call has about half a millisecond of overhead, so code many samples at once.
 
-    Parameters and result are those of every coder (`flyannot.sparse.coders`).
+    Parameters and result are those of every coder (`coders`).
 
     Source ------ Coordinate descent: Friedman et al., J. Stat. Softw. 33(1), 2010.  Here the support moves
     along, so that each code is visited about once.  Stopping at the first code that reaches zero: Lawson and

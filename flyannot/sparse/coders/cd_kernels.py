@@ -1,7 +1,7 @@
 """Kernels of the coordinate-descent coder: rounds over all atoms until the duality gap closes.
 
 Each round computes q = D (x - z D) = q0 - z gram for all atoms.  The atoms that violate the optimality
-conditions most join the working set, and that is solved (`flyannot.sparse.coders.cd_support`).
+conditions most join the working set, and that is solved (`cd_support`).
 
 For all atoms q is computed from a copy of gram in bytes.  The bytes of 1,000 atoms fit in the cache of a
 core, but gram itself does not.  The error of q is at most `error`.  So the atoms with |q| > lam - error join

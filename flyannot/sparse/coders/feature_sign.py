@@ -45,7 +45,7 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     A sample whose search does not end continues by coordinate descent.  Its active atoms then depend on
     one another, or it needs more steps.
 
-    Parameters and result are those of every coder (`flyannot.sparse.coders`).  `max_sweeps` counts steps.
+    Parameters and result are those of every coder (`coders`).  `max_sweeps` counts steps.
     Each step passes over all atoms once.  A code from zero takes one step per atom, and some more.  `gram`
     is computed afresh if it is not float64.
 

@@ -96,7 +96,7 @@ class Coder:
     def __call__(self, X, D, lam, *, tol=1e-4, **options):
         """Return the codes Z.
 
-        Parameters, result, errors and warnings are described in `flyannot.sparse.coders`.
+        Parameters, result, errors and warnings are described in `coders`.
         """
         Z, gaps = self.codes(X, D, lam, tol=tol, **options)
         warn_unconverged(gaps, tol)

@@ -8,7 +8,7 @@ over the codes z, one for each sample, and over the dictionary D, with atoms of 
 
 A learner is a class with
 
-    Options                   its own options, a class made with `flyannot.base.options`
+    Options                   its own options, a class made with `options`
     __init__(D, n_samples, *, lam, **options)   initial atoms (n_atoms, n_features), options of that class
     begin_epoch(rng)          draws all random numbers of the epoch; kernels never draw
     step(X, rows)             visits samples X (len(rows), n_features), whose numbers are `rows`
@@ -21,7 +21,7 @@ A learner is a class with
 and `lam`, `options`, and `block_size`, the most samples that `step` takes.  D is copied.  Its type,
 float32 or float64, is the type of all work.  InputError refuses an option out of its range.  The base
 class `Learner` implements `end_epoch`, `codes` and the state, from the names of the arrays in the learner.
-`flyannot.sparse.fit` implements epochs, order, timing and the trace.
+`fit` implements epochs, order, timing and the trace.
 """
 
 from flyannot.base.registry import Registry

@@ -1,0 +1,55 @@
+"""Rules for the subject of a commit: an imperative of at most 65 characters.
+
+`python -m tests.commit_subjects FILE` checks the message of a commit that is being made; pre-commit calls it
+as its hook `commit-msg`.  Without FILE it checks all commits after `SINCE`, as `make lint` does.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.language import ROOT
+
+MAX_CHARACTERS = 65
+SINCE = "82903a66"  # older subjects were written without these rules
+_VERBS = """
+Accept Add Adapt Allow Answer Ask Avoid Begin Bind Build Cache Call Change Check Choose Clean Close Code
+Collect Compare Compile Compute Convert Copy Correct Count Cover Cut Declare Decode Delete Describe Do
+Document Draw Drop End Explain Export Extend Fail Fetch Find Fit Fix Flag Follow Format Free Give Group
+Guess Handle Hide Hold Import Improve Include Inline Install Join Keep Learn Leave Let Limit Link List
+Load Lower Make Mark Match Mean Measure Mend Merge Move Name Offer Open Order Pass Pin Place Pool
+Predict Prefer Prepare Print Protect Put Quote Raise Read Rebuild Record Recover Reduce Refuse Register
+Release Remove Rename Render Reorder Repair Replace Report Require Restore Return Reuse Revert Reword
+Rewrite Round Run Save Say Score Send Separate Set Share Shorten Show Simplify Skip Sort Speed Split
+Start State Stop Store Suggest Support Take Tell Test Time Train Translate Try Turn Undo Unify Update
+Use Validate Verify Wait Warn Weigh Write
+"""
+VERBS = frozenset(_VERBS.split())
+
+
+def fault(subject):
+    """Return what is wrong with the subject of a commit, or None."""
+    first_word, *_ = subject.split(" ")
+    if first_word not in VERBS:
+        return f'"{first_word}" is not one of the imperatives that tests/commit_subjects.py lists'
+    if len(subject) > MAX_CHARACTERS:
+        return f"it has {len(subject)} characters; {MAX_CHARACTERS} are allowed"
+    return "it ends with a full stop" if subject.endswith(".") else None
+
+
+def main(message_file=None):
+    """Print the subjects that break the rules, and return their number."""
+    if message_file is not None:
+        subjects = Path(message_file).read_text(encoding="utf-8").splitlines()[:1]
+    else:
+        command = ["git", "log", "--no-merges", "--format=%s", f"{SINCE}..HEAD"]
+        log = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        subjects = log.stdout.splitlines()  # none in a copy without history
+    wrong = [(subject, fault(subject)) for subject in subjects if fault(subject)]
+    for subject, what in wrong:
+        print(f"the subject of a commit, {subject!r}: {what}")
+    return len(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(bool(main(*sys.argv[1:])))

@@ -1,0 +1,74 @@
+"""Docstrings, names and subjects of commits are plain; each number may only fall."""
+
+import pytest
+
+from tests import commit_subjects
+from tests.language import (
+    ROOT,
+    faults,
+    functions_named_a_of_b,
+    n_words,
+    paired_assignments,
+    python_files,
+    sentences,
+)
+
+MOST_NAMED_A_OF_B = 60
+MOST_PAIRED_ASSIGNMENTS = {"flyannot": 700, "tests": 380, "benchmarks": 245}
+
+
+@pytest.mark.parametrize("place", ["flyannot", "tests", "benchmarks"])
+def test_docstrings_are_plain(place):
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {fault}"
+        for path in python_files([place])
+        for line, fault in faults(path)
+    ]
+    assert not found, "\n".join(found[:40])
+
+
+def test_few_functions_are_named_a_of_b():
+    names = functions_named_a_of_b(python_files(["flyannot"]))
+    assert len(names) <= MOST_NAMED_A_OF_B, sorted(names)
+
+
+@pytest.mark.parametrize("place", ["flyannot", "tests", "benchmarks"])
+def test_most_lines_assign_one_thing(place):
+    lines = {path: paired_assignments(path) for path in python_files([place])}
+    assert sum(map(len, lines.values())) <= MOST_PAIRED_ASSIGNMENTS[place], lines
+
+
+def test_a_riddle_is_found(tmp_path):
+    module = tmp_path / "riddle.py"
+    module.write_text(
+        '"""A module."""\n\n\n'
+        'def first():\n    """What those of it are, as `x` has it."""\n\n\n'
+        f'def second():\n    """Return {"one " * 31}more."""\n\n\n'
+        'def third():\n    """Return 1, as `flyannot.sparse.fit.record` does.  Raises nothing."""\n'
+    )
+    found = faults(module)
+    assert [line for line, _ in found] == [5, 5, 5, 9, 13]
+    assert "What" in found[0][1] and "as `x` has it" in found[1][1] and "33 words" in found[3][1]
+
+
+def test_sentences_leave_out_code_and_count_it_as_one_word():
+    text = "Return `a + b`.  Then stop.\n\n    >>> not a sentence\n\nParameters\n----------\nx : float\n"
+    assert sentences(text)[:2] == ["Return `a + b`.", "Then stop."]
+    assert n_words(sentences(text)[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("subject", "is_good"),
+    [
+        ("Name the stage range in every message", True),
+        ("Merge branch 'x'", True),
+        ("Budget is what there is", False),
+        ("Adds a test", False),
+        ("What is skipped is named", False),
+        ("fix a test", False),
+        ("Fix a test.", False),
+        (f"Fix {'x' * 62}", False),
+    ],
+)
+def test_a_subject_is_an_order_of_65_characters_at_most(subject, is_good):
+    assert (commit_subjects.fault(subject) is None) is is_good
