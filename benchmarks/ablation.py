@@ -7,6 +7,7 @@ named by the options that it follows from.
 """
 
 import logging
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -53,8 +54,9 @@ class PixelBaseline(CrossValidation):
     def columns(self):
         return {s: image_columns(images) for s, images in self.images().items()}
 
-    def loaded(self, stack):
-        return {
+    @contextmanager
+    def loaded(self):
+        yield {
             s: (
                 image_columns(images),
                 InMemoryFeatures(pixel_features([i.address for i in images], self.grid)),

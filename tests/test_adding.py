@@ -1,7 +1,5 @@
 """To add one of a kind is to add its file and a line: a dummy of each is found wherever it should be."""
 
-import os
-import subprocess
 import sys
 
 import numpy as np
@@ -106,15 +104,6 @@ LINES = [
     (IMPORTERS, "IMPORTER"),
     (EXPORTERS["features"], "write"),
 ]
-# The same in another process, where pytest collects its tests: a plugin.
-PLUGIN = """
-from flyannot.terms import CLASSIFIERS
-from flyannot.sparse.coders import CODERS
-from flyannot.sparse.learners import LEARNERS
-
-for registry, name in ((CODERS, "encode"), (LEARNERS, "Learner"), (CLASSIFIERS, "Classifier")):
-    registry.places["dummy"] = f"dummies:{name}"
-"""
 
 
 @pytest.fixture
@@ -126,7 +115,6 @@ def dummies(tmp_path, monkeypatch):
     (folder / "list_genes.py").write_text(
         LIST_GENES.code.replace("flyannot.pipeline.list_genes", "list_genes")
     )
-    (folder / "dummies_plugin.py").write_text(PLUGIN)
     monkeypatch.syspath_prepend(folder)
     for registry, name in LINES:
         monkeypatch.setitem(registry.places, "dummy", f"dummies:{name}")
@@ -174,16 +162,6 @@ def test_the_page_of_options_finds_what_was_added(dummies):
     words = " ".join(page.split())
     for added in ("--zeal", "--min-images", "siso|dummy", "dssc, dummy]", "ridge, dummy]", "|dummy|"):
         assert added in words, added
-
-
-def test_tests_of_all_of_a_kind_find_what_was_added(dummies):
-    tests = ("sparse/test_coders.py", "sparse/test_learners.py", "terms/test_classifiers.py")
-    line = f"{sys.executable} -m pytest --collect-only -p dummies_plugin -p no:xdist -p no:cacheprovider"
-    words = [*line.split(), *(str(ROOT / "tests" / one) for one in tests)]
-    env = os.environ | {"PYTHONPATH": str(dummies)}
-    listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, env=env).stdout
-    for one in tests:
-        assert any(one in line and "dummy" in line for line in listed.splitlines()), listed
 
 
 def test_what_was_added_works_from_the_command_line(dummies, flyannot, desk):

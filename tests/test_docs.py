@@ -222,12 +222,6 @@ def test_the_pages_on_python_have_every_public_name():
     assert [name for name in package.__all__ if f"\n::: flyannot.{name}\n" not in reference] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_ids)
-def test_a_page_has_one_word_for_patch(page):
-    if page.name != "CHANGELOG.md":
-        assert not re.search(r"\bwindows?\b", page.read_text())
-
-
 def test_numbers_of_the_paper_stand_in_the_pages():
     pages = "".join(page.read_text() for page in PAGES)
     numbers = re.findall(r"\d+[.,]\d+", (DOCS / "joss" / "paper.md").read_text())

@@ -21,7 +21,6 @@ SPARSE = (
     *("simd", "kernels", "objective", "stored_codes", "coders", "nonnegative", "missing_values", "fit"),
     *("learners", "data_parallel"),
 )
-N_LOOSE_FILES = 2
 
 WARNS = "sparse/coders/verified.py"  # where scikit-learn's class of warnings is used, when there is one
 
@@ -94,14 +93,10 @@ def test_so_does_a_part_of_sparse(name):
     assert_imports_come_from_above(name.removeprefix("sparse/"), SPARSE, "sparse/")
 
 
-def test_few_files_are_loose():
-    assert len([name for name in modules() if "/" not in name]) <= N_LOOSE_FILES
-
-
-def test_the_tests_mirror_the_rooms():
+def test_every_folder_is_a_room_and_the_tests_mirror_them():
+    assert {name.split("/")[0] for name in modules() if "/" in name} == set(ROOMS) - {"root"}
     folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir()}
-    folders -= {"__pycache__", "campaign", "mutants", "platforms"}  # what tests are measured by, or run under
-    folders -= {"benchmarks"}
+    folders -= {"__pycache__", "benchmarks", "campaign", "mutants", "platforms"}
     assert folders == set(ROOMS) - {"root", "curation"}
 
 
@@ -147,8 +142,3 @@ assert not set({HEAVY}) & set(sys.modules), sorted(set({HEAVY}) & set(sys.module
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Usage: ") == len(group.list_commands(None)) + 2
-
-
-def test_every_folder_of_the_package_is_a_room_of_the_list():
-    folders = {name.split("/")[0] for name in modules() if "/" in name}
-    assert folders == set(ROOMS) - {"root"}

@@ -1,4 +1,4 @@
-"""Which stage range a text names: by BDGP's name, or by a stage; never by FlyExpress's number."""
+"""Stage ranges are named by BDGP's name or by a stage, never by FlyExpress's number."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_stages_within_a_stage_range_are_that_stage_range(text, found):
 def test_stages_of_several_stage_ranges_are_refused(text, named):
     with pytest.raises(InputError, match=f'"{text}" lie in several stage ranges: {named}\n') as caught:
         parse_stage_range(text)
-    assert "a row for each" in caught.value.fix
+    assert "a row of its own" in caught.value.fix
 
 
 @pytest.mark.parametrize("text", ["0", "18", "6-5", "4-66", "", "early", "5.5", "\u0665"])
@@ -51,7 +51,9 @@ DATES = {
 
 @pytest.mark.parametrize("text, meant", [(d, meant) for meant, ds in DATES.items() for d in ds.split(", ")])
 def test_a_date_is_refused_with_the_stage_range_that_it_was(text, meant):
-    with pytest.raises(InputError, match=f'"{text}" is a date: a spreadsheet made it of {meant}\n') as caught:
+    with pytest.raises(
+        InputError, match=f'"{text}" is a date, which a spreadsheet made from {meant}\n'
+    ) as caught:
         parse_stage_range(text)
     assert caught.value.fix.startswith(f"write {meant};") and "as Text" in caught.value.fix
 

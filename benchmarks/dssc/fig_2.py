@@ -23,7 +23,7 @@ _GRADED = 2000  # samples whose objective is drawn
 _WHOLE, _DRAWN = "whole codes", "drawn blocks"
 _CHOICES = {  # ours, and Algorithm 1 to the letter with the surrogate of Eq. 2
     _WHOLE: {},
-    _DRAWN: {"surrogate": "proximal", "code_blocks": "drawn", "n_code_steps": 1},
+    _DRAWN: {"surrogate": "proximal"},
 }
 _STEPS = {  # gamma, the part of the way that atoms go: kept at 1, as Theorem 2 has it fall, kept small
     "gamma 1": {"gamma": 1.0, "rho": 1.0, "delay": 1e30},

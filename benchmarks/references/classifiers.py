@@ -80,7 +80,7 @@ def evaluate_by_libsvm(rows, *, folds):
 
     Returns
     -------
-    outcome : TermOutcomes, without probabilities
+    outcome : TermOutcomes, whose probabilities are nan
     """
     from sklearn.svm import SVC
 
@@ -94,4 +94,4 @@ def evaluate_by_libsvm(rows, *, folds):
         across = products[np.ix_(held, trained)] / scale
         values[held] = np.stack([machine.decision_function(across) for machine in machines], axis=1)
     nothing = np.full(Y.shape, np.nan)
-    return TermOutcomes(tuple(rows.terms), Y, values, values > 0, row_folds, nothing, ("",) * len(rows.terms))
+    return TermOutcomes(tuple(rows.terms), Y, values, values > 0, nothing, row_folds, ("",) * len(rows.terms))

@@ -50,10 +50,10 @@ def build_tables(D, rng, *, n_tables=_N_TABLES, n_functions=_N_FUNCTIONS):
     )
 
 
-def atoms_beside(tables, r, seen, *, n_probes=None):
+def atoms_beside(tables, r, *, n_probes=None):
     """The atoms that share a cell of any table with r / |r| or with -r / |r|: int32, each once.
 
-    `seen` and `n_probes` are those of flyannot's own cells, and have no meaning here.
+    `n_probes` has a meaning for other hash cells only.
     """
     v = np.asarray(r, np.float32) / np.float32(np.linalg.norm(r))
     wanted = _keys(np.stack([v, -v]), tables.directions, tables.shifts, tables.factors)

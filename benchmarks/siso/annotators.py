@@ -10,8 +10,9 @@ from benchmarks.measures import Stopwatch
 from benchmarks.references.classifiers import fit_nearest_neighbours, fit_rbf_svm
 from benchmarks.references.other_programs import lasso_codes, spread_labels
 from benchmarks.references.p_stable import atoms_beside, build_tables
-from flyannot.sparse.coders import hash_siso, siso
-from flyannot.sparse.coders.hash_siso import HashSearch, build_index
+from benchmarks.siso import hash_siso
+from benchmarks.siso.hash_siso import HashSearch, build_index
+from flyannot.sparse.coders import siso
 from flyannot.terms import CLASSIFIERS
 from flyannot.terms.feature_rows import unit_rows
 from flyannot.terms.siso import FRACTION, largest_products
@@ -25,8 +26,8 @@ VARIANT = (
 )
 _RIVALS = {"svm": fit_rbf_svm, "knn": fit_nearest_neighbours}
 _SEARCHES = {  # the paper believes an empty answer of the hash
-    HASH: (build_index, HashSearch(None, ending="none")),
-    P_STABLE: (build_tables, HashSearch(None, ending="none", candidates=atoms_beside)),
+    HASH: (build_index, HashSearch(None)),
+    P_STABLE: (build_tables, HashSearch(None, candidates=atoms_beside)),
 }
 _TOL = 1e-5  # of the gap of a code, as part of 1/2 |y|^2: what flyannot's classifiers ask of SISO
 _N_WARM = 20  # rows of a first small fit
@@ -73,7 +74,7 @@ def _hashed(method, X, Y, rng):
         search = replace(search, index=build(A, rng))
 
     def encode(X, A):
-        return hash_siso.solve(X, A, FRACTION, search, tol=_TOL).Z
+        return hash_siso.solve(X, A, FRACTION, search, tol=_TOL)
 
     def answer(queries):
         return _propagated(encode, A, Y, unit_rows(queries))
@@ -108,5 +109,5 @@ def _scaled(X, A):
 
 _CODES = {  # of scaled queries over labelled rows; PUBLISHED makes a pass over all rows in every round
     LASSO: lambda X, A: lasso_codes(X, A, FRACTION, tol=_TOL / 2),
-    PUBLISHED: lambda X, A: siso.solve_with_full_passes(X.astype(np.float32), A, FRACTION, tol=_TOL).Z,
+    PUBLISHED: lambda X, A: siso.encode(X.astype(np.float32), A, FRACTION, tol=_TOL),
 }

@@ -21,7 +21,7 @@ from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import EITHER_WAY, read_embryo
-from flyannot.terms.metrics import pair_counts_by_fold
+from flyannot.terms.metrics import concordant_pairs
 from flyannot.terms.model import fit_model
 from flyannot.terms.unlikeness import UNLIKE
 
@@ -231,7 +231,7 @@ def _mean_auc(X, Y, genes, X_tested, Y_tested):
         fitted = fit_model("ridge", X, Y[:, able], genes, rng=np.random.default_rng(0))
         values, one_fold = fitted.decision_values(X_tested), np.zeros(len(X_tested), int)
         for k, j in enumerate(able):
-            won, pairs = pair_counts_by_fold(values[:, k], Y_tested[:, j], one_fold)
+            won, pairs = concordant_pairs(values[:, k], Y_tested[:, j], one_fold)
             areas[j] = np.sum(won) / np.sum(pairs)
     return areas[Y_tested.any(axis=0)].mean()
 

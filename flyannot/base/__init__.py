@@ -1,1 +1,1 @@
-"""What all other rooms stand on: errors, options, registries, words, and the system."""
+"""Errors, options, registries, text and the operating system: the foundation of all other rooms."""

@@ -1,4 +1,4 @@
-"""The errors a user can meet.  Each knows its exit code and, where there is one, its remedy.
+"""Errors that a user can meet, each with its exit code and, if there is one, its remedy.
 
 Exit codes: 0 done, 1 handled failure, 2 usage, configuration or tables, 3 finished with some items
 skipped and listed, 65 damaged or mismatched data, 74 cannot write, 75 locked by another run.
@@ -8,9 +8,14 @@ from difflib import get_close_matches
 
 
 class FlyannotError(Exception):
-    """An error that is explained in one line, `message`; `fix` is the command or the change that mends it.
+    """An error with a one-line explanation and, if possible, its remedy.
 
-    As text it is both, a line each: that is what Python and notebooks show.
+    Its text, which Python and notebooks show, has both.
+
+    Attributes
+    ----------
+    message : what is wrong, with the file and the reason
+    fix : the command or the change that removes the cause, or None
     """
 
     exit_code = 1
@@ -24,22 +29,25 @@ class FlyannotError(Exception):
 
 
 class InputError(FlyannotError, ValueError):
-    """A table, an option or a configuration is invalid.
+    """An invalid table, option or configuration.
 
-    A ValueError too, as Python and scikit-learn expect of an invalid argument.
+    It is also a ValueError, which Python and scikit-learn expect for an invalid argument.
     """
 
     exit_code = 2
 
 
 class DataError(FlyannotError):
-    """Data that are damaged, or that do not belong together."""
+    """Damaged data, or data that do not belong together."""
 
     exit_code = 65
 
 
 class WriteError(FlyannotError):
-    """An output cannot be written; what stood there before still stands.  `is_full`: there is no space."""
+    """An output that cannot be written; the file that was there before is unchanged.
+
+    `is_full` says that there is no space left.
+    """
 
     exit_code = 74
 
@@ -49,13 +57,13 @@ class WriteError(FlyannotError):
 
 
 class LockedError(FlyannotError):
-    """Another run is writing the same output."""
+    """An output that another run is writing."""
 
     exit_code = 75
 
 
 def message_of(error):
-    """Return the message of an error without its remedy, for a table or as part of another message."""
+    """Return the message of an error without its remedy, to be part of a table or of another message."""
     return getattr(error, "message", str(error))
 
 

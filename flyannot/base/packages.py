@@ -1,4 +1,4 @@
-"""Packages that may be absent."""
+"""Optional packages."""
 
 from importlib import import_module
 
@@ -6,12 +6,18 @@ from flyannot.base.errors import InputError
 
 
 def optional_package(name, extra, needs="this format needs"):
-    """Import a package that an extra of flyannot installs, and return it.
+    """Import an optional package and return it.
+
+    Parameters
+    ----------
+    name : its module
+    extra : the extra of flyannot that installs it
+    needs : how the message begins
 
     Raises
     ------
     InputError
-        If the package is not installed; the error says how to install it.
+        If the package is not installed. The error says how to install it.
     """
     try:
         return import_module(name)

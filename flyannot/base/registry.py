@@ -1,7 +1,7 @@
-"""Tables of things that have a name: coders, learners, classifiers, importers, commands and others.
+"""Registries of objects by name: coders, learners, classifiers, importers, steps and others.
 
-Each says where a thing is, and imports it when it is asked for, so that `--help` stays quick.  To add one is
-to add its file, and a line to its table.
+An object is imported when it is looked up, so that `--help` stays quick. To add an object, add its file and
+one line to its registry.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from flyannot.base.errors import InputError, did_you_mean
 
 
 def import_object(place):
-    """Import the module of "module:attribute", and return the attribute."""
+    """Import the module in "module:attribute" and return the attribute."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
 
@@ -20,16 +20,22 @@ class Registry(Mapping):
     """A read-only mapping from names to objects, which are imported when they are looked up."""
 
     def __init__(self, what, places):
-        """Take what the objects are, in the singular, and a dict from name to "module:attribute"."""
+        """Make a registry.
+
+        Parameters
+        ----------
+        what : what one object is called in messages, such as "coder"
+        places : dict, name -> "module:attribute"
+        """
         self.what, self.places = what, dict(places)
 
     def __getitem__(self, name):
-        """Import and return the object of that name.
+        """Import and return the object with this name.
 
         Raises
         ------
         InputError
-            If there is none.
+            If there is no object with this name.
         """
         if name not in self.places:
             raise InputError(

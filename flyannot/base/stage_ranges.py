@@ -1,4 +1,4 @@
-"""The six stage ranges of BDGP, what else names one, and one random generator for each."""
+"""The six stage ranges of BDGP, their other spellings, and one random generator for each."""
 
 import logging
 import re
@@ -35,15 +35,15 @@ AS_TEXT = (
 
 
 def parse_stage_range(text):
-    """The BDGP name of the stage range that a text names.
+    """Return the BDGP name of the stage range that a text names.
 
-    Accepts BDGP's names and 13-17 (the papers count stage 17 in), a stage, such as 5, or stages that lie
-    within one stage range, such as 5-6; a leading "stage", spaces and any kind of dash.
+    The text may be one of BDGP's names, 13-17 (some papers include stage 17), one stage such as 5, or stages
+    within one stage range such as 5-6. A leading "stage", spaces and any kind of dash are accepted.
 
     Raises
     ------
     InputError
-        If the text names no stage range, or stages of several.
+        If the text names no stage range, or stages in several of them.
     """
     plain = _plain(text)
     lie_in = [name] if (name := bdgp_name(plain)) else _ranges_of(plain)
@@ -52,19 +52,22 @@ def parse_stage_range(text):
     if lie_in:
         raise InputError(
             f'stages "{text}" lie in several stage ranges: {", ".join(lie_in)}',
-            fix="name one of them; in a table, what holds for several takes a row for each",
+            fix="name one of them; in a table, give each stage range a row of its own",
         )
-    if date_of_text := month_and_day(_date_of_serial(plain) or text):
+    if date_of_text := month_and_day(_parse_serial_date(plain) or text):
         meant = "-".join(map(str, sorted(date_of_text)))
         raise InputError(
-            f'"{text}" is a date: a spreadsheet made it of {meant}', fix=f"write {meant}; {AS_TEXT}"
+            f'"{text}" is a date, which a spreadsheet made from {meant}', fix=f"write {meant}; {AS_TEXT}"
         )
     raise InputError(f'unknown stage range "{text}".{did_you_mean(plain, STAGE_RANGES)}', fix=_FIX)
 
 
 def stage_range_of_date(text):
-    """The stage range that a spreadsheet made a date of, or None where it is no date, or none of one."""
-    numbers = month_and_day(_date_of_serial(_plain(text)) or text)
+    """Return the stage range that a spreadsheet turned into a date, or None.
+
+    None means that the text is no date, or that its day and month name no stage range.
+    """
+    numbers = month_and_day(_parse_serial_date(_plain(text)) or text)
     try:
         return parse_stage_range("-".join(map(str, sorted(numbers)))) if numbers else None
     except InputError:
@@ -72,7 +75,7 @@ def stage_range_of_date(text):
 
 
 def note_on_stages(texts):
-    """What stages among some texts were taken for, in words; "" if all are BDGP's stage ranges."""
+    """Describe in words how stages among some texts were read; return "" if all are BDGP's names."""
     taken = {}
     for plain in sorted({_plain(text) for text in texts}, key=lambda plain: (len(plain), plain)):
         if not bdgp_name(plain):
@@ -86,13 +89,16 @@ def _stages(texts):
 
 
 def bdgp_name(text):
-    """The stage range that a text names as BDGP does, or as 13-17, dashes and spaces aside; else None."""
+    """Return the stage range if a text is BDGP's name of it, or 13-17; otherwise None.
+
+    Any kind of dash, and spaces, are accepted.
+    """
     plain = _plain(text)
     return "13-16" if plain == "13-17" else plain if plain in STAGE_RANGES else None
 
 
 def month_and_day(text):
-    """The two numbers of a date as spreadsheets write it (06-Apr, Apr-06, 2023-04-06, 4/6/2023), or None."""
+    """Return (month, day) of a date that a spreadsheet wrote, such as 06-Apr or 4/6/2023; or None."""
     for pattern in _DATES:
         if match := pattern.fullmatch(str(text).strip()):
             parts = match.groupdict()
@@ -101,8 +107,8 @@ def month_and_day(text):
     return None
 
 
-def _date_of_serial(plain):
-    """The date that a spreadsheet keeps as a number of five digits, or None."""
+def _parse_serial_date(plain):
+    """Return the ISO date that a spreadsheet stores as a number of five digits, or None."""
     is_serial = re.fullmatch(r"[34]\d{4}", plain, re.ASCII)
     return (date(1899, 12, 30) + timedelta(int(plain))).isoformat() if is_serial else None
 
@@ -115,7 +121,7 @@ def _plain(text):
 
 
 def _ranges_of(plain):
-    """The stage ranges that a stage or some stages lie in; none if the text names no stages."""
+    """Return the stage ranges that include the stages in a text; empty if the text names no stages."""
     match = _STAGES.fullmatch(plain)
     if not match:
         return []
@@ -130,14 +136,14 @@ def _number_of(month):
 
 
 class StageRange(Kind):
-    """A stage range in any accepted spelling."""
+    """An option whose value is a stage range, in any accepted spelling."""
 
     name = "STAGES"
     words = f"one of {', '.join(STAGE_RANGES)}"
     choices = STAGE_RANGES
 
     def parse(self, value):
-        """Its BDGP name; what a stage was taken for is said in the log."""
+        """Return BDGP's name of the stage range; log how a single stage was read."""
         stage_range = parse_stage_range(value)
         if note := note_on_stages([value]):
             log.info("note: %s", note)
@@ -145,7 +151,7 @@ class StageRange(Kind):
 
 
 def rng_for(seed, stage_range):
-    """The generator of one stage range: the same whichever other stage ranges are worked on."""
+    """Return the random generator of one stage range, which does not depend on the other stage ranges."""
     import numpy as np  # imported here, so that `--help` stays quick
 
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(stage_range.encode())))

@@ -1,4 +1,4 @@
-"""What differs between Linux, macOS and Windows: the one module that asks which system this is."""
+"""Differences between Linux, macOS and Windows; no other module asks which system this is."""
 
 import atexit
 import os
@@ -12,24 +12,27 @@ from pathlib import Path
 
 IS_WINDOWS = os.name == "nt"
 BLAS_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-# What asks a run to end: Ctrl-C, `kill`, a terminal that is closed, Ctrl-Break.
+# These signals ask a run to end: Ctrl-C, `kill`, a closed terminal, Ctrl-Break.
 ENDING_SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)
 )
-_PATIENCE_S = 2.0  # a scanner of viruses holds a new file for a moment
+_PATIENCE_S = 2.0  # a virus scanner may keep a new file open for a moment
 _PAUSE_S = 0.05
-_at_end = []  # functions
+_at_end = []  # functions without arguments
 
 
 def call_at_end(call):
-    """Have `call()` run when the process ends, also by `exit_immediately`."""
+    """Call `call()` when the process ends, also if it ends by `exit_immediately`."""
     atexit.register(call)
     _at_end.append(call)
 
 
 def exit_immediately(code):
-    """End without taking Python apart: that waits for compiled code in a thread, and crashes where a signal
-    came in the middle of an import of compiled code."""
+    """End the process with an exit code, without the usual shutdown of Python.
+
+    The shutdown would wait for compiled code in a thread, and it crashes if a signal interrupted the import
+    of compiled code.
+    """
     for call in _at_end:
         call()
     for stream in (sys.stdout, sys.stderr):
@@ -39,25 +42,26 @@ def exit_immediately(code):
 
 
 def start_alarm(is_due, call, every_s):
-    """Have `call()` run in the main thread every `every_s` seconds while `is_due()`.
+    """Run `call()` in the main thread every `every_s` seconds while `is_due()` is true.
 
-    To be called once there is something due, and before, where a system has no alarm: a thread looks there.
+    On a system with alarms, start it when something is due. On Windows a thread checks `is_due()` from the
+    first call on.
     """
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, lambda number, frame: call())
         if is_due():
             signal.setitimer(signal.ITIMER_REAL, every_s, every_s)
-    elif not any(thread.name == _look.__name__ for thread in threading.enumerate()):
-        threading.Thread(target=_look, name=_look.__name__, args=(is_due, every_s), daemon=True).start()
+    elif not any(thread.name == _watch.__name__ for thread in threading.enumerate()):
+        threading.Thread(target=_watch, name=_watch.__name__, args=(is_due, every_s), daemon=True).start()
 
 
 def stop_alarm():
-    """No more calls; where a thread makes them, it ends with what is due."""
+    """Stop the calls of `start_alarm`; on Windows they stop when nothing is due."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _look(is_due, every_s):
+def _watch(is_due, every_s):
     while True:
         time.sleep(every_s)
         if is_due():
@@ -66,7 +70,10 @@ def _look(is_due, every_s):
 
 @contextmanager
 def interrupts_deferred():
-    """Ctrl-C waits until the end; a process that is started within inherits that, where the system can."""
+    """Defer Ctrl-C until the end of the block.
+
+    A process that is started within the block inherits this, except on Windows.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -78,8 +85,8 @@ def interrupts_deferred():
 
 
 def synchronise_file(path):
-    """Have the system write a file, or the names in a folder, to the disk now."""
-    if IS_WINDOWS and Path(path).is_dir():  # it keeps a journal of names, and opens no folder
+    """Flush a file, or the names in a folder, to the disk."""
+    if IS_WINDOWS and Path(path).is_dir():  # Windows keeps a journal of names and cannot open a folder
         return
     descriptor = os.open(path, os.O_RDWR if IS_WINDOWS else os.O_RDONLY)
     try:
@@ -89,10 +96,14 @@ def synchronise_file(path):
 
 
 def replace_file(source, target):
-    """Rename a file to a name that may be taken.  Windows refuses while anyone has that one open: a while
-    is waited.
+    """Rename a file, replacing the target if it exists.
 
-    Raises OSError.
+    Windows refuses while another process has the target open, so the renaming is retried for 2 s.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be renamed.
     """
     until = time.monotonic() + _PATIENCE_S
     while True:
@@ -105,7 +116,7 @@ def replace_file(source, target):
 
 
 def read_proc(path):
-    """The text of a file below /proc or /sys; "" on a system that has none."""
+    """Return the text of a file below /proc or /sys, or "" if the system has no such file."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError:

@@ -1,13 +1,15 @@
 """The command line: one file per command."""
 
 import sys
+from functools import partial
 
 import click
 
 from flyannot import __version__
 from flyannot.cli.shared.exit_codes import exit_code_of
 from flyannot.cli.shared.help_page import LazyGroup
-from flyannot.cli.steps import StepCommands
+from flyannot.cli.steps import command_of_step
+from flyannot.pipeline.chain import STEPS
 
 # What commands are for -> name -> (module of this package, or "module:attribute" of any; what it does).
 COMMANDS: dict = {
@@ -22,7 +24,7 @@ COMMANDS: dict = {
             "The script that lets a shell complete commands and options.",
         ),
     },
-    "Steps": {},  # of the chain: below
+    "Steps": {},  # of STEPS: `command_table`
     "Look": {
         "report": ("report", "A page that shows a run: open it in a browser."),
         "explain": ("explain", "Which patches of an image support a term: the exact split of its value."),
@@ -50,10 +52,20 @@ COMMANDS: dict = {
         "compare": ("compare", "Whether one configuration's scores are better than another's."),
     },
 }
-COMMANDS["Steps"] = StepCommands([name for commands in COMMANDS.values() for name in commands])
 
 
-@click.group(cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+def command_table():
+    """Return COMMANDS with the steps that are not listed elsewhere."""
+    listed = [name for commands in COMMANDS.values() for name in commands]
+    steps = {
+        name: (partial(command_of_step, name), step.about)
+        for name, step in STEPS.items()
+        if name not in listed
+    }
+    return COMMANDS | {"Steps": steps}
+
+
+@click.group(cls=LazyGroup, table=command_table, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="flyannot")
 def group():
     """Anatomical terms for Drosophila embryo gene-expression images, by sparse coding.

@@ -2,7 +2,8 @@
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, Command, say
+from flyannot.cli.shared.options import IN_FILE, Command
+from flyannot.cli.shared.output import say
 
 
 @click.command("check", cls=Command)

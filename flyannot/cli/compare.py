@@ -2,7 +2,8 @@
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, Command, json_option, say, say_json
+from flyannot.cli.shared.options import IN_FILE, Command, json_option
+from flyannot.cli.shared.output import say, say_json
 
 
 @click.command("compare", cls=Command)

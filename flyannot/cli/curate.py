@@ -2,7 +2,8 @@
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, Command, log, out_option, overwrite_option, say
+from flyannot.cli.shared.options import IN_FILE, Command, out_option, overwrite_option
+from flyannot.cli.shared.output import log, say
 
 
 @click.command("curate", cls=Command)

@@ -7,7 +7,8 @@ from click.core import ParameterSource
 
 from flyannot.base.errors import InputError
 from flyannot.base.options import kebab
-from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, execution_of, say, seed_option, takes
+from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, seed_option, takes
+from flyannot.cli.shared.output import execution_of, say
 from flyannot.pipeline.options import EvaluateOptions, RunOptions, Selection
 from flyannot.terms.options import TrainOptions
 

@@ -9,13 +9,10 @@ from flyannot.cli.shared.options import (
     Command,
     ModelFile,
     ParsedBy,
-    json_option,
-    log,
     out_folder_option,
     overwrite_option,
-    say,
-    say_json,
 )
+from flyannot.cli.shared.output import log, say
 
 _MOST_SHOWN = 3  # patches of an image that are printed
 
@@ -37,8 +34,7 @@ _MOST_SHOWN = 3  # patches of an image that are printed
 )
 @out_folder_option("A new folder for pictures and a table.", required=False)
 @overwrite_option("Write into a folder that is not empty.")
-@json_option
-def command(model, images, terms, genes, stage_range, folder, force, as_json):
+def command(model, images, terms, genes, stage_range, folder, force):
     """Split decision values exactly into the contributions of the patches.
 
     MODEL comes from `flyannot train`, by a linear method (the default). IMAGES as for
@@ -62,14 +58,8 @@ def command(model, images, terms, genes, stage_range, folder, force, as_json):
         pairs = ((explained, [image.name for image in explained.images]) for explained in explanations)
     else:
         pairs = draw_explanations(explanations, folder, force=force)
-    listed = []
     for explained, names in pairs:
-        if as_json:
-            listed.append(_in_json(explained, names))
-        else:
-            say(_in_words(explained, names))
-    if as_json:
-        say_json(listed)
+        say(_in_words(explained, names))
     if folder is not None:
         log.info("wrote %s", folder)
 
@@ -92,29 +82,3 @@ def _in_words(explained, names):
         lines.append(f"  {name}: {contribution.sum():+.4f} from {patches}")
         lines.append(f"      {strongest}" if strongest else "      no patch of this image won any feature")
     return "\n".join(lines)
-
-
-def _in_json(explained, names):
-    split = explained.split
-    images = []
-    for number, (image, name) in enumerate(zip(explained.images, names)):
-        centres_px, contribution = explained.patches(number)
-        patches = [
-            {"row_px": float(row), "column_px": float(column), "contribution": c}
-            for (row, column), c in zip(centres_px, contribution.tolist())
-        ]
-        images.append({"image": image.name, "picture": name, "patches": patches})
-    return {
-        "group": explained.group,
-        "gene": explained.gene,
-        "stage_range": explained.stage_range,
-        "term": explained.term,
-        "decision_value": split.value,
-        "threshold": explained.decision_threshold,
-        "probability": explained.probability,
-        "yes": explained.yes,
-        "intercept": split.intercept,
-        "without_patch": split.without_patch,
-        "sum": split.total,
-        "images": images,
-    }

@@ -2,7 +2,8 @@
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, log, takes
+from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, takes
+from flyannot.cli.shared.output import log
 from flyannot.export import EXPORTERS, all_formats
 from flyannot.pipeline.options import AnnotateOptions, Selection
 

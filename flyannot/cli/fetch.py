@@ -2,7 +2,8 @@
 
 import click
 
-from flyannot.cli.shared.options import Command, execution_of, finish, log, out_folder_option, say, takes
+from flyannot.cli.shared.options import Command, out_folder_option, takes
+from flyannot.cli.shared.output import execution_of, finish, log, say
 from flyannot.pipeline.options import FetchOptions
 
 
@@ -10,7 +11,7 @@ from flyannot.pipeline.options import FetchOptions
 @click.argument("source", type=click.Choice(["bdgp"]))
 @out_folder_option("The folder to fill.")
 @takes(options=FetchOptions)
-@click.option("--dry-run", is_flag=True, help="Only say how much would be fetched, and how long it takes.")
+@click.option("--dry-run", is_flag=True, help="Fetch only the tables, and count the images.")
 def command(source, folder, options, dry_run):
     """Fetch BDGP's tables and images into a folder for `flyannot import bdgp`.
 

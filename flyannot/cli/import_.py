@@ -1,4 +1,4 @@
-"""flyannot import: published data to a data set folder, and what other programs learned to files of ours."""
+"""flyannot import: published data to a data set folder, and vectors of other programs to features."""
 
 from functools import partial
 
@@ -8,19 +8,14 @@ from flyannot.cli.shared.help_page import LazyGroup
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
-    execution_of,
-    finish,
     force_option,
-    log,
     out_folder_option,
     out_option,
     overwrite_option,
-    say,
     takes,
 )
+from flyannot.cli.shared.output import execution_of, finish, log, say
 from flyannot.dataset.importers import IMPORTERS
-from flyannot.dataset.importers.vectors import AtomsOptions
-from flyannot.pipeline.options import Selection
 
 
 def _make_command(name):
@@ -47,35 +42,6 @@ def _make_command(name):
     return click.command(name, cls=Command, help=importer.help)(run)
 
 
-@click.command("dictionary", cls=Command)
-@click.argument("atoms", type=IN_FILE)
-@click.option(
-    "--descriptors",
-    type=IN_FILE,
-    multiple=True,
-    required=True,
-    help="The descriptors that are to be coded with it (repeatable).",
-)
-@out_option("The dictionary file to write.")
-@takes(options=AtomsOptions, selection=(Selection, ["stage_range"]))
-@force_option
-def dictionary(atoms, descriptors, out, options, selection, force):
-    """Make a dictionary of atoms that another program learned, for `flyannot pool`.
-
-    ATOMS is an npy, npz or mat file with a matrix: an atom a row, or a column as in SPAMS; the shape says
-    which, and the summary repeats it. Arrays named 4-6 or D_4_6 serve those stage ranges, any other all.
-    The atoms must have been learned on descriptors with their mean removed and scaled to norm 1.
-
-    \b
-    Example:
-        flyannot import dictionary D.mat --descriptors descriptors.h5 -o dictionary.h5
-    """
-    from flyannot.pipeline.import_arrays import import_dictionary
-
-    execution, stage_ranges = execution_of(force), selection.stage_range or None
-    return finish(import_dictionary(atoms, descriptors, out, options, execution, stage_ranges=stage_ranges))
-
-
 @click.command("features", cls=Command)
 @click.argument("table", type=IN_FILE)
 @out_option("The features file to write.")
@@ -91,20 +57,20 @@ def features(table, out, force):
     Example:
         flyannot import features network.npz -o network.h5
     """
-    from flyannot.pipeline.import_arrays import import_features
+    from flyannot.pipeline.import_features import import_features
 
     return finish(import_features(table, out, execution_of(force)))
 
 
 _COMMANDS = {
     **{name: (partial(_make_command, name), IMPORTERS[name].help.partition("\n\n")[0]) for name in IMPORTERS},
-    **{one.name: (f"flyannot.cli.import_:{one.name}", one.about) for one in (dictionary, features)},
+    features.name: ("flyannot.cli.import_:features", features.about),
 }
 
 
-@click.group("import", cls=LazyGroup, table={"Commands": _COMMANDS})
+@click.group("import", cls=LazyGroup, table=lambda: {"Commands": _COMMANDS})
 def command():
-    """Turn published data into a data set folder, atoms into a dictionary, or vectors into features.
+    """Turn published data into a data set folder, or vectors of another program into features.
 
     \b
     Example:

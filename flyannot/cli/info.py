@@ -4,15 +4,13 @@ import click
 from click.shell_completion import get_completion_class
 
 from flyannot.cli.shared.exit_codes import COMPLETION
-from flyannot.cli.shared.options import Command, json_option, say, say_json
+from flyannot.cli.shared.options import Command, json_option
+from flyannot.cli.shared.output import say, say_json
 
 
 @click.command("info", cls=Command)
 @json_option
-@click.option(
-    "--models", "only_models", is_flag=True, help="Print the models that come with flyannot instead."
-)
-def command(as_json, only_models):
+def command(as_json):
     """Print what is installed here, and on what.
 
     Versions, processor, threads, the folder of compiled kernels, settings in the environment, and
@@ -22,18 +20,13 @@ def command(as_json, only_models):
     Example:
         flyannot info
     """
-    if only_models:
-        from flyannot.files.hdf5.supplied import model_facts as facts
-        from flyannot.files.hdf5.supplied import models_in_words as in_words
-    else:
-        from flyannot.jobs.environment import environment_in_words as in_words
-        from flyannot.jobs.environment import installed_environment as facts
+    from flyannot.jobs.environment import environment_in_words, installed_environment
 
-    listed = facts()
+    facts = installed_environment()
     if as_json:
-        say_json(listed)
+        say_json(facts)
     else:
-        say(in_words(listed))
+        say(environment_in_words(facts))
 
 
 @click.command("completion", cls=Command)

@@ -2,7 +2,8 @@
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, execution_of, finish, takes
+from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, takes
+from flyannot.cli.shared.output import execution_of, finish
 from flyannot.pipeline.options import ReportOptions
 
 

@@ -12,15 +12,12 @@ from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
     MoreOption,
-    execution_of,
-    finish,
-    log,
     made_data_set_option,
     out_folder_option,
-    say,
     settings_option,
     takes,
 )
+from flyannot.cli.shared.output import execution_of, finish, log, say
 from flyannot.pipeline.options import RunOptions
 
 _PATIENCE_S = 60  # jobs that begin at the same time record the same run one after the other
@@ -75,8 +72,8 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
     --output; all else is the default.
 
     Without annotations.csv, train and evaluate are left out: give terms on the page, then add --corrections.
-    For stage range 4-6 the supplied model suggests terms (flyannot info --models); for the others annotate
-    is left out. Without images.csv every picture is a gene of its own; give the stage range of all with
+    For stage range 4-6 the supplied model blastoderm suggests terms; for the others annotate is left out.
+    Without images.csv every picture is a gene of its own; give the stage range of all with
     --set select.stage-range=4-6.
 
     \b
@@ -88,7 +85,6 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
     from flyannot.pipeline.engine.task import make_part_of_task
     from flyannot.pipeline.runs.configuration import (
         RECORD,
-        configuration_with_corrections,
         read_configuration,
         write_record,
     )
@@ -108,8 +104,9 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
         config = configurations_folder() / "demo.toml"
         folder = folder or Path("demo-output")
         data_set = data_set or folder / "embryos"
-    configuration = read_configuration(config, data_set=data_set, output=folder, settings=settings)
-    configuration = configuration_with_corrections(configuration, corrections)
+    configuration = read_configuration(
+        config, data_set=data_set, output=folder, settings=settings, corrections=corrections
+    )
     check_run(configuration)
     steps = [step_named(configuration, step)] if step else steps_of(configuration)
     execution = execution_of(run=_given(run, configuration.options["run"]))

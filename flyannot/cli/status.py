@@ -1,13 +1,11 @@
 """flyannot status: how far a run is."""
 
-import json
 from dataclasses import asdict
 
 import click
 
-from flyannot.cli.shared.options import IN_FOLDER, Command, json_option, say
-
-_N_NAMED = 5  # images that were skipped; --json has them all
+from flyannot.cli.shared.options import IN_FOLDER, Command, json_option
+from flyannot.cli.shared.output import say, say_json
 
 
 @click.command("status", cls=Command)
@@ -28,16 +26,8 @@ def command(run, as_json):
 
     steps = status_of_run(run)
     if as_json:
-        listed = [asdict(step) for step in steps]
-        for step in listed:
-            step["skipped"] = [{"image": image, "reason": reason} for image, reason in step["skipped"]]
-        say(json.dumps({"folder": str(run), "steps": listed}, indent=1, ensure_ascii=False))
+        say_json({"folder": str(run), "steps": [asdict(step) for step in steps]})
         return
     width = max(len(step.step) for step in steps)
     for step in steps:
         say(f"{step.step:<{width}}  {step.state:<11}  {step.why}".rstrip())
-    for step in steps:
-        for image, reason in step.skipped[:_N_NAMED]:
-            say(f"{step.step}: skipped {image}: {reason}")
-        if (n_more := len(step.skipped) - _N_NAMED) > 0:
-            say(f"{step.step}: {n_more:,} more: add --json, or see failures.csv")

@@ -1,44 +1,27 @@
 """The commands of the steps, each made from what its `Step` says of itself."""
 
-from collections.abc import Mapping
-from functools import partial
-
 import click
 
+from flyannot.base.registry import import_object
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
     ModelFile,
-    execution_of,
-    finish,
     force_option,
     out_option,
     seed_option,
     takes,
 )
+from flyannot.cli.shared.output import execution_of, finish
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.options import RunOptions, Selection
 
 
-class StepCommands(Mapping):
-    """Name -> (function that makes the command, what it does) of every step except those listed elsewhere."""
-
-    def __init__(self, listed_elsewhere):
-        self._listed_elsewhere = listed_elsewhere
-
-    def __iter__(self):
-        return iter(name for name in STEPS if name not in self._listed_elsewhere)
-
-    def __len__(self):
-        return len(list(iter(self)))
-
-    def __getitem__(self, name):
-        step = STEPS[name]
-        return step.command or partial(command_of_step, step), step.about
-
-
-def command_of_step(step):
-    """Make the command of a `Step`: its inputs are arguments."""
+def command_of_step(name):
+    """Make the command of the `Step` of that name: its inputs are arguments."""
+    step = STEPS[name]
+    if step.command:
+        return import_object(step.command)
 
     def carried_out(out, options, selection, run, force, seed=0, page=False, **inputs):
         from flyannot.pipeline.engine.step import StepRequest

@@ -3,7 +3,8 @@
 import click
 
 from flyannot.cli.shared.messages import Progress
-from flyannot.cli.shared.options import Command, log, out_folder_option, overwrite_option, seed_option, takes
+from flyannot.cli.shared.options import Command, out_folder_option, overwrite_option, seed_option, takes
+from flyannot.cli.shared.output import log
 from flyannot.dataset.synthetic import SynthesizeOptions
 
 

@@ -8,10 +8,10 @@ from flyannot.cli.shared.options import (
     OUT_FILE,
     Command,
     force_option,
-    log,
     over_data_set_option,
     settings_option,
 )
+from flyannot.cli.shared.output import log
 
 
 @click.command("workflow", cls=Command)

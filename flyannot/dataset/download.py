@@ -111,16 +111,6 @@ class Downloader:
         """End the run: threads that wait or receive raise Stopped."""
         self._limiter.stop()
 
-    def remote_size(self, url):
-        """Ask for the size of a file in bytes, without downloading it; None if the server does not say."""
-        self._limiter.wait()
-        try:
-            answer = self._client.head(url)
-        except httpx.HTTPError:
-            return None
-        length = answer.headers.get("Content-Length", "")
-        return int(length) if answer.status_code == 200 and length.isdecimal() else None
-
     def get(self, url, path, check, *, most_bytes):
         """Download one file, with as many attempts as the policy allows.
 

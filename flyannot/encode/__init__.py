@@ -1,1 +1,1 @@
-"""From codes to one vector per image or group."""
+"""Encoding of pictures: from descriptors to one vector per image or group."""

@@ -1,4 +1,4 @@
-"""The way from the picture of an embryo to its features, the same wherever a command takes it."""
+"""The Encoder, which computes the features of the picture of an embryo in the same way for every command."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from flyannot.base.errors import DataError
+from flyannot.base.errors import DataError, FlyannotError
 from flyannot.base.text import short_repr
 from flyannot.encode.options import n_cells
 from flyannot.encode.pooling import Pooled, pool_image
-from flyannot.images.extract import describe_patches
+from flyannot.images.extract import DescribedPatches, describe_patches
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions, patch_sides
 from flyannot.images.picture import read_embryo
@@ -24,17 +24,17 @@ INEXACT = "inexact codes"  # a quality warning
 
 @dataclass(frozen=True, eq=False)
 class Encoder:
-    """The way from the picture of an embryo to its features: read, describe, transform, code, pool.
+    """Computes features from the picture of an embryo: read, describe, transform, code, pool.
 
-    The features of an image depend on that image alone.  Without a dictionary an encoder only reads and
+    The features of an image depend on this image alone.  Without a dictionary an encoder only reads and
     describes.
 
     Parameters
     ----------
-    extract : how pictures are read, and their patches described
+    extract : ExtractOptions, how pictures are read and their patches described
     pool : PoolOptions, how patches are coded and pooled
     D : float32 array (n_atoms, n_descriptor), the dictionary
-    lam : weight of the L1 norm that the dictionary is for
+    lam : weight of the L1 norm with which the dictionary was learned
     transforms : functions from the `DescribedPatches` of one image to others, in the order of the chain
     """
 
@@ -48,12 +48,12 @@ class Encoder:
 
     @cached_property
     def gram(self):
-        """The Gram matrix of the atoms, made when the first image is coded; None if the coder takes none."""
+        """Return the Gram matrix of the atoms, computed for the first image; None if the coder needs none."""
         return gram_for(self.pool.coder, self.D)
 
     @property
     def n_features(self):
-        """The length of a feature vector."""
+        """Return the length of a feature vector."""
         return len(self.D) * n_cells(self.pool.grid, self.extract.patch_px)
 
     def read(self, address):
@@ -67,19 +67,21 @@ class Encoder:
         return read_embryo(address, self.extract)
 
     def describe(self, grey):
-        """Return the `DescribedPatches` of an image, as the dictionary takes them."""
+        """Return the `DescribedPatches` of an image, transformed as for the dictionary."""
         described = describe_patches(grey, self.extract)
         for transform in self.transforms:
-            described = transform(described)
+            described = transform_patches(transform, described)
         return described
 
     def encode_patches(self, described, view=""):
-        """Code every patch of one image and pool the codes; a patch and its mirror image have one number.
+        """Code every patch of one image, and pool the codes.
+
+        If the view is to be mirrored, the mirror images of the patches are coded too, under the same numbers.
 
         Parameters
         ----------
-        described : DescribedPatches, as `describe` returns them
-        view : what the image shows, as its table says
+        described : DescribedPatches, as `describe` returns
+        view : str, the view of the image in its table
 
         Returns
         -------
@@ -88,10 +90,12 @@ class Encoder:
         Raises
         ------
         DataError
-            If a patch has a side that the dictionary is not for.
+            If the dictionary was not learned from patches of these sizes.
         """
-        descriptors, centres_px = described.descriptors, described.centres_px
-        sides, n_patches = patch_sides(self.extract.patch_px), len(descriptors)
+        descriptors = described.descriptors
+        centres_px = described.centres_px
+        sides = patch_sides(self.extract.patch_px)
+        n_patches = len(descriptors)
         if not np.isin(described.patch_px, sides).all():
             raise DataError(f"the dictionary is for patches of {sides} px, and others were given")
         part = np.searchsorted(sides, described.patch_px)
@@ -99,9 +103,9 @@ class Encoder:
             descriptors = np.concatenate([descriptors, mirrored_descriptors(descriptors)])
             centres_px = np.concatenate([centres_px, (STANDARD_PX[0], 0) + centres_px * (-1, 1)])
             part = np.tile(part, 2)
-        coder, tol = CODERS[self.pool.coder], self.pool.tol
+        tol = self.pool.tol
         rows = normalise_descriptors(descriptors)
-        Z, gaps = coder.codes(rows, self.D, self.lam, tol=tol, gram=self.gram)
+        Z, gaps = CODERS[self.pool.coder].codes(rows, self.D, self.lam, tol=tol, gram=self.gram)
         pooled = pool_image(Z, centres_px, STANDARD_PX, grid=self.pool.grid, part=part, n_parts=len(sides))
         winner = np.where(pooled.winner < n_patches, pooled.winner, pooled.winner - n_patches)
         return Pooled(pooled.features, winner, is_exact=not len(unconverged_rows(gaps, tol)))
@@ -111,7 +115,7 @@ class Encoder:
         return self.encode_patches(self.describe(grey), view)
 
     def encode_pictures(self, pictures):
-        """Encode some pictures, and keep all that an explanation shows of them.
+        """Encode some pictures, and keep everything that an explanation shows.
 
         Parameters
         ----------
@@ -119,19 +123,49 @@ class Encoder:
 
         Returns
         -------
-        greys, described : lists, the grey levels and the patches of each
+        greys, described : lists, the grey levels and the DescribedPatches of each picture
         features, winner : arrays (n_pictures, n_features)
 
         Raises
         ------
         DataError
-            If one cannot be read.
+            If a picture cannot be read.
         """
         addresses, views = zip(*pictures)
         greys = [self.read(address)[0] for address in addresses]
         described = [self.describe(grey) for grey in greys]
         pooled = [self.encode_patches(one, view) for one, view in zip(described, views)]
         return greys, described, *(np.stack([getattr(p, n) for p in pooled]) for n in ("features", "winner"))
+
+
+def transform_patches(transform, described):
+    """Apply the `transform` of a step to the `DescribedPatches` of one image, and check the result.
+
+    Raises
+    ------
+    FlyannotError
+        If the result is no `DescribedPatches`, its descriptors have another type or width, or its arrays have
+        different lengths.
+    """
+    changed = transform(described)
+    name = getattr(transform, "func", transform).__qualname__
+    fix = "correct this function: CONTRIBUTING.md shows one"
+    if not isinstance(changed, DescribedPatches):
+        raise FlyannotError(f"{name} returned {type(changed).__name__}, not DescribedPatches", fix=fix)
+    before, after = described.descriptors, changed.descriptors
+    if after.dtype != before.dtype or after.shape[1:] != before.shape[1:]:
+        raise FlyannotError(
+            f"{name} returned descriptors of {after.dtype} and shape {after.shape}; "
+            f"{before.dtype} of width {before.shape[1]} were needed",
+            fix=fix,
+        )
+    if not len(after) == len(changed.centres_px) == len(changed.patch_px):
+        raise FlyannotError(
+            f"{name} returned {len(after)} descriptors with {len(changed.centres_px)} centres and "
+            f"{len(changed.patch_px)} sides",
+            fix=fix,
+        )
+    return changed
 
 
 def add_warning(warnings, pooled):

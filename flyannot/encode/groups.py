@@ -1,4 +1,4 @@
-"""Groups: all images of one gene in one stage range.  Terms belong to the group, not to each image."""
+"""Groups: all images of one gene in one stage range.  Terms belong to groups, not to single images."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,11 @@ from flyannot.base.text import short_repr
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of one stage range, sorted by name; `rows` are the numbers of each one's images."""
+    """The groups of one stage range, sorted by name.
+
+    name, gene, fbgn : lists, one str for each group
+    rows : list, for each group the numbers of its images
+    """
 
     name: list
     gene: list
@@ -23,25 +27,28 @@ class Groups:
 
     @property
     def gene_ids(self):
-        """What no two genes share: FlyBase number, else symbol, else (gene unknown) the group's name."""
+        """Return an identifier of the gene of each group.
+
+        It is the FlyBase number, otherwise the symbol, otherwise (gene unknown) the name of the group.
+        """
         return [fbgn or gene or name for fbgn, gene, name in zip(self.fbgn, self.gene, self.name)]
 
     @property
     def of_image(self):
-        """The number of the group of every image."""
+        """Return the number of the group of every image, int32 (n_images,)."""
         groups = np.empty(sum(map(len, self.rows)), np.int32)
         for g, rows in enumerate(self.rows):
             groups[rows] = g
         return groups
 
     def subset(self, chosen):
-        """The groups with the given numbers, in that order; image numbers stay."""
-        columns = self.name, self.gene, self.fbgn, self.rows
+        """Return the groups with the given numbers, in this order; the numbers of images do not change."""
+        columns = vars(self).values()
         return Groups(*([column[g] for g in chosen] for column in columns))
 
 
 def groups_of(columns):
-    """The groups of a stage range, from its image columns (a dict of lists: group, gene, fbgn)."""
+    """Return the Groups of a stage range, from its image columns (a dict of lists: group, gene, fbgn)."""
     names = np.array(columns["group"])
     name, first, group_of_image = np.unique(names, return_index=True, return_inverse=True)
     rows = [np.flatnonzero(group_of_image == g) for g in range(len(name))]
@@ -50,63 +57,65 @@ def groups_of(columns):
 
 
 def group_features(features, groups, scheme="group"):
-    """The features of groups (n_groups, n_features), of images whose features lie in memory.
+    """Pool the features of images in memory to features of groups, (n_groups, n_features).
 
-    With the scheme "group" they are exactly those of all patches of a group together.
+    With the scheme "group" they equal the maximum over all patches of a group.
     """
     return pooled_columns(InMemoryFeatures(features), groups, slice(None), scheme)
 
 
 class InMemoryFeatures:
-    """Features of images that lie in memory, as `pooled_columns` reads those of files."""
+    """Features of images in memory, with the interface of features in files."""
 
     def __init__(self, features):
-        self._features, self.shape, self.dtype = features, features.shape, features.dtype
+        self._features = features
+        self.shape = features.shape
+        self.dtype = features.dtype
 
     def blocks(self, columns):
-        """The number of the first image and the wanted columns of some images, block after block."""
+        """Yield the number of the first image, and some columns of the images, for each block."""
         yield 0, self._features[:, columns]
 
 
 def pooled_columns(features, groups, columns, scheme):
-    """Some columns of the feature vectors of groups, pooled as the images are read.
+    """Pool some columns of the features of images to features of groups, as the images are read.
 
     Parameters
     ----------
-    features : `InMemoryFeatures`, or an object with the same `shape` (n_images, n_features), `dtype` and
-        `blocks(columns)`
-    columns : slice, of the features
-    scheme : "group", the largest of each feature over a group's images, or "mean"
+    features : object with `shape` (n_images, n_features), `dtype` and `blocks(columns)`, such as
+        InMemoryFeatures
+    groups : Groups
+    columns : slice of the features
+    scheme : "group", the largest of each feature over the images of a group, or "mean"
 
     Returns
     -------
-    pooled : array (n_groups, n_columns) of the type of the features
+    pooled : array (n_groups, n_columns), of the type of the features
     """
     of_image = np.full(features.shape[0], -1)
     for g, images in enumerate(groups.rows):
         of_image[images] = g
     pooled = np.zeros((len(groups), len(range(features.shape[1])[columns])), features.dtype)
-    waiting, sums = (
-        [len(images) for images in groups.rows],
-        {},
-    )  # in float64, of the groups that wait for more
+    n_waiting = [len(images) for images in groups.rows]
+    sums = {}  # in float64, of groups with images that are still to come
     for first, block in features.blocks(columns):
         for i, row in enumerate(block, first):
             g = of_image[i]
             if g < 0:
                 continue
+            is_first = n_waiting[g] == len(groups.rows[g])
+            n_waiting[g] -= 1
             if scheme == "group":
-                pooled[g] = row if waiting[g] == len(groups.rows[g]) else np.maximum(pooled[g], row)
-            else:
-                sums[g] = sums[g] + row if g in sums else row.astype(np.float64)
-            waiting[g] -= 1
-            if not waiting[g] and g in sums:
+                pooled[g] = row if is_first else np.maximum(pooled[g], row)
+                continue
+            sums[g] = row.astype(np.float64) if is_first else sums[g] + row
+            if not n_waiting[g]:
                 pooled[g] = sums.pop(g) / len(groups.rows[g])
     return pooled
 
 
 def normalise_features(X, normalisation):
-    """Feature vectors as the model sees them: scaled to norm 1 (`l2`), or as they are (`none`)."""
+    """Scale feature vectors to norm 1 (`l2`), or return them unchanged (`none`)."""
     if normalisation == "none":
         return X
     norms = np.linalg.norm(X, axis=1, keepdims=True)

@@ -1,12 +1,12 @@
-"""The options of pooling, and the cells that an image is pooled over: one grid, or several over one another.
+"""Options of pooling, and the cells over which an image is pooled.
 
-A grid is (rows, columns); a pyramid a tuple of grids, and one grid is a pyramid of one.  Patches of several
-sizes are pooled separately.  The cells of a feature vector come level by level, in a level size by size
-(small ones first), in a size in row-major order.
+A grid is (rows, columns).  A pyramid is a tuple of grids, and one grid is a pyramid of one.  Patches of
+different sizes are pooled separately.  The cells of a feature vector are ordered by level, then by size of
+patches (small ones first), then row by row.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from flyannot.base.options import Choice, Kind, Options, Real, Several, option
 from flyannot.images.options import patch_sides
@@ -16,51 +16,48 @@ VIEWS = ("lateral", "dorsal", "ventral")
 
 
 class Grid(Kind):
-    """Rows x columns, as in 2x4, or several such, as in 1x1+2x4."""
+    """A grid of rows x columns, as in 2x4, or several grids, as in 1x1+2x4."""
 
     name = "RxC"
     words = "rows x columns, such as 2x4 or 1x1+2x4"
 
     def parse(self, value):
-        """A tuple of (rows, columns)."""
-        levels = _levels(value)
-        if not levels or not all(
-            len(level) == 2 and all(type(n) is int and n > 0 for n in level) for level in levels
-        ):
+        """Return a tuple of (rows, columns)."""
+        levels: Any
+        if isinstance(value, str):
+            levels = [
+                [int(n) if n.isdecimal() else n for n in level.split("x")]
+                for level in value.lower().split("+")
+            ]
+        else:
+            levels = value if isinstance(value, list | tuple) else []
+            if not all(isinstance(level, list | tuple) for level in levels):
+                levels = [levels]  # one grid
+        if not levels or any(len(level) != 2 or not all(map(_is_count, level)) for level in levels):
             raise ValueError(self.words)
-        return levels
+        return tuple(map(tuple, levels))
 
     def as_json(self, value):
-        """A list of lists."""
+        """Return a list of lists."""
         return [list(level) for level in value]
 
     def as_text(self, value):
-        """As it is written."""
+        """Return the grids as on the command line."""
         return "+".join(f"{rows}x{columns}" for rows, columns in value)
 
 
-def _levels(value):
-    """Tuples of what may be rows and columns, from a text, a grid or several grids."""
-    if isinstance(value, str):
-        return tuple(
-            tuple(int(n) if n.isdecimal() else n for n in level.split("x"))
-            for level in value.lower().split("+")
-        )
-    if not isinstance(value, list | tuple):
-        return ()
-    if all(isinstance(level, list | tuple) for level in value):
-        return tuple(tuple(level) for level in value)
-    return (tuple(value),)
+def _is_count(n):
+    return type(n) is int and n > 0
 
 
 def n_cells(grid, patch_px):
-    """How many cells a feature vector has: cells of all levels, times sizes of patches."""
+    """Return the number of cells of a feature vector: cells of all levels, times sizes of patches."""
     return sum(rows * columns for rows, columns in grid) * len(patch_sides(patch_px))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoolOptions(Options):
-    """How patches are coded and pooled."""
+    """Options of coding and pooling patches."""
 
     table: ClassVar[str] = "pool"
 
@@ -76,8 +73,8 @@ class PoolOptions(Options):
     coder: str = option(
         "cd",
         Choice(CODERS),
-        "Solver of the codes; all find the same ones. cd is the quickest for dictionaries of usual size; "
-        "siso is for very many atoms, 10,000 and more.",
+        "Solver of the codes; all find the same codes. cd is the quickest for dictionaries of usual size; "
+        "siso is for 10,000 atoms and more.",
         more=True,
     )
     tol: float = option(

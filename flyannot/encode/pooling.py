@@ -1,11 +1,11 @@
-"""One feature vector per image: the largest |z| of every atom in every cell.
+"""Max pooling: one feature vector per image, the largest |z| of every atom in every cell.
 
-The patches of every cell of a grid laid over the image, or of every grid of a pyramid, are pooled by maximum;
-patches of several sizes separately.  Cells come in the order of `flyannot.encode.options`, atoms within a
-cell.  The winning patch of every feature is kept as well: it is the exact explanation of a score.
+A grid, or every grid of a pyramid, divides the image into cells.  In each cell the codes of the patches are
+pooled by maximum, separately for each size of patches.  Cells are ordered as in `flyannot.encode.options`,
+and
+atoms are ordered within a cell.  The winning patch of every feature is kept too, for exact explanations.
 
-Since the maximum of maxima is what pooling all patches at once gives, a group's vector follows from its
-images' vectors.
+The maximum of the vectors of several images equals pooling all their patches at once.
 
 Source: Yang et al., CVPR 2009, doi:10.1109/CVPR.2009.5206757.
 """
@@ -23,8 +23,13 @@ NO_PATCH = -1
 
 @dataclass(frozen=True)
 class Pooled:
-    """features (n_cells * n_atoms,) float32, winner likewise int32: the number of the patch within the image,
-    NO_PATCH where no patch uses the atom; is_exact : whether all codes reached their tolerance."""
+    """The features of one image, and the patches that gave them.
+
+    features : float32 array (n_cells * n_atoms,)
+    winner : int32 array (n_cells * n_atoms,), the number of the winning patch, NO_PATCH if no patch uses the
+        atom
+    is_exact : whether all codes reached their tolerance
+    """
 
     features: np.ndarray
     winner: np.ndarray
@@ -34,7 +39,7 @@ class Pooled:
 
 
 def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
-    """Pool the codes of one image.  DataError if a centre lies outside the image.
+    """Pool the codes of one image.
 
     Parameters
     ----------
@@ -44,6 +49,16 @@ def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
     size_px : (height, width) of the image, in pixels
     grid : tuple of (n_rows, n_columns) of cells; ((1, 1),) pools the whole image
     part : int array (n_patches,), below n_parts: patches of different parts (sizes) are pooled separately
+    n_parts : int, number of parts
+
+    Returns
+    -------
+    pooled : Pooled
+
+    Raises
+    ------
+    DataError
+        If a centre lies outside the image.
     """
     levels = []
     for rows, columns in grid:
@@ -64,7 +79,7 @@ def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
 
 @compiled
 def _pool_max(data, indices, indptr, cell, n_atoms, features, winner):
-    """Row after row; a tie keeps the earlier patch."""
+    """Pool row after row; of equal values the earlier patch wins."""
     for i in range(len(indptr) - 1):
         for at in range(indptr[i], indptr[i + 1]):
             k = cell[i] * n_atoms + indices[at]

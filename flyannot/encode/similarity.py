@@ -1,14 +1,15 @@
-"""What looks alike: the cosine of feature vectors, without what the embryos of a stage range have in common.
+"""Similarity: the cosine of feature vectors, less what the embryos of a stage range have in common.
 
-Every image's vector is scaled to length 1.  The mean of these is taken off, in which every group counts once,
-however many images it has; what is left is scaled to length 1 again.  The similarity of two images is the
-product of what is left, from -1 to 1.  A group's vector is the mean of its images', scaled.
+The vector of every image is scaled to length 1.  The mean of these vectors is subtracted, in which every
+group
+has the same weight.  The rest is scaled to length 1 again.  The similarity of two images is the inner product
+of the two results, from -1 to 1.  The vector of a group is the mean of those of its images, scaled.
 
-A collection is kept as coordinates along a few principal axes, so that a query is one small product of
-matrices.  The axes are those of images spread evenly over the collection; no term takes part.
+A collection is stored as coordinates along a few principal axes, so that a query is one small matrix product.
+The axes come from images spread evenly over the collection; terms are not used.
 
-A map of patterns puts what looks alike side by side on a plane, to be looked at rather than read: neighbours
-are kept, distances are not.  How far apart two clusters lie says little.
+A map of patterns places similar patterns side by side on a plane.  It keeps neighbours but not distances: the
+distance between two clusters says little.
 """
 
 from dataclasses import dataclass
@@ -19,18 +20,19 @@ from flyannot.base.text import short_repr
 from flyannot.jobs.resources import one_blas_thread
 
 N_AXES = 256  # as good as all of them: docs/similar.md
-_N_SPREAD = 2000  # images that the axes are those of
-N_LEAST = 10  # patterns of a map: of fewer a list says as much
-_PERPLEXITY = 30  # about the neighbours of a pattern that count in a map
-_N_MAP_AXES = 50  # that a map is made from
-_NO_VARIANCE = 1e-6  # of the largest variance: an axis of rounding
+_N_SPREAD = 2000  # images from which the axes are computed
+N_LEAST = 10  # patterns of a map; fewer are better shown as a list
+_PERPLEXITY = 30  # about the number of neighbours of a pattern in a map
+_N_MAP_AXES = 50  # axes from which a map is computed
+_NO_VARIANCE = 1e-6  # of the largest variance: a smaller one is a rounding error
 
 
 @dataclass(frozen=True)
 class ImageCollection:
     """The images of one stage range, ready to be searched.
 
-    mean : float32 array (n_features,); axes : float32 array (n_axes, n_features)
+    mean : float32 array (n_features,)
+    axes : float32 array (n_axes, n_features)
     images, groups : float32 arrays (n_images, n_axes) and (n_groups, n_axes)
     """
 
@@ -42,22 +44,27 @@ class ImageCollection:
     __repr__ = short_repr
 
     def coordinates(self, features):
-        """The directions of feature vectors along the axes, (n, n_axes)."""
+        """Return the directions of feature vectors along the axes, (n, n_axes)."""
         with one_blas_thread():
             return _directions(features, self.mean) @ self.axes.T
 
 
 def collection_of(blocks, groups):
-    """The ImageCollection of one stage range, of images in some Groups.
+    """Build the ImageCollection of one stage range.
 
-    `blocks` is a function without arguments that gives the feature vectors of all images in order, some at a
-    time, float32 arrays (n, n_features); it is called again for every pass.
+    Parameters
+    ----------
+    blocks : function without arguments that returns an iterable of feature vectors, float32 arrays
+        (n, n_features), of all images in order; it is called once for every pass
+    groups : Groups
     """
     n_images = len(groups.of_image)
     weights = np.empty(n_images)
     for rows in groups.rows:
         weights[rows] = 1 / (len(rows) * len(groups))
-    mean, spread, start = np.zeros(1), [], 0
+    mean = np.zeros(1)
+    spread = []
+    start = 0
     chosen = np.unique(np.linspace(0, n_images - 1, min(n_images, _N_SPREAD)).round().astype(int))
     for rows in blocks():
         units = _scaled(rows)
@@ -74,8 +81,10 @@ def collection_of(blocks, groups):
 
 
 def most_similar(similarity, n, *, without=()):
-    """The numbers of the n largest of an array, the largest first, of equal ones the first; `without` are
-    numbers that take no part."""
+    """Return the numbers of the n largest values, in falling order; of equal values the first.
+
+    `without` are numbers to be left out.
+    """
     left = np.array(similarity, float)
     left[list(without)] = -np.inf
     n = min(n, int(np.isfinite(left).sum()))
@@ -87,23 +96,28 @@ def most_similar(similarity, n, *, without=()):
 
 
 def farthest_first(directions, begun=()):
-    """The order in which every pattern is as unlike those before it as any is left.
+    """Order patterns so that each is as different as possible from all before it.
 
     Parameters
     ----------
-    directions : float array (n_patterns, n_axes) of rows of length 1, as the groups of an `ImageCollection`
-    begun : numbers of patterns that come before all others; without any, the most typical one begins
+    directions : float array (n_patterns, n_axes) of rows of length 1, such as the groups of an
+        ImageCollection
+    begun : numbers of patterns that come before all others; without any, the most typical pattern is first
 
     Returns
     -------
-    order : list of (number, distance) of the others: 1 - cosine to the nearest of those before, from 0 to 2,
-        which never rises; of the one that nothing comes before 2
+    order : list of (number, distance) of the others
+        The distance is 1 - cosine to the nearest pattern before, from 0 to 2, and never rises.  It is 2 for
+        the
+        first of all.
 
     Source
     ------
     Gonzalez, Theoretical Computer Science 1985, doi:10.1016/0304-3975(85)90224-5.
     """
-    distance, waits, order = np.full(len(directions), 2.0), np.ones(len(directions), bool), []
+    distance = np.full(len(directions), 2.0)
+    waits = np.ones(len(directions), bool)
+    order = []
     waits[list(begun)] = False
     for number in begun:
         distance = np.minimum(distance, 1 - directions @ directions[number])
@@ -118,17 +132,18 @@ def farthest_first(directions, begun=()):
 
 
 def _directions(features, mean):
+    """Return feature vectors of length 1, less the mean, scaled to length 1."""
     return _scaled(_scaled(features) - mean)
 
 
 def _scaled(rows):
-    """Rows of length 1, float32; rows of zeros stay."""
+    """Scale rows to length 1, float32; rows of zeros are not changed."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     return (rows / np.where(lengths > 0, lengths, 1)[:, None]).astype(np.float32)
 
 
 def _principal_axes(rows):
-    """The axes of the largest variance, at most N_AXES, by way of the products of rows."""
+    """Return the axes of the largest variance, at most N_AXES, from the inner products of rows."""
     values, vectors = np.linalg.eigh((rows @ rows.T).astype(np.float64))
     kept = np.flatnonzero(values > _NO_VARIANCE * max(values[-1], 1e-12))[::-1][:N_AXES]
     if not len(kept):
@@ -137,22 +152,26 @@ def _principal_axes(rows):
 
 
 def map_of_patterns(directions):
-    """Where each pattern lies, of directions (n_patterns, n_axes), as the groups of an `ImageCollection`.
+    """Place patterns on a plane.
+
+    Parameters
+    ----------
+    directions : float array (n_patterns, n_axes), such as the groups of an ImageCollection
 
     Returns
     -------
-    places : float array (n_patterns, 2) from 0 to 1, the longer side of the cloud first; the same bits for
-        the same directions
+    places : float array (n_patterns, 2) from 0 to 1, the longer side of the cloud first
+        The same directions give the same bits.
 
     Source
     ------
-    van der Maaten, JMLR 2014 (Barnes-Hut t-SNE), of scikit-learn, begun from two principal axes.
+    van der Maaten, JMLR 2014 (Barnes-Hut t-SNE), by scikit-learn, initialised by two principal axes.
     """
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
     n_patterns = len(directions)
-    with threadpool_limits(limits=1):  # sums in another order have other bits
+    with threadpool_limits(limits=1):  # the order of sums changes their bits
         axes = _principal(directions.astype(np.float64), _N_MAP_AXES)
         start = np.zeros((len(axes), 2), np.float32)  # the first two axes, small
         start[:, : axes.shape[1]] = axes[:, :2]
@@ -164,7 +183,10 @@ def map_of_patterns(directions):
 
 
 def _principal(rows, n_axes):
-    """Rows along their axes of the largest variance, each axis with a sign that rounding does not decide."""
+    """Return rows in coordinates along their axes of the largest variance.
+
+    The sign of each axis is set so that rounding does not change it.
+    """
     centred = rows - rows.mean(axis=0)
     U, spread, axes = np.linalg.svd(centred, full_matrices=False)
     signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])

@@ -1,28 +1,20 @@
 """DictionaryLearning: atoms of which samples are sums of few, by any learner of the table."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from flyannot.base.errors import InputError
 from flyannot.estimators.image_patches import matrix_of_samples
-from flyannot.estimators.sparse_coder import SparseCoding, threads_of_estimator
+from flyannot.estimators.sparse_coder import SparseCoding
 from flyannot.jobs.progress_events import say
-from flyannot.jobs.resources import available_bytes, threads_of_one_blas
 from flyannot.sparse.coders.verified import power_of_two_scale
-from flyannot.sparse.data_parallel import (
-    LearningPlan,
-    begin_rounds,
-    learn_in_rounds,
-    visit_part,
-)
 from flyannot.sparse.fit import (
     EVALUATED_SAMPLES,
     gains_too_little,
@@ -35,10 +27,7 @@ from flyannot.sparse.fit import (
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.stored_codes import Positive
 
-_UNIT = 256  # rows that are read at a time
-_CODE_BYTES = 400  # of a sample, at ten non-zeros: those of this epoch and of the one before, as buffers grow
 _OFF = 0.01  # of norm 1, as scikit-learn's; six other ways ended within 2 % of the same objective
-_FLOATS = (np.float64, np.float32)
 
 
 class DictionaryLearning(SparseCoding):
@@ -59,13 +48,8 @@ class DictionaryLearning(SparseCoding):
         Weight of the L1 norm.  By default 1.2 / sqrt(n_features), which suits samples of norm 1.
     max_iter : int, optional
         Epochs: visits to every sample.  By default 3 for scc, 10 for its other variants and other learners.
-    n_shares : int, optional
-        Learn data-parallel in so many parts, which `n_jobs` threads visit at the same time, and read X as its
-        rows are visited: no code is kept.  scc only.  By default in memory; 16 for what is no array, as a
-        dataset of h5py.
     objective_tol : float, optional
-        End when the objective falls by less than this part of it in an epoch, or with n_shares over twice as
-        many samples.
+        End when the objective falls by less than this part of it in an epoch.
     callback : function of a EpochRecord, optional
         Called with each as it is added to `trace_`, and after every `partial_fit`.  Where it returns True, or
         raises StopIteration, `fit` ends there, fitted.
@@ -112,7 +96,6 @@ class DictionaryLearning(SparseCoding):
         alpha: float | None = None,
         max_iter: int | None = None,
         learner_params: Mapping[str, Any] | None = None,
-        n_shares: int | None = None,
         objective_tol: float | None = None,
         callback: Callable[[Any], object] | None = None,
         dict_init: ArrayLike | None = None,
@@ -127,7 +110,7 @@ class DictionaryLearning(SparseCoding):
     ) -> None:
         self.n_components, self.learner, self.alpha, self.max_iter = n_components, learner, alpha, max_iter
         self.learner_params, self.dict_init = learner_params, dict_init
-        self.n_shares, self.objective_tol, self.callback = n_shares, objective_tol, callback
+        self.objective_tol, self.callback = objective_tol, callback
         self.positive_code, self.positive_dict = positive_code, positive_dict
         self.coder, self.tol, self.sparse_output, self.n_jobs = coder, tol, sparse_output, n_jobs
         self.random_state, self.verbose = random_state, verbose
@@ -137,16 +120,10 @@ class DictionaryLearning(SparseCoding):
 
         Parameters
         ----------
-        X : array-like (n_samples, n_features) or ImagePatches; a dataset of h5py, or an array of dask, which
-            is read in blocks of rows; or an iterator of arrays, each with some of the samples, of which every
-            one goes to `partial_fit`
+        X : array-like (n_samples, n_features) or ImagePatches
         """
-        if isinstance(X, Iterator):
-            return self._fit_stream(X)
         if self.max_iter is not None and self.max_iter < 1:
             raise InputError(f"max_iter = {self.max_iter} learns nothing", fix="choose max_iter of 1 or more")
-        if self.n_shares is not None or is_read_in_blocks(X) or self._outgrows_memory(X):
-            return self._fit_data_parallel(X)
         X, _ = matrix_of_samples(self, X, reset=True, **self._finite())
         rng = _generator(self.random_state)
         X = self._in_unit(X, is_first=True)
@@ -156,51 +133,6 @@ class DictionaryLearning(SparseCoding):
             if self._record(record) or gains_too_little(self.trace_, self.objective_tol):
                 break
         return self._keep(learner.D.astype(X.dtype), learner.state(), rng, n_iter=len(self.trace_))
-
-    def _fit_stream(self, blocks):
-        for name in ("components_", "n_iter_", "trace_", "gap_"):
-            self.__dict__.pop(name, None)
-        for block in blocks:
-            self.partial_fit(block)
-        if not hasattr(self, "components_"):
-            raise InputError("X is an iterator that yields nothing", fix="yield arrays of samples")
-        return self
-
-    def _fit_data_parallel(self, X):
-        if not LEARNERS[self.learner].is_data_parallel:
-            raise InputError(
-                f"the learner {self.learner} cannot learn data-parallel, with n_shares",
-                fix='choose learner="scc"',
-            )
-        if not is_read_in_blocks(X):
-            X, _ = matrix_of_samples(self, X, reset=True)
-        self.n_features_in_, rng = X.shape[1], _generator(self.random_state)
-        source = row_units(X)
-        self._unit = unit_of_samples(next(source.read()))
-        source = replace(source, unit=self._unit)
-        plan = LearningPlan(
-            n_parts=16 if self.n_shares is None else self.n_shares,
-            n_epochs=self._n_epochs(),
-            lam=self._alpha(X.shape[1]) / self._unit,
-            options=self._options(),
-            key=tuple(rng.integers(2**63, size=2).tolist()),
-            tol=self.objective_tol,
-            positive=self._positive(),
-        )
-        first, held = begin_rounds(source, self._n_atoms(X), plan, self._initial_atoms)
-        self.trace_ = []
-        with threads_of_one_blas(threads_of_estimator(self.n_jobs)) as threads:
-            for progress in learn_in_rounds(
-                source, held, first, plan, lambda tasks: list(threads.map(visit_part, tasks))
-            ):
-                ends = [self._record(record) for record in progress.records[len(self.trace_) :]]
-                if any(ends):
-                    break
-        atoms = progress.atoms
-        moving = atoms.moving if len(atoms.moving) else atoms.D
-        state = {"D": moving, "mean": atoms.D, "norm2": atoms.norm2, "h": atoms.h_past + atoms.h_now}
-        state["n_before"] = np.array([atoms.n_visits])
-        return self._keep(atoms.D, state, rng, n_iter=self.trace_[-1].epoch)
 
     def _record(self, record):
         """Keep a record; returns whether the callback ends learning."""
@@ -229,11 +161,6 @@ class DictionaryLearning(SparseCoding):
         if is_first:
             self._unit = unit_of_samples(X)
         return X if self._unit == 1 else X / X.dtype.type(self._unit)
-
-    def _outgrows_memory(self, X):
-        """Whether X is a memory map of samples whose codes would take a quarter of the free memory."""
-        can_be_read_in_blocks = isinstance(X, np.memmap) and LEARNERS[self.learner].is_data_parallel
-        return can_be_read_in_blocks and len(X) * _CODE_BYTES > available_bytes() / 4
 
     def partial_fit(self, X: Any, y: object = None) -> Self:
         """Go on learning from more samples, which need not be seen again.
@@ -345,67 +272,7 @@ def _generator(random_state):
     return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
 
 
-@dataclass(frozen=True, eq=False)
-class RowUnits:
-    """Rows of a matrix in blocks, checked as they are read.
-
-    X : whatever has a shape, a dtype, and rows by slices: an array, a memory map, a dataset of h5py or zarr,
-        an array of dask
-    dtype : of the samples
-    start, stop : int arrays (n_units,)
-    unit : float, by which rows are divided
-    """
-
-    X: object
-    dtype: np.dtype
-    start: np.ndarray
-    stop: np.ndarray
-    unit: float = 1.0
-
-    @property
-    def sizes(self):
-        return self.stop - self.start
-
-    def subset(self, units):
-        """These units alone, in that order."""
-        return replace(self, start=self.start[units], stop=self.stop[units])
-
-    def read(self):
-        """The rows of every unit, one by one; ValueError where one is not finite."""
-        for a, b in zip(self.start.tolist(), self.stop.tolist()):
-            yield self._checked(self.X[a:b])
-
-    def samples(self, rows):
-        """Rows are samples."""
-        return rows
-
-    def _checked(self, rows):
-        rows = check_array(np.asarray(rows), dtype=self.dtype, input_name="X", ensure_min_samples=0)
-        return rows if self.unit == 1 else rows / self.dtype.type(self.unit)
-
-
-def row_units(X):
-    """The `RowUnits` of a matrix; those of an array of dask are its chunks of rows."""
-    chunks = getattr(X, "chunks", None)
-    if chunks and isinstance(chunks[0], tuple):  # dask; what h5py calls so are two numbers
-        ends = np.cumsum(chunks[0])
-        if np.isnan(ends).any():
-            raise InputError(
-                "X is an array of dask whose rows are not counted", fix="X.compute_chunk_sizes()"
-            )
-    else:
-        ends = np.append(np.arange(_UNIT, X.shape[0], _UNIT), X.shape[0])
-    dtype = np.dtype(X.dtype if X.dtype in _FLOATS else np.float64)
-    return RowUnits(X, dtype, np.concatenate([[0], ends[:-1]]), ends)
-
-
 def unit_of_samples(X):
     """The power of two by which samples (n, n_features) are divided before they are learned from."""
     largest = max(np.fmax.reduce(X, axis=None), -np.fmin.reduce(X, axis=None)) if X.size else 0.0  # no copy
     return power_of_two_scale(float(largest) * np.sqrt(X.shape[1]))
-
-
-def is_read_in_blocks(X):
-    """Whether X is a matrix that is no array and knows its shape: a dataset of a file, an array of dask."""
-    is_matrix = all(hasattr(X, name) for name in ("shape", "dtype", "__getitem__")) and len(X.shape) == 2
-    return is_matrix and not isinstance(X, np.ndarray) and not sp.issparse(X) and not hasattr(X, "iloc")

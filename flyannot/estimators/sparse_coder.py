@@ -1,6 +1,5 @@
 """SparseCoder: codes over atoms that are known; and what it shares with `DictionaryLearning`."""
 
-from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -13,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import parse_stage_range
-from flyannot.base.text import named_values
 from flyannot.estimators.image_patches import ImagePatches, matrix_of_samples
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored
@@ -29,13 +27,6 @@ from flyannot.sparse.objective import objective
 
 class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Codes over the atoms that `_atoms()` gives; subclasses have the parameters that are read here."""
-
-    def __repr__(self, **_):
-        """As scikit-learn's, the parameters that are not the default; of atoms their type and shape."""
-        values = self.get_params(deep=False)
-        parameters = signature(type(self)).parameters.values()
-        changed = {p.name: values[p.name] for p in parameters if repr(values[p.name]) != repr(p.default)}
-        return named_values(type(self).__name__, changed)
 
     def transform(self, X: ImagePatches | ArrayLike) -> Any:
         """The codes of X, each within `tol` / 2 |x|^2 of the minimum of 1/2 |x - z D|^2 + alpha |z|_1.

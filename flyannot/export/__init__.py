@@ -33,7 +33,6 @@ EXPORTERS = {
         {
             "npz": "flyannot.export.arrays:write_dictionary_npz",
             "mat": "flyannot.export.arrays:write_dictionary_mat",
-            "csv": "flyannot.export.arrays:write_dictionary_csv",
         },
     ),
 }

@@ -23,16 +23,6 @@ def write_dictionary_mat(stored, stage_ranges, path):
         savemat(file, atoms, do_compression=False)
 
 
-def write_dictionary_csv(stored, stage_ranges, path):
-    """Write a row for each atom: stage range, its number, and its values."""
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        n_features = read_dictionary(stored, stage_ranges[0]).shape[1]
-        write_csv_rows(file, [["stage_range", "atom", *(f"x{i}" for i in range(n_features))]])
-        for s in stage_ranges:
-            atoms = enumerate(read_dictionary(stored, s))
-            write_csv_rows(file, ([s, k, *_numbers(atom)] for k, atom in atoms))
-
-
 def write_features_csv(stored, stage_ranges, path):
     """Write a row for each image: its columns, stage range, and features."""
     columns, features = columns_and_features(stored, stage_ranges)

@@ -1,15 +1,11 @@
 """Predictions and features for data frames: Parquet (package pyarrow) and AnnData (package anndata)."""
 
-import numpy as np
-
 from flyannot.base.packages import optional_package
 from flyannot.export.arrays import columns_and_features
 from flyannot.files.hdf5.writing import new_hdf5
 from flyannot.terms.answers import ANSWERS, EVIDENCE, predictions_table, read_predicted
 
-# A matrix of the file -> the field of GroupPredictions
-_MATRICES = ("probability", "answer_threshold", "held_out", "model_probability", "decision_value")
-_LAYERS = {name: name for name in _MATRICES} | {"answer": "answers"}
+_LAYERS = ("answer_threshold", "held_out", "model_probability", "decision_value")
 
 
 def write_predictions_parquet(stored, stage_ranges, path, *, ids=None):
@@ -39,55 +35,49 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
     auc_high and precision.  A term that no model knows in a
     stage range is NaN, as is an AUC that is untested.
     """
-    read = [(s, *read_predicted(stored, s)) for s in stage_ranges]
-    terms = sorted({term for _, _, predicted in read for term in predicted.terms})
-    layers, obs, var = {name: [] for name in _LAYERS}, {}, {"name": terms}
-    for s, groups, predicted in read:
-        of_terms = [terms.index(term) for term in predicted.terms]
-        for name, attribute in _LAYERS.items():
-            whole = np.full((len(groups), len(terms)), np.nan)
-            whole[:, of_terms] = getattr(predicted, attribute)
-            layers[name].append(whole)
-        for name, attribute in ({"threshold": "probability_threshold"} | {n: n for n in EVIDENCE}).items():
-            var[f"{name} {s}"] = np.full(len(terms), np.nan)
-            var[f"{name} {s}"][of_terms] = getattr(predicted, attribute)
+    anndata, parts = optional_package("anndata", "anndata"), []
+    for s in stage_ranges:
+        groups, predicted = read_predicted(stored, s)
+        evidence = {f"threshold {s}": predicted.probability_threshold.astype(float)}
+        evidence |= {f"{name} {s}": getattr(predicted, name).astype(float) for name in EVIDENCE}
         columns = {
-            "name": [f"{s} {name}" for name in groups.name],
             "stage_range": [s] * len(groups),
             "gene": groups.gene,
             "fbgn": groups.fbgn,
             "group": groups.name,
-            "in_training": predicted.in_training.tolist(),
-            "unlikeness": predicted.unlikeness.tolist(),
+            "in_training": predicted.in_training,
+            "unlikeness": predicted.unlikeness,
             "quality_warnings": predicted.quality_warnings,
             "n_images": [len(images) for images in groups.rows],
         }
-        for name, values in columns.items():
-            obs.setdefault(name, []).extend(values)
-    whole = {name: np.concatenate(blocks) for name, blocks in layers.items()}
+        columns |= {"stage_id": [ids.of("", s)[1]] * len(groups)} if ids else {}
+        obs = _frame([f"{s} {name}" for name in groups.name], columns)
+        layers = {name: getattr(predicted, name).astype(float) for name in _LAYERS}
+        layers["answer"] = predicted.answers.astype(float)
+        var = _frame(predicted.terms, evidence)
+        parts.append(anndata.AnnData(predicted.probability.astype(float), obs=obs, var=var, layers=layers))
+    whole = anndata.concat(parts, join="outer", merge="first")
+    whole = whole[:, sorted(whole.var_names)].copy()
     if ids:
-        obs["stage_id"] = [ids.of("", s)[1] for s in obs["stage_range"]]
-        var["term_id"] = [ids.of(term, stage_ranges[0])[0] for term in terms]
-    _write_anndata(stored, whole.pop("probability"), obs, var, whole, path)
+        whole.var["term_id"] = [ids.of(term, stage_ranges[0])[0] for term in whole.var_names]
+    _write_anndata(stored, whole, path)
 
 
 def write_features_anndata(stored, stage_ranges, path):
     """X is the feature vector of every image (rows); `obs` has the columns of the image."""
     columns, features = columns_and_features(stored, stage_ranges)
     names = [f"{s} {image}" for s, image in zip(columns["stage_range"], columns["image"])]
-    var = {"name": [f"f{i}" for i in range(features.shape[1])]}
-    _write_anndata(stored, features, {"name": names} | columns, var, {}, path)
+    var = _frame([f"f{i}" for i in range(features.shape[1])], {})
+    whole = optional_package("anndata", "anndata").AnnData(features, obs=_frame(names, columns), var=var)
+    _write_anndata(stored, whole, path)
 
 
-def _write_anndata(stored, X, obs, var, layers, path):
-    """`obs` and `var` are columns by name, of which `name` tells the rows or columns of X apart."""
-    anndata, pandas = optional_package("anndata", "anndata"), optional_package("pandas", "anndata")
+def _frame(names, columns):
+    pandas = optional_package("pandas", "anndata")
+    return pandas.DataFrame(columns, index=pandas.Index(list(map(str, names)), dtype=object))
 
-    def frame(columns):
-        index = pandas.Index([str(name) for name in columns["name"]], dtype=object)
-        return pandas.DataFrame({n: list(v) for n, v in columns.items() if n != "name"}, index=index)
 
-    about = {"kind": stored.kind, "digest": stored.digest, "answers": list(ANSWERS)}
-    made = anndata.AnnData(X, obs=frame(obs), var=frame(var), layers=layers, uns={"flyannot": about})
+def _write_anndata(stored, whole, path):
+    whole.uns["flyannot"] = {"kind": stored.kind, "digest": stored.digest, "answers": list(ANSWERS)}
     with new_hdf5(path) as (file, _):  # through ours: HDF5 crashes where the disk is full
-        optional_package("anndata.io", "anndata").write_elem(file, "/", made)
+        optional_package("anndata.io", "anndata").write_elem(file, "/", whole)

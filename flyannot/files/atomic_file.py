@@ -175,9 +175,8 @@ def new_folder(folder, inputs=(), *, force=False):
 
 
 def _publish(staged, folder, inputs):
-    files = sorted(
-        path.relative_to(staged) for path in staged.rglob("*") if path.is_file() or path.is_symlink()
-    )
+    files = [path.relative_to(staged) for path in staged.rglob("*") if path.is_file() or path.is_symlink()]
+    files.sort(key=lambda file: (str(file) in _TABLES, str(file)))
     for file in files:
         if not (staged / file).is_symlink():
             refuse_as_output(folder / file, inputs)
@@ -187,7 +186,7 @@ def _publish(staged, folder, inputs):
     else:
         if (staged / "images.csv").exists():
             (folder / "images.csv").unlink(missing_ok=True)
-        for file in sorted(files, key=lambda file: (str(file) in _TABLES, str(file))):
+        for file in files:
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             replace_file(staged / file, folder / file)
     synchronise_file(folder)

@@ -58,16 +58,6 @@ def digest_of_json(value):
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
-def digest_of_list(values):
-    """`digest_of_json` of the list of what an iterable yields, which is never held."""
-    sha, before = hashlib.sha256(b"["), b""
-    for value in values:
-        sha.update(before + canonical_json(value).encode())
-        before = b","
-    sha.update(b"]")
-    return sha.hexdigest()
-
-
 def sealed_with_digest(value):
     """A JSON object with its own digest beside its entries, for `has_own_digest`."""
     return value | {"digest": digest_of_json(value)}

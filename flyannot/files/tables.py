@@ -17,7 +17,7 @@ from pathlib import Path
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.packages import optional_package
 from flyannot.base.text import is_fit_for_cells, pluralise, printable_text
-from flyannot.files.atomic_file import replacing_file
+from flyannot.files.atomic_file import write_text
 from flyannot.files.text_files import first_bytes, most_unpacked_bytes, open_regular, read_lines
 
 log = logging.getLogger("flyannot")
@@ -63,12 +63,7 @@ def write_table(path, columns, rows):
 
     WriteError if it cannot be written; nothing is left behind.
     """
-    with (
-        replacing_file(path, keep_same=True) as beside,
-        open(beside, "w", newline="", encoding="utf-8") as file,
-    ):
-        write_csv_rows(file, [columns])
-        write_csv_rows(file, rows)
+    write_text(path, table_as_text(columns, rows), keep_same=True)
 
 
 def table_as_text(columns, rows):

@@ -117,15 +117,15 @@ def read_json(path, *, what, fix):
         raise InputError(f"{path} does not hold {what}", fix=fix) from error
 
 
-def read_toml(path, *, example="configs/demo.toml"):
+def read_toml(path):
     """The tables of a TOML file.
 
     Raises
     ------
     InputError
-        As `read_text`, or if it is no TOML, or nested too deep; `example` is a file to name instead.
+        As `read_text`, or if it is no TOML, or nested too deep.
     """
-    fix = f"name a TOML file, such as {example}"
+    fix = "name a TOML file, such as configs/demo.toml"
     text = read_text(path, fix=fix)
     try:
         tables = tomllib.loads(text)

@@ -1,8 +1,8 @@
-"""What names a picture: a file, and behind a number sign which plane and which embryo of it.
+"""Addresses of pictures: the path of a file, and after number signs a plane, a turn and an embryo.
 
-`slide.czi#scene=2#z=5` is one plane of a microscope's file, `photograph.tif#3` the third embryo of a
+`slide.czi#scene=2#z=5` is one plane of a microscope's file.  `photograph.tif#3` is the third embryo of a
 photograph, and `slide.czi#scene=2#3` the third embryo of that scene.  `embryo.png#turned=left-right` is a
-picture whose left is to be right.  If a file of that whole name exists, it is meant.
+picture to be mirrored from left to right.  If a file with the whole name exists, the address is that file.
 """
 
 import os
@@ -13,10 +13,10 @@ from typing import NamedTuple
 from flyannot.base.errors import did_you_mean
 from flyannot.base.options import Kind
 from flyannot.base.text import pluralise
-from flyannot.images.unreadable import printable_file_name, unreadable_image
+from flyannot.images.unreadable import printable_path, unreadable_image
 
 AXES = ("scene", "channel", "z", "time", "page")
-# What of a picture is turned, to lie with anterior left and dorsal up: its rows and columns.
+# The slices of rows and columns that turn a picture, so that anterior is left and dorsal is up.
 TURNS = {
     "left-right": (slice(None), slice(None, None, -1)),
     "top-bottom": (slice(None, None, -1), slice(None)),
@@ -25,21 +25,21 @@ TURNS = {
 _ADDRESS = re.compile(r"(.+?)((?:#[A-Za-z]+=[^#/\\]+)*)(?:#(\d+))?", re.DOTALL)
 _SHORT = {"s": "scene", "c": "channel", "t": "time"}
 _NOUNS = {"z": "z plane", "time": "time point"}
-_MOST_NAMED = 8  # channels or scenes that a message names
+_MAX_NAMED = 8  # a message lists so many channels or scenes by name
 
 
 def split_address(address):
-    """An address as the file, the planes that are chosen of it and the embryo.
+    """Split an address into its file, its planes and the number of its embryo.
 
     Parameters
     ----------
-    address : path or text
+    address : path or str
 
     Returns
     -------
-    file : text
-    planes : tuple of texts such as "z=5", and perhaps "turned=both"
-    number : of the embryo, counted from 1; None for the whole picture
+    file : str
+    planes : tuple of str, such as "z=5", and perhaps "turned=both"
+    number : int, the number of the embryo, from 1; None for the whole picture
     """
     text = os.fspath(address)
     if not isinstance(text, str) or "#" not in text or os.path.lexists(text):
@@ -49,43 +49,68 @@ def split_address(address):
 
 
 def file_of_address(address):
-    """The Path of the file of an address."""
+    """Return the Path of the file of an address."""
     return Path(split_address(address)[0])
 
 
 def file_of_name(name):
-    """Of the name of an image in a table, what names its file; the disk is not asked."""
+    """Return the part of an image's name in a table that names its file.
+
+    The disk is not read.
+    """
     return _ADDRESS.fullmatch(name)[1]
 
 
 def address_in_file(file, name):
-    """The address of what a table calls by a name, once its file has been found."""
+    """Return the address of an image by its file, and by its name in a table."""
     behind_file = name[len(file_of_name(name)) :] if "#" in name else ""
     return file if file.endswith(behind_file) else file + behind_file
 
 
 def name_of_embryo(photograph, number):
-    """The name or address of an embryo of a photograph."""
+    """Return the name or address of an embryo of a photograph."""
     return f"{photograph}#{number}"
 
 
 def photograph_of_embryo(name):
-    """The name of the photograph of an embryo; that of any other picture as it is."""
+    """Return the name of the photograph of an embryo.
+
+    The name of any other picture is returned unchanged.
+    """
     number = _ADDRESS.fullmatch(name)[3] if "#" in name else None
     return name.removesuffix(f"#{number}")
 
 
 def turned_name(name, turned):
-    """The name of a picture, or of an embryo of a photograph, that is turned: `turned` is one of TURNS."""
+    """Return the name of a turned picture, or of a turned embryo of a photograph.
+
+    `turned` is one of TURNS.
+    """
     photograph = photograph_of_embryo(name)
     return f"{photograph}#turned={turned}{name[len(photograph) :]}"
 
 
 def turn_and_planes(address, planes):
-    """How a picture is turned, (rows, columns), and the planes that are left; UnreadableImage if unknown."""
+    """Separate the turn of a picture from its planes.
+
+    Parameters
+    ----------
+    address : path or str, for messages
+    planes : tuple of str, such as "z=5" and "turned=both"
+
+    Returns
+    -------
+    turn : tuple of two slices, for the rows and the columns; the last turn counts
+    planes : tuple of str, without turns
+
+    Raises
+    ------
+    UnreadableImage
+        If the turn is unknown.
+    """
     turned = [text.partition("=")[2] for text in planes if text.startswith("turned=")]
     if unknown := [text for text in turned if text not in TURNS]:
-        words = f"it cannot be turned {unknown[0]}.{did_you_mean(unknown[0], TURNS)}"
+        words = f"{unknown[0]} is not a way to turn a picture.{did_you_mean(unknown[0], TURNS)}"
         raise unreadable_image(address, words, fix=f"choose from: {', '.join(TURNS)}")
     others = tuple(text for text in planes if not text.startswith("turned="))
     return TURNS[turned[-1]] if turned else (slice(None), slice(None)), others
@@ -98,6 +123,7 @@ class PlaneChoice(Kind):
     words = f"an axis ({', '.join(AXES)}), an equals sign, and a number from 1 or a name, such as z=5"
 
     def parse(self, value):
+        """Return the axis in full and the chosen number or name, such as z=5."""
         axis, _, chosen = value.partition("=") if isinstance(value, str) else ("", "", "")
         axis = axis.strip().lower()
         axis = _SHORT.get(axis, axis)
@@ -107,37 +133,40 @@ class PlaneChoice(Kind):
 
 
 class Axis(NamedTuple):
-    """`size` planes, with their names where the file has any."""
+    """An axis of `size` planes, and their names if the file has any."""
 
     name: str
     size: int
     names: tuple = ()
 
     def in_words(self):
+        """Return the number of planes, and the first names."""
         count = pluralise(self.size, _NOUNS.get(self.name, self.name))
         if not any(self.names):
             return count
-        numbered = [f"{k} {name}" for k, name in enumerate(self.names[:_MOST_NAMED], 1)]
-        return f"{count} ({', '.join(numbered + ['...'] * (self.size > _MOST_NAMED))})"
+        numbered = [f"{k} {name}" for k, name in enumerate(self.names[:_MAX_NAMED], 1)]
+        return f"{count} ({', '.join(numbered + ['...'] * (self.size > _MAX_NAMED))})"
 
 
 def choose_plane(path, axes, planes):
-    """The number of the plane on every axis of a file, counted from 0.
+    """Choose one plane on each axis of a file.
 
     Parameters
     ----------
-    path : of the file, for messages
+    path : path of the file, for messages
     axes : list of Axis
-    planes : texts such as "z=5"; a later one overrides an earlier one, and other axes are ignored
+    planes : sequence of str, such as "z=5"; a later choice overrides an earlier one, and choices for other
+        axes
+        are ignored
 
     Returns
     -------
-    chosen : dict from the name of an axis to a number
+    chosen : dict from the name of each axis to the number of the plane, from 0
 
     Raises
     ------
     UnreadableImage
-        If an axis has several planes and none is chosen, or one that it has not.
+        If an axis has several planes and none is chosen, or if the chosen plane does not exist.
     """
     wanted = dict(PlaneChoice().parse(text).split("=", 1) for text in planes)
     open_axes = [axis for axis in axes if axis.size > 1 and axis.name not in wanted]
@@ -147,19 +176,23 @@ def choose_plane(path, axes, planes):
 
 
 def _ambiguous(path, axes, open_axes):
+    """Return the error for axes on which a plane must be chosen."""
     several = ", ".join(axis.in_words() for axis in axes if axis.size > 1)
     examples = [f"{axis.name}={(axis.size + 1) // 2 if axis.name == 'z' else 1}" for axis in open_axes]
-    address = "#".join([printable_file_name(path), *examples])
+    address = "#".join([printable_path(os.path.basename(path)), *examples])
     options = " ".join(f"--plane {example}" for example in examples)
     return unreadable_image(
         path,
         f"it holds several pictures: {several}",
-        fix=f"choose one, such as {options}, or of this file alone {address}",
+        fix=f"choose one, such as {options}, or for this file alone {address}",
     )
 
 
 def _number_on(axis, text, path):
-    """The number that a text means on an axis, from 0; the first where there is no text."""
+    """Return the number of the plane that a text names on an axis, from 0.
+
+    The first plane is the default.  Raises UnreadableImage if the axis has no such plane.
+    """
     if text is None:
         return 0
     names = [name.casefold() for name in axis.names]
@@ -168,10 +201,10 @@ def _number_on(axis, text, path):
     if text.isdecimal() and 1 <= int(text) <= axis.size:
         return int(text) - 1
     if axis.size == 1 and (text.isdecimal() or not any(names)):
-        return 0  # as of a picture that has no such axis
+        return 0  # a picture without this axis also accepts any number
     or_name = ", or a name" if any(names) else ""
     raise unreadable_image(
         path,
-        f"it has no {axis.name}={text}, but {axis.in_words()}.{did_you_mean(text, axis.names)}",
+        f"it has {axis.in_words()}, and no {axis.name}={text}.{did_you_mean(text, axis.names)}",
         fix=f"choose --plane {axis.name}=1 to {axis.name}={axis.size}{or_name}",
     )

@@ -1,8 +1,9 @@
-"""From grey levels to the descriptors of patches in which something happens: SIFT, and intensity if asked.
+"""Descriptors of the patches of an image: SIFT, and optionally intensity.
 
-Intensity is the mean and the standard deviation of a patch, which its SIFT descriptor scales away.  Both are
-numbers from 0 to 1, written as angles up to a quarter turn: by the cosine and the sine of each.  So four
-numbers, of one length whatever the patch, join the descriptor.
+Patches with little contrast are left out.  The intensity of a patch is the mean and the standard deviation
+of its grey levels, which SIFT normalises away.  Each of the two is scaled to a number from 0 to 1, and taken
+as an angle up to a quarter turn.  The cosine and the sine of both angles are four numbers of constant length,
+which follow the SIFT descriptor.
 """
 
 from dataclasses import dataclass, replace
@@ -21,8 +22,13 @@ _ENOUGH_PATCHES = 10_000  # for a dictionary of 1,000 atoms: `LearnOptions.n_ato
 
 @dataclass(frozen=True)
 class DescribedPatches:
-    """The kept patches of one image: descriptors (n, 128, or 132 with intensity) uint8, centres (n, 2) and
-    sides (n,) in pixels."""
+    """The descriptors and places of the patches of one image.
+
+    descriptors : uint8 array (n, 128), or (n, 132) with intensity
+    centres_px : float32 array (n, 2), (row, column) in pixels
+    patch_px : uint16 array (n,), the sides of the patches in pixels
+    n_candidates : number of patches before those of little contrast were left out
+    """
 
     descriptors: np.ndarray
     centres_px: np.ndarray
@@ -33,45 +39,60 @@ class DescribedPatches:
 
 
 def describe_patches(grey, options):
-    """Describe every patch of a grid whose pixels vary enough; a grid for each size of patches.
+    """Describe every patch with enough contrast, on one grid for each size of patches.
 
     Parameters
     ----------
-    grey : array (height, width), grey levels in [0, 255]
-    options : ExtractOptions, whose stride is a number
+    grey : array (height, width), grey levels from 0 to 255
+    options : ExtractOptions, with a number as `stride_px`
+
+    Returns
+    -------
+    described : DescribedPatches
 
     Source
     ------
     Lin et al., KDD 2014, section 5.1: patches of 16 x 16 pixels, SIFT, and "the patches with small standard
-    deviations were discarded".  The paper gives neither stride nor threshold; ours are defaults.
+    deviations were discarded".  The paper gives neither stride nor threshold; the defaults are ours.
     """
-    sides, n_candidates, descriptors, centres_px = patch_sides(options.patch_px), 0, [], []
-    for side in sides:
-        corners = patch_corners(grey.shape, side, options.stride_px)
-        n_candidates += len(corners)
-        std = patch_std(grey, corners, side)
-        kept = std >= options.min_std
-        descriptors.append(_descriptors(grey, corners[kept], side, options.intensity, std[kept]))
-        centres_px.append(patch_centres(corners[kept], side))
+    of_sides = [_patches_of_side(grey, side, options) for side in patch_sides(options.patch_px)]
     return DescribedPatches(
-        np.concatenate(descriptors),
-        np.concatenate(centres_px),
-        np.repeat(np.array(sides, np.uint16), [len(rows) for rows in descriptors]),
-        n_candidates,
+        np.concatenate([one.descriptors for one in of_sides]),
+        np.concatenate([one.centres_px for one in of_sides]),
+        np.concatenate([one.patch_px for one in of_sides]),
+        sum(one.n_candidates for one in of_sides),
     )
 
 
+def _patches_of_side(grey, side, options):
+    """Describe the patches of one size; returns DescribedPatches."""
+    candidates = patch_corners(grey.shape, side, options.stride_px)
+    std = patch_std(grey, candidates, side)
+    kept = std >= options.min_std
+    corners = candidates[kept]
+    descriptors = dense_sift(grey, corners, side)
+    if options.intensity:
+        intensity = intensity_features(grey, corners, side, options.intensity, std=std[kept])
+        descriptors = np.hstack([descriptors, intensity])
+    sides_px = np.full(len(corners), side, np.uint16)
+    return DescribedPatches(descriptors, patch_centres(corners, side), sides_px, len(candidates))
+
+
 def n_candidate_patches(options):
-    """How many patches an image of the standard size has, with those of little contrast."""
+    """Return the number of patches of an image of the standard size, before any are left out."""
     sides = patch_sides(options.patch_px)
     return sum(len(patch_corners(STANDARD_PX, side, options.stride_px)) for side in sides)
 
 
 def options_for_images(options, n_images):
-    """Return a copy of the options whose stride is a number.
+    """Return a copy of the options with a number as `stride_px`.
 
-    A stride that was left open is halved if `n_images`, those of the largest stage range, have fewer patches
-    than are worth learning from.
+    An open stride is STRIDE_PX.  It is halved if the images have too few patches to learn a dictionary from.
+
+    Parameters
+    ----------
+    options : ExtractOptions
+    n_images : int, number of images of the largest stage range
     """
     if options.stride_px is not None:
         return options
@@ -80,25 +101,18 @@ def options_for_images(options, n_images):
     return replace(options, stride_px=STRIDE_PX // 2) if is_few else usual
 
 
-def _descriptors(grey, corners, side, weight, std):
-    """The descriptors of the patches of one size, with their intensity features if these have a weight."""
-    sift = dense_sift(grey, corners, side)
-    if not weight:
-        return sift
-    return np.hstack([sift, intensity_features(grey, corners, side, weight, std=std)])
-
-
 def intensity_features(grey, corners, patch_px, weight, *, std):
-    """Four bytes of every patch, for the end of its descriptor.
+    """Compute four bytes from the mean and the standard deviation of each patch.
 
     Parameters
     ----------
     grey : array (height, width), grey levels from 0 to 255
     corners : int array (n_patches, 2), top left pixels (row, column)
-    patch_px : int, the side of a patch, in pixels
-    weight : float in (0, 1], the length of each cosine and sine together, as part of 255; a SIFT descriptor
-        has the length 512
-    std : float array (n_patches,), `patch_std` of the patches
+    patch_px : int, side of a patch in pixels
+    weight : float in (0, 1], length of each pair of cosine and sine as a fraction of 255; a SIFT descriptor
+        has
+        the length 512
+    std : float array (n_patches,), as `patch_std` returns
 
     Returns
     -------

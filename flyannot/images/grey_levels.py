@@ -1,8 +1,9 @@
-"""Grey levels from 0 to 255: of whatever numbers pictures are stored in, of colours, and of the stain.
+"""Grey levels from 0 to 255: from numbers of any type, from colours, and of the stain alone.
 
-The stain of an in-situ hybridisation is separated from the embryo's own colour by colour deconvolution.
-Light that passes through dyes is multiplied, so their optical densities add up: a pixel's density is a
-sum of a multiple of the stain's colour, a multiple of the tissue's and a rest at right angles to both.
+The stain of an in-situ hybridisation is separated from the colour of the embryo by colour deconvolution.
+Light that passes through several dyes is multiplied, so their optical densities add up.  The density of a
+pixel is the sum of a multiple of the colour of the stain, a multiple of the colour of the tissue, and a rest
+at right angles to both.
 """
 
 from functools import lru_cache
@@ -12,7 +13,7 @@ import numpy as np
 from flyannot.images.unreadable import unreadable_image
 
 WHITE = 255.0
-CAMERA_BITS = (8, 12, 14)  # that files of 16 bits often hold
+CAMERA_BITS = (8, 12, 14)  # of cameras whose numbers are often stored in 16 bits
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # Rec. 601
 
 # Optical density in red, green, blue: the direction of each, of any length.
@@ -21,10 +22,25 @@ TISSUE = (0.57, 0.54, 0.61)  # shadow and yolk: grey, a little yellow
 
 
 def to_eight_bit_range(path, pixels, dtype, *, inverted=False, full=None):
-    """Numbers of another range as float32 from 0 to 255; `dtype` is that of the file, `full` its white."""
-    lowest, highest = float(pixels.min()), float(pixels.max())
+    """Scale numbers of any type to float32 from 0 to 255.
+
+    Parameters
+    ----------
+    path : path of the file, for messages
+    pixels : array of numbers
+    dtype : type of the numbers in the file
+    inverted : whether 0 is white
+    full : float, the number that stands for white; None, or one that a pixel exceeds, is guessed
+
+    Raises
+    ------
+    UnreadableImage
+        If a number is not finite, or outside the range.
+    """
+    lowest = float(pixels.min())
+    highest = float(pixels.max())
     if not np.isfinite([lowest, highest]).all():
-        raise unreadable_image(path, "it holds NaN or infinite grey levels")
+        raise unreadable_image(path, "it has grey levels that are NaN or infinite")
     if full is None or highest > full:
         is_whole = np.dtype(dtype).kind == "u"
         full = white_of(highest, dtype) if is_whole else (1.0 if highest <= 1 else WHITE)
@@ -39,14 +55,21 @@ def to_eight_bit_range(path, pixels, dtype, *, inverted=False, full=None):
 
 
 def white_of(highest, dtype):
-    """The white of whole numbers up to `highest`: in 16 bits that of the bits of a camera which hold them,
-    else the largest of their type."""
+    """Return the number that stands for white, for whole numbers up to `highest`.
+
+    Numbers of 16 bits may come from a camera with fewer.  The white is that of the camera with the fewest
+    bits
+    that has such numbers, or the largest number of the type.
+    """
     in_use = (bits for bits in CAMERA_BITS if np.dtype(dtype).itemsize == 2 and highest < 2**bits)
     return float(2 ** next(in_use, 8 * np.dtype(dtype).itemsize) - 1)
 
 
 def luma_of_colours(pixels):
-    """Colours (height, width, 3) as grey levels, Rec. 601: of bytes exactly Pillow's "L"."""
+    """Convert colours (height, width, 3) to grey levels, Rec. 601.
+
+    Bytes are converted exactly as by Pillow's mode "L".
+    """
     if pixels.dtype == np.uint8:
         from PIL import Image
 
@@ -55,14 +78,17 @@ def luma_of_colours(pixels):
 
 
 def stain_as_grey(rgb):
-    """The grey levels that a picture would have if nothing but the stain were in it.
+    """Return the grey levels that a picture would have if it showed only the stain.
 
-    What absorbs blue as much as red or more (shadow, yolk, brown) leaves no stain.  The two colours are
-    fixed, so that a picture's result depends on no other picture.  They were read off the optical
-    densities of 165 pictures of FlyExpress, which have a white background: STAIN is the 2nd percentile
-    of the angle in the plane that holds most of the densities, TISSUE the median colour of pale pixels
-    (densities of length 0.1 to 0.2).  Black holds no colour: where stain is so dense that it
-    photographs as black it is lost, and its paler rim stays.
+    What absorbs blue as much as red or more (shadow, yolk, brown) counts as no stain.  The two colours are
+    fixed, so that the result for a picture depends on no other picture.  They come from the optical densities
+    of
+    165 pictures of FlyExpress, which have a white background.  STAIN is the 2nd percentile of the angle in
+    the
+    plane that has most of the densities.  TISSUE is the median colour of pale pixels (densities of length 0.1
+    to
+    0.2).  Black has no colour.  Stain so dense that it photographs as black is lost, and its paler rim
+    remains.
 
     Parameters
     ----------
@@ -70,12 +96,12 @@ def stain_as_grey(rgb):
 
     Returns
     -------
-    grey : float32 array (height, width), from 0 (dense stain) to 255 (none); of a picture without any
-        colour its own grey levels
+    grey : float32 array (height, width), from 0 (dense stain) to 255 (none)
+        The grey levels of the picture itself if it has no colour.
 
     Source
     ------
-    Ruifrok and Johnston, Anal Quant Cytol Histol 23 (2001), 291-299, as scikit-image has it.  Their
+    Ruifrok and Johnston, Anal Quant Cytol Histol 23 (2001), 291-299, as implemented in scikit-image.  Their
     densities of single dyes were measured on slides with one dye; ours come from pictures with both.
     """
     from skimage.color import combine_stains, separate_stains
@@ -92,7 +118,7 @@ def stain_as_grey(rgb):
 
 @lru_cache(maxsize=1)
 def _stain_matrices():
-    """Rows of norm 1: stain, tissue, what is neither; and the inverse of that matrix."""
+    """Return the matrix whose rows of norm 1 are stain, tissue and the rest, and its inverse."""
     rows = np.array([STAIN, TISSUE, np.cross(STAIN, TISSUE)])
     to_rgb = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     return to_rgb, np.linalg.inv(to_rgb)

@@ -1,12 +1,10 @@
-"""The one door for pictures: what a file holds, at its own size, with nothing guessed, or a line why not.
+"""Decoding of picture files: the only place where the pictures of a user are opened (a test checks it).
 
-Every picture of a user is opened here, and nowhere else (a test looks).  Pillow decodes PNG, BMP, JPEG, GIF
-and TIFF, and tifffile the TIFFs that Pillow refuses (64-bit float, 16-bit RGB).  TIFFs of several pages, and
-what microscopes write, go on to `microscope_file`.  OpenCV never opens a file: it returns half a JPEG without
-a word.  The content of a file decides its format, never its suffix.  Nothing but these formats is tried.
+Pillow decodes PNG, BMP, JPEG, GIF and TIFF.  TIFFs that Pillow refuses (64-bit float, 16-bit RGB), TIFFs of
+several pages and microscopes' formats are read by `microscope_file`.  OpenCV opens no file, because it
+returns half a JPEG without an error.  The content of a file decides its format, and its suffix does not.
 """
 
-import logging
 import os
 import re
 import warnings
@@ -16,7 +14,7 @@ import numpy as np
 
 from flyannot.base.errors import FlyannotError
 from flyannot.files.text_files import open_regular
-from flyannot.images.grey_levels import luma_of_colours, to_eight_bit_range, white_of
+from flyannot.images.grey_levels import to_eight_bit_range, white_of
 from flyannot.images.microscope_file import microscope_format, read_plane
 from flyannot.images.unreadable import (
     MAX_DEEP_PIXELS,
@@ -31,26 +29,34 @@ from flyannot.images.unreadable import (
 )
 
 _FORMATS = ("PNG", "BMP", "JPEG", "GIF", "TIFF")
-_PHOTOMETRIC, _WHITE_IS_ZERO, _DESCRIPTION = 262, 0, 270  # TIFF tags, and a value of the first
-_TILE, _SAMPLE_FORMAT, _SIGNED = (322, 323), 339, 2  # TIFF tags TileWidth, TileLength, SampleFormat; a value
-_MAX_SAMPLE = (281, 341)  # TIFF tags MaxSampleValue, SMaxSampleValue
+# TIFF tags, and two of their values.
+_DESCRIPTION = 270
+_PHOTOMETRIC = 262
+_WHITE_IS_ZERO = 0
+_TILE = (322, 323)  # TileWidth, TileLength
+_MAX_SAMPLE = (281, 341)  # MaxSampleValue, SMaxSampleValue
+_SAMPLE_FORMAT = 339
+_SIGNED = 2
 _EIGHT_BIT = {"1", "L", "P", "PA", "LA", "RGB", "RGBA"}
 _SIXTEEN_BIT = {"I;16", "I;16L", "I;16B", "I;16N", "I"}
 
 
 def decode_image(path, mode, planes=()):
-    """What a picture file holds at its own size, checked.
+    """Decode a picture file at its own size, and check it.
 
-    Colour becomes Rec. 601 luma, exactly Pillow's "L" (rounded to 8 bits, as is RGB of 16 bits).
-    Transparency is laid on white.  The white of 16-bit grey is that of the 8, 12, 14 or 16 bits that the file
-    says are used, or that its numbers take.  Floats are taken from [0, 1] or, when one exceeds 1, from
-    [0, 255].  An EXIF or TIFF orientation is applied: what a viewer shows is what is read.
+    Colour becomes Rec. 601 luma, exactly as by Pillow's mode "L".  Transparent pixels become white.  16-bit
+    RGB is
+    rounded to 8 bits.  The white of 16-bit grey levels is the largest number of 8, 12, 14 or 16 bits: as many
+    as
+    the file says, or as its numbers need.  Floats range from 0 to 1 or, if one exceeds 1, from 0 to 255.  An
+    EXIF
+    or TIFF orientation is applied, as by a viewer.
 
     Parameters
     ----------
     path : path of the picture
     mode : "L" or "RGB"
-    planes : texts such as "z=5": what is meant of a file that holds several pictures
+    planes : sequence of str, such as "z=5", the chosen plane of a file with several pictures
 
     Returns
     -------
@@ -60,9 +66,9 @@ def decode_image(path, mode, planes=()):
     Raises
     ------
     UnreadableImage
-        If the file is missing, no regular file, no picture of these formats, cut short, damaged, an
-        animation, too large (`MAX_PIXELS`, `MAX_DEEP_PIXELS`) or of an unknown kind of pixel; if it holds
-        several pictures and `planes` do not say which is meant.
+        If the file is missing, not regular, cut short, damaged, an animation, too large (`MAX_PIXELS`,
+        `MAX_DEEP_PIXELS`), of another format or of an unknown type of pixel.  Also if it has several
+        pictures and `planes` do not choose one.
     InputError
         If a package that reads it is missing.
     """
@@ -83,13 +89,13 @@ def decode_image(path, mode, planes=()):
         raise unreadable_image(path, "not enough memory to read it") from error
     except OSError as error:
         raise unreadable_image(path, error.strerror or _damaged(error)) from error
-    except Exception as error:  # decoders of hostile files raise anything: KeyError, struct.error, ...
+    except Exception as error:  # decoders raise any error for a hostile file: KeyError, struct.error, ...
         raise unreadable_image(path, _damaged(error)) from error
 
 
 @cache
 def _silence_pillow():
-    """Ignore its remarks on metadata, and its limit, which is above ours: for good, since threads decode."""
+    """Ignore Pillow's warnings about metadata and size, for the whole process: threads decode pictures."""
     warnings.filterwarnings("ignore", module=r"PIL\.")
 
 
@@ -98,19 +104,22 @@ def _damaged(error):
 
 
 def _decode(path, file, mode, planes):
-    """`decode_image` for an open file."""
+    """Decode an open file, as `decode_image`."""
     from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
-    ImageFile.LOAD_TRUNCATED_IMAGES = False  # another library may have turned it on
+    ImageFile.LOAD_TRUNCATED_IMAGES = False  # another library may have set it
     _refuse(path, fault_of_png(file) or fault_of_tiff(file))
-    if microscope_format(file) in ("czi", "lif"):
+    kind = microscope_format(file)
+    if kind in ("czi", "lif"):
         return read_plane(path, file, planes, mode)
     try:
         picture = Image.open(file, formats=_FORMATS)
     except Image.DecompressionBombError:
         raise too_large_image(path) from None
     except UnidentifiedImageError:
-        return _decode_rare_tiff(path, file, mode, planes)
+        if kind != "tiff":
+            raise unreadable_image(path, f"not a picture of the formats {', '.join(_FORMATS)}") from None
+        return read_plane(path, file, planes, mode)
     with picture:
         is_animated = getattr(picture, "is_animated", False)
         tags = picture.tag_v2 if picture.format == "TIFF" else {}
@@ -136,7 +145,10 @@ def _refuse(path, fault):
 
 
 def _check_tags(path, picture, tags):
-    """Of a TIFF Pillow takes signed bytes for unsigned ones, and makes room for a tile of any size."""
+    """Refuse a TIFF with huge tiles, or with signed bytes.
+
+    Pillow allocates a tile of any size, and reads signed bytes as unsigned ones.
+    """
     tile = [tags.get(tag, 1) for tag in _TILE]
     if tile[0] * tile[1] > MAX_PIXELS:
         raise too_large_image(path, f" (tiles of {tile[0]} x {tile[1]} pixels)")
@@ -144,45 +156,18 @@ def _check_tags(path, picture, tags):
         raise unknown_kind_of_pixel(path, "signed numbers of 8 bits")
 
 
-def _decode_rare_tiff(path, file, mode, planes):
-    """`_decode` for what Pillow does not know: a TIFF of unusual numbers, or no picture at all."""
-    import tifffile
-
-    logging.getLogger("tifffile").setLevel(logging.CRITICAL)  # one line for a bad file: ours
-    if microscope_format(file) != "tiff":
-        raise unreadable_image(path, f"not a picture of the formats {', '.join(_FORMATS)}")
-    with tifffile.TiffFile(file) as tiff:
-        if not tiff.pages:
-            raise unreadable_image(path, "damaged or cut short (a TIFF without a page)")
-        if len(tiff.pages) > 1 or tiff.is_ome:
-            return read_plane(path, file, planes, mode)
-        page = tiff.pages[0]
-        is_number = page.dtype is not None and page.dtype.kind in "uf"
-        is_colour = page.shape[2:] == (3,) and page.photometric == tifffile.PHOTOMETRIC.RGB
-        is_upright = page.tags.valueof("Orientation", 1) == 1
-        # What a compressed strip swells to is not known before it is decoded.
-        is_stored_plainly = page.compression == tifffile.COMPRESSION.NONE
-        if not (is_number and is_upright and is_stored_plainly and (is_colour or page.axes == "YX")):
-            raise unknown_kind_of_pixel(path, f"{page.dtype} in a TIFF with axes {page.axes}")
-        require_image_size(
-            path, page.imagewidth, page.imagelength, MAX_DEEP_PIXELS * 4 // page.dtype.itemsize
-        )
-        pixels = page.asarray()
-        if is_colour and mode == "L":
-            pixels = luma_of_colours(pixels)
-        inverted = page.photometric == tifffile.PHOTOMETRIC.MINISWHITE
-    return to_eight_bit_range(path, pixels, page.dtype, inverted=inverted)
-
-
 def _largest(tags):
-    """The largest number that a TIFF says it has, as a sample or, in ImageJ's words, as white; 0 if none."""
+    """Return the largest number that a TIFF says it has, or 0.
+
+    The number is the largest sample or, in ImageJ's description, the number that is shown as white.
+    """
     shown = re.search(r"^max=(\d+)", str(tags.get(_DESCRIPTION, "")), re.MULTILINE)
     said = [value for tag in _MAX_SAMPLE for value in np.atleast_1d(tags.get(tag, 0))]
     return max([*said, int(shown[1]) if shown else 0])
 
 
 def _pixels(path, picture, mode, *, inverted, largest):
-    """Switch on the kind of pixel, explicitly: readers differ in what they make of each."""
+    """Convert every known mode of Pillow explicitly: readers interpret each differently."""
     from PIL import Image
 
     if picture.mode in _EIGHT_BIT or picture.mode == "CMYK":
@@ -190,8 +175,9 @@ def _pixels(path, picture, mode, *, inverted, largest):
             picture = picture.convert("RGBA")
         flat = picture.convert(mode)
         if picture.mode == "RGBA":
-            colours, flat = flat, Image.new(mode, picture.size, "white")
-            flat.paste(colours, mask=picture.getchannel("A"))
+            paper = Image.new(mode, picture.size, "white")
+            paper.paste(flat, mask=picture.getchannel("A"))
+            return np.asarray(paper)
         return np.asarray(flat)
     if picture.mode not in _SIXTEEN_BIT and picture.mode != "F":
         raise unknown_kind_of_pixel(path, f"Pillow's mode {picture.mode}")

@@ -1,7 +1,7 @@
-"""The planes that a microscope's file holds: OME-TIFF and other TIFFs of several pages, CZI, LIF.
+"""Planes of microscopes' files: OME-TIFF and other TIFFs, CZI, LIF.
 
-Every format is a context manager that yields a list of `Scene`; one plane is decoded, never the whole file.
-TIFF is read by tifffile, CZI by Zeiss's pylibCZIrw, LIF by liffile: `pip install 'flyannot[microscopy]'`.
+Every format is a context manager that yields a list of `Scene`.  Only the chosen plane is decoded.  TIFF is
+read by tifffile, CZI by Zeiss's pylibCZIrw, LIF by liffile: `pip install 'flyannot[microscopy]'`.
 """
 
 import logging
@@ -30,17 +30,20 @@ from flyannot.images.unreadable import (
 
 _EXTRA = "microscopy"
 _AXIS_NAMES = {"C": "channel", "Z": "z", "T": "time", "Q": "page", "I": "page", "R": "page"}
-_MOST_BYTES = 1_000_000_000  # of a TIFF that is stored in one piece, and must be read whole
+_MAX_BYTES = 1_000_000_000  # of a TIFF whose planes are stored in one piece: it is read whole
 
 
 class Scene(NamedTuple):
     """One scene (series, image) of a file: planes of one size.
 
-    axes : list of Axis; size : (width, height); dtype : of its numbers
-    used_bits : for each channel, how many bits of a number are used by what the file says; 0, or too few
-        channels, where it does not
-    read : function of a plane's coordinates (dict from the name of an axis to a number from 0), to an array
-        (height, width) or (height, width, 3 or more), colours first
+    axes : list of Axis
+    size : (width, height)
+    dtype : type of its numbers
+    used_bits : for each channel, the number of bits in use as stated by the file; 0 if it is not stated, and
+        possibly fewer entries than channels
+    read : function of the coordinates of a plane (dict from the name of an axis to a number from 0), that
+        returns
+        an array (height, width) or (height, width, 3 or more), colours first
     inverted : whether 0 is white
     """
 
@@ -54,7 +57,10 @@ class Scene(NamedTuple):
 
 
 def microscope_format(file):
-    """ "czi", "lif" or "tiff" by the first bytes of an open file, "" for anything else; it is rewound."""
+    """Return "czi", "lif" or "tiff" by the first bytes of an open file, or "" for another format.
+
+    The file is rewound.
+    """
     file.seek(0)
     start = file.read(16)
     file.seek(0)
@@ -66,27 +72,29 @@ def microscope_format(file):
 
 
 def read_plane(path, file, planes, mode):
-    """One plane of a microscope's file.
+    """Read one plane of a microscope's file.
 
-    Numbers of 16 bits come from 0 to what the bits that the file says are used can hold, to 0 to 255;
-    nothing is stretched.
+    Numbers of 16 bits are scaled to 0 to 255 by the bits that the file says are in use.  The range of the
+    grey
+    levels is not stretched.
 
     Parameters
     ----------
-    path : of the file; file : the open file
-    planes : texts such as "z=5", as in `flyannot.images.address.choose_plane`
+    path : path of the file
+    file : the open file
+    planes : sequence of str, such as "z=5", as in `choose_plane`
     mode : "L" or "RGB"
 
     Returns
     -------
-    picture : as `flyannot.images.image_file.decode_image`
+    picture : as from `decode_image`
 
     Raises
     ------
     InputError
         If a package is missing.
     UnreadableImage
-        As `flyannot.images.image_file.decode_image`.
+        As `decode_image`.
     """
     with _FORMATS[microscope_format(file)](path, file) as scenes:
         if not scenes:
@@ -96,11 +104,15 @@ def read_plane(path, file, planes, mode):
         axes = [scene_axis, *(scenes[0].axes if is_alike else ())]
         scene = scenes[choose_plane(path, axes, planes)["scene"]]
         chosen = choose_plane(path, scene.axes, planes)
-        require_image_size(path, *scene.size, MAX_PIXELS if scene.dtype.itemsize == 1 else MAX_DEEP_PIXELS)
+        most = (
+            MAX_PIXELS if scene.dtype.itemsize == 1 else MAX_DEEP_PIXELS * 4 // max(4, scene.dtype.itemsize)
+        )
+        require_image_size(path, *scene.size, most)
         return _picture(path, scene, chosen, mode)
 
 
 def _picture(path, scene, chosen, mode):
+    """Read the chosen plane of a Scene, and scale it to 0 to 255."""
     pixels = np.asarray(scene.read(chosen))
     if pixels.dtype.kind not in "uf" or pixels.ndim not in (2, 3) or pixels.shape[2:] in ((2,),):
         raise unknown_kind_of_pixel(path, f"{pixels.dtype} of shape {' x '.join(map(str, pixels.shape))}")
@@ -118,7 +130,7 @@ def _picture(path, scene, chosen, mode):
 
 
 def _axes(sizes, channel_names):
-    """An Axis for each (letter, size)."""
+    """Return an Axis for each (letter, size)."""
     return [
         Axis(_axis_name(letter), n, channel_names if letter == "C" and len(channel_names) == n else ())
         for letter, n in sizes
@@ -126,18 +138,20 @@ def _axes(sizes, channel_names):
 
 
 def _axis_name(letter):
+    """Return the name of the axis with a letter."""
     return _AXIS_NAMES.get(letter, letter.lower())
 
 
 def _whole_number(text):
+    """Return the absolute value of a whole number in a text, or 0 for another text."""
     try:
         return abs(int(text))
     except ValueError:
         return 0
 
 
-def _root_of_xml(text):
-    """The root of a file's metadata; an empty one where they are missing or damaged."""
+def _parse_xml(text):
+    """Return the root element of XML metadata; an empty element if they are missing or damaged."""
     try:
         return ElementTree.fromstring(text or "<x/>")
     except ElementTree.ParseError:
@@ -146,44 +160,53 @@ def _root_of_xml(text):
 
 @contextmanager
 def _tiff(path, file):
+    """Open a TIFF, and yield a Scene for each series."""
     import tifffile
 
-    logging.getLogger("tifffile").setLevel(logging.CRITICAL)  # one line for a bad file: ours
+    logging.getLogger("tifffile").setLevel(logging.CRITICAL)  # a bad file gets one line: ours
     with tifffile.TiffFile(file) as tiff:
-        bits = re.findall(r'<Pixels[^>]*?\bSignificantBits="(\d+)"', tiff.ome_metadata or "")
-        elements = list(_root_of_xml(tiff.ome_metadata).iter())
-        images = [e for e in elements if e.tag.endswith("}Image")]
-        _refuse_many_planes(path, elements, tiff.pages.first)
-        n_series = len(tiff.series)
-        scenes = []
-        for k, series in enumerate(tiff.series):
-            n_bits = int(bits[k]) if len(bits) == n_series else 0
-            channels = images[k].iter() if len(images) == n_series else ()
-            names = tuple(e.get("Name", "") for e in channels if e.tag.endswith("}Channel"))
-            scenes.append(_tiff_series(path, series, n_bits, names))
-        yield scenes
+        first = tiff.pages.first
+        root = _parse_xml(tiff.ome_metadata)
+        if len(tiff.pages) == 1 and not tiff.is_ome and first.compression != tifffile.COMPRESSION.NONE:
+            # The size of a compressed strip is not known before it is decoded.
+            raise unknown_kind_of_pixel(path, f"{first.dtype} in a compressed TIFF with axes {first.axes}")
+        _refuse_many_planes(path, root, first)
+        images = root.findall("{*}Image")
+        if len(images) != len(tiff.series):
+            images = [ElementTree.Element("x")] * len(tiff.series)
+        yield [_tiff_series(path, series, about) for series, about in zip(tiff.series, images)]
 
 
-def _refuse_many_planes(path, elements, page):
-    """For every plane that the metadata name, tifffile takes memory before it looks whether there is one."""
+def _refuse_many_planes(path, root, page):
+    """Raise UnreadableImage if the metadata claim too many planes.
+
+    tifffile allocates memory for every claimed plane before it checks whether the plane exists.
+    """
 
     def claimed(tag, *names):
-        of_tag = (e for e in elements if e.tag.endswith(tag))
+        of_tag = root.iterfind(f".//{{*}}{tag}")
         return sum(math.prod(_whole_number(e.get(name, "1")) for name in names) for e in of_tag)
 
-    n_pixels = claimed("}Pixels", "SizeX", "SizeY", "SizeZ", "SizeC", "SizeT")
+    n_pixels = claimed("Pixels", "SizeX", "SizeY", "SizeZ", "SizeC", "SizeT")
     n_planes = n_pixels // (page.imagewidth * page.imagelength or 1)
-    n_planes = max(n_planes, claimed("}TiffData", "PlaneCount", "NumPlanes"))
+    n_planes = max(n_planes, claimed("TiffData", "PlaneCount", "NumPlanes"))
     if n_planes > MAX_PAGES:
         raise unreadable_image(path, f"it claims {n_planes:,} planes, more than {MAX_PAGES:,}")
 
 
-def _tiff_series(path, series, n_bits, channel_names):
+def _tiff_series(path, series, about):
+    """Return the Scene of a series of a TIFF.
+
+    `about` is the element of the OME metadata that describes the series.
+    """
     page = series.keyframe
     n_outer = series.ndim - page.ndim
-    outer, shape = series.axes[:n_outer], series.shape[:n_outer]
+    outer = series.axes[:n_outer]
+    shape = series.shape[:n_outer]
     if series.axes[n_outer:] != page.axes or page.axes not in ("YX", "YXS", "SYX"):
         raise unknown_kind_of_pixel(path, f"{series.dtype} in a TIFF with axes {series.axes}")
+    if page.tags.valueof("Orientation", 1) != 1:
+        raise unknown_kind_of_pixel(path, f"{series.dtype} in a TIFF with an orientation")
     if page.is_tiled and page.tilewidth * page.tilelength > MAX_PIXELS:
         raise too_large_image(path, f" (tiles of {page.tilewidth} x {page.tilelength} pixels)")
 
@@ -194,26 +217,29 @@ def _tiff_series(path, series, n_bits, channel_names):
                 plane = series.pages[int(np.ravel_multi_index(index, shape)) if index else 0]
                 _require_whole(path, plane)
                 pixels = plane.asarray()
-            elif series.nbytes <= _MOST_BYTES:
+            elif series.nbytes <= _MAX_BYTES:
                 pixels = series.asarray()[index]
             else:
-                reason = "too large, and in one piece"
-                raise unreadable_image(path, reason, fix="save the plane that you mean")
+                reason = "too large, and all planes are stored in one piece"
+                raise unreadable_image(path, reason, fix="save the wanted plane as a file")
         except ValueError as error:
             if "imagecodecs" in str(error):
                 optional_package("imagecodecs", _EXTRA, f"the compression of {path} needs")
             raise
         return np.moveaxis(pixels, 0, -1) if page.axes == "SYX" else pixels
 
-    axes = _axes(zip(outer, shape), channel_names)
+    axes = _axes(zip(outer, shape), tuple(e.get("Name", "") for e in about.iterfind(".//{*}Channel")))
+    pixels = about.find("{*}Pixels")
+    n_bits = 0 if pixels is None else _whole_number(pixels.get("SignificantBits", "0"))
     used_bits = (n_bits,) * dict(zip(outer, shape)).get("C", 1)
-    size, inverted = (page.imagewidth, page.imagelength), page.photometric == 0
+    size = page.imagewidth, page.imagelength
+    inverted = page.photometric == 0
     name = "" if re.fullmatch(r"(Image|Series):?\d*|", series.name) else series.name
     return Scene(name, axes, size, np.dtype(series.dtype), used_bits, read, inverted)
 
 
 def _require_whole(path, page):
-    """Of what is not there, tifffile makes zeros."""
+    """Raise UnreadableImage if a plane is not complete: tifffile would fill it with zeros."""
     end = page.parent.filehandle.size
     if any(start + n > end for start, n in zip(page.dataoffsets, page.databytecounts)):
         raise unreadable_image(path, "damaged or cut short (the file ends before the plane does)")
@@ -221,6 +247,7 @@ def _require_whole(path, page):
 
 @contextmanager
 def _czi(path, file):
+    """Open a CZI, and yield its scenes."""
     czi = optional_package("pylibCZIrw.czi", _EXTRA, f"{path} is a CZI, and to read it needs")
     with czi.open_czi(str(path)) as reader:
         sizes = {d: n for d, (_, n) in reader.total_bounding_box.items() if d not in "XYSM"}
@@ -248,8 +275,8 @@ def _czi(path, file):
 
 
 def _czi_channels(xml):
-    """Names and numbers of used bits of the channels, by a CZI's metadata."""
-    root = _root_of_xml(xml)
+    """Return the names of the channels and their numbers of used bits, from the metadata of a CZI."""
+    root = _parse_xml(xml)
     channels = root.findall(".//Information/Image/Dimensions/Channels/Channel")
     common = root.findtext(".//Information/Image/ComponentBitCount") or "0"
     bits = [channel.findtext("ComponentBitCount") or common for channel in channels]
@@ -258,6 +285,7 @@ def _czi_channels(xml):
 
 @contextmanager
 def _lif(path, file):
+    """Open a LIF, and yield a Scene for each image."""
     liffile = optional_package("liffile", _EXTRA, f"{path} is a LIF, and to read it needs")
     logging.getLogger("liffile").setLevel(logging.CRITICAL)
     with liffile.LifFile(file) as lif:
@@ -265,6 +293,7 @@ def _lif(path, file):
 
 
 def _lif_image(image):
+    """Return the Scene of an image of a LIF."""
     channels = image.xml_element.findall("./Data/Image/ImageDescription/Channels/ChannelDescription")
     outer = [letter for letter in image.dims if letter not in "XYS"]
     axes = _axes([(d, image.sizes[d]) for d in outer], tuple(e.get("LUTName", "") for e in channels))

@@ -1,4 +1,4 @@
-"""The options of `flyannot extract`, and the sizes of the patches that they mean."""
+"""Options of `flyannot extract`, and the sizes of patches."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,10 @@ STRIDE_PX = 16
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractOptions(Options):
-    """Lengths in pixels of the standard 320 x 128 image; `min_std` in grey levels of 0 to 255."""
+    """Options of the description of pictures.
+
+    Lengths are in pixels of the standard 320 x 128 image; `min_std` is in grey levels from 0 to 255.
+    """
 
     table: ClassVar[str] = "extract"
 
@@ -47,7 +50,7 @@ class ExtractOptions(Options):
         "grey",
         Choice(("grey", "stain", "pattern")),
         "What is described: grey, the grey levels; stain, only the blue-purple stain (NBT/BCIP) of a colour "
-        "image on white (grey images as they are); pattern, that stain drawn as a blastoderm pattern, so "
+        "image on white (grey images are not changed); pattern, this stain drawn as a blastoderm pattern, so "
         "that photographs and drawn patterns look alike.",
     )
     register: str = option(
@@ -75,7 +78,7 @@ class ExtractOptions(Options):
     plane: tuple = option(
         (),
         Several(PlaneChoice()),
-        "Which picture of a microscope's file to take, by a number from 1 or by name: z=5, channel=DAPI, "
+        "The picture of a microscope's file to use, by a number from 1 or by name: z=5, channel=DAPI, "
         "scene=2, time=1, page=3 (repeatable).",
         more=True,
     )
@@ -98,12 +101,12 @@ class ExtractOptions(Options):
         super().__post_init__()
         if self.multiple_embryos and self.register == "none":
             raise InputError(
-                "multiple embryos of one image need --register axis, which turns each alike",
+                "multiple embryos of one image need --register axis, which aligns them",
                 fix="add --register axis, or leave out --multiple-embryos",
             )
         if self.orient and self.register == "none":
             raise InputError(
-                "which end is anterior is told by the outline, which --register axis finds",
+                "which end is anterior follows from the outline, which only --register axis finds",
                 fix="add --register axis, or leave out --orient",
             )
         axes = [plane.partition("=")[0] for plane in self.plane]
@@ -113,5 +116,5 @@ class ExtractOptions(Options):
 
 
 def patch_sides(patch_px):
-    """The sides of the patches in pixels, each once, small ones first."""
+    """Return the sides of the patches in pixels, sorted and without repetitions."""
     return tuple(sorted(set(patch_px)))

@@ -1,4 +1,4 @@
-"""The patches of an image: where they lie, and how much happens inside each."""
+"""Places of the patches of an image, and the mean and standard deviation of their grey levels."""
 
 from functools import lru_cache
 
@@ -9,17 +9,19 @@ from flyannot.jobs.compiled import compiled
 
 
 def patch_corners(size_px, patch_px, stride_px):
-    """The top left pixel of every patch of a regular grid, in the middle of the image.
+    """Return the top left pixel of every patch of a regular grid, centred in the image.
 
-    Pixels that the grid leaves over are split evenly between the sides, so the patches of a mirrored
-    image are the mirrored patches.  An odd number left over cannot be split: the bottom (or right)
-    side then gets one pixel more, and the grid is its own mirror image only up to that pixel.
+    Pixels that the grid leaves over are split evenly between the sides.  So the patches of a mirrored image
+    are
+    the mirrored patches.  If the number left over is odd, the bottom (or right) side gets one pixel more, and
+    the
+    grid is its own mirror image except for that pixel.
 
     Parameters
     ----------
     size_px : (height, width) of the image, in pixels
-    patch_px : int, the side of a patch; a multiple of 4 (SIFT has 4 bins a side)
-    stride_px : int >= 1, the step from one patch to the next
+    patch_px : int, side of a patch; a multiple of 4 (SIFT has 4 bins a side)
+    stride_px : int >= 1, distance from one patch to the next
 
     Returns
     -------
@@ -41,6 +43,7 @@ def patch_corners(size_px, patch_px, stride_px):
 
 @lru_cache(maxsize=16)  # most images have one size
 def _grid(size_px, patch_px, stride_px):
+    """Return the corners of a grid, as `patch_corners`."""
     starts = [np.arange(length + 1)[(length - patch_px) % stride_px // 2 :: stride_px] for length in size_px]
     fitting = [start[start <= length - patch_px] for start, length in zip(starts, size_px)]
     rows, columns = np.meshgrid(*fitting, indexing="ij")
@@ -48,7 +51,7 @@ def _grid(size_px, patch_px, stride_px):
 
 
 def check_patch(size_px, patch_px, corners=None):
-    """Raise InputError unless patches of `patch_px` make sense and (those at `corners`) lie in the image."""
+    """Raise InputError unless patches of `patch_px` fit into the image, and those at `corners` lie in it."""
     if patch_px < 4 or patch_px % 4:
         raise InputError(
             f"a patch of {patch_px} px cannot be cut into 4 equal bins a side",
@@ -65,31 +68,26 @@ def check_patch(size_px, patch_px, corners=None):
             f"a patch of {patch_px} px does not fit into an image of {height} x {width} px",
             fix="choose a smaller --patch-px, or larger images",
         )
-    limit = np.subtract(size_px, patch_px)
-    if corners is None or len(corners) == 0 or _lie_between(corners, limit):
-        return
-    outside = corners[((corners < 0) | (corners > limit)).any(axis=1)]
-    raise InputError(
-        f"the patch at {tuple(outside[0].tolist())} leaves the image of {tuple(size_px)} px",
-        fix="take the corners from patch_corners for this image and side",
-    )
-
-
-def _lie_between(corners, limit):
-    """Whether all corners are in [0, limit]; an axis at a time, as `corners.min(axis=0)` is slow."""
-    return all(x.min() >= 0 and x.max() <= highest for x, highest in zip(corners.T, limit))
+    if corners is not None:
+        is_outside = (corners < 0) | (corners > np.subtract(size_px, patch_px))
+        if is_outside.any():  # the search for the first is slow
+            first = corners[is_outside.any(axis=1)][0]
+            raise InputError(
+                f"the patch at {tuple(first.tolist())} leaves the image of {tuple(size_px)} px",
+                fix="take the corners from patch_corners for this image and side",
+            )
 
 
 def patch_centres(corners, patch_px):
-    """The centre of every patch, in pixels from the top left corner of the image.
+    """Return the centre of every patch, in pixels from the top left corner of the image.
 
-    The corner of the image is (0, 0) and the middle of its first pixel (0.5, 0.5), so a centre is
-    corner + patch_px / 2, and the centres of a mirrored patch are height - row and width - column.
+    The corner of the image is (0, 0), and the middle of its first pixel is (0.5, 0.5).  A centre is
+    corner + patch_px / 2.  The centres of a mirrored patch are height - row and width - column.
 
     Parameters
     ----------
     corners : int array (n_patches, 2)
-    patch_px : int, the side of a patch
+    patch_px : int, side of a patch
 
     Returns
     -------
@@ -99,18 +97,20 @@ def patch_centres(corners, patch_px):
 
 
 def patch_std(image, corners, patch_px):
-    """The standard deviation of the grey levels of every patch, over all its pixels.
+    """Return the standard deviation of the grey levels of every patch, over all its pixels.
 
-    Exact for integer images: sums come from integral images of 64-bit integers, which may wrap
-    around, since the difference n sum(x^2) - sum(x)^2 of one patch still fits.  Float images are
-    rounded to multiples of 2^-16 grey levels first (coarser for patches above 16 px: 2^-12 at 64).
-    A constant patch gives exactly 0.
+    The result is exact for integer images.  Sums come from integral images of 64-bit integers.  These may
+    wrap
+    around, but the difference n sum(x^2) - sum(x)^2 of one patch still fits.  Float images are first rounded
+    to
+    multiples of 2^-16 grey levels (coarser for patches above 16 px: 2^-12 at 64).  A constant patch gives
+    exactly 0.
 
     Parameters
     ----------
     image : uint8 or float32 array (height, width), grey levels from 0 to 255
     corners : int array (n_patches, 2), top left pixels (row, column)
-    patch_px : int, the side of a patch, in pixels
+    patch_px : int, side of a patch in pixels
 
     Returns
     -------
@@ -119,7 +119,7 @@ def patch_std(image, corners, patch_px):
     Raises
     ------
     InputError
-        If `patch_px` is no multiple of 4, or a patch leaves the image.
+        If `patch_px` is not a multiple of 4, or a patch leaves the image.
     """
     image, corners = np.asarray(image), np.asarray(corners, np.int64).reshape(-1, 2)
     check_patch(image.shape, patch_px, corners)
@@ -135,7 +135,10 @@ def patch_std(image, corners, patch_px):
 
 
 def patch_mean(image, corners, patch_px):
-    """The mean grey level of every patch, float64 (n_patches,); parameters and errors as `patch_std`."""
+    """Return the mean grey level of every patch, float64 (n_patches,).
+
+    Parameters and errors are those of `patch_std`.
+    """
     image, corners = np.asarray(image), np.asarray(corners, np.int64).reshape(-1, 2)
     check_patch(image.shape, patch_px, corners)
     sums = np.pad(image.astype(np.float64), ((1, 0), (1, 0))).cumsum(axis=0).cumsum(axis=1)
@@ -145,13 +148,19 @@ def patch_mean(image, corners, patch_px):
 
 
 def _fraction_bits(patch_px):
-    """Bits below one grey level: n^2 var <= patch_px^4 (127.5 * 2^bits)^2 must stay below 2^63."""
+    """Return the number of bits below one grey level.
+
+    n^2 var <= patch_px^4 (127.5 * 2^bits)^2 must stay below 2^63.
+    """
     return min(16, int(np.floor((49 - 4 * np.log2(patch_px)) / 2)))
 
 
 @compiled
 def _sum_up(levels, sums):
-    """sums[0, i, j] is the sum of levels[:i, :j], and sums[1, i, j] that of their squares, modulo 2^64."""
+    """Fill two integral images, modulo 2^64.
+
+    sums[0, i, j] is the sum of levels[:i, :j], and sums[1, i, j] the sum of their squares.
+    """
     for i in range(levels.shape[0]):
         total, squares = 0, 0
         for j in range(levels.shape[1]):
@@ -163,7 +172,7 @@ def _sum_up(levels, sums):
 
 @compiled
 def _measure_scatter(sums, corners, patch_px, scatter):
-    """scatter = n sum(x^2) - sum(x)^2 = n^2 var of each patch, exact modulo 2^64."""
+    """Compute n sum(x^2) - sum(x)^2 = n^2 var of each patch, exact modulo 2^64."""
     for k in range(corners.shape[0]):
         top, left = corners[k, 0], corners[k, 1]
         bottom, right = top + patch_px, left + patch_px

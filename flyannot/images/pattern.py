@@ -1,9 +1,9 @@
-"""The blastoderm pattern of a picture: how strongly each part of the embryo is stained, and nothing else.
+"""The blastoderm pattern of a picture: how strongly each part of the embryo is stained.
 
-A pattern is 405 pixels of an ellipse on a grid of 16 x 32, from 0 (the palest part of the embryo) to 1.  As
-patterns, photographs of any laboratory and the patterns of Wu et al. (PNAS 2016, doi:10.1073/pnas.1521171113)
-look alike: the colour of body, background and stain, yolk, focus and light are gone.  So a model can learn
-from the ones and annotate the others.
+A pattern is 405 pixels of an ellipse on a grid of 16 x 32, from 0 (the palest part of the embryo) to 1.  It
+does not depend on the colours of body, background and stain, on yolk, focus or light.  So the photographs of
+any laboratory and the patterns of Wu et al. (PNAS 2016, doi:10.1073/pnas.1521171113) look alike as patterns.
+A model can learn from the patterns and annotate the photographs.
 """
 
 from functools import cache, lru_cache
@@ -15,10 +15,10 @@ from flyannot.images.grey_levels import WHITE
 
 GRID = (16, 32)
 BLOCK_PX = (STANDARD_PX[0] // GRID[0], STANDARD_PX[1] // GRID[1])  # of the picture, for a pixel of a pattern
-BODY_GREY = 180  # of unstained body, as in many real pictures: the outline tells a patch where it lies
+BODY_GREY = 180  # of unstained body, as in many pictures: the outline shows where a patch lies
 _PALEST, _DARKEST = 5, 98  # percentiles of the blocks of an embryo that become 0 and 1
-_SPLINE_PAD = 12  # values of the edge once more, beyond which its spline no longer shows what follows
-_LEAST_RANGE = 0.15  # of darkness between them: less is not stretched, for noise would become a pattern
+_SPLINE_PAD = 12  # copies of the edge value: enough for the spline to ignore what follows
+_LEAST_RANGE = 0.15  # of darkness between them: a smaller range would turn noise into a pattern
 # First and last column of the mask in each of its 16 rows, counted from 1.
 _FIRST_COLUMNS = (11, 7, 5, 3, 2, 2, 1, 1, 1, 1, 2, 3, 4, 5, 8, 12)
 _LAST_COLUMNS = (22, 26, 28, 29, 30, 31, 32, 32, 32, 32, 31, 30, 29, 27, 25, 21)
@@ -26,13 +26,16 @@ _LAST_COLUMNS = (22, 26, 28, 29, 30, 31, 32, 32, 32, 32, 31, 30, 29, 27, 25, 21)
 
 @cache
 def ellipse_mask():
-    """Where the embryo is in Wu's patterns: bool array (16, 32); a pattern fills it column by column."""
+    """Return the pixels of the embryo in Wu's patterns, bool array (16, 32).
+
+    A pattern fills them column by column.
+    """
     spans = zip(_FIRST_COLUMNS, _LAST_COLUMNS)
     return np.array([[first <= at <= last for at in range(1, GRID[1] + 1)] for first, last in spans])
 
 
 def pattern_of_picture(grey):
-    """The pattern of the picture of one embryo that fills its frame.
+    """Return the pattern of a picture in which one embryo fills the frame.
 
     Parameters
     ----------
@@ -50,27 +53,29 @@ def pattern_of_picture(grey):
 
 
 def drawn_as_pattern(grey):
-    """The pattern of a picture as a picture: float32 (128, 320), from 0 to 255."""
+    """Draw a picture as its pattern: float32 (128, 320), from 0 to 255."""
     (picture,) = render_patterns(pattern_of_picture(grey)[None], ellipse_mask())
     return picture.astype(np.float32)
 
 
 def render_patterns(patterns, mask):
-    """Each pattern as a picture.
+    """Draw each pattern as a picture.
 
-    A pattern is continued outside the mask before it is interpolated, so that it does not fade towards
-    the outline; an interpolated mask then cuts the body out.  By cubic splines: scores were measured so.
+    The pattern is continued outside the mask before it is interpolated, so that it does not fade towards the
+    outline.  An interpolated mask then cuts out the body.  The interpolation is by cubic splines; the
+    published
+    scores were measured with it.
 
     Parameters
     ----------
     patterns : float array (n_images, n_pixels) in [0, 1]
-        0 unstained, 1 black; a row fills the True places of `mask`, column by column.
+        0 is unstained, and 1 black.  A row fills the True places of `mask`, column by column.
     mask : bool array (16, 32)
 
     Yields
     ------
     picture : uint8 array (128, 320)
-        The mean over a block of 8 x 10 px inside the body is BODY_GREY (1 - value), nearly.
+        The mean over a block of 8 x 10 px inside the body is nearly BODY_GREY (1 - value).
     """
     cv2 = opencv()
     body, nearest = _body_and_nearest(mask.tobytes())
@@ -85,40 +90,43 @@ def render_patterns(patterns, mask):
 
 @lru_cache(maxsize=1)  # photographs are drawn one by one, all with one mask
 def _body_and_nearest(mask):
-    """Of the bytes of a mask its `body_of_embryo`, and the indices of the nearest pixel within it, of
-    several the leftmost."""
+    """Return `body_of_embryo` of a mask, and the indices of the nearest pixel within the mask.
+
+    The mask is given as bytes.  Of several nearest pixels the leftmost is taken.
+    """
     mask = np.frombuffer(mask, bool).reshape(GRID)
-    inside, everywhere = np.argwhere(mask.T)[:, ::-1], np.argwhere(np.ones(GRID))
+    inside = np.argwhere(mask.T)[:, ::-1]
+    everywhere = np.argwhere(np.ones(GRID))
     distance2 = ((everywhere[:, None] - inside) ** 2).sum(axis=2)
     nearest = inside[distance2.argmin(axis=1)].T.reshape(2, *GRID)
     return body_of_embryo(mask), tuple(nearest)
 
 
 def body_of_embryo(mask):
-    """How much of each pixel of a picture is body, in [0, 1]: the staircase of the mask made smooth."""
-    padded = np.pad(mask.astype(float), 2)  # the body touches the edge of the grid: it ends there
+    """Return how much of each pixel of a picture is body, in [0, 1]: the mask, enlarged and smoothed."""
+    padded = np.pad(mask.astype(float), 2)  # the body touches the edge of the grid
     enlarged = blurred_image(_enlarged(padded), (5.0, 6.25))
     rows, columns = (2 * px for px in BLOCK_PX)
     return np.clip((enlarged[rows:-rows, columns:-columns] - 0.36) / 0.2, 0, 1)
 
 
 def _enlarged(grid):
-    """Cubic interpolation between the middles of the blocks, to the size of the picture."""
+    """Interpolate cubically between the middles of the blocks, to the size of the picture."""
     n_rows, n_columns = grid.shape
     return _spline_matrix(n_rows, BLOCK_PX[0]) @ grid @ _spline_matrix(n_columns, BLOCK_PX[1]).T
 
 
 @cache
 def _spline_matrix(n, times):
-    """What makes n values `times` as many, (n * times, n): the cubic spline through them, constant beyond
-    the first and the last.
+    """Return the matrix (n * times, n) that interpolates n values at `times` as many places.
 
-    SciPy's `ndimage.zoom` does the same with other roundings, in 13 times as long, and loads in .2 s.
+    It evaluates the cubic spline through the values, constant beyond the first and the last.  SciPy's
+    `ndimage.zoom` does the same with other rounding errors.  It takes 13 times as long, and 0.2 s to import.
     """
     values = np.eye(n)[np.clip(np.arange(-_SPLINE_PAD, n + _SPLINE_PAD), 0, n - 1)]
     m = len(values)
     at_knots = (4 * np.eye(m) + np.eye(m, k=1) + np.eye(m, k=-1)) / 6
-    at_knots[[0, -1], [0, -1]] += 1 / 6  # as they begin and end, so they go on
+    at_knots[[0, -1], [0, -1]] += 1 / 6  # the first and the last value continue
     coefficients = np.linalg.solve(at_knots, values)
     places = (np.arange(n * times) + 0.5) / times - 0.5 + _SPLINE_PAD
     apart = np.abs(places[:, None] - np.arange(m))

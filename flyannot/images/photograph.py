@@ -1,7 +1,8 @@
-"""Several embryos on one photograph: found, and cut out one by one.
+"""Search for several embryos on one photograph, and the cutting out of each.
 
-What stands out from the background is numbered as one reads, line by line.  Each embryo is cut out with some
-background around it, without its neighbours, and is from then on a picture like any other.
+Everything that stands out from the background is numbered line by line, from left to right.  Each embryo is
+cut out with some background around it and without its neighbours.  From then on it is a picture like any
+other.
 """
 
 from dataclasses import dataclass, replace
@@ -9,32 +10,33 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flyannot.images import registration
 from flyannot.images.geometry import opencv, scaled_image
 from flyannot.images.grey_levels import LUMA
 from flyannot.images.quality import SEVERAL_EMBRYOS, UNCLEAR, picture_warnings
-from flyannot.images.registration import (
-    foreground_mask,
-    grow_mask,
-    no_embryo,
-    pose_and_shape_of_mask,
-)
+from flyannot.images.registration import connected_parts, grow_mask
 
-_WORK_PX = 1000  # longest side of the copy in which embryos are looked for
-_CLOSED_PX, _OPENED_PX = 4, 8  # gaps and bumps in it that are mended
-_LEAST_PIXELS = 400  # of it: less is dust
-_DUST = 0.05  # of the area of the middle one of the embryos: less is dust
-_SMALL, _LARGE = 0.4, 2.0  # of that area: less and more is no whole embryo, and more than one
-_CONVEX = 0.9  # area over that of the convex hull; of 165 embryos of FlyExpress 0.91 to 1.00
-_CUT, _CUT_PX = 0.4, 3  # of an embryo's breadth may lie so near one side of the photograph, if it touches it
-_AROUND = 0.1  # of an embryo's length: the background that is cut out with it
-_HALO_PX = 6  # of the small copy: what is painted over with a neighbour
+_WORK_PX = 1000  # longest side of the small copy, in which embryos are searched for
+_CLOSED_PX = 4  # gaps of this width in the small copy are closed
+_OPENED_PX = 8  # and bumps of this width removed
+_LEAST_PIXELS = 400  # of the small copy: anything smaller is dust
+_DUST = 0.05  # of the median area of the embryos: anything smaller is dust
+_SMALL = 0.4  # of the median area: anything smaller is not a whole embryo
+_LARGE = 2.0  # of the median area: anything larger is several embryos
+_CONVEX = 0.9  # area over the area of the convex hull; for 165 embryos of FlyExpress 0.91 to 1.00
+_CUT = 0.4  # of an embryo's breadth may lie within _CUT_PX of a side of the photograph that it touches
+_CUT_PX = 3
+_AROUND = 0.1  # width of the background that is cut out with an embryo, relative to the embryo's length
+_HALO_PX = 6  # of the small copy: rim that is painted over with a neighbour
 
 
 class EmbryoPlace(NamedTuple):
-    """Where an embryo lies on its photograph, in pixels from the top left corner.
+    """The place of an embryo on its photograph, in pixels from the top left corner.
 
-    left, top, width, height : the box that was cut out; x, y : the middle of the embryo
-    length, breadth : along its axes; angle : of the long axis, in degrees, clockwise from level
+    left, top, width, height : the box that was cut out
+    x, y : the middle of the embryo
+    length, breadth : along the axes of the embryo
+    angle : of the long axis to the horizontal, in degrees, clockwise
     """
 
     left: int
@@ -48,19 +50,21 @@ class EmbryoPlace(NamedTuple):
     angle: float
 
     def as_text(self):
+        """Return the numbers as text, such as left=10 top=20."""
         return " ".join(f"{name}={value:g}" for name, value in self._asdict().items())
 
     @classmethod
     def of_text(cls, text):
-        """What `as_text` wrote; its numbers are text."""
+        """Read the result of `as_text`; the numbers stay text."""
         return cls(**dict(part.split("=") for part in text.split()))
 
 
 @dataclass(frozen=True)
 class EmbryoCandidate:
-    """One thing that stands out from the background of a photograph.
+    """Something that stands out from the background of a photograph.
 
-    why_not : why it is no embryo that can be used; "" for one
+    place : EmbryoPlace
+    why_not : the reason why it is not an embryo that can be used, otherwise ""
     mask : bool array (height, width), its pixels in the small copy of the photograph
     """
 
@@ -70,7 +74,7 @@ class EmbryoCandidate:
 
 
 def find_embryos(picture):
-    """All that stands out from the background of a photograph but dust, line by line.
+    """Find everything that stands out from the background of a photograph, except dust, line by line.
 
     Parameters
     ----------
@@ -78,8 +82,9 @@ def find_embryos(picture):
 
     Returns
     -------
-    candidates : list of EmbryoCandidate, also of what is cut by the border, touches another, or has not the
-        shape of an embryo
+    candidates : list of EmbryoCandidate, including those that the border cuts, that touch others, or that do
+        not
+        have the shape of an embryo
 
     Raises
     ------
@@ -93,7 +98,7 @@ def find_embryos(picture):
     usual = np.median(of_shape if of_shape else areas) if masks else 0
     kept = [k for k in range(len(masks)) if areas[k] >= _DUST * usual]
     if not kept:
-        raise no_embryo("nothing stands out from the background")
+        raise registration.no_embryo("nothing stands out from the background")
     candidates = []
     for k in (kept[i] for i in _as_one_reads([shapes[k][0] for k in kept])):
         pose, has_shape = shapes[k]
@@ -103,7 +108,10 @@ def find_embryos(picture):
 
 
 def cut_out_embryo(picture, embryo, candidates):
-    """The box around an embryo of a photograph, where the other candidates are painted over."""
+    """Return the box around an embryo of a photograph, with all other candidates painted over.
+
+    They are painted with the median of the background in the box.
+    """
     left, top, width, height = embryo.place[:4]
     box = slice(top, top + height), slice(left, left + width)
     others = np.zeros_like(embryo.mask)
@@ -121,26 +129,32 @@ def cut_out_embryo(picture, embryo, candidates):
 
 
 def _foreground_masks(picture):
-    """The masks of all that stands out, in a small copy."""
+    """Return a mask for each thing that stands out in a small copy of the picture."""
     height, width = picture.shape[:2]
     scale = min(1.0, _WORK_PX / max(height, width))
     small = scaled_image(picture, (max(1, round(width * scale)), max(1, round(height * scale))))
-    opened = foreground_mask(small if small.ndim == 2 else small @ LUMA, _CLOSED_PX, _OPENED_PX)
-    n, parts, facts, _ = opencv().connectedComponentsWithStats(opened.astype(np.uint8), connectivity=4)
-    return [parts == k for k in range(1, n) if facts[k, opencv().CC_STAT_AREA] >= _LEAST_PIXELS]
+    opened = registration.foreground_mask(small if small.ndim == 2 else small @ LUMA, _CLOSED_PX, _OPENED_PX)
+    parts, areas = connected_parts(opened)
+    return [parts == k for k, area in enumerate(areas, 1) if area >= _LEAST_PIXELS]
 
 
 def _pose_and_shape(mask):
-    """Two embryos that touch each other leave a gap, which no convex thing has."""
+    """Return the EmbryoPose of a mask, and whether it has the shape of one embryo.
+
+    Two embryos that touch each other leave a gap, so that their mask is not convex.
+    """
     cv2 = opencv()
-    pose, has_shape = pose_and_shape_of_mask(mask)
+    pose, has_shape = registration.pose_and_shape_of_mask(mask)
     hull = cv2.convexHull(np.argwhere(mask)[:, ::-1].astype(np.int32))
     filled = cv2.fillConvexPoly(np.zeros(mask.shape, np.uint8), hull, 1)
     return pose, has_shape and mask.sum() >= _CONVEX * filled.sum()
 
 
 def _as_one_reads(poses):
-    """Their numbers, line by line: a line holds what is less than a breadth lower than its first."""
+    """Return the numbers of poses line by line, from left to right.
+
+    A line consists of all poses that are less than a breadth below its first one.
+    """
     breadth = 2 * np.median([pose.half_sides[1] for pose in poses])
     lines = []
     for k in sorted(range(len(poses)), key=lambda k: tuple(poses[k].centre[::-1])):
@@ -151,6 +165,7 @@ def _as_one_reads(poses):
 
 
 def _place(pose, mask, picture):
+    """Return the EmbryoPlace of a mask of the small copy."""
     height, width = picture.shape[:2]
     zoom = np.array([width, height]) / mask.shape[::-1]
     (x, y), (length, breadth) = pose.centre * zoom, 2 * pose.half_sides * zoom.mean()
@@ -164,6 +179,10 @@ def _place(pose, mask, picture):
 
 
 def _why_not(pose, has_shape, mask, part):
+    """Return the reason why a mask is not an embryo that can be used, or "".
+
+    `part` is its area relative to the usual one.
+    """
     sides = (mask, mask[::-1], mask.T, mask.T[::-1])
     if max(side[_CUT_PX].sum() * side[0].any() for side in sides) > _CUT * 2 * pose.half_sides[1]:
         return "cut by the border of the photograph"
@@ -171,15 +190,16 @@ def _why_not(pose, has_shape, mask, part):
         return "several embryos that touch each other, or something else that is too large for one"
     if part < _SMALL:
         return "too small beside the other embryos of the photograph"
-    return (
-        ""
-        if has_shape
-        else "not the shape of one embryo: outline not clear, or several that touch each other?"
-    )
+    if not has_shape:
+        return "not the shape of one embryo: outline not clear, or several that touch each other?"
+    return ""
 
 
 def _without_touching(picture, candidate, candidates):
-    """What has the shape of one embryo may still be several, by its depth."""
+    """Return the candidate, rejected if its picture shows several embryos.
+
+    Several embryos can have the outline of one.  The distances from the outline show them.
+    """
     if candidate.why_not:
         return candidate
     warnings = picture_warnings(cut_out_embryo(picture, candidate, candidates))
@@ -188,6 +208,6 @@ def _without_touching(picture, candidate, candidates):
 
 
 def _enlarged(mask, picture):
-    """A mask of the small copy as one of the picture."""
+    """Enlarge a mask of the small copy to the size of the picture."""
     cv2 = opencv()
     return cv2.resize(mask.astype(np.uint8), picture.shape[1::-1], interpolation=cv2.INTER_NEAREST) > 0

@@ -1,6 +1,7 @@
-"""The picture at an address, brought to its standard size: as a whole, or by the embryo that is found in it.
+"""Reading the picture at an address, and its conversion to the standard size.
 
-Whatever reads the picture of an embryo reads it here.
+The picture is scaled as a whole, or by the embryo that is found in it.  All code that reads the picture of an
+embryo reads it here.
 """
 
 import os
@@ -20,25 +21,23 @@ from flyannot.images.registration import NoEmbryo, frame_embryo, pose_in_picture
 from flyannot.images.unreadable import unreadable_image
 
 EITHER_WAY = "cannot tell which end is anterior"  # a warning
-_LEAST_LEAN = (
-    0.006  # of `EmbryoPose`: of 165 embryos of FlyExpress 14 lean less, and of the others one is wrong
-)
-_MODES = {"grey": "L", "stain": "RGB", "pattern": "RGB"}  # in which Pillow gives what a channel is made of
+_LEAST_ASYMMETRY = 0.006  # of 165 embryos of FlyExpress 14 have less, and one of the others is wrong
+_MODES = {"grey": "L", "stain": "RGB", "pattern": "RGB"}  # Pillow's mode for each channel
 
 
 def picture_at(address, mode, planes=()):
-    """What an address names, as `flyannot.images.image_file.decode_image`.
+    """Read the picture at an address, as `decode_image`.
 
     Parameters
     ----------
-    address : path, as in `flyannot.images.address`
+    address : path or address, as in `flyannot.images.address`
     mode : "L" or "RGB"
-    planes : what is meant of a file that holds several pictures, where the address does not say it
+    planes : sequence of str, the chosen plane, unless the address chooses one
 
     Raises
     ------
     UnreadableImage
-        As `decode_image`; if there is no such embryo, or it cannot be used.
+        As `decode_image`; also if there is no such embryo, or it cannot be used.
     """
     file, planes_of_address, number = split_address(address)
     turn, planes = turn_and_planes(address, (*planes, *planes_of_address))
@@ -56,8 +55,7 @@ def picture_at(address, mode, planes=()):
 
 
 def embryos_at(address, planes=()):
-    """What stands out from the background of a photograph: a list of
-    `EmbryoCandidate`.
+    """Return a list of EmbryoCandidate: everything that stands out from the background of a photograph.
 
     Raises
     ------
@@ -69,27 +67,29 @@ def embryos_at(address, planes=()):
 
 
 def _photograph(file, planes):
+    """Return the colours of a photograph and its candidates; each thread keeps the last photograph."""
     about = os.stat(file) if os.path.exists(file) else None
-    return _of_thread.decoded(file, planes, about and (about.st_mtime_ns, about.st_size))
+    return _last_photograph.decoded(file, planes, about and (about.st_mtime_ns, about.st_size))
 
 
 class _LastPhotograph(threading.local):
-    """Of each thread the photograph whose embryos it asks for, one after the other."""
+    """The last photograph of each thread: its embryos are read one after the other."""
 
     def __init__(self):
         self.decoded = lru_cache(maxsize=1)(_decoded_photograph)
 
 
 def _decoded_photograph(file, planes, stamp):
+    """Decode a photograph, and find its embryos; `stamp` tells versions of the file apart."""
     picture = decode_image(file, "RGB", planes)
     return picture, find_embryos(picture)
 
 
-_of_thread = _LastPhotograph()
+_last_photograph = _LastPhotograph()
 
 
 def read_grey(path, *, size_px=STANDARD_PX):
-    """The grey levels of a whole picture, scaled to fit: float32 (height, width), from 0 (black) to 255.
+    """Read the grey levels of a whole picture, scaled to fit: float32 (height, width), from 0 (black) to 255.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def read_grey(path, *, size_px=STANDARD_PX):
 
 
 def read_embryo(path, options):
-    """The grey levels that are described, and the warnings about the picture.
+    """Read the grey levels to be described, and the warnings about the picture.
 
     Parameters
     ----------
@@ -114,10 +114,10 @@ def read_embryo(path, options):
 
     Returns
     -------
-    grey : float32 array of shape STANDARD_PX, of the channel that the options say
+    grey : float32 array of shape STANDARD_PX, of the channel in the options
     quality_warnings : str, separated by commas
-        Those of `flyannot.images.quality`, and "not registered" with the reason where no embryo
-        was found.
+        The warnings of `flyannot.images.quality`, and "not registered" with the reason if no embryo was
+        found.
 
     Raises
     ------
@@ -126,12 +126,12 @@ def read_embryo(path, options):
     """
     picture = picture_at(path, _MODES[options.channel], options.plane)
     warnings = picture_warnings(picture)
-    if options.multiple_embryos:  # as an embryo lies on a photograph, so is the box around it
+    if options.multiple_embryos:  # an embryo may be upright on its photograph
         warnings = tuple(warning for warning in warnings if warning != PORTRAIT)
     if options.orient:
         warnings = tuple(warning for warning in warnings if warning != POSTERIOR_LEFT)
     pose, why_not = _pose(picture, options)
-    if options.orient and pose and abs(pose.axis_asymmetry) < _LEAST_LEAN:
+    if options.orient and pose and abs(pose.axis_asymmetry) < _LEAST_ASYMMETRY:
         why_not = [EITHER_WAY]
     grey = _at_standard_size(picture, pose, options)
     grey = grey if grey.ndim == 2 else stain_as_grey(grey)
@@ -140,14 +140,16 @@ def read_embryo(path, options):
 
 
 def read_embryo_in_colour(path, options):
-    """The picture placed as `read_embryo` places it, to look at: uint8 (height, width, 3), or grey."""
+    """Read a picture for display, placed as by `read_embryo`: uint8 colours, or grey levels."""
     picture = picture_at(path, "RGB", options.plane)
     return np.rint(_at_standard_size(picture, _pose(picture, options)[0], options)).astype(np.uint8)
 
 
 def _pose(picture, options):
-    """Where the embryo of a picture lies, or None if the picture is taken as it is; and a list of the warning
-    that no embryo was found."""
+    """Return the EmbryoPose of a picture, or None, and a list of warnings.
+
+    The pose is None without registration, and if no embryo is found.
+    """
     if options.register == "none":
         return None, []
     try:
@@ -157,9 +159,12 @@ def _pose(picture, options):
 
 
 def _at_standard_size(picture, pose, options):
-    """A picture scaled to fit, or cut out and turned by the pose of its embryo, perhaps mirrored."""
+    """Return a picture at the standard size.
+
+    It is scaled to fit.  With a pose it is instead turned, cut out, and mirrored if the options ask for it.
+    """
     if pose is None:
         return fitted_to_standard(picture, STANDARD_PX)
     framed = frame_embryo(picture, STANDARD_PX, pose)
-    is_mirrored = options.orient and pose.axis_asymmetry <= -_LEAST_LEAN
+    is_mirrored = options.orient and pose.axis_asymmetry <= -_LEAST_ASYMMETRY
     return np.ascontiguousarray(framed[:, ::-1]) if is_mirrored else framed

@@ -1,51 +1,56 @@
-"""What may be wrong with a picture, in the words that a biologist has for it; most embryos get none.
+"""Warnings about the quality of a picture, in the words of a biologist; most embryos get none.
 
-Looked at in a small copy of the picture: what is asked for is large, and nothing may cost the time of a
-second reading.
+They are found in a small copy of the picture: the faults are large, and the check must cost little time.
 """
 
 import numpy as np
 
 from flyannot.images.geometry import STANDARD_PX, border_of_image, opencv
 from flyannot.images.grey_levels import CAMERA_BITS, WHITE
-from flyannot.images.registration import pose_and_shape_of_mask
+from flyannot.images.registration import pose_and_shape_of_mask, without_holes
 
-_STEP_ROUNDING = 0.01  # of a step of grey of 14 bits, in float32
-_ROUNDING = 0.01  # of scaling, in grey levels
-_LEAST_RANGE = 10.0  # grey levels between the 1st and 99th percentile of a picture worth coding
+_STEP_ROUNDING = 0.01  # rounding error in float32, in steps of 14 bits
+_ROUNDING = 0.01  # rounding error of scaling, in grey levels
+_LEAST_RANGE = 10.0  # grey levels between the 1st and 99th percentile; a smaller range is low contrast
 _BORDER_TOLERANCE = 20.0  # grey levels around the background's
-_BORDER_FRACTION = 0.3  # of the border may leave the background: embryos touch it (real ones to 0.29)
-_EVERY = 4  # pixel, down and across, is enough for percentiles
-_ENLARGED = 2.0  # times: a picture this much smaller than the standard has no detail of patches
+_BORDER_FRACTION = 0.3  # of the border may differ from the background: real embryos touch up to 0.29
+_EVERY = 4  # percentiles are taken of every fourth pixel, down and across
+_ENLARGED = 2.0  # times: a picture that must be enlarged more shows no detail of patches
 _DARK = 96.0  # grey levels: the background of a stained embryo in transmitted light is lighter
 
-_WORK_PX = 160  # longest side of the small copy; one of a picture that is not large is less,
-_WORK_TIMES, _WORK_HEIGHT_PX = 3, 40  # down to a part of it, and to this shorter side
-_STEP, _NOISES = 8.0, 4.0  # grey levels, and deviations of the background, by which an embryo stands out
-_LEAST_AREA, _LEAST_DEPTH_PX = 0.02, 2.5  # of what stands out: of the picture, and in the small copy
-_CORES = (0.5, 0.65)  # of the greatest depth: what is deeper is one piece in one embryo, not in several
-_PALE = 20.0  # grey levels: the outline of what stands out by less has gaps (165 of FlyExpress: 27 to 140)
-_CLUMP_CORE = 0.8  # where what stands out has not the shape of one embryo
-PORTRAIT, SEVERAL_EMBRYOS, UNCLEAR = "portrait", "several embryos", "outline not clear"  # warnings
+_WORK_PX = 160  # longest side of the small copy
+_WORK_TIMES = 3  # a picture that is not large is shrunk this many times,
+_WORK_HEIGHT_PX = 40  # unless its shorter side would become shorter
+_STEP = 8.0  # grey levels between the background and an embryo
+_NOISES = 4.0  # the same, in standard deviations of the background
+_LEAST_AREA = 0.02  # of the picture, covered by embryos
+_LEAST_DEPTH_PX = 2.5  # distance from the outline to the middle of an embryo, in the small copy
+_CORES = (0.5, 0.65)  # of the largest distance: the places farther inside are connected in one embryo
+_PALE = 20.0  # grey levels: the outline of a paler embryo has gaps (165 of FlyExpress: 27 to 140)
+_CLUMP_CORE = 0.8  # the same as _CORES, if the outline does not have the shape of one embryo
+# Warnings.
+PORTRAIT = "portrait"
+SEVERAL_EMBRYOS = "several embryos"
+UNCLEAR = "outline not clear"
 POSTERIOR_LEFT = "posterior left?"
-_LEANS_LEFT = (
-    -0.021
-)  # as `EmbryoPose.axis_asymmetry`; of 165 embryos of FlyExpress -0.017 to 0.080, mean 0.025
+_POINTS_RIGHT = -0.021  # `EmbryoPose.axis_asymmetry`; for 165 embryos of FlyExpress -0.017 to 0.080
 
 
 def standard_warnings(grey):
-    """What is wrong with a picture at its standard size, as far as grey levels can tell.
+    """Return the warnings about a picture at its standard size, from its grey levels.
 
     Parameters
     ----------
-    grey : float array (height, width), as `flyannot.images.picture.read_grey` returns
+    grey : float array (height, width), as `read_grey` returns
 
     Returns
     -------
     warnings : tuple of str
-        "blank" (one white), "uniform" (one other grey level), "low contrast" (1st and 99th percentile
-        within 10 grey levels), "no plain background" (more than 30 % of the border is over 20
-        grey levels from the border's median: noise, a photograph, several embryos).
+        "blank" (one white), "uniform" (one other grey level), "low contrast" (1st and 99th percentile within
+        10
+        grey levels), "no plain background" (more than 30% of the border differ from its median by over 20
+        grey
+        levels: noise, a photograph, several embryos).
     """
     if grey.max() - grey.min() < _ROUNDING:
         return ("blank",) if grey[0, 0] >= WHITE - 1 else ("uniform",)
@@ -61,7 +66,7 @@ def standard_warnings(grey):
 
 
 def picture_warnings(picture):
-    """What is wrong with a picture as it was taken, before it is scaled, turned or cut.
+    """Return the warnings about a picture as it was taken, before it is scaled, turned or cut.
 
     Parameters
     ----------
@@ -70,11 +75,12 @@ def picture_warnings(picture):
     Returns
     -------
     warnings : tuple of str
-        "fewer than 16 bits: 12" (as a camera's numbers stand in a file of 16), "small: 60 x 24 px" (enlarged
-        more than twice), "portrait" (higher than wide), "dark background" (fluorescence, dark field),
-        "several embryos" (on a plain background, touching or not), "outline not clear" (that looks so, but is
-        pale), "posterior left?" (the left end is the blunter one, by more than in any of FlyExpress's 165
-        embryos).
+        "fewer than 16 bits: 12" (numbers of a camera, stored in 16 bits), "small: 60 x 24 px" (enlarged more
+        than
+        twice), "portrait" (taller than wide), "dark background" (fluorescence, dark field), "several embryos"
+        (on
+        a plain background, touching or not), "outline not clear" (like several embryos, but pale), "posterior
+        left?" (the left end is blunter, by more than in any of FlyExpress's 165 embryos).
     """
     height, width = picture.shape[:2]
     warnings = [f"fewer than 16 bits: {bits}" for bits in _bits_in_use(picture)]
@@ -93,7 +99,10 @@ def picture_warnings(picture):
 
 
 def _bits_in_use(picture):
-    """The bits of a camera by which 16-bit numbers were scaled, in a list; none if all 16 were used, or 8."""
+    """Return the number of bits of the camera whose numbers were scaled to 16 bits, in a list.
+
+    The list is empty if all 16 bits are used, or only 8.
+    """
     if picture.dtype == np.uint8 or picture.min() == picture.max():
         return []
     some = picture[::_EVERY, ::_EVERY].astype(float)
@@ -103,22 +112,23 @@ def _bits_in_use(picture):
 
 
 def _middle(values):
-    """The median, without the mean of the two in the middle: ten times as fast."""
+    """Return the upper median; ten times as fast as the mean of the two values in the middle."""
     half = values.size // 2
     return float(np.partition(values, half, axis=None)[half])
 
 
 def _is_plain(border):
+    """Return whether most of a border has nearly the same grey level."""
     return (np.abs(border - np.float32(_middle(border))) > _BORDER_TOLERANCE).mean() <= _BORDER_FRACTION
 
 
 def _small_copy(picture):
-    """Grey levels, float32 (height, width), at most _WORK_PX long."""
+    """Return grey levels, float32 (height, width), at most _WORK_PX long."""
     cv2 = opencv()
     height, width = picture.shape[:2]
     times = max(-(-max(height, width) // _WORK_PX), min(_WORK_TIMES, min(height, width) // _WORK_HEIGHT_PX))
     if times > 1:
-        rest = (0, -height % times, 0, -width % times)  # whole blocks are averaged six times as fast
+        rest = (0, -height % times, 0, -width % times)  # averaging whole blocks is six times as fast
         picture = cv2.copyMakeBorder(picture, *rest, cv2.BORDER_REPLICATE)
         size = -(-width // times), -(-height // times)
         picture = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
@@ -128,10 +138,14 @@ def _small_copy(picture):
 
 
 def _bodies(grey):
-    """A mask, uint8, of what stands out from the background without holes, in a margin of two pixels; and
-    by how much its middle pixel does.
+    """Find what stands out from the background.
 
-    The background is a slope from side to side: light is seldom even.
+    The background is a slope from side to side, because light is seldom even.
+
+    Returns
+    -------
+    bodies : uint8 mask without holes, with a margin of two pixels
+    contrast : float, the median difference of its pixels from the background
     """
     cv2 = opencv()
     left, right, top, bottom = (_middle(side) for side in (grey[:, 0], grey[:, -1], grey[0], grey[-1]))
@@ -142,14 +156,17 @@ def _bodies(grey):
     margin = (2, 2, 2, 2)
     stands_out = cv2.copyMakeBorder((off > least).astype(np.uint8), *margin, cv2.BORDER_CONSTANT, value=0)
     closed = cv2.morphologyEx(stands_out, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
-    outlines, _ = cv2.findContours(closed, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    bodies = cv2.drawContours(np.zeros_like(closed), outlines, -1, 1, cv2.FILLED)
+    bodies = without_holes(closed)
     inside = off[bodies[2:-2, 2:-2] > 0]
     return bodies, _middle(inside) if inside.size else 0.0
 
 
 def _warnings_of_shape(mask, contrast):
-    """Several embryos have several cores, deep inside; a flat one has two as well where it is deepest."""
+    """Return the warnings about the shape of a mask.
+
+    Several embryos have several cores, which are the places far from the outline.  A flat embryo also has two
+    cores if only the places farthest from the outline count.
+    """
     cv2 = opencv()
     depth = cv2.distanceTransform(mask, cv2.DIST_L2, cv2.DIST_MASK_3)
     deepest = depth.max()
@@ -163,4 +180,4 @@ def _warnings_of_shape(mask, contrast):
         if cv2.connectedComponents((depth > core * deepest).astype(np.uint8))[0] > 2:
             return [SEVERAL_EMBRYOS if contrast >= _PALE else UNCLEAR]
     is_level = abs(pose.direction[0]) > abs(pose.direction[1])
-    return [POSTERIOR_LEFT] if is_embryo and is_level and pose.axis_asymmetry < _LEANS_LEFT else []
+    return [POSTERIOR_LEFT] if is_embryo and is_level and pose.axis_asymmetry < _POINTS_RIGHT else []

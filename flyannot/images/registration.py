@@ -1,44 +1,42 @@
-"""The embryo of a picture in a frame of its own: level, in the middle, and of one size.
+"""Registration of the embryo in a picture: level, centred, and of one size.
 
-The box around every embryo, along its principal axes, is brought to the whole frame, as in the images of
-FlyExpress: a cell of a pooling grid is then the same part of every embryo.
+The box around every embryo, along its principal axes, is mapped to the whole frame, as in the images of
+FlyExpress.  A cell of a pooling grid is then the same part of every embryo.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.images.geometry import (
-    border_of_image,
-    distance_transform,
-    opencv,
-    scaled_image,
-    warped_image,
-)
+from flyannot.images.geometry import border_of_image, distance_transform, opencv, scaled_image, warped_image
 from flyannot.images.grey_levels import LUMA, WHITE
 from flyannot.images.unreadable import UnreadableImage
 
-_WORK_PX = 400  # longest side of the picture in which the embryo is looked for
+_WORK_PX = 400  # longest side of the small copy, in which the embryo is searched for
 _LEAST_STEP = 6.0  # grey levels between background and embryo
-_NOISE_STEP = 4.0  # and deviations of the background's noise
+_NOISE_STEP = 4.0  # the same, in standard deviations of the background
 _SLOPE = 30.0  # grey levels by which the background may differ from its median
-_CLOSED, _OPENED = 0.015, 0.02  # gaps and bumps that are mended, as parts of the picture's longest side
-_LEAST_AREA, _LEAST_PIXELS = 0.02, 50  # of an embryo: of the picture, and at all
-_ASPECTS = (1.8, 3.8)  # length over height; of 165 embryos of FlyExpress 2.4 to 2.8
-_LEAST_ELLIPSE = 0.88  # area over that of the ellipse of the same moments; of these embryos 0.94 to 1.00
+_CLOSED = 0.015  # width of the gaps that are closed, relative to the longest side
+_OPENED = 0.02  # width of the bumps that are removed
+_LEAST_AREA = 0.02  # of the picture, covered by an embryo
+_LEAST_PIXELS = 50  # of the small copy, covered by an embryo
+_ASPECTS = (1.8, 3.8)  # length over height; for 165 embryos of FlyExpress 2.4 to 2.8
+_LEAST_ELLIPSE = 0.88  # area over the area of the ellipse with the same moments; for these 0.94 to 1.00
 
 
 class NoEmbryo(UnreadableImage):
-    """A picture in which no embryo was found, or several."""
+    """An error for a picture in which no embryo was found, or several."""
 
 
 class EmbryoPose(NamedTuple):
-    """Where an embryo lies, in pixels from the top left corner.
+    """The place of an embryo, in pixels from the top left corner.
 
-    centre : (x, y) of the box around it, along its axes; half_sides : (long, short) of that box
+    centre : (x, y) of the box around the embryo, along its axes
+    half_sides : (long, short) of that box
     direction : (x, y) of the long axis, of length 1, x >= 0
-    axis_asymmetry : how far the centroid lies to the right of the centre, as a part of half the length: the
-        anterior end of an embryo is the more pointed one, so it is positive where anterior is left
+    axis_asymmetry : distance of the centroid to the right of the centre, relative to half the length.  The
+        anterior end of
+        an embryo is the more pointed one, so the value is positive if anterior is left.
     """
 
     centre: np.ndarray
@@ -48,16 +46,22 @@ class EmbryoPose(NamedTuple):
 
 
 def pose_in_picture(picture):
-    """Where the embryo of a picture of any size lies, turned by at most a quarter: what is left stays left.
+    """Find the embryo of a picture of any size.
+
+    The embryo will be turned by at most a quarter turn, so that left stays left.
 
     Parameters
     ----------
     picture : array (height, width) of grey levels, or (height, width, 3) of colours
 
+    Returns
+    -------
+    pose : EmbryoPose
+
     Raises
     ------
     NoEmbryo
-        If nothing, or something that has not the shape of one embryo, stands out from the background.
+        If nothing stands out from the background, or something without the shape of one embryo.
     """
     size = np.array(picture.shape[1::-1])
     small = scaled_image(picture, tuple((-(-size // -(-size.max() // _WORK_PX))).tolist()))
@@ -67,7 +71,7 @@ def pose_in_picture(picture):
 
 
 def embryo_mask(grey):
-    """The largest thing that stands out from the background, without holes.
+    """Return the largest thing that stands out from the background, without holes.
 
     Parameters
     ----------
@@ -80,11 +84,10 @@ def embryo_mask(grey):
     Raises
     ------
     NoEmbryo
-        If there is none of at least 2 % of the picture, or another that is half as large.
+        If it covers less than 2% of the picture, or if another thing is more than half as large.
     """
     opened = foreground_mask(grey, max(grey.shape) * _CLOSED, max(grey.shape) * _OPENED)
-    _, parts, facts, _ = opencv().connectedComponentsWithStats(opened.astype(np.uint8), connectivity=4)
-    areas = facts[1:, opencv().CC_STAT_AREA]
+    parts, areas = connected_parts(opened)
     if areas.max(initial=0) < max(_LEAST_AREA * grey.size, _LEAST_PIXELS):
         raise no_embryo("nothing stands out from the background")
     if len(areas) > 1 and np.sort(areas)[-2] > areas.max() / 2:
@@ -93,17 +96,24 @@ def embryo_mask(grey):
 
 
 def foreground_mask(grey, close_px, open_px):
-    """What differs from the background, bool array: gaps closed, holes filled, then bumps and dust opened."""
+    """Return the pixels that differ from the background, bool array.
+
+    Gaps are closed and holes filled.  Then bumps and dust are removed.
+    """
     off = np.abs(grey - _background(grey))
     noise = 1.4826 * np.median(border_of_image(off))
     margin = int(close_px + open_px) + 2  # an embryo may touch the border
     stands_out = np.pad(off > max(_LEAST_STEP, _NOISE_STEP * noise), margin)
-    filled = _without_holes(_shrink_mask(grow_mask(stands_out, close_px), close_px))
+    closed = _shrink_mask(grow_mask(stands_out, close_px), close_px)
+    filled = without_holes(closed.astype(np.uint8)) > 0
     return grow_mask(_shrink_mask(filled, open_px), open_px)[margin:-margin, margin:-margin]
 
 
 def _background(grey):
-    """The plane through the grey levels of the border, without what leaves it: an embryo may touch it."""
+    """Fit a plane to the grey levels of the border, without those that differ too much.
+
+    An embryo may touch the border.
+    """
     y, x = np.indices(grey.shape)
     plane = np.stack([np.ones(grey.shape), x, y])
     border = np.stack([border_of_image(values) for values in plane], axis=1)
@@ -117,28 +127,42 @@ def _background(grey):
 
 
 def grow_mask(mask, px):
-    """With what is within `px` of it."""
+    """Add the pixels within a distance of `px` from a mask."""
     return ~_shrink_mask(~mask, px)
 
 
 def _shrink_mask(mask, px):
-    """Without what is within `px` of the outside."""
+    """Remove the pixels within a distance of `px` from the outside of a mask."""
     return mask if mask.all() else distance_transform(mask) > px
 
 
-def _without_holes(mask):
-    cv2, filled = opencv(), np.zeros(mask.shape, np.uint8)
-    outlines, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    return cv2.drawContours(filled, outlines, -1, 1, cv2.FILLED) > 0
+def without_holes(mask):
+    """Fill the holes of a uint8 mask."""
+    cv2 = opencv()
+    outlines, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    return cv2.drawContours(np.zeros_like(mask), outlines, -1, 1, cv2.FILLED)
+
+
+def connected_parts(mask):
+    """Number the connected parts of a bool mask.
+
+    Returns
+    -------
+    parts : int array (height, width), the number of the part of each pixel; 0 outside the mask
+    areas : int array (n_parts,), in pixels
+    """
+    cv2 = opencv()
+    _, parts, facts, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=4)
+    return parts, facts[1:, cv2.CC_STAT_AREA]
 
 
 def pose_of_mask(mask):
-    """Where the embryo of a mask lies, as `pose_and_shape_of_mask`.
+    """Return the EmbryoPose of a mask.
 
     Raises
     ------
     NoEmbryo
-        If the mask is too round, too long, or far from an ellipse.
+        If the mask is too round, too long, or not like an ellipse.
     """
     pose, has_shape = pose_and_shape_of_mask(mask)
     if not has_shape:
@@ -147,7 +171,7 @@ def pose_of_mask(mask):
 
 
 def pose_and_shape_of_mask(mask):
-    """Where what a mask shows lies, and whether it has the shape of one embryo.
+    """Measure the place and the shape of a mask.
 
     Parameters
     ----------
@@ -156,12 +180,13 @@ def pose_and_shape_of_mask(mask):
     Returns
     -------
     pose : EmbryoPose
-    has_shape : bool
+    has_shape : bool, whether it has the shape of one embryo
     """
     centroid, direction, is_embryo = _axis_and_shape(mask)
     rows = np.flatnonzero(mask.any(axis=1))
-    left, right = mask[rows].argmax(axis=1), mask.shape[1] - 1 - mask[rows, ::-1].argmax(axis=1)
-    ends = np.column_stack([np.concatenate([left, right]), np.tile(rows, 2)])  # of rows: the outermost pixels
+    left = mask[rows].argmax(axis=1)
+    right = mask.shape[1] - 1 - mask[rows, ::-1].argmax(axis=1)
+    ends = np.column_stack([np.concatenate([left, right]), np.tile(rows, 2)])  # the ends of each row
     along = (ends + 0.5) @ _turn(*direction)
     first, last = along.min(axis=0), along.max(axis=0)
     middle = _turn(*direction) @ (first + last) / 2
@@ -171,7 +196,10 @@ def pose_and_shape_of_mask(mask):
 
 
 def _axis_and_shape(mask):
-    """The centroid of a mask, its long axis, and whether it is an embryo's, by its first two moments."""
+    """Return the centroid of a mask, its long axis, and whether it has the shape of an embryo.
+
+    All follow from the moments of first and second order.
+    """
     moments = opencv().moments(mask.astype(np.uint8), binaryImage=True)
     area = moments["m00"]
     covariance = np.array([[moments["mu20"], moments["mu11"]], [moments["mu11"], moments["mu02"]]]) / area
@@ -184,24 +212,25 @@ def _axis_and_shape(mask):
 
 
 def _turn(x, y):
-    """Columns: the direction of the long axis, and a quarter turn from it towards y."""
+    """Return two columns: the direction of the long axis, and the same turned by 90 degrees."""
     return np.array([[x, -y], [y, x]])
 
 
 def frame_embryo(picture, size_px, pose):
-    """A picture as the frame of its embryo shows it: shrunk, if it is larger, then turned and cut out.
+    """Turn and cut out the embryo of a picture, after shrinking the picture if it is larger.
 
     Parameters
     ----------
     picture : array (height, width) of grey levels, or (height, width, 3) of colours
     size_px : (height, width) of the frame
-    pose : EmbryoPose, as `pose_in_picture` finds it
+    pose : EmbryoPose, as `pose_in_picture` returns
 
     Returns
     -------
-    picture : float32 array of that size, from 0 to 255; outside the picture its border's median
+    picture : float32 array of that size, from 0 to 255; outside the picture the median of its border
     """
-    size, middle = np.array(picture.shape[1::-1]), np.array(size_px[::-1]) / 2
+    size = np.array(picture.shape[1::-1])
+    middle = np.array(size_px[::-1]) / 2
     shrunk = np.maximum(1, np.rint(size * min(1.0, middle[0] / pose.half_sides[0]))).astype(int)
     fill = np.median(border_of_image(picture), axis=0)
     small = scaled_image(picture, tuple(shrunk.tolist()))
@@ -214,7 +243,10 @@ def frame_embryo(picture, size_px, pose):
 
 
 def no_embryo(reason):
-    """The error, made here and not in a constructor, so that it survives pickling between workers."""
+    """Make a NoEmbryo with its reason.
+
+    The constructor takes only the message, so that the error can be pickled between workers.
+    """
     error = NoEmbryo(f"no embryo found: {reason}")
     error.reason = reason
     return error

@@ -8,16 +8,16 @@ A gradient of magnitude g at the offset (v, u) from the centre of the patch, in 
 
     g * tri(v - v_b) tri(u - u_b) * exp(-(v^2 + u^2) / 8) * tri(angle - k)
 
-to the bin centred at (v_b, u_b), tri(t) = max(0, 1 - |t|), angles in units of 45 degrees.  Space
-separates from angle, and rows from columns; hence 8 orientation maps of the image, a contraction over
-rows for every row of patches, a contraction over columns for every patch.
+to the bin centred at (v_b, u_b), with tri(t) = max(0, 1 - |t|) and angles in units of 45 degrees.  The
+factors
+for space and angle are separate, and so are those for rows and columns.  So there are 8 orientation maps of
+the image, a contraction over rows for every row of patches, and a contraction over columns for every patch.
 
-No kernel lets the compiler reorder arithmetic: the same patch gives the same bits whatever the grid,
-the thread or the vector length of the machine.
+No kernel lets the compiler reorder arithmetic.  A patch has the same bits for any grid, thread or vector
+length of the machine.
 """
 
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,9 @@ from flyannot.jobs.compiled import compiled
 
 N_FEATURES = 128
 _N_BINS, _N_ORIENTATIONS = 4, 8
-_N_KEPT = 16  # sides of patches, or of images, for which what all images share is kept
-_PAIRS, _TAPS = 3, 8  # pixels added in one pass of a filter: fewer passes, fewer trips through memory
+_N_KEPT = 16  # sizes of patches and of images whose filters are kept
+_PAIRS = 3  # pairs of pixels that are added in one pass of a filter: fewer passes read less memory
+_TAPS = 8  # pixels that are added in one pass of a contraction
 
 _ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 _CLIP, _TOP, _SCALE, _TINY = np.float32(0.2), np.float32(255.0), np.float32(512.0), np.float32(1e-30)
@@ -40,37 +41,39 @@ _A0, _A1, _A2, _A3, _A4, _A5, _A6 = np.float32(
 
 
 def dense_sift(image, corners, patch_px=16):
-    """One upright SIFT descriptor for every patch.
+    """Compute one upright SIFT descriptor for every patch.
 
     Parameters
     ----------
     image : uint8 or float32 array (height, width), grey levels from 0 to 255
     corners : int array (n_patches, 2)
         Top left pixels (row, column), in any order; a regular grid is quickest.
-    patch_px : int, the side of a patch, in pixels; a multiple of 4
+    patch_px : int, side of a patch in pixels; a multiple of 4
 
     Returns
     -------
     descriptors : uint8 array (n_patches, 128)
-        512 times the descriptor of norm 1, rounded, at most 255; zero where the patch is constant.
-        The order of the 128 numbers is the module's docstring.
+        512 times the descriptor of norm 1, rounded, at most 255; zero if the patch is constant.
+        The module's docstring gives the order of the 128 numbers.
 
     Raises
     ------
     InputError
-        If `patch_px` is no multiple of 4, or a patch leaves the image.
+        If `patch_px` is not a multiple of 4, or a patch leaves the image.
 
     Source
     ------
-    Lowe, IJCV 2004, doi:10.1023/B:VISI.0000029664.99615.94.  As in OpenCV, gradients that touch the
-    border of the image are left out.  Unlike OpenCV, which rounds centres to whole pixels, the centre
-    is the true one, between the middle pixels, so mirrored patches have mirrored descriptors.
+    Lowe, IJCV 2004, doi:10.1023/B:VISI.0000029664.99615.94.  As in OpenCV, gradients that touch the border of
+    the image are left out.  Unlike OpenCV, which rounds centres to whole pixels, the centre lies exactly
+    between
+    the middle pixels.  So mirrored patches have mirrored descriptors.
     """
     image = np.ascontiguousarray(image, np.float32)
     corners = np.ascontiguousarray(corners, np.int64).reshape(-1, 2)
     check_patch(image.shape, patch_px, corners)
     first, weights = _bin_weights(patch_px // _N_BINS)
-    before, after = -first[0], first[-1] + weights.shape[1] - patch_px  # what patches at the border see
+    before = -first[0]  # pixels outside the image that the bins of a patch at its border cover
+    after = first[-1] + weights.shape[1] - patch_px
     maps = _orientation_maps(_smoothed(image, patch_px), before, after)
     order = _row_order(corners)
     scratch = _scratch(maps.shape[1])
@@ -80,9 +83,9 @@ def dense_sift(image, corners, patch_px=16):
 
 
 def normalise_descriptors(descriptors):
-    """Descriptors with mean 0 and norm 1, as sparse coding takes them.
+    """Normalise descriptors to mean 0 and norm 1, as input of sparse coding.
 
-    Sums are exact integers, so a constant descriptor becomes exactly zero.
+    Sums are exact integers, so that a constant descriptor becomes exactly zero.
 
     Parameters
     ----------
@@ -108,10 +111,16 @@ def normalise_descriptors(descriptors):
 
 
 def mirrored_descriptors(descriptors):
-    """What the descriptors would be if the image were turned upside down (its rows in reverse order).
+    """Return the descriptors of an image turned upside down (its rows in reverse order).
 
-    Parameters and result: uint8 arrays (n_patches, 128 or more), of the same patches in the same order.  What
-    follows the 128 numbers (`flyannot.images.extract`) is the same either way up.
+    Parameters
+    ----------
+    descriptors : uint8 array (n_patches, 128 or more)
+
+    Returns
+    -------
+    mirrored : uint8 array of the same shape, the same patches in the same order
+        The numbers after the first 128 (`flyannot.images.extract`) are not changed.
     """
     by_bin = descriptors[:, :N_FEATURES].reshape(-1, _N_BINS, _N_BINS, _N_ORIENTATIONS)
     turned = -np.arange(_N_ORIENTATIONS) % _N_ORIENTATIONS  # up becomes down
@@ -120,10 +129,11 @@ def mirrored_descriptors(descriptors):
 
 
 def _smoothed(image, patch_px):
-    """The image under a Gaussian cut off at 4 standard deviations, reflected about its border pixels.
+    """Convolve the image with a Gaussian that ends at 4 standard deviations, reflected about the border
+    pixels.
 
-    The Gaussian brings an image of sharpness 0.5 px to 0.1 * patch_px: 1.6 px for a patch of 16, as OpenCV
-    smooths its first octave, and twice that for twice the patch, as it smooths the next.
+    The Gaussian turns an image of sharpness 0.5 px into one of 0.1 * patch_px.  This is 1.6 px for a patch of
+    16, as OpenCV smooths its first octave, and twice as much for a patch twice as large.
     """
     taps = _gaussian_taps(patch_px)
     if len(taps) == 1:
@@ -136,7 +146,10 @@ def _smoothed(image, patch_px):
 
 @lru_cache(maxsize=_N_KEPT)
 def _gaussian_taps(patch_px):
-    """Half of that Gaussian from its middle; zeros follow up to a multiple of _PAIRS."""
+    """Return half of the Gaussian of `_smoothed`, from its middle.
+
+    Zeros follow, up to a multiple of _PAIRS.
+    """
     smooth_px = np.sqrt(max((0.1 * patch_px) ** 2 - 0.25, 0.0))
     radius = int(np.rint(4 * smooth_px))
     if radius == 0:
@@ -147,12 +160,12 @@ def _gaussian_taps(patch_px):
 
 @lru_cache(maxsize=_N_KEPT)
 def _reflected(length, radius):
-    """The numbers of a line's pixels, with reflected ones before and after."""
+    """Return the numbers of the pixels of a line, with reflected ones before and after."""
     return np.pad(np.arange(length), radius, mode="reflect")
 
 
 def _orientation_maps(image, before, after):
-    """Gradient energy of every pixel in 8 directions: (height, width * 8) within margins of zeros."""
+    """Return the gradient energy in 8 directions: (height, width * 8), within margins of zeros."""
     height, width = image.shape
     margins = before + after
     maps = np.zeros((height + margins, (width + margins) * _N_ORIENTATIONS), np.float32)
@@ -162,9 +175,9 @@ def _orientation_maps(image, before, after):
 
 @lru_cache(maxsize=_N_KEPT)
 def _bin_weights(bin_px):
-    """The four one-dimensional bins: their first pixels (from the corner) and weights (4, n_taps).
+    """Return the first pixels (from the corner) and the weights (4, n_taps) of the four one-dimensional bins.
 
-    A bin sees 2 bin_px pixels; weights of 0 follow up to a multiple of _TAPS.
+    A bin covers 2 bin_px pixels.  Weights of 0 follow, up to a multiple of _TAPS.
     """
     bins = np.arange(_N_BINS)
     first = np.floor((bins - 0.5) * bin_px + 0.5).astype(np.int64)
@@ -175,18 +188,20 @@ def _bin_weights(bin_px):
 
 
 def _row_order(corners):
-    """An order of the patches in which those of one row of the image stand together."""
+    """Return an order of the patches that puts the patches of one row of the image together."""
     rows = corners[:, 0]
     return np.arange(len(rows)) if (rows[1:] >= rows[:-1]).all() else np.argsort(rows, kind="stable")
 
 
 @compiled
 def _smooth_image(image, taps, rows, columns, line, smoothed):
-    """Convolve rows, then columns, adding pixels in mirrored pairs: a mirrored image gives mirrored bits.
+    """Convolve rows, then columns, adding pixels in mirrored pairs, so that a mirrored image gives mirrored
+    bits.
 
-    `rows` and `columns` number the image's pixels with reflected ones before and after.
+    `rows` and `columns` number the pixels of the image, with reflected ones before and after.
     """
-    radius, (height, width) = len(taps) - 1, image.shape
+    radius = len(taps) - 1
+    height, width = image.shape
     middle = line[radius : radius + width]
     for i in range(height):
         for j in range(width):
@@ -216,7 +231,8 @@ def _smooth_image(image, taps, rows, columns, line, smoothed):
 def _map_orientations(image, before, share, direction, maps):
     """Split every gradient between the axis (directions 0 2 4 6) and the diagonal (1 3 5 7) beside it.
 
-    Its angle from the axis is atan(lesser / greater of |dx|, |dy|): no branch, and exactly mirrored.
+    The angle from the axis is atan(lesser / greater of |dx|, |dy|), which needs no branch and is exactly
+    mirrored.
     """
     height, width = image.shape
     for i in range(1, height - 1):
@@ -240,28 +256,26 @@ def _map_orientations(image, before, share, direction, maps):
             maps[i + before, pixel + direction[1, j]] = share[1, j]
 
 
-class _Scratch(NamedTuple):
-    """The memory of `_contract_patches`; `flat` is `histogram` and `words` `quantised`, in other shapes."""
-
-    bands: np.ndarray  # row bin; pixel column, orientation
-    cells: np.ndarray  # pixel column; row bin, orientation
-    histogram: np.ndarray  # column bin; row bin, orientation
-    flat: np.ndarray
-    partial: np.ndarray
-    quantised: np.ndarray
-    words: np.ndarray
-
-
 def _scratch(width):
+    """Return the memory of `_contract_patches`: float32 arrays, except the last two.
+
+    bands : (row bin; pixel column, orientation)
+    cells : (pixel column; row bin, orientation)
+    histogram : (column bin; row bin, orientation), and the same memory as one row
+    partial : sums of squares
+    quantised : uint8, and the same memory as words of 8 bytes
+    """
+    bands = np.empty((_N_BINS, width), np.float32)
     cells = np.empty((width // _N_ORIENTATIONS, N_FEATURES // _N_BINS), np.float32)
-    histogram, quantised = np.empty((_N_BINS, cells.shape[1]), np.float32), np.empty(N_FEATURES, np.uint8)
-    bands, partial = np.empty((_N_BINS, width), np.float32), np.empty(cells.shape[1], np.float32)
-    return _Scratch(bands, cells, histogram, histogram.ravel(), partial, quantised, quantised.view(np.uint64))
+    histogram = np.empty((_N_BINS, cells.shape[1]), np.float32)
+    partial = np.empty(cells.shape[1], np.float32)
+    quantised = np.empty(N_FEATURES, np.uint8)
+    return bands, cells, histogram, histogram.ravel(), partial, quantised, quantised.view(np.uint64)
 
 
 @compiled(error_model="numpy")
 def _contract_patches(maps, corners, order, first, weights, scratch, descriptors):
-    """Contract rows once for every row of patches, then columns for every patch of it."""
+    """Contract rows once for every row of patches, then columns for every patch in the row."""
     bands, cells, histogram, flat, partial, quantised, words = scratch
     top = -1
     for patch in order:
@@ -276,7 +290,7 @@ def _contract_patches(maps, corners, order, first, weights, scratch, descriptors
 
 @compiled
 def _contract(lines, start, first, weights, sums):
-    """sums[b] is the weighted sum of the lines that bin b of a patch at `start` sees."""
+    """Set sums[b] to the weighted sum of the lines that bin b of a patch at `start` covers."""
     for b in range(4):
         _put_taps(lines, start + first[b], weights, b, sums)
     for k in range(8, weights.shape[1], 8):
@@ -286,7 +300,7 @@ def _contract(lines, start, first, weights, sums):
 
 @compiled
 def _put_taps(lines, at, weights, b, sums):
-    """sums[b] = the first 8 weights times their lines, in one pass."""
+    """Set sums[b] to the first 8 weights times their lines, in one pass."""
     w0, w1, w2, w3 = weights[b, 0], weights[b, 1], weights[b, 2], weights[b, 3]
     w4, w5, w6, w7 = weights[b, 4], weights[b, 5], weights[b, 6], weights[b, 7]
     for j in range(sums.shape[1]):
@@ -297,7 +311,7 @@ def _put_taps(lines, at, weights, b, sums):
 
 @compiled
 def _add_taps(lines, at, weights, b, k, sums):
-    """sums[b] += the 8 weights from k on times their lines, in one pass."""
+    """Add the 8 weights from k on times their lines to sums[b], in one pass."""
     w0, w1, w2, w3 = weights[b, k], weights[b, k + 1], weights[b, k + 2], weights[b, k + 3]
     w4, w5, w6, w7 = weights[b, k + 4], weights[b, k + 5], weights[b, k + 6], weights[b, k + 7]
     for j in range(sums.shape[1]):
@@ -308,7 +322,10 @@ def _add_taps(lines, at, weights, b, k, sums):
 
 @compiled
 def _interleave(bands, cells):
-    """(row bin; column, orientation) to (column; row bin, orientation): a patch reads one stretch."""
+    """Reorder (row bin; column, orientation) to (column; row bin, orientation).
+
+    The numbers of a patch are then contiguous.
+    """
     for column in range(cells.shape[0]):
         for b in range(4):
             for k in range(8):
@@ -317,7 +334,11 @@ def _interleave(bands, cells):
 
 @compiled(error_model="numpy")
 def _quantise(histogram, partial, quantised):
-    """Norm 1, at most 0.2 each, norm 1 again, times 512, rounded, at most 255."""
+    """Normalise a histogram to norm 1, clip it at 0.2, and normalise it again; then round 512 times it to
+    bytes.
+
+    A byte is at most 255.
+    """
     limit = _CLIP * np.sqrt(_sum_squares(histogram, partial))
     for j in range(len(histogram)):
         histogram[j] = min(histogram[j], limit)
@@ -328,7 +349,7 @@ def _quantise(histogram, partial, quantised):
 
 @compiled
 def _sum_squares(values, partial):
-    """The sum of the squares of 128 values, in strides: a fixed order that vectors can follow."""
+    """Sum the squares of 128 values, in a fixed order that can be vectorised."""
     for j in range(len(partial)):
         a, b, c, d = values[j], values[j + 32], values[j + 64], values[j + 96]
         partial[j] = (a * a + b * b) + (c * c + d * d)
@@ -343,7 +364,10 @@ def _sum_squares(values, partial):
 
 @compiled
 def _swap_bins(by_column, by_row, patch):
-    """(column bin, row bin) to (row bin, column bin); the 8 orientations of a bin move as one word."""
+    """Reorder (column bin, row bin) to (row bin, column bin).
+
+    The 8 orientations of a bin are moved as one word.
+    """
     for row in range(4):
         for column in range(4):
             by_row[patch, row * 4 + column] = by_column[column * 4 + row]
@@ -351,7 +375,10 @@ def _swap_bins(by_column, by_row, patch):
 
 @compiled(error_model="numpy")
 def _normalise_rows(descriptors, X):
-    """With s = sum x and q = sum x^2, the centred descriptor has the squared norm (p q - s^2) / p."""
+    """Centre and scale each descriptor.
+
+    With s = sum x and q = sum x^2, the centred descriptor has the squared norm (p q - s^2) / p.
+    """
     p = descriptors.shape[1]
     for i in range(len(descriptors)):
         x, total, squares = descriptors[i], 0, 0

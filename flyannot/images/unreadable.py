@@ -1,8 +1,9 @@
-"""Why a picture cannot be used: the error, the limits, and what is seen before anything is decoded.
+"""Errors for pictures that cannot be used, limits of their size, and checks before they are decoded.
 
-Pillow checks no checksum of the pixels of a PNG, so that a flipped bit becomes a wrong picture; and it
-decodes whatever a header asks for: hundreds of scans of a JPEG, a tile larger than the picture.  (Its
-`verify` checks the pixels of a PNG, but not its end, and takes seconds for a million small chunks.)
+Pillow does not check the checksums of the pixels of a PNG, so that a flipped bit gives a wrong picture.  It
+also decodes everything that a header asks for: hundreds of scans of a JPEG, or a tile larger than the
+picture.  (Its `verify` checks the pixels of a PNG but not its end, and takes seconds for a million small
+chunks.)
 """
 
 import mmap
@@ -13,79 +14,80 @@ import zlib
 from flyannot.base.errors import DataError
 from flyannot.base.text import printable_text
 
-MAX_PIXELS = 24_000_000  # read from the header, before anything is decoded
-MAX_DEEP_PIXELS = 12_000_000  # of more than 8 bits, or CMYK: they take more memory on the way
-MAX_SIDE = 65_535  # decoders keep some bytes for every row
-MAX_CHUNKS = 1_000  # of a PNG, besides those of its pixels
+MAX_PIXELS = 24_000_000  # checked in the header, before anything is decoded
+MAX_DEEP_PIXELS = 12_000_000  # of more than 8 bits, or CMYK: decoding them takes more memory
+MAX_SIDE = 65_535  # decoders need some bytes for every row
+MAX_CHUNKS = 1_000  # of a PNG, besides the chunks of its pixels
 MAX_PAGES = 100_000  # of a TIFF
-MAX_SCAN_PIXELS = 240_000_000  # of a JPEG: pixels times scans; a progressive one has some ten
+MAX_SCAN_PIXELS = 240_000_000  # of a JPEG: pixels times scans; a progressive JPEG has about ten scans
 
-PNG_SIGNATURE, JPEG_SIGNATURE = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
-TIFF_SIGNATURES = {  # formats of a place in the file and of a number of entries; bytes of an entry
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+JPEG_SIGNATURE = b"\xff\xd8\xff"
+# For each signature the formats of a place in the file and of a number of entries, and the bytes of an entry.
+TIFF_SIGNATURES = {
     b"II*\0": ("<I", "<H", 12),
     b"MM\0*": (">I", ">H", 12),
     b"II+\0": ("<Q", "<Q", 20),
     b"MM\0+": (">Q", ">Q", 20),
 }
-_BLOCK = 2**20
-_FIXED_MARKERS = {0x01, *range(0xD0, 0xD9)}  # of a JPEG, without a length
+_BLOCK = 2**20  # bytes that are read at once
+_FIXED_MARKERS = {0x01, *range(0xD0, 0xD9)}  # markers of a JPEG that have no length
 _NO_END = "damaged or cut short (a PNG without an end)"
 _NO_PAGE = "damaged or cut short (a page of the TIFF is missing)"
 
 
 class UnreadableImage(DataError):
-    """One picture cannot be used; `reason` says why without naming the file."""
+    """An error for a picture that cannot be used; `reason` does not name the file."""
 
     reason = ""
 
 
 def unreadable_image(path, reason, *, fix=None):
-    """The error, made here and not in a constructor, so that it survives pickling between workers."""
-    error = UnreadableImage(
-        f"cannot read the picture {printable_text(os.fsdecode(path), keep='')}: {reason}", fix=fix
-    )
+    """Make an UnreadableImage with its reason.
+
+    The constructor takes only the message, so that the error can be pickled between workers.
+    """
+    error = UnreadableImage(f"cannot read the picture {printable_path(path)}: {reason}", fix=fix)
     error.reason = reason
     return error
 
 
 def too_large_image(path, size="", most=MAX_PIXELS):
+    """Make the error for a picture of too many pixels."""
     return unreadable_image(
         path,
-        f"too large{size}: at most {most // 1_000_000} million pixels of this kind",
+        f"too large{size}: at most {most // 1_000_000} million pixels of this type",
         fix="crop it to the embryo, or scale it down",
     )
 
 
 def unknown_kind_of_pixel(path, kind):
+    """Make the error for a picture whose type of pixel is not known."""
     return unreadable_image(
         path, f"unknown kind of pixel ({kind})", fix="save it as grey or RGB with 8 bits per channel"
     )
 
 
-def printable_file_name(path):
-    """The last part of a path, in a message."""
-    return _printable(os.path.basename(path))
-
-
-def _printable(path):
+def printable_path(path):
+    """Return a path as it stands in a message."""
     return printable_text(os.fsdecode(path), keep="")
 
 
 def require_image_size(path, width, height, most):
-    """UnreadableImage unless a picture of this size has pixels, and not too many."""
+    """Raise UnreadableImage unless a picture of this size has pixels, and not too many."""
     if width < 1 or height < 1:
         raise unreadable_image(path, "it has no pixels")
     if width * height > most:
         raise too_large_image(path, f" ({width} x {height} pixels)", most)
-    if max(width, height) > MAX_SIDE:
-        longest = max(width, height)
+    longest = max(width, height)
+    if longest > MAX_SIDE:
         raise unreadable_image(path, f"it has a side of {longest:,} pixels, more than {MAX_SIDE:,}")
 
 
 def fault_of_png(file):
-    """What is wrong with a PNG in an open file, in words; "" for a whole one, and for any other format.
+    """Return the fault of a PNG in an open file; "" for a whole one, and for any other format.
 
-    Every chunk is a length, a type, content, and a CRC-32 of type and content.  The file is rewound.
+    Every chunk has a length, a type, content, and a CRC-32 of type and content.  The file is rewound.
     """
     try:
         return _fault_of_chunks(file) if file.read(8) == PNG_SIGNATURE else ""
@@ -94,18 +96,21 @@ def fault_of_png(file):
 
 
 def _fault_of_chunks(file):
+    """Return the fault of the chunks of a PNG, or ""."""
     n_others = 0
     while True:
         head = file.read(8)
         if len(head) < 8:
             return _NO_END
         length, kind = struct.unpack(">I4s", head)
-        crc, left = zlib.crc32(kind), length
+        crc = zlib.crc32(kind)
+        left = length
         while left:
             block = file.read(min(left, _BLOCK))
             if not block:
                 return _NO_END
-            crc, left = zlib.crc32(block, crc), left - len(block)
+            crc = zlib.crc32(block, crc)
+            left -= len(block)
         if file.read(4) != struct.pack(">I", crc):
             return "damaged or cut short (a checksum of the PNG is wrong)"
         n_others += kind != b"IDAT"
@@ -116,9 +121,10 @@ def _fault_of_chunks(file):
 
 
 def fault_of_tiff(file):
-    """The same for a TIFF, of which decoders take those pages that are there.
+    """Return the fault of a TIFF in an open file; "" for a whole one, and for any other format.
 
-    Every page has a directory of entries, which ends with the place of the next one.
+    Decoders return the pages that exist, without an error.  Every page has a directory of entries, which ends
+    with the place of the next one.  The file is rewound.
     """
     try:
         formats = TIFF_SIGNATURES.get(file.read(4))
@@ -128,11 +134,13 @@ def fault_of_tiff(file):
 
 
 def _fault_of_pages(file, place_format, count_format, entry_bytes):
-    seen, end = set(), file.seek(0, 2)
-    file.seek(struct.calcsize(place_format))  # behind a header of as many bytes
+    """Return the fault of the directories of a TIFF, or ""."""
+    seen = set()
+    end = file.seek(0, 2)
+    file.seek(struct.calcsize(place_format))  # the header has as many bytes
     while place := _next_number(file, place_format):
         if place in seen or len(seen) > MAX_PAGES:
-            return f"a TIFF of more than {MAX_PAGES:,} pages, or of pages in a circle"
+            return f"a TIFF of more than {MAX_PAGES:,} pages, or whose pages form a circle"
         seen.add(place)
         file.seek(place)
         n_entries = _next_number(file, count_format)
@@ -143,26 +151,33 @@ def _fault_of_pages(file, place_format, count_format, entry_bytes):
 
 
 def _next_number(file, form):
-    """The next number of an open file; None behind its end."""
+    """Read the next number of an open file; None at its end."""
     content = file.read(struct.calcsize(form))
     return struct.unpack(form, content)[0] if len(content) == struct.calcsize(form) else None
 
 
 def fault_of_jpeg(file, n_pixels):
-    """The same for a JPEG of so many pixels whose scans would take seconds; the file stays where it is."""
+    """Return the fault of a JPEG whose scans would take seconds to decode; "" for any other file.
+
+    The position in the file does not change.
+    """
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         n_scans = n_scans_of_jpeg(content) if content[:3] == JPEG_SIGNATURE else 0
-    return f"{n_scans} scans: it takes too long to decode" if n_scans * n_pixels > MAX_SCAN_PIXELS else ""
+    return f"{n_scans} scans, which take too long to decode" if n_scans * n_pixels > MAX_SCAN_PIXELS else ""
 
 
 def n_scans_of_jpeg(content):
-    """How many scans a JPEG has: markers "start of scan" outside of segments and of coded pixels."""
-    n_scans, place = 0, 2
+    """Count the scans of a JPEG.
+
+    They are the markers "start of scan" outside segments and coded pixels.
+    """
+    n_scans = 0
+    place = 2
     while (place := content.find(b"\xff", place)) >= 0 and place + 1 < len(content):
         marker = content[place + 1]
         if marker == 0xD9:  # the end
             break
-        if marker in (0x00, 0xFF) or marker in _FIXED_MARKERS:  # a byte of the pixels, padding
+        if marker in (0x00, 0xFF) or marker in _FIXED_MARKERS:  # pixels, or padding
             place += 1 if marker == 0xFF else 2
             continue
         n_scans += marker == 0xDA

@@ -13,31 +13,26 @@ import pickle
 import secrets
 import time
 import warnings
-from collections import deque
-from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
-from functools import lru_cache, partial
-from operator import itemgetter
 from pathlib import Path
 from urllib.parse import urlsplit
-
-import numpy as np
 
 from flyannot import __version__
 from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.packages import optional_package
 from flyannot.files.atomic_file import explained_write_error
-from flyannot.jobs.progress_events import LISTENS_EVERY_S, batched_progress, kernel_compiles
+from flyannot.jobs.progress_events import progress_sent_to
 from flyannot.jobs.resources import one_thread_for_good
 
 log = logging.getLogger("flyannot")
 _CONNECTS_S = 10
 _WITHOUT_WORKERS_S = 60
 _COUNTS_WORKERS_EVERY_S = 2.0
+_LOOKS_EVERY_S = 0.05
 _CLOSES_S = 1.0
 _SEES_WITHIN_S = 5.0  # what was written a moment ago, through a file system that keeps names for a while
-_LEAST_AT_ONCE = 64  # so many tasks are handed out at least: clusters grow with what waits
-_OF_A_THREAD = 4
+_SHARE = "let all machines share a file system, with the same paths to the images and to the output"
 _SCHEMES = ("tcp", "tls", "ws", "wss", "ucx")
 _LOUD = ["distributed", "distributed.client", "distributed.gc", "tornado", "tornado.application", "asyncio"]
 
@@ -60,36 +55,38 @@ class DaskCluster:
                 f"no scheduler answers at {address}",
                 fix="start one with: dask scheduler; or name its address with --scheduler",
             ) from error
-        self._executor = self._client.get_executor(pure=False)
-        self._events, self._topic = deque(), f"flyannot-{secrets.token_hex(8)}"
-        self._client.subscribe_topic(self._topic, lambda event: self._events.append(event[1]))
-        self._n_threads, self._counted, self._had_workers, self._call = 0, 0.0, time.monotonic(), 0
+        self._counted = 0.0
+        self._had_workers = time.monotonic()
 
     def results(self, work, tasks, name, tell, folder=None, reads=None):
-        """As of `LocalProcesses`; workers must see `folder` and what tasks read.
+        """As of `LocalProcesses`; workers must see `folder` and what tasks read.  Items of a task are told of
+        when it has ended.
 
         FlyannotError if the scheduler goes away or has no workers, if a worker has another flyannot or does
         not see the files, or if a task kills its workers.
         """
-        self._call += 1
-        send = _sent_by_value(__version__, self._topic, self._call)
-        waiting, running = deque(range(len(tasks))), {}
+        from distributed import as_completed
+
         with _mark_in(folder) as mark:
-            while waiting or running:
+            paths = [[mark, *(reads(task) if reads else ())] for task in tasks]
+            packed = [_packed((work, task, mark, seen)) for task, seen in zip(tasks, paths)]
+            with self._explained():
+                futures = self._client.map(_sent_by_value(__version__), packed, pure=False)
+            numbers = {future.key: i for i, future in enumerate(futures)}
+            ended = as_completed(futures, loop=self._client.loop)
+            del futures  # the scheduler forgets a result once nobody has its future
+            while ended.count():
+                time.sleep(_LOOKS_EVERY_S)
                 with self._explained():
-                    self._count_workers()
-                    while waiting and len(running) < max(_LEAST_AT_ONCE, _OF_A_THREAD * self._n_threads):
-                        i = waiting.popleft()
-                        seen = [path for path in (mark, *(reads(tasks[i]) if reads else ())) if path]
-                        running[self._executor.submit(send, _packed((work, tasks[i], seen, mark)))] = i
-                done, _ = wait(running, timeout=LISTENS_EVERY_S, return_when=FIRST_COMPLETED)
-                self._listen(tell)
-                for future in done:
-                    i = running.pop(future)
+                    self._require_workers()
+                for future in ended.next_batch(block=False):
+                    i = numbers[future.key]
                     with self._explained(name(tasks[i])):
-                        kind, result, where = future.result()
-                    if kind != "result":
-                        raise _unfit_worker(where, result)
+                        fault, result, n_items = future.result()
+                    if fault:
+                        fix = f"install flyannot {__version__} where the workers run, and start them again"
+                        raise FlyannotError(fault, fix=fix)
+                    tell(n_items)
                     yield i, result
 
     def close(self):
@@ -98,27 +95,19 @@ class DaskCluster:
             warnings.simplefilter("ignore")
             self._client.close(timeout=_CLOSES_S)
 
-    def _count_workers(self):
-        """How many threads the workers have; an error where there have been none for long."""
+    def _require_workers(self):
+        """Raise an error if there have been no workers for long."""
         now = time.monotonic()
         if now - self._counted < _COUNTS_WORKERS_EVERY_S:
             return
-        self._n_threads, self._counted = sum(self._client.nthreads().values()), now
-        if self._n_threads:
+        self._counted = now
+        if self._client.nthreads():
             self._had_workers = now
         elif now - self._had_workers > _WITHOUT_WORKERS_S:
             raise FlyannotError(
                 f"the scheduler at {self.address} has had no workers for {_WITHOUT_WORKERS_S} s",
                 fix=f"start some with: dask worker {self.address}; then run the same command again",
             )
-
-    def _listen(self, tell):
-        while self._events:
-            call, n, compiles = self._events.popleft()
-            if call == self._call:
-                tell(n)
-            if compiles:
-                kernel_compiles()
 
     @contextmanager
     def _explained(self, task="tasks"):
@@ -181,36 +170,27 @@ def _mark_in(folder):
         mark.unlink(missing_ok=True)
 
 
-def _sent_by_value(version, topic, call):
-    """The function that workers run: made here, so that it is sent itself and not its name."""
+def _sent_by_value(version):
+    """The function that workers run: made here, so that it is sent itself and not its name.
+
+    It returns "" or what is wrong with the worker, the result of the task, and how many of its items ended.
+    """
 
     def run_there(packed_task):
         from distributed import get_worker
 
-        worker = get_worker()
+        worker = f"the worker at {get_worker().address}"
         try:
             import flyannot
         except ImportError:
-            return "unfit", "has no flyannot", worker.address
+            return f"{worker} has no flyannot", None, 0
         if flyannot.__version__ != version:
-            return "unfit", f"has flyannot {flyannot.__version__}, and here is {version}", worker.address
+            return f"{worker} has flyannot {flyannot.__version__}, and here is {version}", None, 0
         from flyannot.jobs.dask_cluster import run_packed
 
-        def tell(n, compiles):
-            worker.log_event(topic, [call, n, compiles])
-
-        return *run_packed(packed_task, tell), worker.address
+        return run_packed(packed_task, worker)
 
     return run_there
-
-
-def _unfit_worker(where, why):
-    fix = (
-        "let all machines share a file system, with the same paths to the images and to the output"
-        if "see" in why
-        else f"install flyannot {__version__} where the workers run, and start them again"
-    )
-    return FlyannotError(f"the worker at {where} {why}", fix=fix)
 
 
 class _Pickler(pickle.Pickler):
@@ -221,36 +201,32 @@ class _Pickler(pickle.Pickler):
 
 
 def _packed(task):
-    """As bytes: a function, its argument, the paths that it must see, and the mark of the run or None."""
+    """As bytes: a function, its argument, the mark of the run or None, and the paths that it must see."""
     written = io.BytesIO()
     _Pickler(written).dump(task)
     return written.getvalue()
 
 
-def run_packed(packed_task, tell):
-    """In a worker: ("result", what the task returns) or ("unfit", why this worker cannot do it).
-
-    tell : function of the number of items that ended, and of kernels that began to be compiled
-    """
+def run_packed(packed_task, worker):
+    """In a worker, as messages call it: what the function returns that `_sent_by_value` makes."""
     try:
-        work, task, seen, mark = pickle.loads(packed_task)
+        work, task, mark, paths = pickle.loads(packed_task)
     except (AttributeError, ImportError) as error:  # of one version, and yet not the same
-        return "unfit", f"has another flyannot: {error}"
-    for path in seen:
+        return f"{worker} has another flyannot: {error}", None, 0
+    for path in filter(None, paths):
         if not _sees(path):
-            return "unfit", f"does not see {path}"
+            raise FlyannotError(f"{worker} does not see {path}", fix=_SHARE)
     one_thread_for_good()
+    n_items = 0
 
-    def tell_items(n):
+    def count(n):
+        nonlocal n_items
+        n_items += n
         if mark is not None and not mark.exists():  # nobody wants the task any more
-            raise FlyannotError(
-                f"a worker does not see {mark} any more", fix="check the file system that machines share"
-            )
-        tell(n, 0)
+            raise FlyannotError(f"{worker} does not see {mark} any more", fix=_SHARE)
 
-    with batched_progress(tell_items, partial(tell, 0, 1)):
-        result = work(task)
-    return "result", result
+    with progress_sent_to(count):
+        return "", work(task), n_items
 
 
 def _sees(path):
@@ -260,40 +236,3 @@ def _sees(path):
             return False
         time.sleep(0.2)
     return True
-
-
-def cluster_runner(executor, out):
-    """A function (work, shared, tasks, on_done) to the results of work(shared, task) of every task on the
-    cluster; None where none is to work: there threads share the array.
-
-    `out` is the Path of the output, beside which the array lies meanwhile; None for none.
-    """
-    if executor.scheduler is None:
-        return None
-    if out is None:
-        log.info("note: the folds are evaluated on this machine; with --json FILE, on the cluster")
-        return None
-
-    def run_all(work, shared, tasks, on_done):
-        path = out.with_name(f".{out.name}.{secrets.token_hex(12)}.tmp")  # workers keep what has a name
-        try:
-            with explained_write_error(path), open(path, "wb") as file:
-                np.save(file, shared)
-            tasks_with_path = [(work, path, task) for task in tasks]
-            name, reads = lambda _: "a term or fold", itemgetter(slice(1, 2))
-            return executor.run_all(_with_shared, tasks_with_path, on_done=on_done, name=name, reads=reads)
-        finally:
-            path.unlink(missing_ok=True)
-
-    return run_all
-
-
-def _with_shared(task):
-    """Runs in a worker."""
-    work, path, own = task
-    return work(_shared_array(path), own)
-
-
-@lru_cache(maxsize=1)
-def _shared_array(path):
-    return np.load(path)

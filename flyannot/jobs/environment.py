@@ -47,26 +47,17 @@ def configurations_folder():
 
 def environment_in_words(facts):
     """The facts as lines of text."""
-    cpu = facts["processor"]
-    memory = facts["memory_free_bytes"]
-    lines = [
-        ("flyannot", f"{facts['flyannot']}, in {facts['folder']}"),
-        ("configs", facts["configurations"]),
-        ("python", f"{facts['python']}, {facts['executable']}"),
-        ("system", facts["system"]),
-        ("processor", f"{cpu['model']}; {cpu['usable']} of {cpu['cores']} cores; {' '.join(cpu['vectors'])}"),
-        ("memory", f"{memory / 2**30:.1f} GiB free"),
-        ("threads", ", ".join(f"{k}={v}" for k, v in facts["threads"].items() if v) or "not limited"),
-        ("kernels", facts["kernel_cache"] or "kept nowhere: they are compiled in every run"),
-        ("settings", ", ".join(f"{k}={v}" for k, v in facts["environment"].items()) or "none"),
-        ("packages", _listed(facts["packages"])),
-        *((f"[{extra}]", _listed(names)) for extra, names in facts["extras"].items()),
-    ]
-    return "\n".join(f"{name:<10} {text}" for name, text in lines)
+    extras = {f"[{extra}]": packages for extra, packages in facts["extras"].items()}
+    named = {name.replace("_", " "): fact for name, fact in facts.items() if name != "extras"} | extras
+    return "\n".join(f"{name:<17} {_in_words(fact)}" for name, fact in named.items())
 
 
-def _listed(packages):
-    return ", ".join(f"{name} {version or '(absent)'}" for name, version in packages.items())
+def _in_words(fact):
+    if isinstance(fact, dict):
+        return ", ".join(f"{name}={_in_words(value)}" for name, value in fact.items())
+    return (
+        " ".join(fact) if isinstance(fact, list) else f"{fact:,}" if isinstance(fact, int) else fact or "none"
+    )
 
 
 def _requirements():

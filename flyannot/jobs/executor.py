@@ -8,12 +8,11 @@ BLAS is held to one thread everywhere, so that the bits do not depend on who wor
 
 import multiprocessing
 import os
-import struct
 import time
 import warnings
 from collections import Counter, deque
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -21,12 +20,7 @@ from typing import Any
 from flyannot.base.errors import FlyannotError
 from flyannot.base.system import interrupts_deferred
 from flyannot.base.text import pluralise
-from flyannot.jobs.progress_events import (
-    LISTENS_EVERY_S,
-    batched_progress,
-    kernel_compiles,
-    progress_sent_to,
-)
+from flyannot.jobs.progress_events import kernel_compiles, progress_sent_to
 from flyannot.jobs.resources import (
     THREAD_VARIABLES,
     one_blas_thread,
@@ -35,8 +29,8 @@ from flyannot.jobs.resources import (
 )
 from flyannot.jobs.subprocess_call import exit_with_parent
 
-_EVENT = struct.Struct("=cq")  # so short that a pipe which workers share keeps it in one piece
-_BEGINS, _ENDS, _ITEMS, _COMPILES = b"b", b"e", b"i", b"c"
+_BEGINS, _ENDS, _ITEMS, _COMPILES = "begins", "ends", "items", "compiles"  # events of a worker
+_LISTENS_EVERY_S = 0.5  # on Windows a wait without end cannot be interrupted
 _MOST_KILLS = 2
 _START_S = 1.2  # measured: until a new process is at work, with what it imports and loads
 _MOST_THREADS = 8  # more would wait for the interpreter, and hold as many pictures
@@ -45,7 +39,7 @@ _n_threads: ContextVar = ContextVar("n_threads", default=1)  # of this process, 
 _of_worker: dict = {"events": None}
 
 
-class Executor:
+class Executor(AbstractContextManager):
     """Runs tasks; to be closed when the command ends, or used as a context.
 
     jobs : how many threads or processes of this machine work at a time, at most
@@ -54,9 +48,6 @@ class Executor:
 
     def __init__(self, jobs=1, scheduler=None):
         self.jobs, self.scheduler, self._engine = jobs, scheduler, None
-
-    def __enter__(self):
-        return self
 
     def __exit__(self, *error):
         self.close()
@@ -296,7 +287,7 @@ class LocalProcesses:
             hand_out(2 * self._n_workers)
             if own is not None:
                 yield own, here(tasks[own])
-            done, _ = wait(running, LISTENS_EVERY_S if own is None else 0, return_when=FIRST_COMPLETED)
+            done, _ = wait(running, _LISTENS_EVERY_S if own is None else 0, return_when=FIRST_COMPLETED)
             self._listen(tell)
             for future in sorted(done, key=lambda future: future.exception() is not None):  # keeps what ended
                 yield running.pop(future), future.result()
@@ -304,7 +295,7 @@ class LocalProcesses:
     def _listen(self, tell):
         """Hear what workers told; afterwards `_begun` has the tasks that were begun and have not ended."""
         while self._events.poll():
-            what, i = _EVENT.unpack(self._events.recv_bytes())
+            what, i = self._events.recv()
             if what == _ITEMS:
                 tell(i)
             elif what == _COMPILES:
@@ -337,14 +328,26 @@ def _start_worker(events, life):
 
 
 def _run_in_worker(i, work, task):
-    """Runs in a worker: one task."""
+    """Runs in a worker: one task.  Items that end are told of twice a second, and the rest at the end."""
+    n_items, told = 0, time.monotonic()
+
+    def count(n):
+        nonlocal n_items, told
+        n_items += n
+        if time.monotonic() - told > _LISTENS_EVERY_S:
+            _tell(_ITEMS, n_items)
+            n_items, told = 0, time.monotonic()
+
     _tell(_BEGINS, i)
     try:
-        with batched_progress(partial(_tell, _ITEMS), partial(_tell, _COMPILES, 0)):
-            return work(task)
+        with progress_sent_to(count, partial(_tell, _COMPILES, 0)):
+            result = work(task)
+        _tell(_ITEMS, n_items)
+        return result
     finally:
         _tell(_ENDS, i)
 
 
 def _tell(what, n):
-    _of_worker["events"].send_bytes(_EVENT.pack(what, n))
+    """Send an event, so short that a pipe which workers share keeps it in one piece."""
+    _of_worker["events"].send((what, n))

@@ -5,13 +5,10 @@ The process that waits for a task hears of it at once; a worker sends what it ha
 
 import logging
 import sys
-import time
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 log = logging.getLogger("flyannot")
-# Who waits for workers, and so often they tell; on Windows a wait without end cannot be interrupted.
-LISTENS_EVERY_S = 0.5
 _on_items: ContextVar = ContextVar("on_items", default=None)
 _on_compile: ContextVar = ContextVar("on_compile", default=None)
 _COMPILES = "compiling kernels, once per machine: about 20 s"
@@ -27,24 +24,6 @@ def progress_sent_to(on_items, on_compile=None):
     finally:
         _on_items.reset(before[0])
         _on_compile.reset(before[1])
-
-
-@contextmanager
-def batched_progress(tell, on_compile):
-    """As `progress_sent_to`, in a worker: tell(n) of the items that ended in half a second, and of the rest
-    at the end of the task."""
-    n_items, told = 0, time.monotonic()
-
-    def add(n):
-        nonlocal n_items, told
-        n_items += n
-        if time.monotonic() - told > LISTENS_EVERY_S:
-            tell(n_items)
-            n_items, told = 0, time.monotonic()
-
-    with progress_sent_to(add, on_compile):
-        yield
-    tell(n_items)
 
 
 def item_done():

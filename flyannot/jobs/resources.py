@@ -49,23 +49,16 @@ def _address_limit():
     return math.inf if limit == resource.RLIM_INFINITY else limit
 
 
-def allowed_bytes(memory=None):
-    """What is free, or `memory` if that is less: bytes that the user allows, None for no limit."""
-    free = available_bytes()
-    return free if memory is None else min(free, memory)
+def require_bytes(needed, purpose, *, fix):
+    """Refuse a computation that would not fit: FlyannotError if it needs more bytes than are free.
 
-
-def require_bytes(needed, purpose, *, fix, memory=None):
-    """Refuse a computation that would not fit: FlyannotError if it needs more bytes than are free or allowed.
-
-    `purpose` is what needs them, as the subject of a sentence, `fix` what makes it need less; `memory` is as
-    `allowed_bytes` takes it.
+    `purpose` is what needs them, as the subject of a sentence, `fix` what makes it need less.
     """
-    allowed = allowed_bytes(memory)
-    if needed > allowed:
+    available = available_bytes()
+    if needed > available:
         raise FlyannotError(
             f"{purpose} needs about {needed / 2**20:,.0f} MiB of memory; "
-            f"{allowed / 2**20:,.0f} MiB are {'allowed' if allowed == memory else 'available'}",
+            f"{available / 2**20:,.0f} MiB are available",
             fix=fix,
         )
 

@@ -2,9 +2,9 @@
 
 import logging
 from collections import Counter
-from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
+from functools import lru_cache, partial
+from itertools import groupby
+from operator import attrgetter
 
 import numpy as np
 
@@ -31,10 +31,14 @@ from flyannot.pipeline.engine.images import (
     selected_images,
     write_part,
 )
-from flyannot.pipeline.engine.inputs import chosen_stage_ranges, encoding_options
+from flyannot.pipeline.engine.inputs import choose_stage_ranges, encoding_options
 from flyannot.pipeline.engine.task import FileTask, Outcome
-from flyannot.pipeline.extract import embryo_table_path, lines_of_warnings, write_places
-from flyannot.pipeline.loaded_model import known_stage_ranges, load_model, stage_ranges_with_terms
+from flyannot.pipeline.extract import embryo_table_path, format_warnings, write_embryo_table
+from flyannot.pipeline.loaded_model import (
+    load_model,
+    require_stage_ranges_with_terms,
+    stage_ranges_with_terms,
+)
 from flyannot.pipeline.show import weak_terms
 from flyannot.terms.answers import (
     learned_terms,
@@ -53,11 +57,15 @@ _NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")  # in a table
 
 def build_task(request):
     """The `Task` of what a `StepRequest` asks for."""
-    (model,), sources, chosen = request.inputs["model"], request.inputs["images"], request.selection
+    (model,) = request.inputs["model"]
+    sources = request.inputs["images"]
+    chosen = request.selection
     if request.is_in_run:
-        made, of_run = (request.inputs["features"][0], request.inputs["descriptors"][0]), None
+        made = request.inputs["features"][0], request.inputs["descriptors"][0]
+        of_run = None
         if "scores" in request.inputs:
-            (scores,), (annotations,) = request.inputs["scores"], request.inputs["annotations"]
+            (scores,) = request.inputs["scores"]
+            (annotations,) = request.inputs["annotations"]
             of_run = AnswersOfRun(scores, made[0], annotations, request.run.options["train"].corrections)
         images = selected_images(sources[0], chosen)
         return annotate_task(model, images, request.out, request.options, made=made, of_run=of_run)
@@ -98,9 +106,9 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
     -------
     task : Task; it raises a FlyannotError if not one image can be used
     """
-    ids = _checked_ids(out, options)
+    ids = _read_term_ids(out, options)
     with open_stored(model, "model") as stored:
-        known = known_stage_ranges(stored, images)
+        known = require_stage_ranges_with_terms(stored, images)
         header = _header(stored.options, {"model": [stored.digest]}, stored.seed, options)
     usable = [image for image in images if image.stage_range in known]
     more = {"more_inputs": of_run.inputs} if of_run else {}  # scores may be made after the parts
@@ -110,20 +118,21 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
         for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
             left_out = pluralise(n, "image was", "images were")
             log.warning("note: %s: %s left out, the model knows no term of this stage range", s, left_out)
-        cached = cached_features(model, images, *made) if made and share is None else None  # reads all images
-        files = [model, *([cached.features] if cached else [])]
-        found = in_parts.parts(share, lambda some: (model, cached and cached.subset(some)), files)
-        return [part.identified() for part in found] if cached else found  # a run remembers their digests
+        reused = None
+        if made and share is None and (digest := features_digest_if_reusable(model, images, *made)):
+            reused = made[0], digest
+        found = in_parts.parts(share, (model, reused), [model, *([made[0]] if reused else [])])
+        return [part.identified() for part in found] if reused else found  # a run remembers their digests
 
     def write_beside():
         write_predictions_table(out, ids)
-        write_places(out)
+        write_embryo_table(out)
 
     return in_parts.task(
         _make_part,
         files=[model, *options.ontology],
         parts=parts,
-        summary=summary_of_annotate,
+        summary=summarise_predictions,
         complete=of_run and of_run.write,
         write_beside=write_beside,
         tables={out.with_suffix(".csv"): _NEVER_EMPTY} | embryo_table_path(out, header.options),
@@ -132,10 +141,10 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
 
 def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
     """As `annotate_task`, for a features file that was made as those that the model learned from."""
-    ids = _checked_ids(out, options)
+    ids = _read_term_ids(out, options)
     with open_stored(model, "model") as known, open_stored(features, "features") as stored:
-        _check_fit(known, stored)
-        wanted = chosen_stage_ranges([stored], stage_ranges)
+        _require_same_encoding(known, stored)
+        wanted = choose_stage_ranges([stored], stage_ranges)
         with_terms = stage_ranges_with_terms(known)
         chosen = [s for s in wanted if s in with_terms]
         inputs = {"model": [known.digest], "features": [stored.digest]}
@@ -146,7 +155,7 @@ def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
             for s in (s for s in STAGE_RANGES if s in chosen):
                 columns, X = read_features([stored], s)
                 _predict_groups(file, s, load_model(model, header.inputs["model"][0], s), columns, X, header)
-        return Outcome(out, True, summary_of_annotate(out))
+        return Outcome(out, True, summarise_predictions(out))
 
     write_beside = partial(write_predictions_table, out, ids)
     tables = {out.with_suffix(".csv"): _NEVER_EMPTY}
@@ -154,7 +163,7 @@ def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
     return FileTask(out, header, make, made_from, write_beside=write_beside, tables=tables)
 
 
-def _checked_ids(out, options):
+def _read_term_ids(out, options):
     """The ids of terms that the table beside the output gets, or None."""
     if out.suffix != ".h5":
         raise InputError(
@@ -169,7 +178,7 @@ def _header(model_options, inputs, model_seed, options):
     return Header("predictions", model_options | {"annotate": annotated}, inputs)
 
 
-def _check_fit(model, features):
+def _require_same_encoding(model, features):
     """Refuse features that were made in another way than those that the model learned from."""
     learned, made = (encoding_options(stored.options) for stored in (model, features))
     changes = "; ".join(changes_in_header(learned, made))
@@ -185,8 +194,9 @@ def _check_fit(model, features):
 
 def _make_part(part):
     """Runs in a worker: predict the groups of the images, in a file of their own."""
-    (path, cached), digest = part.made_with, part.header.inputs["model"][0]
-    known = {row[0]: row for row in (cached.of(part.images) if cached else ())}
+    (path, reused) = part.made_with
+    digest = part.header.inputs["model"][0]
+    known = _read_encoded(reused, part.images) if reused else {}
     models = {s: load_model(path, digest, s) for s in {image.stage_range for image in part.images}}
     encoders = {s: model.encoder for s, model in models.items()}
 
@@ -208,7 +218,8 @@ def _predict_groups(file, stage_range, loaded, columns, features, header):
         both = zip(columns["quality_warnings"], said)
         columns["quality_warnings"] = [", ".join(filter(None, texts)) for texts in both]
     X = training_rows(features, groups, loaded.classify)
-    model, values = loaded.model, loaded.model.decision_values(X)
+    model = loaded.model
+    values = model.decision_values(X)
     of_terms = {name: getattr(model, name) for name in _OF_TERMS}
     predicted = {
         "terms": loaded.terms,
@@ -221,7 +232,7 @@ def _predict_groups(file, stage_range, loaded, columns, features, header):
     write_predicted(file, stage_range, columns, groups, predicted | of_terms)
 
 
-def summary_of_annotate(out):
+def summarise_predictions(out):
     """A line per stage range: groups, terms, how many answers are yes."""
     lines = []
     with open_stored(out, "predictions") as stored:
@@ -245,7 +256,7 @@ def summary_of_annotate(out):
                 lines.append(f"{'':>7}{n_changed:,} answers changed with the curated terms (column change)")
             if weak := weak_terms(learned):
                 lines.append(f"{'':>7}warning: {weak}")
-        lines += lines_of_warnings(stored)
+        lines += format_warnings(stored)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])
 
 
@@ -256,43 +267,8 @@ def write_predictions_table(out, ids=None):
         write_table(out.with_suffix(".csv"), *predictions_table(stored, stored.stage_ranges, ids))
 
 
-@dataclass(frozen=True)
-class CachedFeatures:
-    """A features file that holds what `annotate` would make of the same images, to the bit.
-
-    rows : dict, (stage range, name, view) of an image -> its number within the stage range
-    """
-
-    features: Path
-    digest: str
-    rows: dict
-
-    def subset(self, images):
-        """What a task with these images alone takes."""
-        wanted = (_key(image) for image in images)
-        return replace(self, rows={key: self.rows[key] for key in wanted if key in self.rows})
-
-    def of(self, images):
-        """Yield (image, Pooled, quality warnings) of those of the images that the file has."""
-        if not self.rows:
-            return
-        stored = cached_file(self.features, "features", self.digest)
-        for s in {stage_range for stage_range, _, _ in self.rows}:
-            known = [image for image in images if image.stage_range == s and _key(image) in self.rows]
-            numbers = [self.rows[_key(image)] for image in known]
-            first, end = min(numbers), max(numbers) + 1  # side by side, as images are cut
-            features, winner = stored.images(s, first, end)
-            warnings = stored.array(s, "quality_warnings", first, end)
-            for image, i in zip(known, numbers):
-                yield image, Pooled(features[i - first], winner[i - first]), warnings[i - first]
-
-
-def _key(image):
-    return image.stage_range, image.name, image.view
-
-
-def cached_features(model, images, features, descriptors):
-    """The CachedFeatures of just these images, if the model learned from these features; else None.
+def features_digest_if_reusable(model, images, features, descriptors):
+    """Return the digest of a features file of just these images that the model learned from; otherwise None.
 
     Parameters
     ----------
@@ -301,14 +277,42 @@ def cached_features(model, images, features, descriptors):
     """
     if not (features.is_file() and descriptors.is_file()):
         return None
-    with open_stored(model, "model") as m, open_stored(features, "features") as f:
-        learned, pooled, digest = m.inputs.get("features"), f.inputs.get("descriptors"), f.digest
-        names = {s: zip(f.array(s, "image"), f.array(s, "view")) for s in f.stage_ranges}
-    with open_stored(descriptors, "descriptors") as d:
-        described, made_of = d.digest, d.inputs.get("images")
-    if learned != [digest] or pooled != [described]:
-        return None
-    if made_of != [digest_of_images(images_in_order(images))]:
-        return None
-    rows = {(s, *what): i for s, its in names.items() for i, what in enumerate(its)}
-    return CachedFeatures(features, digest, rows)
+    with (
+        open_stored(model, "model") as learned,
+        open_stored(features, "features") as pooled,
+        open_stored(descriptors, "descriptors") as described,
+    ):
+        is_of_run = (
+            learned.inputs.get("features") == [pooled.digest]
+            and pooled.inputs.get("descriptors") == [described.digest]
+            and described.inputs.get("images") == [digest_of_images(images_in_order(images))]
+        )
+        return pooled.digest if is_of_run else None
+
+
+@lru_cache(maxsize=len(STAGE_RANGES))
+def _rows_by_image(features, digest, stage_range):
+    """Return the row of each (name, view) of an image in a stage range of a features file."""
+    stored = cached_file(features, "features", digest)
+    if stage_range not in stored.stage_ranges:
+        return {}
+    names = zip(stored.array(stage_range, "image"), stored.array(stage_range, "view"))
+    return {name: row for row, name in enumerate(names)}
+
+
+def _read_encoded(source, images):
+    """Read from a features file, a (path, digest), what `encode_images` makes of the images that it has."""
+    features, digest = source
+    stored = cached_file(features, "features", digest)
+    made = {}
+    for s, some in groupby(images, attrgetter("stage_range")):
+        rows = _rows_by_image(features, digest, s)
+        known = {image: rows[image.name, image.view] for image in some if (image.name, image.view) in rows}
+        if known:
+            first, stop = min(known.values()), max(known.values()) + 1  # side by side, as images are cut
+            values, winner = stored.images(s, first, stop)
+            warnings = stored.array(s, "quality_warnings", first, stop)
+        for image, row in known.items():
+            i = row - first
+            made[image] = image, Pooled(values[i], winner[i]), warnings[i]
+    return made

@@ -59,14 +59,15 @@ class AnswersOfRun:
 
     def write(self, file, header):
         """Add it to every stage range of an open HDF5 file of predictions, which has this Header."""
-        scores, stored = read_scores(self.scores), StoredFile(file, self.before, header)
+        scores = read_scores(self.scores)
+        stored = StoredFile(file, self.before, header)
         annotations, _ = curated_annotations_of(self.annotations, corrections=self.corrections)
         margin = header.options["annotate"]["abstain_margin"]
         evaluated = self._evaluated_images()
         for s in stored.stage_ranges:
             groups, predicted = read_predicted(stored, s)
             names = _evaluated_names(groups, stored.array(s, "image"), evaluated.get(s, ()))
-            probability, threshold, of_terms = _held_out(scores, s, names, predicted.terms)
+            probability, threshold, of_terms = _cross_validated_answers(scores, s, names, predicted.terms)
             is_held_out = np.isfinite(probability)
             probability = np.where(is_held_out, probability, predicted.probability)
             threshold = np.where(is_held_out, threshold, predicted.probability_threshold)
@@ -78,7 +79,7 @@ class AnswersOfRun:
                 "answer_threshold": threshold,
                 "held_out": is_held_out,
                 "model_probability": predicted.probability,
-                "curated": _curated(groups, annotations, s, predicted.terms),
+                "curated": _curated_terms(groups, annotations, s, predicted.terms),
                 "answer_before": self._answers_before(s, groups, predicted.terms),
             }
             for name, values in of_terms.items():
@@ -103,7 +104,7 @@ class AnswersOfRun:
         return answers
 
 
-def _held_out(scores, stage_range, names, terms):
+def _cross_validated_answers(scores, stage_range, names, terms):
     """Find the answers of models that had not seen the gene, by scores as in scores.json.
 
     Parameters
@@ -145,23 +146,23 @@ def _evaluated_names(groups, images, evaluated):
 
 def _matching_entries(names, other_names, terms, other_terms):
     """Return what picks the same groups and terms out of two matrices (n_groups, n_terms)."""
-    here, there = zip(_in_common(names, other_names), _in_common(terms, other_terms))
+    here, there = zip(_common_places(names, other_names), _common_places(terms, other_terms))
     return np.ix_(*here), np.ix_(*there)
 
 
-def _in_common(names, others):
+def _common_places(names, others):
     """Return the places of the common names, in one order, in the first list and in the second."""
     places = {name: i for i, name in enumerate(others)}
     common = [i for i, name in enumerate(names) if name in places]
     return common, [places[names[i]] for i in common]
 
 
-def _curated(groups, annotations, stage_range, terms):
+def _curated_terms(groups, annotations, stage_range, terms):
     """Whether curators gave each group each term, int8 (n_groups, n_terms); -1 where that is not known."""
     curated = np.full((len(groups), len(terms)), -1, np.int8)
     annotated, carried = annotated_groups(groups, annotations, stage_range)
     known = observed_terms(annotated, annotations, stage_range, terms)
-    rows, _ = _in_common(groups.name, annotated.name)
+    rows, _ = _common_places(groups.name, annotated.name)
     curated[rows] = np.where(known, truth_of(carried, terms), -1)
     return curated
 
@@ -177,8 +178,10 @@ def snapshot_previous_run(scores, made_now):
     -------
     the scores that are kept, as `read_scores` returns them, or None
     """
-    before, predictions = scores.parent / BEFORE, scores.with_name(PREDICTIONS)
-    changed, is_of_scores = set(), False
+    before = scores.parent / BEFORE
+    predictions = scores.with_name(PREDICTIONS)
+    changed = set()
+    is_of_scores = False
     with suppress(FlyannotError):
         made_before = read_scores(scores)["made_from"]
         for role in {*made_before, *made_now} - {"model"}:

@@ -184,7 +184,7 @@ EVALUATE = Step(
     ),
     makes="scores.json",
     task="flyannot.pipeline.evaluate:build_task",
-    made_from="flyannot.pipeline.evaluation:model_of_scores",
+    made_from="flyannot.pipeline.evaluation:scored_model",
     has_workers=True,
     command="flyannot.cli.evaluate:command",
 )

@@ -51,7 +51,8 @@ def settle_corrections(paths):
     InputError
         As `flyannot.curation.corrections.read_corrections`.
     """
-    settled, said = settle_verdicts(read_corrections(paths)), defaultdict(dict)
+    settled = settle_verdicts(read_corrections(paths))
+    said = defaultdict(dict)
     for key, of_key in settled.items():
         for row in of_key.rows:
             if not row.decides:  # else agreement would grow with what was decided
@@ -82,17 +83,17 @@ def agreement_in_words(curated):
     who = ", ".join(f"{c} ({pluralise(len(said), 'term')})" for c, said in sorted(curated.said.items()))
     lines = [f"{pluralise(len(curated.said), 'curator')}: {who}; {len(curated.settled):,} in all"]
     if curated.agreements:
-        lines += ["", *_kappas(curated.agreements)]
+        lines += ["", *_format_kappas(curated.agreements)]
     elif len(curated.said) > 1:
         lines += ["no term of a gene was reviewed by two curators: how far they agree is not known"]
     if curated.agreements or curated.disagreements:
         n = len(curated.contested)
         lines += ["", f"{pluralise(len(curated.disagreements), 'disagreement')}, {n} to decide"]
-        lines += [f"  {_disagreement(settled)}" for settled in curated.disagreements]
+        lines += [f"  {_format_disagreement(settled)}" for settled in curated.disagreements]
     return "\n".join(lines)
 
 
-def _kappas(agreements):
+def _format_kappas(agreements):
     names = [agreement.term or "all terms" for agreement in agreements]
     pairs = [" and ".join(agreement.curators) for agreement in agreements]
     width, width_of_pairs = max(map(len, [*names, "term"])), max(map(len, [*pairs, "curators"]))
@@ -103,7 +104,7 @@ def _kappas(agreements):
         yield f"{name:<{width}}  {pair:<{width_of_pairs}}  {both}  {kappa}"
 
 
-def _disagreement(settled):
+def _format_disagreement(settled):
     said = ", ".join(
         f"{row.curator}: {row.verdict} ({row.date}{', decides' * bool(row.decides)})" for row in settled.rows
     )
@@ -147,7 +148,7 @@ def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=F
     write_output(out, text, (table, *paths), force=force)
     lines = [f"added: {correction.what}" for correction in added]
     lines += [f"removed: {correction.what}" for correction in changes["removed"]]
-    return lines, [*describe_changes(changes), *_not_said(changes, terms, left_out)]
+    return lines, [*describe_changes(changes), *_list_losses(changes, terms, left_out)]
 
 
 def _rows(terms, symbols, days):
@@ -164,7 +165,7 @@ def _rows(terms, symbols, days):
             }
 
 
-def _not_said(changes, terms, left_out):
+def _list_losses(changes, terms, left_out):
     """What a table of annotations cannot say."""
     if changes["unsure"] or changes["contested"]:
         yield "what is unsure stays in the table as it was; train --corrections leaves it out"

@@ -15,7 +15,7 @@ from flyannot.images.picture import embryos_at
 from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.progress_events import item_done
 from flyannot.pipeline.chain import STEPS
-from flyannot.pipeline.engine.failures import reason_of_failure
+from flyannot.pipeline.engine.failures import format_failure
 from flyannot.pipeline.engine.inputs import lam_of_dictionary, options_from, require_known_chain
 
 
@@ -73,10 +73,11 @@ def split_photographs(images, options, failures):
         try:
             embryos = embryos_at(image.address, options.plane)
         except DataError as error:
-            failures.append((image.name, reason_of_failure(error)))
+            failures.append((image.name, format_failure(error)))
             continue
         for number, embryo in enumerate(embryos, 1):
-            name, place = name_of_embryo(image.name, number), embryo.place
+            name = name_of_embryo(image.name, number)
+            place = embryo.place
             if embryo.why_not:
                 failures.append((name, f"{embryo.why_not}, around x={place.x:.0f} y={place.y:.0f}"))
                 continue
@@ -91,7 +92,7 @@ def _process_image(image, encoder, make):
         try:
             grey, warnings = encoder.read(embryo.address)
         except DataError as error:
-            failures.append((embryo.name, reason_of_failure(error)))
+            failures.append((embryo.name, format_failure(error)))
         else:
             made.append(make(embryo, grey, warnings))
     return made, failures

@@ -1,7 +1,7 @@
 """How good are the terms?  Cross-validation, split by gene over all stage ranges; or a held-out test."""
 
 import logging
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,11 +18,10 @@ from flyannot.files.digest import digest_of_file
 from flyannot.files.hdf5.features import StoredFeatures
 from flyannot.files.hdf5.reading import kind_of_file, open_stored
 from flyannot.files.hdf5.writing import changes_in_header
-from flyannot.jobs.dask_cluster import cluster_runner
 from flyannot.jobs.resources import one_blas_thread
 from flyannot.pipeline.answers_of_run import snapshot_previous_run
 from flyannot.pipeline.engine.inputs import (
-    chosen_stage_ranges,
+    choose_stage_ranges,
     curated_annotations_of,
     digests_of_curated,
     is_synthetic,
@@ -31,7 +30,7 @@ from flyannot.pipeline.engine.inputs import (
     refuse_unknown_excluded_terms,
 )
 from flyannot.pipeline.engine.task import Execution, Outcome, ProgressCount, Task
-from flyannot.pipeline.evaluation import effect_of_curation
+from flyannot.pipeline.evaluation import describe_curation_effect
 from flyannot.pipeline.options import EvaluateOptions
 from flyannot.terms.answers import read_predicted
 from flyannot.terms.bootstrap import add_confidence
@@ -54,7 +53,8 @@ log = logging.getLogger("flyannot")
 
 def build_task(request):
     """Build the Task for a request, `StepRequest`: the scores of the model of a run."""
-    (model,), (annotations,) = request.inputs["model"], request.inputs["annotations"]
+    (model,) = request.inputs["model"]
+    (annotations,) = request.inputs["annotations"]
     corrections = request.run.options["train"].corrections
     evaluation = cross_validation_of_model(
         model, request.inputs["features"], annotations, request.options, corrections
@@ -77,11 +77,13 @@ def cross_validation_of_model(model, paths, annotations_csv, options, correction
         If the model was trained on other features, annotations or corrections.
     """
     with open_stored(model, "model") as stored:
-        inputs, seed, digest = stored.inputs, stored.seed, stored.digest
+        inputs = stored.inputs
+        seed = stored.seed
+        digest = stored.digest
         train = options_from(stored, TrainOptions)
         stage_ranges = tuple(stored.options["train"]["stage_ranges"])
     annotations_csv = annotations_table(annotations_csv)
-    named = {"features": digests_of_files(paths), "corrections": []}
+    named = {"features": file_digests(paths), "corrections": []}
     named |= digests_of_curated(annotations_csv, corrections)
     for role, digests in named.items():
         if sorted(inputs.get(role, [])) != sorted(digests):
@@ -126,24 +128,22 @@ class Evaluation:
 
     def scored(self):
         """The digests of what is scored."""
-        return digests_of_files(self.paths)
+        return file_digests(self.paths)
 
     def fitted(self, annotations=None):
         """The same, with numbers of the groups where options were left open."""
         return self
 
-    def score(self, annotations, execution, out):
+    def score(self, annotations, execution):
         """The result but for what all evaluations add; None if no gene is annotated."""
         raise NotImplementedError
 
-    def result(self, execution=None, out=None):
+    def result(self, execution=None):
         """Score against curated terms.
 
         Parameters
         ----------
         execution : Execution
-        out : Path of the file that gets the scores, beside which a cluster finds what it needs; without one,
-            folds are evaluated on this machine
 
         Returns
         -------
@@ -160,7 +160,7 @@ class Evaluation:
         annotations, changes = self.curated()
         refuse_unknown_excluded_terms(self.train.exclude_terms, annotations, self.annotations_csv)
         fitted = self.fitted(annotations)
-        result = fitted.score(annotations, execution or Execution(), out)
+        result = fitted.score(annotations, execution or Execution())
         if result is None:
             raise InputError(
                 f"no gene of {self.paths[0]} is annotated in {self.annotations_csv}",
@@ -190,7 +190,7 @@ class Evaluation:
         }
 
 
-def digests_of_files(paths):
+def file_digests(paths):
     """The content digest of each HDF5 file."""
     digests = []
     for path in paths:
@@ -203,21 +203,20 @@ def digests_of_files(paths):
 class CrossValidation(Evaluation):
     """Of features files, read as if they were one."""
 
-    def loaded(self, stack):
-        """Stage range -> (image columns, features as `flyannot.encode.groups.pooled_columns` takes them).
+    @contextmanager
+    def loaded(self):
+        """Yield stage range -> (image columns, features as `pooled_columns` takes them).
 
-        The features of one stage range at a time are in memory.  The stack closes the files.
+        The features of one stage range at a time are in memory.
         """
-        files = stack.enter_context(open_all(self.paths, "features"))
-        chosen = chosen_stage_ranges(files, self.stage_ranges)
-        features = {s: StoredFeatures(files, s) for s in chosen}
-        return {s: (stored.columns, stored) for s, stored in features.items()}
+        with open_all(self.paths, "features") as files:
+            features = {s: StoredFeatures(files, s) for s in choose_stage_ranges(files, self.stage_ranges)}
+            yield {s: (stored.columns, stored) for s, stored in features.items()}
 
     def columns(self):
         """Stage range -> image columns."""
-        with open_all(self.paths, "features") as files:
-            chosen = chosen_stage_ranges(files, self.stage_ranges)
-            return {s: StoredFeatures(files, s).columns for s in chosen}
+        with self.loaded() as loaded:
+            return {s: columns for s, (columns, _) in loaded.items()}
 
     def fitted(self, annotations=None):
         train, options = self.train, self.options
@@ -228,12 +227,11 @@ class CrossValidation(Evaluation):
             options = replace(options, folds=options.folds or enough)
         return replace(self, train=train, options=options)
 
-    def score(self, annotations, execution, out):
-        with ExitStack() as stack:
-            stack.enter_context(one_blas_thread())
-            return self._cross_validated(self.loaded(stack), annotations, execution, out)
+    def score(self, annotations, execution):
+        with self.loaded() as loaded, one_blas_thread():
+            return self._cross_validate_all(loaded, annotations, execution)
 
-    def _cross_validated(self, loaded, annotations, execution, out):
+    def _cross_validate_all(self, loaded, annotations, execution):
         """The result, split by gene over all stage ranges at once; None if no gene is annotated."""
         train, options = self.train, self.options
         n_folds = options.folds or ENOUGH_GROUPS
@@ -249,15 +247,15 @@ class CrossValidation(Evaluation):
             too_few = f"not evaluable: fewer genes than {n_folds} folds"
             for s, groups in curated.items():
                 curated[s] = replace(groups, reasons=[why or too_few for why in groups.reasons])
-            folds, validate = dict.fromkeys(genes, 0), _plain
+            folds = dict.fromkeys(genes, 0)
+            validate = _cross_validate
         else:
             folds = assign_gene_folds(genes, n_folds, np.random.default_rng(self.seed))
-            validate = _nested if options.nested else _plain
+            validate = _cross_validate_nested if options.nested else _cross_validate
         n_terms = sum(len(groups.terms) for groups in curated.values())
         n_fits = n_folds ** (2 if options.nested else 1)
         count = ProgressCount(execution.progress, n_terms * n_fits, "term")
-        remote = cluster_runner(execution.workers, out)
-        fit_options = train.fit_options(execution.jobs, on_terms=count.add, elsewhere=remote)
+        fit_options = train.fit_options(execution.jobs, on_terms=count.add)
         outcomes, evaluated = {}, {}
         for s, groups in curated.items():
             rows = groups.with_features(loaded[s][1], train, execution.jobs)
@@ -280,17 +278,22 @@ class HeldOutTest(Evaluation):
     they are not.
     """
 
-    def score(self, annotations, execution, out):
-        outcomes, evaluated, n_seen, n_groups, columns = {}, {}, 0, 0, []
+    def score(self, annotations, execution):
+        outcomes = {}
+        evaluated = {}
+        n_seen = 0
+        n_groups = 0
+        columns = []
         with open_stored(self.paths[0], "predictions") as stored:
-            for stage_range in chosen_stage_ranges([stored], self.stage_ranges):
+            for stage_range in choose_stage_ranges([stored], self.stage_ranges):
                 groups, predicted = read_predicted(stored, stage_range)
                 columns.append({"source": stored.array(stage_range, "source")})
                 kept, carried = annotated_groups(groups, annotations, stage_range)
                 rows = [groups.name.index(name) for name in kept.name]
-                n_seen, n_groups = n_seen + int(predicted.in_training[rows].sum()), n_groups + len(rows)
+                n_seen += int(predicted.in_training[rows].sum())
+                n_groups += len(rows)
                 if rows:
-                    outcome = _held_out(predicted, rows, carried)
+                    outcome = _build_outcome(predicted, rows, carried)
                     known = observed_terms(kept, annotations, stage_range, outcome.terms)
                     outcome = outcomes[stage_range] = replace(outcome, observed=known)
                     evaluated[stage_range] = group_outcomes(outcome, kept.name, kept.gene_ids)
@@ -305,11 +308,12 @@ class HeldOutTest(Evaluation):
         return score_terms(outcomes, excluded=self.train.exclude_terms) | more
 
 
-def _held_out(predicted, rows, carried):
+def _build_outcome(predicted, rows, carried):
     """The outcome of one stage range; annotated terms that the model does not know are listed too."""
     unknown = sorted(set().union(*carried) - set(predicted.terms))
     terms = (*predicted.terms, *unknown)
-    blank, probability = np.zeros((len(rows), len(unknown))), predicted.model_probability[rows]
+    blank = np.zeros((len(rows), len(unknown)))
+    probability = predicted.model_probability[rows]
     above = probability > predicted.probability_threshold
     yes = np.where(predicted.held_out[rows], above, predicted.yes[rows])
     return TermOutcomes(
@@ -323,23 +327,25 @@ def _held_out(predicted, rows, carried):
     )
 
 
-def _plain(rows, stage_range, folds, method, options, *, seed):
+def _cross_validate(rows, stage_range, folds, method, options, *, seed):
     """The outcome of a stage range, and the numbers of its groups in the outcome's order."""
     rng = rng_for(seed, stage_range)
     outcome = cross_validate(rows, folds=folds, rng=rng, method=method, options=options)
     return outcome, np.arange(len(rows))
 
 
-def _nested(rows, stage_range, folds, method, options, *, seed):
-    """As `_plain`, once within the training genes of every fold; the genes of the fold take no part."""
-    parts, members, n_folds = [], [], max(folds.values()) + 1
+def _cross_validate_nested(rows, stage_range, folds, method, options, *, seed):
+    """Cross-validate once within the training genes of every fold, whose own genes take no part."""
+    parts = []
+    members = []
+    n_folds = max(folds.values()) + 1
     number = {name: g for g, name in enumerate(rows.groups.name)}
     for fold in range(n_folds):
         training = [gene for gene, of_gene in folds.items() if of_gene != fold]
         inner = assign_gene_folds(training, n_folds, np.random.default_rng([seed, fold]))
         inside = rows.of_genes(inner)
         if len(inside):
-            parts.append(_plain(inside, stage_range, inner, method, options, seed=seed)[0])
+            parts.append(_cross_validate(inside, stage_range, inner, method, options, seed=seed)[0])
             members += [number[name] for name in inside.groups.name]
     return joined_outcomes(parts), members
 
@@ -356,7 +362,8 @@ class ScoresTask(Task):
     def __init__(self, evaluation, json_file, scores_before=lambda made_now: None):
         inputs = (*evaluation.paths, evaluation.annotations_csv, *evaluation.train.corrections)
         super().__init__(json_file, inputs)
-        self._evaluation, self._scores_before = evaluation, scores_before
+        self._evaluation = evaluation
+        self._scores_before = scores_before
 
     def stale_reason(self, *, is_verified=True):
         if not self.path.exists():
@@ -374,8 +381,8 @@ class ScoresTask(Task):
 
     def make(self, execution):
         before = self._scores_before(self._evaluation.made_from())
-        result = self._evaluation.result(execution, self.path)
+        result = self._evaluation.result(execution)
         if before is not None:
-            result["notes"] += effect_of_curation(before, result)
+            result["notes"] += describe_curation_effect(before, result)
         write_text(self.path, json_of_scores(result))
         return Outcome(self.path, True)

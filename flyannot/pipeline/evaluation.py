@@ -10,7 +10,7 @@ from flyannot.terms.group_outcomes import read_scores
 _ENOUGH_GENES = "annotate more genes: scores are worth having from 20 or so of a term"
 
 
-def model_of_scores(json_file):
+def scored_model(json_file):
     """{"model": digest} of the model whose scores a file holds; {} where they are of none."""
     model = read_scores(json_file)["made_from"].get("model")
     return {"model": model} if model else {}
@@ -45,13 +45,14 @@ def compare_files(first, second):
     return comparison
 
 
-def effect_of_curation(before, now):
+def describe_curation_effect(before, now):
     """What other curated terms changed, a list of sentences; both results are as `read_scores` returns them.
 
     The means are over the terms that were evaluated both times, on the same groups, by the curated terms as
     they are now: a term that is evaluated no longer would raise or lower a plain mean.
     """
-    mean, sentences = compare_outcomes(before, now)["mean"], []
+    mean = compare_outcomes(before, now)["mean"]
+    sentences = []
     of_results = [{(row["stage_range"], row["term"]): row for row in of["terms"]} for of in (before, now)]
     was, evaluated = ({key for key, row in rows.items() if not row["reason"]} for rows in of_results)
     if mean:
@@ -84,7 +85,8 @@ def nothing_evaluated(result):
     genes = pluralise(n_genes, "gene is", "genes are")
     most = max((row["n_positive"] for row in result["terms"]), default=0)
     if all(part["fold"] is None for part in parts):
-        missing, more = "the model has no term that some of them carry and others lack", ""
+        missing = "the model has no term that some of them carry and others lack"
+        more = ""
     else:
         folds = result["made_from"]["evaluate"]["folds"]
         least = max(folds, result["made_from"]["train"]["min_groups"])

@@ -19,7 +19,7 @@ from flyannot.files.tables import write_table
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.pipeline.encoding import split_photographs
 from flyannot.pipeline.engine.images import image_columns, images_in_order
-from flyannot.pipeline.loaded_model import known_stage_ranges, load_model
+from flyannot.pipeline.loaded_model import load_model, require_stage_ranges_with_terms
 from flyannot.terms.explain import Explanation, explain_group, require_linear
 from flyannot.terms.training_set import training_rows
 
@@ -80,7 +80,7 @@ def explain(model, images, *, terms=()):
     """
     images = images_in_order(images)
     with open_stored(model, "model") as stored:
-        known_stage_ranges(stored, images)  # refuses images of no such
+        require_stage_ranges_with_terms(stored, images)  # refuses images of no such
         digest = stored.digest
     present = [s for s in STAGE_RANGES if any(i.stage_range == s for i in images)]
     models = {s: loaded for s in present if (loaded := load_model(model, digest, s)) is not None}
@@ -111,7 +111,8 @@ def explain(model, images, *, terms=()):
 def _explain_group(loaded, images, terms):
     pictures = [(image.address, image.view) for image in images]
     greys, described, features, winner = loaded.encoder.encode_pictures(pictures)
-    group, model = groups_of(image_columns(images)), loaded.model
+    group = groups_of(image_columns(images))
+    model = loaded.model
     X = training_rows(features, group, loaded.classify)
     values = model.decision_values(X)[0]
     probability, yes = model.probabilities(values), model.answers(values)
@@ -152,7 +153,8 @@ def draw_explanations(explained, folder, *, force=False):
     InputError, WriteError
         As `flyannot.files.atomic_file.new_folder`.
     """
-    rows, used = [], Counter()
+    rows = []
+    used = Counter()
     with new_folder(folder, force=force) as staged:
         for explanation in explained:
             names = [_picture_name(explanation, number, used) for number in range(len(explanation.images))]
@@ -174,8 +176,9 @@ def _pictures(explanation):
     answer = f"{'yes' if explanation.yes else 'no'}, probability {explanation.probability:.3f}"
     for number, spread in enumerate(spreads):
         lines = f"{title}: {explanation.term} - {answer}", format_decomposition(explanation, number)
-        grey, patch_px = explanation.greys[number], explanation.patch_px
-        yield _drawn(grey, spread, full, patch_px=patch_px, lines=lines)
+        grey = explanation.greys[number]
+        patch_px = explanation.patch_px
+        yield _draw(grey, spread, full, patch_px=patch_px, lines=lines)
 
 
 def format_decomposition(explanation, number=None):
@@ -221,7 +224,7 @@ _LEGEND_PX = 96
 _LEAST_SHOWN = 0.02  # of the full colour
 
 
-def tinted_embryo(grey, spread, full):
+def tint_embryo(grey, spread, full):
     """The embryo with contributions laid over it.
 
     Parameters
@@ -241,16 +244,17 @@ def tinted_embryo(grey, spread, full):
     return np.rint(base * (1 - shown) + colour * shown).astype(np.uint8)
 
 
-def _drawn(grey, spread, full, *, patch_px, lines):
+def _draw(grey, spread, full, *, patch_px, lines):
     """A Pillow image with its legend: lines of text, and the scale as decision value per patch."""
     from PIL import Image, ImageDraw, ImageFont
 
     height, width = spread.shape
-    embryo = Image.fromarray(tinted_embryo(grey, spread, full))
+    embryo = Image.fromarray(tint_embryo(grey, spread, full))
     embryo = embryo.resize((width * _SCALE, height * _SCALE), Image.Resampling.BICUBIC)
     picture = Image.new("RGB", (embryo.width, embryo.height + _LEGEND_PX), "white")
     picture.paste(embryo)
-    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(15)
+    pen = ImageDraw.Draw(picture)
+    font = ImageFont.load_default(15)
     top = embryo.height + 8
     for line in lines:
         pen.text((12, top), line, fill="black", font=font)
@@ -259,7 +263,7 @@ def _drawn(grey, spread, full, *, patch_px, lines):
     bar_height, bar_width = 16, 300
     ramp = np.linspace(-1, 1, bar_width)[None].repeat(bar_height, 0)
     left, top = (picture.width - bar_width) // 2, top + 2
-    picture.paste(Image.fromarray(tinted_embryo(np.full(ramp.shape, 255.0), ramp, 1.0)), (left, top))
+    picture.paste(Image.fromarray(tint_embryo(np.full(ramp.shape, 255.0), ramp, 1.0)), (left, top))
     pen.rectangle((left, top, left + bar_width - 1, top + bar_height - 1), outline="black")
     text = f"{full * patch_px**2:.2g} a patch"
     pen.text((left - 10, top), f"opposes  -{text}", fill="black", font=font, anchor="ra")

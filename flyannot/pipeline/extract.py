@@ -94,11 +94,11 @@ def summary_of_extract(path):
                 f"{stage_range:>5}: {images}, {n_patches:,} of {n_candidates:,} patches kept "
                 f"({n_patches / max(1, n_candidates):.0%})"
             )
-        lines += lines_of_warnings(stored)
+        lines += format_warnings(stored)
     return "\n".join(lines)
 
 
-def lines_of_warnings(stored):
+def format_warnings(stored):
     """A line for every kind of quality warning: how many images have it, and the first of them."""
     images: dict = {}
     for stage_range in stored.stage_ranges:
@@ -125,7 +125,7 @@ def embryo_table_path(out, options):
 
 def _write_beside(images, out, options):
     """The table of places, and the pictures that were asked for."""
-    write_places(out)
+    write_embryo_table(out)
     if options.pictures is None:
         return
     from PIL import Image  # slow, and rarely needed
@@ -142,10 +142,11 @@ def _write_beside(images, out, options):
             Image.fromarray(pixels).save(beside, format="PNG")
 
 
-def write_places(out):
+def write_embryo_table(out):
     """Write the table of where each embryo of a photograph lies, if there is to be one."""
     with open_stored(out) as stored:
-        tables, rows = embryo_table_path(out, stored.options), []
+        tables = embryo_table_path(out, stored.options)
+        rows = []
         for s in stored.stage_ranges if tables else ():
             columns = [stored.array(s, name) for name in ("image", "gene", "fbgn", "place")]
             rows += [(*about, s, *EmbryoPlace.of_text(place)) for *about, place in zip(*columns) if place]

@@ -3,7 +3,6 @@
 import json
 import logging
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from functools import partial
@@ -22,7 +21,6 @@ from flyannot.pipeline.engine.task import Outcome, Task
 
 log = logging.getLogger("flyannot")
 RECORD = "fetched.json"  # in the data set: what was asked for
-_SAMPLED = 5  # images whose size is asked for, for the estimate
 _SILENT = 8  # images in a row without any answer: the site is down
 
 
@@ -65,7 +63,7 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
     ----------
     folder : Path; gets the dumps, and the images under their paths in the dump
     policy : RetryPolicy; None for the one that the options describe
-    dry_run : whether only to estimate; nothing in `folder` is changed
+    dry_run : whether only the dumps are fetched, and the Outcome says how many images there are to fetch
 
     Returns
     -------
@@ -83,10 +81,8 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
     policy = policy or RetryPolicy(connections=options.connections, pause_s=options.pause)
     with closing(Downloader(policy)) as downloader:
         run = _Fetch(Path(folder), options, downloader, policy)
-        if dry_run:
-            return run.estimate()
         with locked_output(Path(folder) / FAILURES):  # the tables have locks of their own
-            return run.fetch(execution.progress)
+            return run.fetch(execution.progress, dry_run=dry_run)
 
 
 class _Fetch:
@@ -98,53 +94,46 @@ class _Fetch:
         self._downloader = downloader
         self._policy = policy
 
-    def estimate(self):
-        """Return the Outcome of a dry run."""
-        with tempfile.TemporaryDirectory() as elsewhere:
-            place = self._folder
-            if self._options.refresh or not all(map(self._has, FILES.values())):
-                place = Path(elsewhere)
-                for kind in FILES:
-                    self._get_table(place, kind)
-            plan = self._plan(place)
-        return Outcome(self._folder, True, f"dry run: nothing was fetched\n{self._describe_plan(plan)}")
-
-    def fetch(self, progress):
+    def fetch(self, progress, *, dry_run):
         """Download what is missing; returns the Outcome, with missing images as failures."""
         for kind, name in FILES.items():
             if self._options.refresh or not self._has(name):
-                self._get_table(self._folder, kind)
-        plan = self._plan(self._folder)
-        missing = self._missing(plan)
-        log.info("%s", self._describe_plan(plan))
+                self._get_table(kind)
+        plan = self._plan()
+        missing = self._list_missing(plan)
+        planned = self._format_plan(plan)
+        table = self._folder / FILES["images"]
+        if dry_run:
+            return Outcome(table, True, f"dry run: no image was fetched\n{planned}")
+        log.info("%s", planned)
         failures = self._get_images(missing, progress)
-        n_there = len(plan.images) - len(self._missing(plan))
+        n_there = len(plan.images) - len(self._list_missing(plan))
         n_new = len(missing) - len(failures)
         wanted = pluralise(len(plan.images), "image is", "images are")
         summary = f"{n_there:,} of {wanted} there, {n_new:,} of them new"
-        return Outcome(self._folder / FILES["images"], True, summary, tuple(sorted(failures + plan.refused)))
+        return Outcome(table, True, summary, tuple(sorted(failures + plan.refused)))
 
-    def _plan(self, place):
+    def _plan(self):
         return bdgp_site.plan_images(
-            place / FILES["terms"],
-            place / FILES["images"],
+            self._folder / FILES["terms"],
+            self._folder / FILES["images"],
             genes=bdgp_site.gene_names(self._options.genes),
             stage_ranges=self._options.stage_range,
             most=self._options.max_images,
             thumbnails=self._options.thumbnails,
         )
 
-    def _missing(self, plan):
+    def _list_missing(self, plan):
         return [name for name in plan.images if not self._has(name)]
 
     def _has(self, name):
         """Return True if a file is there: files appear only when they are whole."""
         return (self._folder / name).is_file()
 
-    def _get_table(self, place, kind):
+    def _get_table(self, kind):
         check = partial(bdgp_site.validate_downloaded_table, kind=kind)
         try:
-            self._get(place, FILES[kind], check, bdgp_site.MAX_TABLE_BYTES)
+            self._get(FILES[kind], check, bdgp_site.MAX_TABLE_BYTES)
         except (DownloadFailed, ServerBusy) as error:
             raise FlyannotError(
                 f"cannot fetch {self._url(FILES[kind])}: {error}",
@@ -152,10 +141,10 @@ class _Fetch:
             ) from None
 
     def _get_image(self, name):
-        self._get(self._folder, name, bdgp_site.validate_downloaded_image, bdgp_site.MAX_IMAGE_BYTES)
+        self._get(name, bdgp_site.validate_downloaded_image, bdgp_site.MAX_IMAGE_BYTES)
 
-    def _get(self, place, name, check, most_bytes):
-        self._downloader.get(self._url(name), place / name, check, most_bytes=most_bytes)
+    def _get(self, name, check, most_bytes):
+        self._downloader.get(self._url(name), self._folder / name, check, most_bytes=most_bytes)
 
     def _url(self, name):
         return url_of_file(self._options.base_url, name)
@@ -184,15 +173,11 @@ class _Fetch:
             threads.shutdown(wait=False, cancel_futures=True)
         return failures
 
-    def _describe_plan(self, plan):
-        """Describe how many images are missing, about how large they are, and how long they take at least."""
-        missing = self._missing(plan)
+    def _format_plan(self, plan):
+        """Describe how many images there are to fetch, and how long that takes at least."""
+        missing = self._list_missing(plan)
         wanted = f"{pluralise(len(plan.images), 'image')} of {pluralise(plan.n_genes, 'gene')}"
         lines = [f"{wanted}, {len(missing):,} of them to fetch"]
-        sampled = missing[:: len(missing) // _SAMPLED + 1]
-        if sizes := [size for name in sampled if (size := self._downloader.remote_size(self._url(name)))]:
-            megabytes = len(missing) * sum(sizes) / len(sizes) / 1e6
-            lines.append(f"about {megabytes:,.1f} MB, estimated from {len(sizes)} of them")
         if missing:
             pause_s = self._policy.pause_s
             connections = pluralise(self._policy.connections, "connection")

@@ -21,12 +21,12 @@ from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.files.hdf5.writing import create_stored, header_mismatch
 from flyannot.jobs.executor import Executor
-from flyannot.jobs.resources import allowed_bytes, one_blas_thread, require_bytes
-from flyannot.pipeline.engine.inputs import chosen_stage_ranges, digests_of, open_all
+from flyannot.jobs.resources import available_bytes, one_blas_thread, require_bytes
+from flyannot.pipeline.engine.inputs import choose_stage_ranges, digests_by_path, open_all
 from flyannot.pipeline.engine.parts import drop_parts, part_path
 from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
 from flyannot.pipeline.options import BYTES_OF_WORKER, PATCHES_PER_ATOM
-from flyannot.pipeline.patch_blocks import NormalisedPatches, patch_blocks_of
+from flyannot.pipeline.patch_blocks import NormalisedPatches, build_patch_blocks
 from flyannot.sparse.data_parallel import (
     LearningPlan,
     LearningProgress,
@@ -74,13 +74,13 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
     """
     options = options.resolved()
     with open_all(paths, "descriptors") as files:
-        chosen = chosen_stage_ranges(files, stage_ranges)
-        together = _with_enough_patches(files, [chosen] if options.shared else [[s] for s in chosen], options)
+        chosen = choose_stage_ranges(files, stage_ranges)
+        together = _choose_n_atoms(files, [chosen] if options.shared else [[s] for s in chosen], options)
         chosen = [s for some in together for s in some]
-        n_atoms = {_name(some): each.n_atoms for some, each in together.items()}
+        n_atoms = {_join_name(some): each.n_atoms for some, each in together.items()}
         same = n_atoms if len(set(n_atoms.values())) > 1 else next(iter(n_atoms.values()))
         learned = options.to_header() | {"n_atoms": same, "stage_ranges": chosen}
-        digests = digests_of(files)
+        digests = digests_by_path(files)
         made_of = {"descriptors": list(digests.values())}
         header = Header("dictionary", files[0].options | {"learn-dict": learned}, made_of, seed)
 
@@ -94,21 +94,21 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
             for stage_range, (D, records, count) in runs.items():
                 write_dictionary(file, stage_range, D, records, n_patches=count)
         drop_parts(out)
-        summary = "\n".join(_summary(_name(s), *run) for s, run in zip(together, learned))
+        summary = "\n".join(_summary(_join_name(s), *run) for s, run in zip(together, learned))
         return Outcome(out, True, summary)
 
     trace = out.with_suffix(".trace.csv")
     return FileTask(out, header, make, paths, tables={trace: ("stage_range", "epoch", "objective")})
 
 
-def _name(stage_ranges):
+def _join_name(stage_ranges):
     """What learns one dictionary, in messages and for its random numbers."""
     return stage_ranges[0] if len(stage_ranges) == 1 else "all"
 
 
-def _with_enough_patches(files, together, options):
+def _choose_n_atoms(files, together, options):
     """Stage ranges of one dictionary, a tuple -> the options with its atoms; of those with enough patches."""
-    counts = {tuple(some): sum(_counts(files, some)) for some in together}
+    counts = {tuple(some): sum(_count_patches(files, some)) for some in together}
     few = [
         pluralise(n, f"patch of {', '.join(some)}", f"patches of {', '.join(some)}")
         for some, n in counts.items()
@@ -133,22 +133,21 @@ def _with_enough_patches(files, together, options):
 
 def _learn(files, stage_ranges, out, header, options, execution):
     """Atoms, records and number of patches; from the last checkpoint, if there is one."""
-    name, place = _name(stage_ranges), stage_ranges[0]
+    name = _join_name(stage_ranges)
+    place = stage_ranges[0]
     path = part_path(out, digest_of_json([place, header.options, header.inputs, header.seed]))
     checkpoint = _Checkpoint(path, replace(header, kind="checkpoint"), place)
     rng = rng_for(header.seed, name)
     if options.data_parallel:
         return _learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng)
-    count = options.n_most(sum(_counts(files, stage_ranges)))
-    more = "" if options.memory is None else ", or allow more --memory"
+    count = options.n_most(sum(_count_patches(files, stage_ranges)))
     require_bytes(
         _BYTES_OF_PATCH * count,
         f"learning from {count:,} patches in memory",
-        memory=options.memory,
-        fix=f"add --data-parallel 16, which reads them as they are visited, or --max-patches auto{more}",
+        fix="add --data-parallel 16, which reads them as they are visited, or --max-patches auto",
     )
-    X = NormalisedPatches(_chosen_patches(files, stage_ranges, count, rng))
-    _remark_on_counts(name, len(X), options.n_atoms)
+    X = NormalisedPatches(_choose_patches(files, stage_ranges, count, rng))
+    _warn_of_few_patches(name, len(X), options.n_atoms)
     learner = LEARNERS[options.learner](
         random_patches(X, options.n_atoms, rng), len(X), lam=options.lam, **vars(options.settings())
     )
@@ -173,13 +172,13 @@ def _learn(files, stage_ranges, out, header, options, execution):
     return np.asarray(learner.D), records, len(X)
 
 
-def _counts(files, stage_ranges):
+def _count_patches(files, stage_ranges):
     """How many patches each stage range has in all files."""
     return [sum(n_patches(file, s) for file in files) for s in stage_ranges]
 
 
-def _chosen_patches(files, stage_ranges, n, rng):
-    ends = np.cumsum(_counts(files, stage_ranges))
+def _choose_patches(files, stage_ranges, n, rng):
+    ends = np.cumsum(_count_patches(files, stage_ranges))
     rows = np.arange(ends[-1])
     if n < len(rows):
         rows = np.sort(rng.choice(len(rows), n, replace=False))
@@ -219,7 +218,7 @@ class _Checkpoint:
             write_checkpoint(file, self.place, state, records)
 
 
-def _remark_on_counts(name, n_patches, n_atoms):
+def _warn_of_few_patches(name, n_patches, n_atoms):
     """An atom that few patches share is a copy of one of them, not a pattern."""
     if n_patches < PATCHES_PER_ATOM * n_atoms:
         fewer = max(1, n_patches // PATCHES_PER_ATOM)
@@ -244,12 +243,12 @@ def _log_record(name, record, n_epochs):
 
 def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng):
     """As `_learn`, in rounds; the patches are those that were visited, each counted once."""
-    source = patch_blocks_of(files, stage_ranges)
+    source = build_patch_blocks(files, stage_ranges)
     n_patches = int(source.sizes.sum())
     if options.n_most(n_patches) < n_patches:
         source = source.at_most(options.max_patches, rng)
         n_patches = int(source.sizes.sum())
-    _remark_on_counts(name, n_patches, options.n_atoms)
+    _warn_of_few_patches(name, n_patches, options.n_atoms)
     plan = LearningPlan(
         options.data_parallel,
         options.n_epochs,
@@ -259,12 +258,12 @@ def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, executi
         options.tol,
     )
     first, held = begin_rounds(source, options.n_atoms, plan)
-    progress = restored = _restored(first, *checkpoint.read(name))
+    progress = restored = _restore_progress(first, *checkpoint.read(name))
     count = ProgressCount(execution.progress, options.n_epochs * n_patches, "patch")
     count.add(progress.atoms.n_visits)
     n_records = len(restored.records)
-    with _workers_that_fit(execution.workers, options.memory) as workers:
-        for progress in learn_in_rounds(source, held, restored, plan, _runner(workers, count)):
+    with _workers_that_fit(execution.workers) as workers:
+        for progress in learn_in_rounds(source, held, restored, plan, _build_runner(workers, count)):
             for record in progress.records[n_records:]:
                 _log_record(name, record, options.n_epochs)
             n_records = len(progress.records)
@@ -282,9 +281,9 @@ def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, executi
 
 
 @contextmanager
-def _workers_that_fit(workers, memory):
+def _workers_that_fit(workers):
     """Those workers; of this machine no more than there is memory for."""
-    n = max(1, allowed_bytes(memory) // BYTES_OF_WORKER)
+    n = max(1, available_bytes() // BYTES_OF_WORKER)
     if workers.scheduler is not None or n >= workers.jobs:
         yield workers
         return
@@ -292,13 +291,13 @@ def _workers_that_fit(workers, memory):
         yield fewer
 
 
-def _runner(workers, count):
+def _build_runner(workers, count):
     """What carries out the tasks of a round: here, or by the workers."""
 
     def run(tasks):
         is_worth_sending = sum(task.n_samples for task in tasks) > _WORTH_SENDING
         done = (workers if is_worth_sending else Executor()).run_all(
-            _visit,
+            _visit_part,
             tasks,
             on_done=lambda result: count.add(result[0]),
             name=lambda task: f"part {task.spawn_key[-1]} of the patches",
@@ -309,11 +308,11 @@ def _runner(workers, count):
     return run
 
 
-def _visit(task):
+def _visit_part(task):
     return task.n_samples, visit_part(task)
 
 
-def _restored(progress, state, records):
+def _restore_progress(progress, state, records):
     """The progress that a checkpoint holds, if there is one, in the place of the first."""
     if not state:
         return progress

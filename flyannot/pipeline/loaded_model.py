@@ -16,7 +16,7 @@ from flyannot.files.hdf5.model import (
 )
 from flyannot.files.hdf5.reading import damaged_file
 from flyannot.pipeline.encoding import encoder_of
-from flyannot.pipeline.engine.inputs import is_imported, options_from, width_of_imported
+from flyannot.pipeline.engine.inputs import imported_width, is_imported, options_from
 from flyannot.terms.model import Model, model_from_arrays, schema_of
 from flyannot.terms.options import TrainOptions
 from flyannot.terms.unlikeness import ARRAYS, NoveltyReference
@@ -48,7 +48,7 @@ def load_model(path, digest, stage_range):
     if stage_range not in stored.stage_ranges:
         return None
     encoder = None if is_imported(stored) else encoder_of(stored, stage_range)
-    n_features = encoder.n_features if encoder else width_of_imported(stored)
+    n_features = encoder.n_features if encoder else imported_width(stored)
     known = read_known_images(stored, stage_range, ARRAYS)
     return LoadedModel(
         encoder,
@@ -65,7 +65,7 @@ def stage_ranges_with_terms(stored):
     return [s for s in stored.stage_ranges if read_terms(stored, s)]
 
 
-def known_stage_ranges(stored, images):
+def require_stage_ranges_with_terms(stored, images):
     """`stage_ranges_with_terms` of a model that is to annotate images.
 
     Raises

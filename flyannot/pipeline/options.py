@@ -11,7 +11,6 @@ from flyannot.base.options import (
     FilePath,
     Flag,
     Kind,
-    Memory,
     Options,
     OrAuto,
     Real,
@@ -162,15 +161,6 @@ class LearnOptions(Options):
         stands_for="never before --n-epochs; with --max-patches auto 0.005",
         more=True,
     )
-    memory: int | None = option(
-        None,
-        Memory(),
-        "Use no more than this, such as 4GB. Learning that would need more is refused; with "
-        "--data-parallel, fewer workers run at a time, 300 MB each. The result is the same.",
-        stands_for="what is free",
-        more=True,
-        in_header=False,
-    )
     learner: str = option(
         "scc",
         Choice(LEARNERS),
@@ -291,7 +281,7 @@ class ReportOptions(Options):
         (),
         Several(FilePath()),
         "An OBO file, such as FBbt or FBdv, or a table of ids (repeatable): terms link to their entries at "
-        "FlyBase. Without it, the ids from `annotate --ontology` are used.",
+        "FlyBase.",
         in_header=False,
     )
 
@@ -303,6 +293,3 @@ class SimilarOptions(Options):
     table: ClassVar[str] = "similar"
 
     top: int = option(20, Count(), "How many genes, and how many images, are listed for each query.")
-    lacks: bool = option(
-        False, Flag(), "Only genes that lack a curated term of the query; the table has the terms of both."
-    )

@@ -48,7 +48,7 @@ class ImagesToCheck:
         self._ends = ends
         self._is_left = {place: np.ones(len(first) - 1, bool) for place, first in ends.items()}
 
-    def taken_by(self, pieces):
+    def take(self, pieces):
         """Those that an array of `BlockRows` is the first to have patches of: as `to_check`."""
         images = []
         for place, ends in self._ends.items():
@@ -85,8 +85,8 @@ class PatchBlocks:
 
     def subset(self, units):
         """These units alone, in that order.  What reads them checks the images that nobody was asked to."""
-        pieces = self._pieces_of(units)
-        to_check = self.images.taken_by(pieces) if self.images else []
+        pieces = self._select_pieces(units)
+        to_check = self.images.take(pieces) if self.images else []
         files, pieces[:, 1] = np.unique(pieces[:, 1], return_inverse=True)
         to_check = [(int(np.searchsorted(files, f)), s, image) for f, s, image in to_check]
         paths = [self.files[i] for i in files]
@@ -97,9 +97,9 @@ class PatchBlocks:
         order = rng.permutation(len(self.sizes))
         n_units = np.searchsorted(np.cumsum(self.sizes[order]), n_patches, side="right")
         units = np.sort(order[: max(1, n_units)])
-        return replace(self, pieces=self._pieces_of(units), sizes=self.sizes[units])
+        return replace(self, pieces=self._select_pieces(units), sizes=self.sizes[units])
 
-    def _pieces_of(self, units):
+    def _select_pieces(self, units):
         start, stop = (np.searchsorted(self.pieces[:, 0], units, side) for side in ("left", "right"))
         pieces = np.concatenate([self.pieces[a:b] for a, b in zip(start, stop)])
         pieces[:, 0] = np.repeat(np.arange(len(units)), stop - start)
@@ -124,13 +124,16 @@ class PatchBlocks:
         return NormalisedPatches(rows)
 
     def _rows(self, piece):
-        stage_range, opened = self.stage_ranges[piece.stage_range], _open(*self.files[piece.file])
+        stage_range = self.stage_ranges[piece.stage_range]
+        opened = _open(*self.files[piece.file])
         return opened.array(stage_range, "descriptors", piece.first, piece.stop)
 
 
-def patch_blocks_of(files, stage_ranges):
+def build_patch_blocks(files, stage_ranges):
     """The `PatchBlocks` of open descriptors files."""
-    of_stage_ranges, n_units, images = [], 0, {}
+    of_stage_ranges = []
+    n_units = 0
+    images = {}
     for s, stage_range in enumerate(stage_ranges):
         for f, file in enumerate(files):
             if stage_range in file.stage_ranges:

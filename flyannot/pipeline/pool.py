@@ -25,22 +25,23 @@ from flyannot.jobs.progress_events import item_done
 from flyannot.pipeline.encoding import encode_images, load_encoder
 from flyannot.pipeline.engine.images import ImagesInParts, selected_images, write_part
 from flyannot.pipeline.engine.inputs import (
-    chosen_stage_ranges,
+    choose_stage_ranges,
     described_images,
-    digests_of,
+    digests_by_path,
     encoding_options,
     open_all,
     options_from,
     require_known_chain,
 )
-from flyannot.pipeline.engine.parts import Part, create_part, cut_into_parts, part_path, share_of_parts
+from flyannot.pipeline.engine.parts import Part, create_part, cut_into_parts, part_path, take_share
 from flyannot.pipeline.engine.task import PartsTask
-from flyannot.pipeline.extract import lines_of_warnings, write_places
+from flyannot.pipeline.extract import format_warnings, write_embryo_table
 
 
 def build_task(request):
     """The `Task` of what a `StepRequest` asks for."""
-    sources, (dictionary,) = request.inputs["descriptors"], request.inputs["dictionary"]
+    sources = request.inputs["descriptors"]
+    (dictionary,) = request.inputs["dictionary"]
     if len(sources) == 1 and (sources[0].is_dir() or sources[0].suffix.lower() in TABLE_SUFFIXES):
         images = selected_images(sources[0], request.selection)
         return pool_images_task(images, dictionary, request.out, request.options)
@@ -74,20 +75,22 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None):
         If the dictionary was learned from descriptors that were extracted with other options.
     """
     with open_all(paths, "descriptors") as files, open_stored(dictionary, "dictionary") as atoms:
-        chosen = chosen_stage_ranges(files, stage_ranges)
-        _check_fit(files, atoms)
-        chosen = chosen_stage_ranges([atoms], chosen)
-        digests = digests_of(files)
-        cut = cut_into_parts(_images_of_files(files, chosen))
+        chosen = choose_stage_ranges(files, stage_ranges)
+        _require_same_descriptors(files, atoms)
+        chosen = choose_stage_ranges([atoms], chosen)
+        digests = digests_by_path(files)
+        cut = cut_into_parts(_list_images(files, chosen))
         header = _header(atoms, options, chosen, {"descriptors": list(digests.values())})
 
     def parts(share):
         made_with = digests, dictionary, options
-        chosen = share_of_parts(list(enumerate(cut)), share)
-        return [_part(header, number, images, out, made_with) for number, images in chosen]
+        chosen = take_share(list(enumerate(cut)), share)
+        return [_build_part(header, number, images, out, made_with) for number, images in chosen]
 
     made_from = [*paths, dictionary]
-    return PartsTask(out, lambda _=(): header, parts, _pool_descriptors, made_from, summary=summary_of_pool)
+    return PartsTask(
+        out, lambda _=(): header, parts, _pool_descriptors, made_from, summary=summarise_features
+    )
 
 
 def pool_images_task(images, dictionary, out, options):
@@ -106,7 +109,7 @@ def pool_images_task(images, dictionary, out, options):
     """
     n_images = Counter(image.stage_range for image in images)
     with open_stored(dictionary, "dictionary") as atoms:
-        chosen = chosen_stage_ranges([atoms], [s for s in STAGE_RANGES if s in n_images])
+        chosen = choose_stage_ranges([atoms], [s for s in STAGE_RANGES if s in n_images])
         images = [image for image in images if image.stage_range in chosen]
         require_known_chain(atoms)
         header = _header(atoms, options, chosen, {})
@@ -114,8 +117,8 @@ def pool_images_task(images, dictionary, out, options):
         _pool_images,
         (dictionary, options),
         [dictionary],
-        summary=partial(summary_of_pool, more=lines_of_warnings),
-        write_beside=partial(write_places, out),
+        summary=partial(summarise_features, more=format_warnings),
+        write_beside=partial(write_embryo_table, out),
     )
 
 
@@ -127,7 +130,7 @@ def _header(atoms, options, stage_ranges, inputs):
     return Header("features", add_step(atoms.options | learned, "pool", pooled), inputs)
 
 
-def _check_fit(files, atoms):
+def _require_same_descriptors(files, atoms):
     """Refuse a dictionary that was learned from descriptors that were made in another way."""
     learned, made = (encoding_options(stored.options) for stored in (atoms, files[0]))
     del learned["learn-dict"]
@@ -140,7 +143,7 @@ def _check_fit(files, atoms):
         )
 
 
-def _images_of_files(files, chosen):
+def _list_images(files, chosen):
     """The images of all files, as (file, stage range, number within it)."""
     return [
         (file.path, stage_range, i)
@@ -151,8 +154,9 @@ def _images_of_files(files, chosen):
     ]
 
 
-def _part(header, number, images, out, made_with):
-    (path, first_range, first), (_, last_range, last) = images[0], images[-1]
+def _build_part(header, number, images, out, made_with):
+    (path, first_range, first) = images[0]
+    (_, last_range, last) = images[-1]
     return Part(
         images=images,
         header=header,
@@ -165,7 +169,8 @@ def _part(header, number, images, out, made_with):
 
 def _pool_descriptors(part):
     """Pool the images of descriptors files in a worker, into a file of their own."""
-    (digests, dictionary, options), digest = part.made_with, part.header.inputs["dictionary"][0]
+    (digests, dictionary, options) = part.made_with
+    digest = part.header.inputs["dictionary"][0]
     with create_part(part) as file:
         for stage_range, its_images in groupby(part.images, key=itemgetter(1)):
             encoder = load_encoder(dictionary, digest, stage_range, options)
@@ -191,7 +196,8 @@ def _encode_patches(encoder, described_and_view):
 
 def _pool_images(part):
     """Pool the images of a data set in a worker, into a file of their own."""
-    (dictionary, options), digest = part.made_with, part.header.inputs["dictionary"][0]
+    (dictionary, options) = part.made_with
+    digest = part.header.inputs["dictionary"][0]
     stage_ranges = {image.stage_range for image in part.images}
     encoders = {s: load_encoder(dictionary, digest, s, options) for s in stage_ranges}
 
@@ -202,13 +208,13 @@ def _pool_images(part):
     return write_part(part, made, failures, write)
 
 
-def summary_of_pool(out, *, more=lambda stored: ()):
+def summarise_features(out, *, more=lambda stored: ()):
     """A line per stage range: images and features; and what a function says of the open file."""
     with open_stored(out, "features") as stored:
-        return "\n".join([*(_line(stored, s) for s in stored.stage_ranges), *more(stored)])
+        return "\n".join([*(_summarise_stage_range(stored, s) for s in stored.stage_ranges), *more(stored)])
 
 
-def _line(stored, stage_range):
+def _summarise_stage_range(stored, stage_range):
     n_images, width = stored.group(stage_range)["features"].shape
     line = f"{stage_range:>5}: {pluralise(n_images, 'image')}, {pluralise(width, 'feature')} each"
     if n_inexact := sum(INEXACT in text for text in stored.array(stage_range, "quality_warnings")):

@@ -41,11 +41,11 @@ def file_in_words(path, *, header=False):
     """A file in words: of a model and of predictions the terms, else, or with `header`, what
     `flyannot.files.hdf5.description.describe_file` says."""
     with open_stored(path) as stored:
-        parts = {} if header else _parts(stored)
+        parts = {} if header else _read_terms(stored)
         if not parts:
             return describe_file(path)
-        top = [first_line(stored), *skipped_lines(stored), *_top(stored, parts)]
-    blocks = ["\n".join(top), *(_table(s, learned) for s, learned in parts.items() if learned)]
+        top = [first_line(stored), *skipped_lines(stored), *_format_top(stored, parts)]
+    blocks = ["\n".join(top), *(_format_table(s, learned) for s, learned in parts.items() if learned)]
     legend = wrap(" ".join(_LEGEND.format(least=LEAST_GENES).split()), _WIDTH)
     return "\n\n".join(
         [*blocks, "\n".join([*legend, f"What it was made from: flyannot show {path} --header"])]
@@ -55,24 +55,24 @@ def file_in_words(path, *, header=False):
 def contents(path):
     """The same for programs: all that `file_summary` has, and the terms."""
     with open_stored(path) as stored:
-        terms = {s: [asdict(term) for term in learned] for s, learned in _parts(stored).items()}
+        terms = {s: [asdict(term) for term in learned] for s, learned in _read_terms(stored).items()}
     return file_summary(path) | ({"terms": terms} if terms else {})
 
 
-def _parts(stored):
+def _read_terms(stored):
     """Stage range -> its LearnedTerms; {} of a file of another kind."""
     has_terms = stored.kind in ("model", "predictions")
     return {s: learned_terms(stored, s) for s in stored.stage_ranges} if has_terms else {}
 
 
-def _top(stored, parts):
+def _format_top(stored, parts):
     for stage_range, learned in parts.items():
-        yield f"{stage_range:>5}: {_counts(stored, stage_range, learned)}"
+        yield f"{stage_range:>5}: {_format_counts(stored, stage_range, learned)}"
         if weak := weak_terms(learned):
             yield from wrap(f"warning: {weak}", _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
 
 
-def _counts(stored, stage_range, learned):
+def _format_counts(stored, stage_range, learned):
     terms = pluralise(len(learned), "term")
     if stored.kind == "model":
         return f"{terms}, learned from {pluralise(len(read_train_genes(stored, stage_range)), 'gene')}"
@@ -84,15 +84,15 @@ def _counts(stored, stage_range, learned):
     return f"{terms}; {pluralise(n_groups, 'group')}{seen}; {pluralise(n_images, 'image')}{doubtful}"
 
 
-def _table(stage_range, learned):
+def _format_table(stage_range, learned):
     width = max(_LEAST_WIDTH, *(len(term.term) for term in learned))
     yes = f"{'yes':>7}" if learned[0].n_yes is not None else ""
     head = f"{stage_range:<{width}}{'genes':>7}{'threshold':>11}{'AUC':>10}{'95 % interval':>18}{yes}"
     ordered = sorted(learned, key=lambda term: (term.auc is None, -(term.auc or 0), term.term))
-    return "\n".join([head, "-" * len(head), *(_line(term, width) for term in ordered)])
+    return "\n".join([head, "-" * len(head), *(_format_term(term, width) for term in ordered)])
 
 
-def _line(term, width):
+def _format_term(term, width):
     area = "untested" if term.auc is None else f"{term.auc:.3f}"
     interval = "" if term.auc is None else f"{term.auc_low:.3f} to {term.auc_high:.3f}"
     yes = "" if term.n_yes is None else f"{term.n_yes:>7}"

@@ -8,23 +8,21 @@ import numpy as np
 
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.dataset.images import find_pictures, pictures_of_file
-from flyannot.dataset.paths import path_from
 from flyannot.encode.groups import Groups, groups_of
 from flyannot.encode.similarity import collection_of, most_similar
-from flyannot.files.hdf5.reading import kind_claimed, kind_of_file, open_stored, read_image_columns
+from flyannot.files.hdf5.reading import read_image_columns
 from flyannot.files.tables import table_as_text
 from flyannot.images.address import file_of_address, name_of_embryo, split_address
 from flyannot.images.picture import embryos_at
 from flyannot.pipeline.encoding import encoder_of
-from flyannot.pipeline.engine.inputs import curated_annotations_of, is_imported
+from flyannot.pipeline.engine.inputs import is_imported
 from flyannot.pipeline.engine.task import write_output
-from flyannot.pipeline.runs.configuration import read_record, recorded_data_set
+from flyannot.pipeline.runs.configuration import recorded_data_set
 
 COLUMNS = ("query", "stage_range", "found", "rank", "gene", "fbgn", "image", "view", "similarity")
-TERM_COLUMNS = ("shared", "lacks", "has_besides")  # of genes that lack terms of the query
 
 
-def similar(searched, texts, *, top=20, stage_ranges=(), lacks=False):
+def similar(searched, texts, *, top=20, stage_ranges=()):
     """Rank the genes and the images of a features file by their similarity to each query.
 
     A query is compared with the images of its stage range.  Its own image and its own gene are left out; the
@@ -36,7 +34,6 @@ def similar(searched, texts, *, top=20, stage_ranges=(), lacks=False):
     texts : each an image or a gene (symbol or FlyBase number) of the file, or the path of a picture
     top : how many genes, and how many images, are found
     stage_ranges : those that are searched, empty for all; of a picture its own, if the file has several
-    lacks : whether only genes are found whose curators left out a term that they gave the query's gene
 
     Yields
     ------
@@ -45,57 +42,36 @@ def similar(searched, texts, *, top=20, stage_ranges=(), lacks=False):
     Raises
     ------
     InputError
-        If nothing of that name is there, or it is not in these stage ranges; or its terms are not known, and
-        `lacks` is on.
+        If nothing of that name is there, or it is not in these stage ranges.
     DataError
         If a picture cannot be read.
     """
-    for query in [query for text in texts for query in _queries_of(text, searched, stage_ranges)]:
-        yield _ranked(query, searched, top, lacks)
+    for query in [query for text in texts for query in _find_queries(text, searched, stage_ranges)]:
+        yield _rank(query, searched, top)
 
 
-def _ranked(query, searched, top, lacks):
+def _rank(query, searched, top):
     s = query.stage_range
-    groups, collection = searched.groups[s], searched.collection(s)
+    groups = searched.groups[s]
+    collection = searched.collection(s)
+    own_groups, own_images = [], []
     if query.group is not None:
-        place, own_groups, own = collection.groups[query.group], [query.group], groups.rows[query.group]
+        place = collection.groups[query.group]
+        own_groups, own_images = [query.group], groups.rows[query.group]
     elif query.image is not None:
         features, _ = searched.stored.images(s, query.image, query.image + 1)
         place = collection.coordinates(features)[0]
-        own_groups, own = [groups.of_image[query.image]], [query.image]
+        own_groups, own_images = [groups.of_image[query.image]], [query.image]
     else:
-        place, own_groups, own = collection.coordinates(query.features[None])[0], [], []
+        place = collection.coordinates(query.features[None])[0]
     to_images, to_groups = collection.images @ place, collection.groups @ place
-    if lacks:
-        terms = _terms_beside(query, own_groups, searched)
-        lacking = [g for g, (_, missing, _) in terms.items() if missing]
-        best = most_similar(to_groups, top, without={*range(len(groups))} - {*lacking})
-    else:
-        terms, best = {}, most_similar(to_groups, top, without=own_groups)
+    genes = most_similar(to_groups, top, without=own_groups)
+    images = most_similar(to_images, top, without=own_images)
     return SearchResult(
         query,
-        [(int(g), int(max(groups.rows[g], key=lambda i: to_images[i])), float(to_groups[g])) for g in best],
-        [] if lacks else [(int(i), float(to_images[i])) for i in most_similar(to_images, top, without=own)],
-        {int(g): terms[g] for g in best} if lacks else None,
+        [(int(g), int(max(groups.rows[g], key=lambda i: to_images[i])), float(to_groups[g])) for g in genes],
+        [(int(i), float(to_images[i])) for i in images],
     )
-
-
-def _terms_beside(query, own_groups, searched):
-    """Of the other groups with curated terms, by number, the terms that they share with the query, those that
-    they lack, and those that they have besides: sorted lists."""
-    s, groups, annotations = query.stage_range, searched.groups[query.stage_range], searched.annotations
-    known = {g: annotations.terms_of(groups.gene[g], s, groups.fbgn[g]) for g in range(len(groups))}
-    own = next((known[g] for g in own_groups), None)
-    if not own:
-        raise InputError(
-            f"{query.text} has no curated term in {s}, so no gene lacks one",
-            fix="leave out --lacks, or name an annotated gene",
-        )
-    return {
-        g: (sorted(own & terms), sorted(own - terms), sorted(terms - own))
-        for g, terms in known.items()
-        if terms is not None and g not in own_groups
-    }
 
 
 def write_similar(out, results, searched, *, force=False):
@@ -108,57 +84,20 @@ def write_similar(out, results, searched, *, force=False):
     WriteError
         If it cannot be written.
     """
-    with_terms = any(result.terms is not None for result in results)
-    columns = COLUMNS + TERM_COLUMNS * with_terms
-    text = table_as_text(columns, (row for result in results for row in _rows(result, searched)))
+    text = table_as_text(COLUMNS, (row for result in results for row in _rows(result, searched)))
     pictures = (result.query.picture for result in results)
     inputs = [searched.stored.path, *(file_of_address(picture) for picture in pictures if picture)]
     write_output(out, text, inputs, force=force)
 
 
-def _rows(found, searched):
-    s = found.query.stage_range
+def _rows(result, searched):
+    s = result.query.stage_range
     columns = searched.columns[s]
-
-    def row(what, rank, number, similarity, terms=()):
+    found = [("gene", rank, *row) for rank, (_, *row) in enumerate(result.genes, 1)]
+    found += [("image", rank, *row) for rank, row in enumerate(result.images, 1)]
+    for what, rank, number, similarity in found:
         names = (columns[name][number] for name in ("gene", "fbgn", "image", "view"))
-        return found.query.text, s, what, str(rank), *names, f"{similarity:.4f}", *map("; ".join, terms)
-
-    for rank, (g, number, similarity) in enumerate(found.genes, 1):
-        yield row("gene", rank, number, similarity, found.terms[g] if found.terms else ())
-    for rank, (number, similarity) in enumerate(found.images, 1):
-        yield row("image", rank, number, similarity)
-
-
-def features_file_of(path):
-    """The features file that is searched: `path`, or of a model the file that it learned from, beside it.
-
-    Raises
-    ------
-    InputError
-        If it is another kind of file, or the model's features do not lie beside it.
-    DataError
-        If it is damaged.
-    """
-    kind = kind_of_file(path)
-    if kind == "features":
-        return path
-    if kind != "model":
-        raise InputError(
-            f"{path} holds {kind}, and similar images are found by features",
-            fix="name a file made by: flyannot pool",
-        )
-    with open_stored(path, "model") as model:
-        wanted = model.inputs.get("features", [])
-    for other in sorted(Path(path).absolute().parent.glob("*.h5")):
-        if kind_claimed(other) == "features":
-            with open_stored(other, "features") as stored:
-                if stored.digest in wanted:
-                    return other
-    raise InputError(
-        f"{path} is a model, which holds no images, and the features that it learned from are not beside it",
-        fix="name the features file that it learned from",
-    )
+        yield result.query.text, s, what, str(rank), *names, f"{similarity:.4f}"
 
 
 @dataclass(frozen=True)
@@ -184,20 +123,19 @@ class SearchResult:
 
     genes : list of (number of the group, number of its most similar image, similarity of the group)
     images : list of (number of the image, similarity)
-    terms : number of the group -> the curated terms that it shares, lacks, and has besides; None if not asked
     """
 
     query: Query
     genes: list
     images: list
-    terms: dict | None = None
 
 
 class SimilarityIndex:
     """An open features file that is searched: its images by name, its groups, and its pictures."""
 
     def __init__(self, stored, data_set=None):
-        self.stored, self._data_set = stored, data_set
+        self.stored = stored
+        self._data_set = data_set
         self.columns = {s: read_image_columns(stored, s) for s in stored.stage_ranges}
         self.groups: dict[str, Groups] = {s: groups_of(columns) for s, columns in self.columns.items()}
         self.is_imported = is_imported(stored)
@@ -213,32 +151,18 @@ class SimilarityIndex:
         return self._pictures.paths.get(self.columns[stage_range]["image"][number])
 
     @cached_property
-    def annotations(self):
-        """The curated terms of the data set, with the corrections that the run learned with."""
-        folder = self.stored.path.absolute().parent
-        record = read_record(folder) or {}
-        data_set = self._data_set or recorded_data_set(folder)
-        if data_set is None:
-            raise InputError(
-                f"the folder of the curated terms of {self.stored.path} is not known",
-                fix="name it with --data-set",
-            )
-        paths = record.get("train", {}).get("corrections", ())
-        return curated_annotations_of(data_set, corrections=[path_from(folder, path) for path in paths])[0]
-
-    @cached_property
     def _pictures(self):
         folder = self.stored.path.absolute().parent
         named = self._data_set or recorded_data_set(folder)
         return find_pictures(pictures_of_file(self.stored), folder, named)
 
 
-def _queries_of(text, searched, stage_ranges):
+def _find_queries(text, searched, stage_ranges):
     """The queries that a text means, one for each stage range."""
-    number = _image_of(text, searched)
+    number = _find_image(text, searched)
     if number is None and file_of_address(text).is_file():
-        return _of_picture(text, searched, stage_ranges)
-    queries = [Query(text, number[0], image=number[1])] if number else _of_gene(text, searched)
+        return _encode_picture(text, searched, stage_ranges)
+    queries = [Query(text, number[0], image=number[1])] if number else _find_gene(text, searched)
     chosen = [query for query in queries if not stage_ranges or query.stage_range in stage_ranges]
     if not chosen:
         there = ", ".join(query.stage_range for query in queries)
@@ -249,12 +173,13 @@ def _queries_of(text, searched, stage_ranges):
     return chosen
 
 
-def _image_of(text, searched):
+def _find_image(text, searched):
     """(stage range, number) of an image of the file, by its name or the path of its picture; or None."""
     for s, columns in searched.columns.items():
         if text in columns["image"]:
             return s, columns["image"].index(text)
-    path, file = Path(text), file_of_address(text)
+    path = Path(text)
+    file = file_of_address(text)
     if file.is_file():
         for s, columns in searched.columns.items():
             for number, name in enumerate(columns["image"]):
@@ -264,8 +189,9 @@ def _image_of(text, searched):
     return None
 
 
-def _of_gene(text, searched):
-    queries, known = [], set()
+def _find_gene(text, searched):
+    queries = []
+    known = set()
     for s, groups in searched.groups.items():
         for g, names in enumerate(zip(groups.gene, groups.fbgn, groups.name)):
             known.update(filter(None, names))
@@ -281,9 +207,10 @@ def _of_gene(text, searched):
     return queries
 
 
-def _of_picture(text, searched, stage_ranges):
+def _encode_picture(text, searched, stage_ranges):
     """The queries of a picture, which is described as those of the file were."""
-    stored, present = searched.stored, list(searched.groups)
+    stored = searched.stored
+    present = list(searched.groups)
     missing = [s for s in stage_ranges if s not in present]
     if missing or (not stage_ranges and len(present) > 1):
         why = f"{stored.path} holds stage ranges {', '.join(present)}, " + (
@@ -296,14 +223,14 @@ def _of_picture(text, searched, stage_ranges):
             fix="name an image or a gene of the file",
         )
     encoders = {s: encoder_of(stored, s) for s in stage_ranges or present}
-    picture = Path(_one_embryo(Path(text), next(iter(encoders.values())).extract))
+    picture = Path(_choose_embryo(Path(text), next(iter(encoders.values())).extract))
     return [
         Query(text, s, picture=picture, features=encoder.encode(encoder.read(picture)[0]).features)
         for s, encoder in encoders.items()
     ]
 
 
-def _one_embryo(path, extract):
+def _choose_embryo(path, extract):
     """The address of the only embryo of a photograph, where the file is of embryos of photographs."""
     if not extract.multiple_embryos or split_address(path)[2] is not None:
         return path

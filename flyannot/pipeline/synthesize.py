@@ -18,7 +18,8 @@ class SynthesizeTask(Task):
     def stale_reason(self, *, is_verified=True):
         if not (self.path / "images.csv").exists():
             return "it is not there yet"
-        readme, expected = self.path / README, readme_of_synthesis(self._options, self._seed).encode()
+        readme = self.path / README
+        expected = readme_of_synthesis(self._options, self._seed).encode()
         is_other = readme.is_file() and first_bytes(readme, len(expected) + 1) != expected
         return "these embryos were drawn with other options" if is_other else ""
 

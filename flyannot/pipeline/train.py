@@ -15,12 +15,11 @@ from flyannot.files.hdf5.features import StoredFeatures
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.model import write_model
 from flyannot.files.hdf5.writing import create_stored
-from flyannot.jobs.dask_cluster import cluster_runner
 from flyannot.jobs.resources import one_blas_thread
 from flyannot.pipeline.engine.inputs import (
-    chosen_stage_ranges,
+    choose_stage_ranges,
     curated_annotations_of,
-    digests_of,
+    digests_by_path,
     digests_of_curated,
     open_all,
     refuse_unknown_excluded_terms,
@@ -48,7 +47,8 @@ class _Trained:
 
 def build_task(request):
     """The `Task` of what a `StepRequest` asks for."""
-    (annotations,), stage_ranges = request.inputs["annotations"], request.selection.stage_range
+    (annotations,) = request.inputs["annotations"]
+    stage_ranges = request.selection.stage_range
     return train_task(
         request.inputs["features"],
         annotations,
@@ -80,12 +80,12 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
     with open_all(paths, "features") as files:
         annotations, changes = curated_annotations_of(annotations_csv, corrections=options.corrections)
         refuse_unknown_excluded_terms(options.exclude_terms, annotations, annotations_csv)
-        chosen = chosen_stage_ranges(files, stage_ranges)
+        chosen = choose_stage_ranges(files, stage_ranges)
         if options.min_groups is None:
             columns = {s: StoredFeatures(files, s).columns for s in chosen}
             enough = enough_groups_of_columns(columns, annotations, options.exclude_terms)
             options = replace(options, min_groups=enough)
-        digests = digests_of(files)
+        digests = digests_by_path(files)
         made_with = files[0].options | {"train": options.to_header() | {"stage_ranges": chosen}}
         made_of = {"features": list(digests.values())}
         made_of |= digests_of_curated(annotations_csv, options.corrections)
@@ -95,7 +95,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
         for sentence in changes:
             log.info("note: %s", sentence)
         with open_all(paths, "features", digests=digests) as files:
-            trained = _train(files, annotations, chosen, options, seed, execution, out)
+            trained = _train(files, annotations, chosen, options, seed, execution)
             if not any(learned.terms for learned in trained.values()):
                 raise InputError(
                     f"no term can be trained from {annotations_csv} and {paths[0]}",
@@ -119,7 +119,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
     return FileTask(out, header, make, [*paths, annotations_csv, *options.corrections])
 
 
-def _train(files, annotations, stage_ranges, options, seed, execution, out):
+def _train(files, annotations, stage_ranges, options, seed, execution):
     """Stage range -> _Trained; the features of one stage range at a time are in memory."""
     features = {s: StoredFeatures(files, s) for s in stage_ranges}
     for note in notes_on_columns({s: stored.columns for s, stored in features.items()}, annotations):
@@ -127,8 +127,7 @@ def _train(files, annotations, stage_ranges, options, seed, execution, out):
     curated = {s: curated_groups(stored.columns, annotations, s, options) for s, stored in features.items()}
     n_terms = sum(len(groups.terms) for groups in curated.values())
     count = ProgressCount(execution.progress, n_terms, "term")
-    remote = cluster_runner(execution.workers, out)
-    fit_options = options.fit_options(execution.jobs, on_terms=count.add, elsewhere=remote)
+    fit_options = options.fit_options(execution.jobs, on_terms=count.add)
     with one_blas_thread():
         trained = {
             s: _train_stage_range(groups, features[s], options, fit_options, rng_for(seed, s))

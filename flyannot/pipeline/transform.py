@@ -4,6 +4,7 @@ from functools import partial
 
 from flyannot.base.registry import import_object
 from flyannot.base.text import pluralise
+from flyannot.encode.encoder import transform_patches
 from flyannot.files.hdf5.descriptors import write_descriptors
 from flyannot.files.hdf5.header import Header, add_step
 from flyannot.files.hdf5.reading import open_stored, read_image_columns
@@ -15,7 +16,8 @@ from flyannot.pipeline.engine.task import FileTask, Outcome
 
 def build_task(request):
     """Build the task of the step whose options are asked for: its `transform`, on every image of a file."""
-    step, (path,) = STEPS[request.options.table], request.inputs["descriptors"]
+    step = STEPS[request.options.table]
+    (path,) = request.inputs["descriptors"]
     transform = partial(import_object(step.transform), options=request.options)
     with open_all([path], "descriptors") as (stored,):
         images = {"images": stored.inputs["images"]} if "images" in stored.inputs else {}
@@ -30,7 +32,7 @@ def build_task(request):
         with open_stored(path, digest=digest) as stored, create_stored(request.out, header) as file:
             for s in stored.stage_ranges:
                 columns = read_image_columns(stored, s)
-                described = [transform(patches) for patches in described_images(stored, s)]
+                described = [transform_patches(transform, one) for one in described_images(stored, s)]
                 write_descriptors(file, s, columns, described)
                 lines.append(f"{s:>5}: {pluralise(len(columns['image']), 'image')}")
         return Outcome(request.out, True, "\n".join(lines))

@@ -5,9 +5,6 @@ from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
 
-import numpy as np
-from markupsafe import Markup
-
 from flyannot.base.errors import DataError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
@@ -132,7 +129,6 @@ def _page(run, ids, shown, wanted):
     files, scores, ranges = list(run.files.values()), run.scores or {}, list(shown)
     parts = [part for of_range in shown.values() for part in of_range]
     learned = {s: part[-1].learned for s, of_range in shown.items() for part in of_range if part[-1]}
-    dictionary, sheets = dictionary_section(run)
     failures = [(file.path.name, *failure) for file in files for failure in file.failures]
     notes = [*run.notes, *ids.notes]
     drawn = is_synthetic(columns for columns, _, _ in parts)
@@ -146,11 +142,10 @@ def _page(run, ids, shown, wanted):
             ("groups", "Genes", _groups(run, ranges, list(learned))),
             (PATTERNS, "Map of patterns", render("patterns.html") if ranges else ""),
             ("scores", "Scores", scores_section(run.scores, ids)),
-            ("dictionary", "Dictionary", dictionary),
-            ("origin", "How it was made", origin_section(run, failures, notes, ids.stage_links())),
+            ("dictionary", "Dictionary", dictionary_section(run)),
+            ("origin", "How it was made", origin_section(run, failures, notes)),
         ],
         banners=banners + [sentence_on_scores(n) for n in scores.get("notes", ()) if n.startswith("warning")],
-        sheets=sheets,
         made_from=wanted,
         ids=ids,
         review=review_of(run),
@@ -158,21 +153,19 @@ def _page(run, ids, shown, wanted):
 
 
 def evidence_in_words(learned):
-    """What stands on top of how far to trust the terms: a list of sentences, or none.
+    """What stands on top of how far to trust the terms: a list of one text, or of none.
 
     `learned` maps a stage range to its LearnedTerms.
     """
-    terms = [term for of_range in learned.values() for term in of_range]
-    precision, weak = precision_of_yes(terms), weak_terms(terms)
-    right = f"In cross-validation {100 * (precision or 0):.0f} % of the answers yes were right."
-    sentences = [] if precision is None else [right]
-    if not weak:
-        return sentences
-    is_guess = all(term.auc is None for term in terms)
-    end = (
-        "Take every answer as a guess." if is_guess else "How far to trust a term is beside its probability."
-    )
-    return [" ".join([*sentences, sentence_on_scores(weak), end])]
+    terms, sentences = [term for of_range in learned.values() for term in of_range], []
+    if (precision := precision_of_yes(terms)) is not None:
+        sentences.append(f"In cross-validation {100 * precision:.0f} % of the answers yes were right.")
+    if weak := weak_terms(terms):
+        sentences.append(sentence_on_scores(weak))
+        is_tested = any(term.auc is not None for term in terms)
+        trust = "How far to trust a term is beside its probability."
+        sentences.append(trust if is_tested else "Take every answer as a guess.")
+    return [" ".join(sentences)] if sentences else []
 
 
 def _groups(run, ranges, predicted):
@@ -193,16 +186,13 @@ def _groups(run, ranges, predicted):
 
 
 def _facts(ranges, shown, scores):
-    """What was run and how well it did, in a line."""
-    facts = []
-    if ranges:
-        facts.append(pluralise(len({gene for groups in shown for gene in groups.gene_ids}), "gene"))
-        facts.append(pluralise(sum(len(rows) for groups in shown for rows in groups.rows), "image"))
-        names = Markup(", ").join(Markup('<span class="together">{}</span>').format(s) for s in ranges)
-        facts.append(Markup("stage {} {}").format("range" if len(ranges) == 1 else "ranges", names))
-    overall = scores["summary"]["all"] if scores else {"macro": {}}
-    auc, interval = overall["macro"].get("auc"), overall.get("auc_interval")
-    if auc is not None and np.isfinite(auc):
-        within = f" ({interval[0]:.2f} to {interval[1]:.2f})" if interval else ""
-        facts.append(f"mean AUC {auc:.2f}{within}")
-    return Markup(", ").join(facts)
+    """Return what was run, and how well it did, in a line of HTML."""
+    overall = scores["summary"]["all"] if scores else {}
+    return render(
+        "facts.html",
+        n_genes=len({gene for groups in shown for gene in groups.gene_ids}),
+        n_images=sum(len(rows) for groups in shown for rows in groups.rows),
+        ranges=ranges,
+        auc=overall.get("macro", {}).get("auc"),
+        interval=overall.get("auc_interval"),
+    )

@@ -1,4 +1,4 @@
-"""ROC and precision-recall curves with bootstrap bands over genes, and calibration.
+"""ROC and precision-recall curves with bootstrap bands over genes.
 
 Decision values of different folds have no common scale, so each fold has curves of its own, and a term's
 curve is their average: true positive rates weighted by the fold's pairs of a positive and a negative,
@@ -8,16 +8,13 @@ average precision, that `flyannot.terms.metrics` gives.
 A resample draws genes by `bootstrap_gene_weights`: all groups of a gene together, the same for all terms.
 """
 
-from dataclasses import dataclass
 from functools import partial
-from statistics import NormalDist
 
 import numpy as np
 
 GRID = np.linspace(0, 1, 101)
 N_RESAMPLES = 200
 _LEVEL = (2.5, 97.5)  # percentiles of the band
-_Z = NormalDist().inv_cdf(0.975)
 
 
 def confidence_band(heights):
@@ -79,34 +76,3 @@ def _precision_of_fold(tp, fp):
 
 roc_curves = partial(_fold_average, curves_of_fold=_roc_of_fold)
 precision_curves = partial(_fold_average, curves_of_fold=_precision_of_fold)
-
-
-@dataclass(frozen=True)
-class Reliability:
-    """Bins of equal width over [0, 1]: how many, mean probability, fraction of positives with its 95%
-    interval, each (n_bins,), nan where a bin is empty."""
-
-    counts: np.ndarray
-    predicted: np.ndarray
-    observed: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-
-def reliability(probabilities, truth, n_bins=10):
-    """How often what is predicted with some probability is true; the arrays are (n,), n > 0.
-
-    Source
-    ------
-    Wilson, JASA 1927, for the interval; it takes the pairs for independent, which those of one gene are not.
-    """
-    bins = np.minimum((probabilities * n_bins).astype(int), n_bins - 1)
-    counts = np.bincount(bins, minlength=n_bins)
-    positives = np.bincount(bins, truth, n_bins).astype(int)
-    n_or_nan = np.where(counts > 0, counts, np.nan)
-    predicted, observed = np.bincount(bins, probabilities, n_bins) / n_or_nan, positives / n_or_nan
-    # As SciPy's binomtest, whose import takes longer than all curves.
-    middle = observed + _Z**2 / (2 * n_or_nan)
-    half = _Z * np.sqrt(observed * (1 - observed) / n_or_nan + (_Z / (2 * n_or_nan)) ** 2)
-    low, high = np.clip(np.stack([middle - half, middle + half]) / (1 + _Z**2 / n_or_nan), 0, 1)
-    return Reliability(counts, predicted, observed, low, high)

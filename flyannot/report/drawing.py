@@ -1,7 +1,6 @@
-"""What the page draws: line charts as inline SVG, embryos and patches as JPEG, maps, and glyphs of atoms.
+"""What the page draws: charts over the unit square as inline SVG, embryos as JPEG, maps as text.
 
-Of charts and glyphs the places are computed here, the drawing is a template, and colours stand in the page's
-style sheet.  A glyph has 4 x 4 cells, and in each a ray for every one of 8 directions.
+The places of a chart are computed here, a template draws them, and colours stand in the page's style sheet.
 """
 
 import base64
@@ -12,12 +11,9 @@ import numpy as np
 from flyannot.images.picture import read_embryo_in_colour
 from flyannot.report.templates import render
 
-_TENTHS = np.linspace(0, 1, 6)  # of an axis
 CELL_PX = 8  # the side of a cell of a map
 _QUALITY = 76
-_CELL, _REACH = 16, 7.5  # side of a cell and length of the longest ray
-_LEAST = 0.12  # of the largest number; shorter rays are left out
-_UNIT = np.array([(np.cos(a), -np.sin(a)) for a in np.arange(8) * np.pi / 4])  # upwards is -y on a page
+_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 328, 12, 254  # of a chart, in pixels
 
 
 def jpeg_for_page(path, options):
@@ -47,101 +43,42 @@ def packed_map(cells, full):
     return base64.b64encode(levels.tobytes()).decode()
 
 
-def atom_glyph(atom, summary):
-    """One atom as SVG; rays of numbers above zero (more gradient than the mean) and below in two classes.
+def curve_chart(heights, low, high, xs, x_name, y_name, *, summary, chance):
+    """Draw heights over `xs` with a band from low to high as HTML; all numbers are within [0, 1].
 
     Parameters
     ----------
-    atom : float array (128,), cell by cell in row-major order, 8 directions from right towards up
-    summary : the sentence that a screen reader reads instead
+    x_name, y_name : what stands at the axes
+    summary : what a screen reader reads instead
+    chance : the heights of guessing at both ends
     """
-    largest = np.abs(atom).max() or 1.0
-    paths = {"above": [], "below": []}
-    for k in np.flatnonzero(np.abs(atom) >= _LEAST * largest):
-        cell, direction = divmod(int(k), 8)
-        x, y = (cell % 4 + 0.5) * _CELL, (cell // 4 + 0.5) * _CELL
-        dx, dy = _REACH * abs(atom[k]) / largest * _UNIT[direction]
-        paths["above" if atom[k] > 0 else "below"].append(f"M{x:g} {y:g}l{dx:.1f} {dy:.1f}")
-    return render("glyph.svg", side=4 * _CELL, summary=summary, paths=paths)
+    outline = _points(np.concatenate([xs, xs[::-1]]), np.concatenate([high, low[::-1]]))
+    lines = [("chance", _points([0, 1], chance)), ("curve", _points(xs, heights))]
+    return _chart(x_name, y_name, summary, lines, band=outline)
 
 
-class Chart:
-    """A plotting area with axes, and what is drawn in it; all places in pixels.
-
-    xs, ys : the numbers at the axes; summary : what a screen reader reads instead
-    bands : outlines; lines : (class, points, name); dots : (x, y, low, high, title)
-    labels : (class, x, y, text)
-    """
-
-    left, top, height = 60, 12, 300
-
-    def __init__(self, x_name, y_name, summary, *, xs=_TENTHS, ys=_TENTHS, width=340):
-        self.x_name, self.y_name, self.summary, self.width = x_name, y_name, summary, width
-        self.right, self.bottom = width - 12, self.height - 46
-        self._x_ends, self._y_ends = (xs[0], xs[-1]), (ys[0], ys[-1])
-        self.x_ticks = [(self.x(number), f"{number:.4g}") for number in xs]
-        self.y_ticks = [(self.y(number), f"{number:.4g}") for number in ys]
-        self.bands, self.lines, self.dots, self.labels = [], [], [], []
-
-    def x(self, number):
-        """Pixels from the left."""
-        return round(float(np.interp(number, self._x_ends, (self.left, self.right))), 1)
-
-    def y(self, number):
-        """Pixels from the top."""
-        return round(float(np.interp(number, self._y_ends, (self.bottom, self.top))), 1)
-
-    def points(self, xs, ys):
-        """The words of a polyline; what is nan is left out."""
-        return " ".join(f"{self.x(x)},{self.y(y)}" for x, y in zip(xs, ys) if np.isfinite(x + y))
-
-    def svg(self):
-        """The chart as HTML."""
-        return render("chart.svg", c=self)
+def reliability_chart(predicted, observed, *, summary):
+    """Draw the fraction of true answers over their mean probability as HTML: a dot for every bin."""
+    dots = [(_x(x), _y(y), f"{y:.2f} true, {x:.2f} predicted") for x, y in zip(predicted, observed)]
+    lines = [("chance", _points([0, 1], [0, 1])), ("curve", _points(predicted, observed))]
+    return _chart("probability given", "fraction true", summary, lines, dots=dots)
 
 
-def curve_chart(heights, low, high, xs, *, x_name, y_name, summary, chance):
-    """Draw heights over `xs` with a band from low to high, within [0, 1] x [0, 1], as HTML.
-
-    `chance` are the heights of guessing at both ends; the other arguments are as in `Chart`.
-    """
-    chart = Chart(x_name, y_name, summary)
-    chart.lines.append(("chance", chart.points((0, 1), chance), ""))
-    outline = np.concatenate([xs, xs[::-1]]), np.concatenate([high, low[::-1]])
-    chart.bands.append(chart.points(*outline))
-    chart.lines.append(("curve", chart.points(xs, heights), ""))
-    return chart.svg()
+def _chart(x_name, y_name, summary, lines, *, band="", dots=()):
+    ticks = [(_x(number), _y(number), f"{number:.1f}") for number in np.linspace(0, 1, 6)]
+    named = {"x_name": x_name, "y_name": y_name, "summary": summary, "ticks": ticks}
+    ends = {"left": _LEFT, "right": _RIGHT, "top": _TOP, "bottom": _BOTTOM}
+    return render("chart.svg", **named, **ends, lines=lines, band=band, dots=dots)
 
 
-def reliability_chart(bins, *, summary):
-    """A `Reliability`: a dot and an interval for every bin with answers, as HTML."""
-    chart, shown = Chart("probability given", "fraction true", summary), np.flatnonzero(bins.counts)
-    chart.lines.append(("chance", chart.points((0, 1), (0, 1)), ""))
-    chart.lines.append(("curve", chart.points(bins.predicted[shown], bins.observed[shown]), ""))
-    for k in shown:
-        title = f"{bins.observed[k]:.2f} of {bins.counts[k]:,} true, {bins.predicted[k]:.2f} predicted"
-        heights = (chart.y(heights[k]) for heights in (bins.observed, bins.low, bins.high))
-        chart.dots.append((chart.x(bins.predicted[k]), *heights, title))
-    return chart.svg()
+def _x(number):
+    return round(float(_LEFT + number * (_RIGHT - _LEFT)), 1)
 
 
-def trace_chart(lines, *, x_name, y_name, summary):
-    """Some series on common axes, as HTML; `lines` is a dict from name to (xs, ys)."""
-    xs, ys = (np.concatenate([np.asarray(line[k], float) for line in lines.values()]) for k in (0, 1))
-    numbers = {"xs": _ticks(xs.min(), xs.max(), whole=True), "ys": _ticks(ys.min(), ys.max())}
-    chart = Chart(x_name, y_name, summary, width=520, **numbers)
-    for number, (name, (x, y)) in enumerate(lines.items()):
-        kind = f"series series-{number % 6}"
-        chart.lines.append((kind, chart.points(x, y), name))
-        chart.labels.append((kind, round(chart.x(x[-1]) - 4, 1), round(chart.y(y[-1]) - 6, 1), name))
-    return chart.svg()
+def _y(number):
+    return round(float(_BOTTOM + number * (_TOP - _BOTTOM)), 1)
 
 
-def _ticks(low, high, *, whole=False):
-    """About five round numbers around [low, high]."""
-    span = max(high - low, 1 if whole else abs(high) * 1e-3 or 1.0)
-    step = 10 ** np.floor(np.log10(span / 4))
-    step *= next(m for m in (1, 2, 5, 10) if span / (m * step) <= 6)
-    step = max(step, 1) if whole else step
-    first, last = np.floor(low / step + 1e-9), np.ceil(high / step - 1e-9)
-    return np.arange(first, max(last, first + 1) + 0.5) * step
+def _points(xs, ys):
+    """Return the words of a polyline, without points that are nan."""
+    return " ".join(f"{_x(x)},{_y(y)}" for x, y in zip(xs, ys) if np.isfinite(x + y))

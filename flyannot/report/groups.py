@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flyannot.report.maps import MapMaker, TermMap
+from flyannot.report.maps import MapMaker
 from flyannot.report.nearest import Nearest
 from flyannot.terms.answers import NO, UNDETERMINED, YES, Answer, answers_of_group
 from flyannot.terms.group_outcomes import is_cross_validated, outcomes_of_groups
@@ -37,12 +37,13 @@ class ShownAnswer(Answer):
     curated : as the table of the data set and its corrections say now
     reviewed : whether a correction is of it
     queue, worth : LOOK, CHECK or "", and how much it is worth there
+    map : as `MapMaker.maps_of` returns, or None
     """
 
     reviewed: bool = False
     queue: str = ""
     worth: float = 0.0
-    map: TermMap | None = None
+    map: dict | None = None
 
     @property
     def status(self):
@@ -139,7 +140,7 @@ def group_entries(run, shown, queue):
                 name = columns["image"][i]
                 path, warnings = run.pictures.paths.get(name), columns["quality_warnings"][i]
                 entry.images.append(ImageEntry(name, columns["view"][i], path, warnings))
-            answers = answers_of_group(stage_range, groups, predicted, g) if predicted else []
+            answers = list(answers_of_group(stage_range, groups, predicted, g)) if predicted else []
             _add_terms(entry, answers, run.annotations)
             queue.mark(entry.terms)
             entry.terms.sort(key=lambda t: (t.status == UNLEARNED, t.is_minor, -(t.probability or 0)))
@@ -155,20 +156,17 @@ def group_entries(run, shown, queue):
 
 def _add_terms(entry, answers, annotations):
     """Add the answers about a group, and the curated terms that no model knows."""
-    curated, unknown, reviewed = None, (), ()
-    if annotations:
-        gene = entry.gene, entry.stage_range
-        curated = annotations.terms_of(*gene, entry.fbgn)
-        reviewed = annotations.reviewed_terms(*gene, entry.fbgn)
-        if curated is not None:
-            unknown = annotations.unknown_terms(*gene, [one.term for one in answers], entry.fbgn)
-        entry.is_partly = annotations.is_partly_known(*gene, entry.fbgn)
-    entry.annotated = curated is not None
+    gene = entry.gene, entry.stage_range
+    curated = annotations.terms_of(*gene, entry.fbgn)
+    unknown = annotations.unknown_terms(*gene, [one.term for one in answers], entry.fbgn)
+    entry.annotated, entry.is_partly = curated is not None, annotations.is_partly_known(*gene, entry.fbgn)
     for answer in answers:
-        said = "" if curated is None or answer.term in unknown else YES if answer.term in curated else NO
+        is_known = entry.annotated and answer.term not in unknown
+        said = (YES if answer.term in curated else NO) if is_known else ""
         entry.terms.append(ShownAnswer(**vars(answer) | {"curated": said}))
     unlearned = (curated or set()) - {one.term for one in answers}
     entry.terms += [ShownAnswer(term=term, curated=YES) for term in sorted(unlearned)]
+    reviewed = annotations.reviewed_terms(*gene, entry.fbgn)
     for one in entry.terms:
         one.reviewed = one.term in reviewed
 

@@ -4,8 +4,6 @@ Features and descriptors of the run have what a map needs; images that are not a
 that a model annotated, are coded again from their pictures.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from flyannot.base.errors import DataError, InputError
@@ -18,21 +16,6 @@ from flyannot.terms.explain import explain_group, require_linear
 from flyannot.terms.training_set import training_rows
 
 _TOLERANCE = 1e-6  # relative: what the parts must sum to is the stored decision value
-
-
-@dataclass(frozen=True)
-class TermMap:
-    """value = plus - minus + rest: the sums of what supports and of what opposes the term, and the intercept.
-
-    cells : a packed map for each image; full : the contribution of a cell in full colour
-    """
-
-    value: float
-    plus: float
-    minus: float
-    rest: float
-    full: float
-    cells: list
 
 
 class MapMaker:
@@ -68,7 +51,11 @@ class MapMaker:
         self._model = loaded
 
     def maps_of(self, entry, values):
-        """The TermMaps of one group, a dict by term.
+        """Return what the page draws for one group, a dict by term.
+
+        Of each term: `value` = `plus` - `minus` + `rest`, which are the sums of what supports and of what
+        opposes it and the intercept; `full`, the contribution of a cell in full colour; and `cells`, a packed
+        map for each image.
 
         `values` maps a term to the decision value that the predictions hold.  A term whose value the parts do
         not sum to is left out: the files are of different runs, or the pictures are others.
@@ -122,4 +109,6 @@ class MapMaker:
                 raise DataError(f"the features of {self._features.path} do not fit its descriptors")
             spreads.append(split.spread(number, described, STANDARD_PX, CELL_PX))
         full = max(float(np.abs(cells).max()) for cells in spreads) or 1.0
-        return TermMap(split.value, *split.sums, full, [packed_map(cells, full) for cells in spreads])
+        names = ("value", "plus", "minus", "rest", "full")
+        numbers = {n: round(x, 6) for n, x in zip(names, (split.value, *split.sums, full), strict=True)}
+        return numbers | {"cells": [packed_map(cells, full) for cells in spreads]}

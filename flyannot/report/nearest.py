@@ -95,7 +95,7 @@ class Nearest:
     def _curated_terms(self, g):
         """Those of a group, by its number; None where it is not annotated."""
         gene, fbgn = self._groups.gene[g], self._groups.fbgn[g]
-        return self._annotations and self._annotations.terms_of(gene, self._stage_range, fbgn)
+        return self._annotations.terms_of(gene, self._stage_range, fbgn)
 
     def unlike(self):
         """Of a stage range of which nothing is predicted, how far each group that is not annotated is from
@@ -146,10 +146,8 @@ def _small(jpeg_bytes):
 
 
 def _sheet(pictures):
-    height, width = SMALL_PX
+    """Put pictures side by side, N_IN_ROW in a row."""
     n_columns = min(N_IN_ROW, len(pictures))
-    sheet = np.full((-(-len(pictures) // n_columns) * height, n_columns * width, 3), _NO_PICTURE, np.uint8)
-    for number, picture in enumerate(pictures):
-        row, column = divmod(number, n_columns)
-        sheet[row * height : (row + 1) * height, column * width : (column + 1) * width] = picture
-    return sheet
+    pictures = [*pictures, *[_small(None)] * (-len(pictures) % n_columns)]
+    starts = range(0, len(pictures), n_columns)
+    return np.vstack([np.hstack(pictures[start : start + n_columns]) for start in starts])

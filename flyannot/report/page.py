@@ -65,15 +65,13 @@ class Page:
 
     facts : what was run, in a line; sections : list of (id, heading, HTML), left out where empty, the
     one with the id "groups" without its list, that with the id PATTERNS where there is no map; banners :
-    sentences that stand on top; sheets : JPEGs of the atoms' patches as URLs; ids : the ids of terms;
-    review : what verdicts of curators are kept with
+    sentences that stand on top; ids : the ids of terms; review : what verdicts of curators are kept with
     """
 
     title: str
     facts: str = ""
     sections: list = field(default_factory=list)
     banners: list = field(default_factory=list)
-    sheets: list = field(default_factory=list)
     made_from: str = ""
     ids: TermIds = NO_IDS
     review: Review = Review()
@@ -94,7 +92,7 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
                 chunks.add(entry)
             chunks.flush()
             chunks.add_maps()
-            n_bytes = sum(map(len, [*page.sheets, *(html for *_, html in page.sections)]))
+            n_bytes = sum(len(html) for *_, html in page.sections)
             if n_bytes + chunks.n_bytes <= page_bytes:
                 folder, within = None, list(chunks.moved_in())
             else:
@@ -123,16 +121,12 @@ def digest_in_page(path):
 
 def review_of(run):
     """The Review of a `Run`."""
+    used = {(s, term) for term, stage_ranges in bdgp_vocabulary().items() for s in stage_ranges} | run.terms
+    vocabulary = {term: [] for term in sorted({*bdgp_terms(), *(term for _, term in used)})}
+    for s, term in sorted(used):
+        vocabulary[term].append(STAGE_RANGES.index(s))
     predictions = run.files.get("predictions")
-    used = [(term, s) for term, stage_ranges in bdgp_vocabulary().items() for s in stage_ranges]
-    if run.annotations:
-        used += [(term, s) for (_, s), terms in run.annotations.terms_by_gene.items() for term in terms]
-    if predictions is not None:
-        used += [(term, s) for s in predictions.stage_ranges for term in predictions.array(s, "term")]
-    vocabulary: dict = {term: set() for term in sorted({*bdgp_terms(), *(term for term, _ in used)})}
-    for term, s in used:
-        vocabulary[term].add(STAGE_RANGES.index(s))
-    digests = predictions.inputs.get("model", []) if predictions is not None else []
+    digests = predictions.inputs.get("model", []) if predictions else []
     return Review(run.data_set_name, "".join(digests[:1]), {t: sorted(n) for t, n in vocabulary.items()})
 
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot import __version__
-from flyannot.base.errors import DataError, FlyannotError, InputError
+from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.folder import Annotations, read_images
-from flyannot.dataset.images import PicturesOfFile, find_pictures, likely_places, pictures_of_file
-from flyannot.dataset.paths import ANNOTATIONS, IMAGES, has_table, path_from, relative_path, table_of_data_set
+from flyannot.dataset.images import PicturesOfFile, find_pictures, pictures_of_file
+from flyannot.dataset.paths import ANNOTATIONS, IMAGES, has_table, path_from, relative_path
 from flyannot.encode.groups import groups_of
-from flyannot.files.digest import digest_of_file, digest_of_json, digest_of_rows
+from flyannot.files.digest import digest_of_file, digest_of_json
 from flyannot.files.hdf5.reading import StoredFile, open_stored, read_image_columns
 from flyannot.files.hdf5.schema import MADE_BY
 from flyannot.images.address import photograph_of_embryo
@@ -36,7 +36,7 @@ class Run:
 
     files : dict from kind to `StoredFile`, those of the steps that are there; scores : dict or None
     others : dict from the name of another output of a step to its digest
-    annotations : Annotations or None
+    annotations : Annotations, empty where there are none
     pictures : PicturesOfFile of predictions and features
     notes : sentences on what is missing
     data_set_name : of its folder as recorded; where that is not known, of the folder named, or of the run
@@ -46,7 +46,7 @@ class Run:
     files: dict = field(default_factory=dict)
     scores: dict | None = None
     others: dict = field(default_factory=dict)
-    annotations: Annotations | None = None
+    annotations: Annotations = Annotations({}, {})
     pictures: PicturesOfFile = PicturesOfFile()
     notes: list = field(default_factory=list)
     data_set_name: str = ""
@@ -60,6 +60,15 @@ class Run:
     def stage_ranges(self):
         """Those of the page, in order."""
         return [s for s in STAGE_RANGES if any(self.stored(kind, s) for kind in _SHOWN)]
+
+    @property
+    def terms(self):
+        """The set of (stage range, term) that were predicted, curated or evaluated."""
+        terms = {(row["stage_range"], row["term"]) for row in (self.scores["terms"] if self.scores else ())}
+        if predictions := self.files.get("predictions"):
+            terms |= {(s, term) for s in predictions.stage_ranges for term in predictions.array(s, "term")}
+        curated = self.annotations.terms_by_gene
+        return terms | {(s, term) for (_, s), of_gene in curated.items() for term in of_gene}
 
     def shown_groups(self, stage_range):
         """The groups of the page: those of the predictions, of whatever model, and of the features those
@@ -88,7 +97,7 @@ class Run:
     def made_from(self):
         """A digest of all that a page on this run depends on; the images count through these files."""
         curated = self.annotations
-        tables = (curated.terms_by_gene, curated.unsure, curated.known_only) if curated else ()
+        tables = curated.terms_by_gene, curated.unsure, curated.known_only
         annotations = [sorted((list(k), sorted(v)) for k, v in table.items()) for table in tables]
         parts = [{kind: file.digest for kind, file in self.files.items()}, self.others, annotations]
         places = sorted(relative_path(path, self.folder) for path in self.pictures.paths.values())
@@ -132,23 +141,20 @@ def open_run(stack: ExitStack, folder, data_set=None):
             f"{files['predictions'].path.name} was not made by a run: its answers for genes that the model "
             "learned from are better than for new genes."
         )
-    try:
-        record = read_record(folder) or {}
-    except DataError:
-        if data_set is None:
-            raise
-        record = {}  # nothing needs it
+    record = read_record(folder) or {}
     recorded = path_from(folder, record["data-set"]) if "data-set" in record else None
     pictures = _find_pictures(folder, files, data_set, recorded, notes)
-    annotations = None
-    table = next(_annotation_tables(folder, pictures.place, files.get("model")), None)
-    if table is None and record.get("train", {}).get("corrections"):
-        table = pictures.place  # terms came from corrections alone
+    annotations, table = Annotations({}, {}), pictures.place
+    corrections = [path_from(folder, path) for path in record.get("train", {}).get("corrections", [])]
+    if table is not None and not table.is_dir():
+        table = table.parent
+    if table is not None and not corrections and not has_table(table, ANNOTATIONS):
+        table = None
     if table is None:
         notes.append(f"There is no {ANNOTATIONS} beside the pictures: curated terms are left out.")
     else:
         try:
-            annotations = _annotations(table, folder, record, notes)
+            annotations = _annotations(table, corrections, notes)
         except FlyannotError as error:
             if data_set is not None:
                 raise
@@ -177,27 +183,12 @@ def _find_pictures(folder, files, data_set, recorded, notes):
     return pictures if pictures.paths else find_pictures(wanted, folder)  # moved, or never named
 
 
-def _annotation_tables(folder, place, model):
-    """The tables of curated terms that may be the run's: that beside the pictures, then those nearby that
-    the model was trained on."""
-    if place is not None:
-        beside = place if place.is_dir() else place.parent
-        if has_table(beside, ANNOTATIONS):
-            yield beside
-    digests = [] if model is None else model.inputs.get("annotations", [])
-    for near in likely_places(folder):
-        if has_table(near, ANNOTATIONS) and digest_of_rows(table_of_data_set(near, ANNOTATIONS)) in digests:
-            yield near
-
-
-def _annotations(table, folder, record, notes):
-    """The curated terms, with the corrections that the run learned with by its record; without if one is
-    gone."""
-    paths = [path_from(folder, path) for path in record.get("train", {}).get("corrections", [])]
-    gone = [path.name for path in paths if not path.is_file()]
+def _annotations(table, corrections, notes):
+    """Return the curated terms with the corrections that the run learned with, or without if one is gone."""
+    gone = [path.name for path in corrections if not path.is_file()]
     if gone:
         notes.append(f"{', '.join(gone)} is not there any more: curated terms are shown without corrections.")
-    annotations, changes = curated_annotations_of(table, corrections=[] if gone else paths)
+    annotations, changes = curated_annotations_of(table, corrections=[] if gone else corrections)
     notes += [f"{sentence}." for sentence in changes]
     return annotations
 
@@ -211,18 +202,16 @@ def images_not_shown(run):
     for kind in _SHOWN:
         known |= {name for name, *_ in pictures_of_file(run.files.get(kind))}
     known |= {photograph_of_embryo(name) for name in known}
-    described = pictures_of_file(run.files.get("descriptors"))
-    for image in read_images(run.pictures.place):
-        if image.name not in known:
-            is_left = (image.name, image.gene, image.stage_range) in described
-            few = f"stage range {image.stage_range} is left out: too few patches for its dictionary"
-            yield IMAGES, image.name, few if is_left else "not among the images of this run: [select]"
+    why = "not among the images of this run: not selected, or its stage range has too few patches"
+    yield from (
+        (IMAGES, image.name, why) for image in read_images(run.pictures.place) if image.name not in known
+    )
 
 
-def origin_section(run, failures, notes, stages):
+def origin_section(run, failures, notes):
     """Which file was made from which, with all options, and what was skipped, (file, image, reason) each.
 
-    `notes` are sentences, `stages` what `TermIds.stage_links` returns.
+    `notes` are sentences.
     """
     stored_files = list(run.files.values())
     return render(
@@ -233,5 +222,4 @@ def origin_section(run, failures, notes, stages):
         maker=MADE_BY | {step.makes: f"flyannot {step.name}" for step in STEPS.values()},
         skipped=[*failures, *images_not_shown(run)],
         notes=notes,
-        stages=stages,
     )

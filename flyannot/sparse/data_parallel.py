@@ -32,7 +32,6 @@ import numpy as np
 
 from flyannot.sparse.fit import EVALUATED_SAMPLES, EpochRecord, exact_values, gains_too_little, random_patches
 from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions, carried_over
-from flyannot.sparse.stored_codes import EITHER_SIGN, Positive
 
 LONGEST = 2**18  # samples of a part in a round, which it holds: 33 MB of descriptors
 _SEEN_PER_ATOM = 60  # samples seen so far for every active part and atom: with fewer, averages are noise
@@ -62,7 +61,6 @@ class LearningPlan:
     key: tuple  # whole numbers: the seed of all random choices
     tol: float | None = None
     longest: int = LONGEST
-    positive: Positive = EITHER_SIGN
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ class HeldOutSamples(NamedTuple):
     rows_of: dict  # unit -> row numbers
 
 
-def begin_rounds(source, n_atoms, plan, initial_atoms=None):
+def begin_rounds(source, n_atoms, plan):
     """Initial atoms as a `LearningProgress`; and the `HeldOutSamples` of the trace.
 
     Parameters
@@ -114,7 +112,6 @@ def begin_rounds(source, n_atoms, plan, initial_atoms=None):
         samples(rows) stored rows as an array-like of samples, which takes an integer array as index
     n_atoms : int
     plan : LearningPlan
-    initial_atoms : function of some samples and a generator, or None for random samples
 
     Raises
     ------
@@ -132,11 +129,7 @@ def begin_rounds(source, n_atoms, plan, initial_atoms=None):
     by_unit = np.split(is_held, np.cumsum([len(chosen) for chosen in rows])[:-1])
     held = {int(unit): chosen[out] for unit, chosen, out in zip(units, rows, by_unit) if out.any()}
     learned = X[np.flatnonzero(~is_held)]
-    if initial_atoms is None:
-        D = random_patches(learned, n_atoms, rng, positive=plan.positive.atoms)
-    else:
-        D = initial_atoms(learned, rng)
-    first = LearningProgress(first_atoms(D, plan.options))
+    first = LearningProgress(first_atoms(random_patches(learned, n_atoms, rng), plan.options))
     return first, HeldOutSamples(np.asarray(X[np.flatnonzero(is_held)], np.float64), held)
 
 
@@ -251,10 +244,13 @@ def _tasks_of_round(source, held, atoms, visits, plan, number):
 
 
 def visit_part(task):
-    """What the part of a `VisitTask` makes of the atoms, as `PartUpdate`: pure, and done anywhere."""
+    """Visit the part of a `VisitTask`: a pure function, for any worker.
+
+    Returns the `SharedAtoms` that the part reached.  `h_now` is what its visits added.
+    """
     plan, start = task.plan, task.start
     rng = np.random.default_rng(np.random.SeedSequence(plan.key, spawn_key=task.spawn_key))
-    learner = SCC(start.D, 0, lam=plan.lam, positive=plan.positive, **vars(plan.options))
+    learner = SCC(start.D, 0, lam=plan.lam, **vars(plan.options))
     return learner.visit_part(task.source.samples(_rows_of(task)), rng, start, task.stands_for)
 
 
@@ -278,17 +274,16 @@ def average_atoms(start, reached, n_visits, options):
     Parameters
     ----------
     start : SharedAtoms before it
-    reached : list of `PartUpdate`, in the order of the parts
+    reached : list of `SharedAtoms` from `visit_part`, in the order of the parts
     n_visits : list of the visits of each
     options : SCCOptions
     """
     now = start._replace(n_visits=start.n_visits + sum(n_visits))
     if len(reached) == 1:
-        D, norm2, gained, moving = reached[0]
-        return now._replace(D=D, norm2=norm2, h_now=start.h_now + gained, moving=moving)
+        return reached[0]._replace(n_visits=now.n_visits, h_now=start.h_now + reached[0].h_now)
     before, is_on_sphere = start.h_past + start.h_now, VARIANTS[options.variant].rescale_above == 0
-    weights = [n * (before + part.gained) for part, n in zip(reached, n_visits)]
-    gain = sum(n / sum(n_visits) * part.gained for part, n in zip(reached, n_visits))
+    weights = [n * (before + part.h_now) for part, n in zip(reached, n_visits)]
+    gain = sum(n / sum(n_visits) * part.h_now for part, n in zip(reached, n_visits))
     D = _mean_of_atoms(start, start.D, [part.D for part in reached], weights, is_on_sphere)
     moving = start.moving
     if len(moving):
@@ -324,7 +319,7 @@ def _recorded(progress, held, epoch, is_last, plan):
     doubled = epoch == 0 and (not records or atoms.n_visits >= 2 * records[-1].n_visits)
     if is_last or doubled:
         D = np.asarray(atoms.D, np.float64)
-        values, gaps, n_nonzeros = exact_values(held.X, D, plan.lam, positive=plan.positive.code)
+        values, gaps, n_nonzeros = exact_values(held.X, D, plan.lam)
         record = EpochRecord(
             epoch=epoch + 1,
             seconds=progress.seconds,

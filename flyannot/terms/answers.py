@@ -1,6 +1,6 @@
-"""The answers about groups and terms, and the evidence for every term.
+"""Answers about groups and terms, and the evidence for every term.
 
-Whatever shows or writes an answer takes it from here as an `Answer`: the table beside predictions.h5, the
+All code that shows or writes an answer gets it from here as an `Answer`: the table beside predictions.h5, the
 exports, and the report.  predictions.h5 stores the answers of a stage range as arrays (`GroupPredictions`).
 """
 
@@ -18,7 +18,7 @@ from flyannot.terms.model import LEAST_GENES, PER_TERM, model_of_terms
 from flyannot.terms.scorer import Scorer
 
 ANSWERS = NO, YES, UNDETERMINED = ("no", "yes", "undetermined")
-_TESTED = ("auc", "auc_low", "auc_high", "precision")  # by cross-validation
+_TESTED = ("auc", "auc_low", "auc_high", "precision")  # from cross-validation
 EVIDENCE = ("n_genes", *_TESTED)
 _FORMATS = dict.fromkeys(("probability", "threshold", "decision_value", "model_probability"), ".9g")
 _FORMATS |= dict.fromkeys((*_TESTED, "unlikeness"), ".4f")
@@ -30,20 +30,21 @@ class Answer:
 
     The fields are the columns of the tables, in their order.
 
-    image : the name of the image, if the gene is unknown
-    probability : of the answer.  Where cross-validation evaluated the group, it is by a model that had not
-        learned from the gene; the final model, which had, would flatter
+    image : name of the image, if the gene is unknown
+    probability : the probability behind the answer.  If cross-validation evaluated the group, it is by a
+        model that
+        did not learn from the gene; the final model did, and would be too optimistic
     threshold : the probability above which the answer is yes
-    answer : one of ANSWERS; undetermined is at the threshold, or as near as the margin of `annotate`
-    curated : yes or no, as the curators say
-    change : from the answer of the run before it learned with other curated terms, such as "no to yes"
-    precision : the part of the yes answers to held-out genes that were right
-    n_genes : the genes with the term that the model learned from
-    auc, auc_low, auc_high : of the term, cross-validated, with its 95 % interval; None is untested
+    answer : one of ANSWERS; undetermined is at the threshold, or within the margin of `annotate`
+    curated : yes or no, by the curators
+    change : the change since the run before it learned with other curated terms, such as "no to yes"
+    precision : the fraction of the yes answers about held-out genes that were right
+    n_genes : number of genes with the term from which the model learned
+    auc, auc_low, auc_high : of the term, cross-validated, with its 95% interval; None is untested
     caution : why the answer is a guess
-    held_out : yes if the answer is by a model that had not learned from the gene, otherwise no
-    unlikeness : the largest of the group's images
-    quality_warnings : of the group's images, each with its name if there are several
+    held_out : yes if the answer is by a model that did not learn from the gene, otherwise no
+    unlikeness : the largest of the images of the group
+    quality_warnings : of the images of the group, each with its name if there are several
     decision_value, model_probability : by the final model, which may have learned from the gene
     """
 
@@ -80,7 +81,7 @@ class LearnedTerm:
 
     threshold : the probability above which the answer is yes
     is_learned : whether any two genes get different probabilities
-    n_yes : the number of groups with the answer yes; None for a model, which has no groups
+    n_yes : number of groups with the answer yes; None for a model, which has no groups
     """
 
     term: str
@@ -95,12 +96,12 @@ class LearnedTerm:
 
     @property
     def evidence(self):
-        """The values of EVIDENCE by name."""
+        """Return the values of EVIDENCE by name."""
         return {name: getattr(self, name) for name in EVIDENCE}
 
     @property
     def caution(self):
-        """Why an answer is a guess, in words, or ""."""
+        """Return why an answer is a guess, or ""."""
         if self.n_genes < LEAST_GENES:
             return f"learned from {pluralise(self.n_genes, 'gene')}"
         return "untested" if self.auc is None else ""
@@ -110,18 +111,19 @@ class LearnedTerm:
 class GroupPredictions:
     """The answers about the groups of one stage range; matrices are (n_groups, n_terms).
 
-    decision_value, model_probability : of the model itself
-    probability, answer_threshold, yes, undetermined : of the answer.  It is the model's own, except where
-        `held_out`: there it is by a model of cross-validation
-    probability_threshold : (n_terms,), of the model itself
+    decision_value, model_probability : by the final model
+    probability, answer_threshold, yes, undetermined : of the answer, which is by the final model, or if
+        `held_out`
+        by a model of cross-validation
+    probability_threshold : (n_terms,), of the final model
     n_genes : (n_terms,), with the term, in the training set
     auc, auc_low, auc_high, precision : (n_terms,), cross-validated; nan is untested
     in_training : (n_groups,), whether the model learned from the gene
-    unlikeness : (n_groups,), the largest of its images by `NoveltyReference`; nan
-        is unknown
-    quality_warnings : (n_groups,) texts
-    curated : whether curators gave the term; answer_before : the place in ANSWERS of the answer before the
-        run learned with other curated terms; in both -1 is unknown
+    unlikeness : (n_groups,), the largest of its images by NoveltyReference; nan is unknown
+    quality_warnings : list of n_groups texts
+    curated : whether curators gave the term; -1 is unknown
+    answer_before : the index in ANSWERS of the answer before the run learned with other curated terms; -1 is
+        unknown
     """
 
     terms: list
@@ -146,19 +148,19 @@ class GroupPredictions:
 
     @cached_property
     def answers(self):
-        """The place in ANSWERS of every answer."""
+        """Return the index in ANSWERS of every answer."""
         return np.where(self.undetermined, ANSWERS.index(UNDETERMINED), self.yes.astype(np.int8))
 
     @cached_property
     def learned(self):
-        """The LearnedTerm of every term."""
+        """Return a LearnedTerm for each term."""
         is_learned = (self.model_probability != self.probability_threshold).any(axis=0)
         n_yes = (self.yes & ~self.undetermined).sum(axis=0).tolist()
         return _learned_terms(self.terms, self.probability_threshold, is_learned, self, n_yes)
 
     def known_unlikeness(self, g):
         """Return the unlikeness of one group, or None."""
-        return None if np.isnan(self.unlikeness[g]) else float(self.unlikeness[g])
+        return _known_number(self.unlikeness[g])
 
     def change(self, g, j):
         """Return how the answer changed with the curated terms, such as "no to yes", or ""."""
@@ -171,9 +173,11 @@ def write_predicted(file, stage_range, columns, groups, predicted):
 
     Parameters
     ----------
+    file : open file
+    stage_range : str
     columns : image columns, with quality warnings and unlikeness
     groups : Groups
-    predicted : dict with those fields of GroupPredictions that a model knows
+    predicted : dict with the fields of GroupPredictions that a model knows
     """
     named = {name: getattr(groups, name) for name in ("name", "gene", "fbgn")}
     renamed = {"term": predicted["terms"], "threshold": predicted["probability_threshold"]}
@@ -193,7 +197,7 @@ def read_predicted(stored, stage_range):
 
 
 def _quality_warnings(columns, groups):
-    """Join the warnings of the images of each group; of several images each is named."""
+    """Join the warnings of the images of each group; each image is named if there are several."""
     images, warnings = columns["image"], columns["quality_warnings"]
     return [
         "; ".join(
@@ -204,8 +208,7 @@ def _quality_warnings(columns, groups):
 
 
 def answers_of_group(stage_range, groups, predicted, g):
-    """Return the `Answer`s about one group, by its number, the most probable first."""
-    answers = []
+    """Yield the `Answer`s about one group, by its number, the most probable first."""
     of_group = {
         "gene": groups.gene[g],
         "fbgn": groups.fbgn[g],
@@ -217,7 +220,7 @@ def answers_of_group(stage_range, groups, predicted, g):
     }
     for j in np.argsort(-predicted.probability[g], kind="stable").tolist():
         learned = predicted.learned[j]
-        answer = Answer(
+        yield Answer(
             term=learned.term,
             probability=float(predicted.probability[g, j]),
             threshold=float(predicted.answer_threshold[g, j]),
@@ -231,18 +234,17 @@ def answers_of_group(stage_range, groups, predicted, g):
             **learned.evidence,
             **of_group,
         )
-        answers.append(answer)
-    return answers
 
 
 def predictions_table(stored, stage_ranges, ids=None, *, as_text=True):
-    """Return the columns of the table of predictions, and its rows, which are made on demand.
+    """Return the columns of the table of predictions, and an iterator of its rows.
 
     Parameters
     ----------
     stored : open predictions file
-    ids : IdColumns, which adds the ids of terms and stages, or None
-    as_text : write numbers to nine digits, those of evidence to four decimals, and None as ""
+    stage_ranges : sequence of str
+    ids : IdColumns, which adds the identifiers of terms and stages, or None
+    as_text : write numbers with nine digits, evidence with four decimals, and None as ""
     """
 
     def rows():
@@ -258,6 +260,7 @@ def predictions_table(stored, stage_ranges, ids=None, *, as_text=True):
 
 
 def _as_text(values):
+    """Yield the values of an answer as they are written to a table."""
     for name, value in values.items():
         if name in _FORMATS:
             yield "" if value is None else format(value, _FORMATS[name])
@@ -269,36 +272,36 @@ def _learned_terms(terms, thresholds, is_learned, evidence, n_yes=None):
     """Return a LearnedTerm for each term; `evidence` has the arrays of EVIDENCE as attributes."""
     learned = []
     for j, term in enumerate(terms):
-        tested = {name: float(getattr(evidence, name)[j]) for name in _TESTED}
-        numbers = {name: None if np.isnan(number) else number for name, number in tested.items()}
-        about = LearnedTerm(
-            term,
-            float(thresholds[j]),
-            bool(is_learned[j]),
-            int(evidence.n_genes[j]),
-            n_yes=None if n_yes is None else n_yes[j],
-            **numbers,
-        )
-        learned.append(about)
+        tested = {name: _known_number(getattr(evidence, name)[j]) for name in _TESTED}
+        tested["n_yes"] = None if n_yes is None else n_yes[j]
+        n_genes = int(evidence.n_genes[j])
+        learned.append(LearnedTerm(term, float(thresholds[j]), bool(is_learned[j]), n_genes, **tested))
     return learned
 
 
+def _known_number(number):
+    """Return a float, or None for nan."""
+    return None if np.isnan(number) else float(number)
+
+
 def terms_of_model(terms, model):
-    """Return the LearnedTerm of each term of a `Model`."""
+    """Return a LearnedTerm for each term of a `Model`."""
     return _learned_terms(terms, model.probability_threshold, model.slope > 0, model)
 
 
 def learned_terms(stored, stage_range):
-    """Return the LearnedTerm of each term of an open file of a model or of predictions."""
+    """Return a LearnedTerm for each term of an open file of a model or of predictions."""
     if stored.kind != "model":
         return read_predicted(stored, stage_range)[1].learned
-    per_term = read_classifier(stored, stage_range, PER_TERM, 0)  # its scorer may be large, and is not read
+    per_term = read_classifier(
+        stored, stage_range, PER_TERM, 0
+    )  # the arrays of the scorer, which may be large, are not read
     model = model_of_terms(read_method(stored, stage_range), Scorer(), per_term)
     return terms_of_model(read_terms(stored, stage_range), model)
 
 
 def precision_of_yes(learned):
-    """Return the part of the yes answers that is right by LearnedTerms; None if none was tested."""
+    """Return the expected fraction of yes answers that are right, from LearnedTerms; None if untested."""
     tested = [term for term in learned if term.precision is not None and term.n_yes]
     n_right = sum(term.precision * term.n_yes for term in tested)
     return n_right / sum(term.n_yes for term in tested) if tested else None

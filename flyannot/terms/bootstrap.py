@@ -1,8 +1,8 @@
-"""How sure the scores are: intervals, comparisons, and how well probabilities are calibrated.
+"""Uncertainty of scores: intervals, comparisons, and the calibration of probabilities.
 
-The bootstrap is over genes, not over groups: all groups of a gene enter a sample together, as often as the
-gene was drawn.  One draw of genes serves all terms and, in a comparison, both configurations, so that what is
-common to them cancels out.  The AUC of a sample counts pairs within folds, as `flyannot.terms.metrics` does.
+The bootstrap is over genes, not over groups.  All groups of a gene enter a sample together, as often as the
+gene was drawn.  One draw of genes serves all terms and, in a comparison, both configurations, so that their
+common part cancels out.  The AUC of a sample counts pairs within folds, as in `flyannot.terms.metrics`.
 
 Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993 (percentile intervals).
 """
@@ -12,21 +12,25 @@ from dataclasses import replace
 import numpy as np
 
 from flyannot.terms.group_outcomes import outcomes_of_groups
-from flyannot.terms.metrics import TermOutcomes
 
 N_SAMPLES = 1000
 LEVEL = 0.95
 _N_BINS = 10
-CONFIDENCE = ("auc_interval", "brier", "ece")  # what joins the scores
-_SEED = 20140824  # intervals are part of the scores: the same every time
+CONFIDENCE = ("auc_interval", "brier", "ece")  # are added to the scores
+_SEED = 20140824  # fixed: intervals are part of the scores
 
 
 def bootstrap_gene_weights(*genes_of_parts, n_samples=N_SAMPLES):
-    """Return how often every group is in every sample, float64 (1 + n_samples, n_groups), for each part.
+    """Draw how often every group is in every sample, float64 (1 + n_samples, n_groups), for each part.
 
-    The first sample has every group once.  Each other one draws as many genes as there are, with
-    replacement.  A part is the sequence of the genes of its groups; all parts share one draw.  Repetitions
-    and the order of the genes do not matter.
+    The first sample has every group once.  Each other sample draws as many genes as there are, with
+    replacement.
+    The order of the genes and their repetitions do not matter.
+
+    Parameters
+    ----------
+    genes_of_parts : for each part, the sequence of the genes of its groups; all parts share one draw
+    n_samples : int
     """
     names = np.unique(np.concatenate(genes_of_parts))
     chance = np.full(len(names), 1 / len(names))
@@ -41,8 +45,8 @@ def resample_aucs(outcome, weights):
     Parameters
     ----------
     outcome : TermOutcomes
-    weights : (1 + n_samples, n_groups), as `bootstrap_gene_weights` returns; the first sample is what was
-        measured
+    weights : (1 + n_samples, n_groups), as `bootstrap_gene_weights` returns; the first sample has all groups
+        once
     """
     aucs = []
     for j, (values, truth) in enumerate(zip(outcome.values.T, outcome.truth.T)):
@@ -52,7 +56,7 @@ def resample_aucs(outcome, weights):
 
 
 def bootstrap_interval(samples):
-    """(low, high) of the middle 95 % of the samples; None if there is none."""
+    """Return (low, high) of the middle 95% of the samples; None without samples."""
     samples = samples[np.isfinite(samples)]
     if not len(samples):
         return None
@@ -60,16 +64,21 @@ def bootstrap_interval(samples):
 
 
 def add_confidence(result):
-    """The result of `flyannot.terms.metrics.score_terms`, with "evaluated", with confidence added.
+    """Add intervals and calibration to scores, and return them.
 
-    Every row of "terms" gets `auc_interval`, `brier` and `ece`, every summary `auc_interval` (of the mean
-    AUC), `brier` and `ece` over all its groups and terms; None where nothing was evaluated, or where
-    probabilities are missing.
+    Every row of "terms" gets `auc_interval`, `brier` and `ece`.  Every summary gets `auc_interval` (of the
+    mean AUC),
+    `brier` and `ece` over all its groups and terms.  They are None if nothing was evaluated.
+
+    Parameters
+    ----------
+    result : dict, as from `score_terms`, with "evaluated"; it is changed
     """
     of_ranges = result["evaluated"]
     for row in result["terms"]:
         row |= dict.fromkeys(CONFIDENCE)
-    samples, pairs = [], []
+    samples = []
+    pairs = []
     weights = bootstrap_gene_weights(*(groups["gene"] for groups in of_ranges.values()))
     for (s, groups), weights_of_range in zip(of_ranges.items(), weights):
         outcome = outcomes_of_groups(groups)
@@ -89,21 +98,28 @@ def add_confidence(result):
 
 
 def compare_outcomes(first, second):
-    """Is one configuration better than another?  Stage ranges, terms and groups in both results are compared,
-    against the terms that curators gave by the second.
+    """Compare the AUCs of two configurations.
+
+    The comparison is over the stage ranges, terms and groups in both results.  The truth is the curated terms
+    of
+    the second.
 
     Returns
     -------
     comparison : dict
-        "terms": dicts with stage_range, term, first and second (AUCs), difference (second - first),
-        interval and p.  "mean": the same of the mean over all these terms; None without any.  p is
-        two-sided: twice the fraction of samples on the rarer side of 0, at most 1, the measured difference
-        counted as one sample.
+        "terms" is a list of dicts with stage_range, term, first and second (AUCs), difference (second -
+        first),
+        interval and p.  "mean" has the same for the mean over these terms; None without terms.  p is
+        two-sided:
+        twice the fraction of samples on the rarer side of 0, at most 1.  The measured difference counts as a
+        sample.
     """
     common = [s for s in first["evaluated"] if s in second["evaluated"]]
     paired = {s: _paired(first["evaluated"][s], second["evaluated"][s]) for s in common}
     paired = {s: one for s, one in paired.items() if one[1]}
-    rows, aucs, samples = [], [], []
+    rows = []
+    aucs = []
+    samples = []
     weights_of_ranges = bootstrap_gene_weights(*(genes for _, genes, _ in paired.values())) if paired else []
     for (s, (pair, _, terms)), weights in zip(paired.items(), weights_of_ranges):
         resampled = [resample_aucs(outcome, weights) for outcome in pair]
@@ -119,6 +135,7 @@ def compare_outcomes(first, second):
 
 
 def _difference(measured, samples):
+    """Return the difference of two AUCs, with its interval and p; `samples` are (2, n_samples)."""
     difference = samples[1] - samples[0]
     difference = difference[np.isfinite(difference)]
     rarer = min((difference <= 0).sum(), (difference >= 0).sum())
@@ -132,28 +149,33 @@ def _difference(measured, samples):
 
 
 def _paired(first, second):
-    """Two outcomes over the groups and terms that both evaluated, in one order; their genes; the terms."""
+    """Return the outcomes of two results for their common groups and terms, in one order.
+
+    The genes of the groups and the terms are returned too.
+    """
     terms = [term for term in first["term"] if term in second["term"]]
     rows = rows_in_second = list(range(len(first["group"])))
     if first["group"] != second["group"]:  # of nested scores both name every group several times
         row_in_second = {name: i for i, name in enumerate(second["group"])}
         rows = [i for i, name in enumerate(first["group"]) if name in row_in_second]
         rows_in_second = [row_in_second[first["group"][i]] for i in rows]
-    pair, known = [], []
-    for evaluated, kept in ((first, rows), (second, rows_in_second)):
-        outcome, columns = outcomes_of_groups(evaluated), [evaluated["term"].index(term) for term in terms]
-        where = np.ix_(np.array(kept, int), columns)
-        folds = None if outcome.folds is None else outcome.folds[where[0].ravel()]
-        values = outcome.truth[where], outcome.values[where], outcome.yes[where]
-        known.append(outcome.observed[where])
-        pair.append(TermOutcomes(tuple(terms), *values, folds))
-    pair = [replace(outcome, truth=pair[1].truth, observed=known[0] & known[1]) for outcome in pair]
+    pair = [
+        outcomes_of_groups(evaluated).subset(kept, [evaluated["term"].index(term) for term in terms])
+        for evaluated, kept in ((first, rows), (second, rows_in_second))
+    ]
+    observed = pair[0].observed & pair[1].observed
+    pair = [replace(outcome, truth=pair[1].truth, observed=observed) for outcome in pair]
     return pair, [first["gene"][i] for i in rows], terms
 
 
 def weighted_aucs(values, truth, folds, weights):
-    """The AUC of one term over pairs within folds for every row of weights (n_samples, n_groups); nan without
-    pairs."""
+    """Return the AUC of one term over pairs within folds, for every row of weights; nan without a pair.
+
+    Parameters
+    ----------
+    values, truth, folds : arrays (n_groups,)
+    weights : (n_samples, n_groups)
+    """
     ordered, n_pairs = np.zeros((2, len(weights)))
     for fold in np.unique(folds):
         positive, negative = np.flatnonzero(truth & (folds == fold)), np.flatnonzero(~truth & (folds == fold))
@@ -165,7 +187,7 @@ def weighted_aucs(values, truth, folds, weights):
 
 
 def mean_of_defined(values, axis):
-    """Return the mean of what is not nan; nan if all is, as in a sample without a pair of any term."""
+    """Return the mean of the numbers that are not nan; nan if all are, as for samples without a pair."""
     defined = np.isfinite(values)
     n = defined.sum(axis=axis)
     sums = np.where(defined, values, 0).sum(axis=axis)
@@ -173,25 +195,29 @@ def mean_of_defined(values, axis):
 
 
 def _calibration(pairs):
-    """Brier score and calibration error over all groups and terms of (outcome, columns) pairs."""
-    if not any(columns for _, columns in pairs) or any(o.probabilities is None for o, _ in pairs):
+    """Return the Brier score and the calibration error over all (outcome, columns) pairs."""
+    if not any(columns for _, columns in pairs):
         return {"brier": None, "ece": None}
-    known = [o.observed[:, columns] for o, columns in pairs]
-    probability = np.concatenate([o.probabilities[:, columns][k] for (o, columns), k in zip(pairs, known)])
-    truth = np.concatenate([o.truth[:, columns][k] for (o, columns), k in zip(pairs, known)])
+    some = [outcome.subset(slice(None), columns) for outcome, columns in pairs]
+    probability = np.concatenate([outcome.probabilities[outcome.observed] for outcome in some])
+    truth = np.concatenate([outcome.truth[outcome.observed] for outcome in some])
     return {"brier": brier_score(probability, truth), "ece": calibration_error(probability, truth)}
 
 
 def brier_score(probability, truth):
-    """The mean squared difference of probability and truth (0 or 1): 0 is perfect, 1/4 a coin."""
+    """Return the mean squared difference of probability and truth (0 or 1); 0 is perfect, 1/4 a coin."""
     return float(np.mean((np.asarray(probability) - truth) ** 2))
 
 
 def calibration_error(probability, truth):
-    """ECE: by how much, on average, the fraction of positives differs from the probability that was given.
+    """Return the ECE: the mean absolute difference of probability and fraction of positives, over ten bins.
 
-    `probability` in [0, 1] and `truth` are arrays (n,); ten bins of equal width are weighted by how many
-    probabilities fall into each.
+    Bins have equal width, and are weighted by their number of probabilities.
+
+    Parameters
+    ----------
+    probability : array (n,) in [0, 1]
+    truth : bool array (n,)
 
     Source
     ------

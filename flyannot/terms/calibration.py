@@ -1,24 +1,25 @@
-"""From decision values to probabilities (`calibrate`), and to yes or no (`choose_threshold`)."""
+"""Calibration of decision values to probabilities, and choice of the threshold between yes and no."""
 
 import numpy as np
 
 
 def calibrate(values, truth):
-    """Platt's slope >= 0 and offset: probability = 1 / (1 + exp(-(slope value + offset))).
+    """Fit Platt's slope >= 0 and offset: probability = 1 / (1 + exp(-(slope value + offset))).
 
     Parameters
     ----------
-    values : float array (n,), decision values that the models did not train on
+    values : float array (n,), decision values of rows on which the models were not trained
     truth : bool array (n,)
 
     Returns
     -------
-    slope, offset : floats.  The slope is 0 where the values carry nothing, or point the wrong way.
+    slope, offset : floats; the slope is 0 if the values say nothing, or point the wrong way
 
     Source
     ------
-    Platt, Advances in Large Margin Classifiers, 1999.  His targets, (n+ + 1)/(n+ + 2) and 1/(n- + 2),
-    keep the fit finite for separable values and few positives.
+    Platt, Advances in Large Margin Classifiers, 1999.  His targets, (n+ + 1)/(n+ + 2) and 1/(n- + 2), keep
+    the fit
+    finite for separable values and few positives.
     """
     from scipy.optimize import minimize
 
@@ -42,7 +43,7 @@ def calibrate(values, truth):
 
 
 def choose_threshold(values, truth, at=None):
-    """The threshold that is best on held-out values, or that gives a wanted precision or sensitivity there.
+    """Choose the threshold with the best result on out-of-fold values.
 
     Parameters
     ----------
@@ -50,12 +51,13 @@ def choose_threshold(values, truth, at=None):
     truth : bool array (n,), of both classes
     at : None for the largest sensitivity + specificity - 1 (Youden's J), of equally good ones the highest;
         ("precision", p) for the lowest threshold of at least that precision; ("sensitivity", p) for the
-        highest of at least that sensitivity
+        highest of
+        at least that sensitivity
 
     Returns
     -------
-    threshold : float, half way between two neighbouring values; the largest value, hence no to all, where
-        nothing is better than that, or no threshold is precise enough
+    threshold : float, half way between two neighbouring values
+        It is the largest value, hence no for all, if nothing is better, or if no threshold is precise enough.
     """
     cuts, inverse = np.unique(values, return_inverse=True)
     n_found = _counts_from(np.bincount(inverse, truth, len(cuts)))
@@ -67,9 +69,11 @@ def choose_threshold(values, truth, at=None):
         k = len(cuts) - int(np.argmax(J[::-1]))
     elif at[0] == "sensitivity":
         k = int(np.flatnonzero(n_found >= at[1] * n_found[0] - 1e-9).max())
-    else:
+    elif at[0] == "precision":
         precise = np.flatnonzero((n_answered > 0) & (n_found >= at[1] * n_answered - 1e-9))
         k = int(precise.min()) if len(precise) else len(cuts)
+    else:
+        raise ValueError(f"no rule chooses a threshold at {at[0]}")
     if k == len(cuts):
         return float(cuts[-1])
     below = cuts[k - 1] if k else min(cuts[0] - 1.0, np.nextafter(cuts[0], -np.inf))
@@ -78,10 +82,10 @@ def choose_threshold(values, truth, at=None):
 
 
 def _counts_from(counts):
-    """How many there are from each cut on, and beyond the last none: (n_cuts + 1,)."""
+    """Return how many there are from each cut on, and 0 beyond the last: (n_cuts + 1,)."""
     return np.append(np.cumsum(counts[::-1])[::-1], 0.0)
 
 
 def sigmoid(logit):
-    """1 / (1 + exp(-logit)), without overflow; SciPy's takes a fifth of a second to import."""
+    """Return 1 / (1 + exp(-logit)) without overflow; SciPy's function takes 0.2 s to import."""
     return np.exp(-np.logaddexp(0.0, -np.asarray(logit, np.float64)))

@@ -1,26 +1,29 @@
-"""Ridge regression of all terms at once, each term's value then mixed with what the others say.
+"""Ridge regression of all terms at once, in which the value of each term is mixed with those of the others.
 
-For centred rows X and terms Y, W minimises |Y - X W|^2 + alpha s |W|^2, s the mean squared length of a row;
-one alpha serves all terms.  Terms of the embryo come together (what shows in the dorsal ectoderm tends to
-show in the ventral one), and a term with few genes learns little alone.  Let H be the values of groups
-held out by the inner folds, each term scaled to mean 0 and standard deviation 1.  Then C = H^T Y, the
-covariance of values and truth, says what the value of one term tells of another, and the value is
+For centred rows X and terms Y, W minimises |Y - X W|^2 + alpha s |W|^2, with s the mean squared length of a
+row.
+One alpha serves all terms.  Terms of an embryo occur together (stain in the dorsal ectoderm often comes with
+stain in the ventral one), and a term with few genes learns little alone.  Let H be the out-of-fold values of
+the groups, each term scaled to mean 0 and standard deviation 1.  Then C = H^T Y is the covariance of values
+and
+truth.  It says how the value of one term predicts another.  The mixed value is
 
     (1 - share) H + share (H C scaled to standard deviation 1).
 
-H C is the limit of a ridge regression of Y on H under a large penalty: from a few hundred genes the
-covariances of terms can be learned, their inverse cannot.  All this is linear in the features: the model is
+H C is the limit of a ridge regression of Y on H under a large penalty.  A few hundred genes are enough to
+estimate the covariances of terms, but not their inverse.  The model is linear in the features: it consists of
 weights and an intercept, and `flyannot explain` splits its values exactly.
 
-alpha and share are chosen together by the mean AUC within the inner folds, C always without the fold that it
-is evaluated on.  The first pair stays unless another is better by more than MARGIN: among a few hundred genes
-the best of many pairs is so by chance, and to follow it cost more than it gained.
+alpha and share are chosen together by the mean AUC within the inner folds.  C always comes from the other
+folds.  The first pair is kept unless another is better by more than MARGIN.  Among a few hundred genes the
+best
+of many pairs is best by chance, and choosing it lowered the scores.
 
-What was not observed of a group takes no part: it is filled with the value that the fit gives it, which makes
-it the fit without, and it has no share in C.
+Entries that were not observed are filled with the value that the fit gives them.  The fit then equals the fit
+without them.  They do not count in C.
 
-Source: the second layer is stacking, Wolpert, Neural Networks 1992, doi:10.1016/S0893-6080(05)80023-1;
-the covariance in place of its fit is ours.
+Source: the second layer is stacking, Wolpert, Neural Networks 1992, doi:10.1016/S0893-6080(05)80023-1.
+The covariance in place of its fit is ours.
 """
 
 from dataclasses import dataclass
@@ -39,8 +42,13 @@ MARGIN = 0.0025  # of mean AUC
 
 @dataclass(frozen=True)
 class CoupledRidge(LinearScorer):
-    """weights : float64 (n_terms, n_features); intercept : float64 (n_terms,); mixing : float64 (n_terms,
-    n_terms), what a column takes from the scaled values of each term; alpha, share : float64 (1,)."""
+    """A coupled ridge regression.
+
+    weights : float64 (n_terms, n_features)
+    intercept : float64 (n_terms,)
+    mixing : float64 (n_terms, n_terms), column j weights the scaled values of all terms in term j
+    alpha, share : float64 (1,)
+    """
 
     mixing: np.ndarray
     alpha: np.ndarray
@@ -54,7 +62,7 @@ class CoupledRidge(LinearScorer):
 
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options, observed=None):
-        """As `Scorer.fit`; alpha and share are chosen within the inner folds."""
+        """Fit all terms, as `Scorer.fit`; alpha and share are chosen within the inner folds."""
         observed = observed_mask(observed, Y.shape)
         folds = inner_folds(genes, options.n_folds, rng)
         mean = X.mean(axis=0, dtype=np.float64)
@@ -77,7 +85,7 @@ class CoupledRidge(LinearScorer):
 
 
 def _held_out_values(products, Y, folds, alphas, observed):
-    """For every alpha the values (n_rows, n_terms) of rows by the model without their fold, of mean 0."""
+    """Return the out-of-fold values for every alpha, (n_alphas, n_rows, n_terms), of mean 0 in each fold."""
     values = np.empty((len(alphas), *Y.shape))
     for fold in np.unique(folds):
         out = folds == fold
@@ -90,9 +98,9 @@ def _held_out_values(products, Y, folds, alphas, observed):
 
 
 def _dual_of(products, Y, observed):
-    """A function of alpha: A such that the centred rows' A^T X is W; the columns of A sum to 0.
+    """Return a function of alpha that returns A, such that W = A^T X for the centred rows.
 
-    `products`, of rows that are centred elsewhere, is overwritten.
+    The columns of A sum to 0.  `products`, which may have been centred by another mean, is overwritten.
     """
     from scipy.linalg import cho_factor, cho_solve
 
@@ -112,18 +120,19 @@ def _dual_of(products, Y, observed):
 
 
 def _centre(products):
-    """Inner products of rows become those of the rows less their mean, in place."""
+    """Double-centre a Gram matrix in place."""
     means = products.mean(axis=0)
     products -= means
     products -= (means - means.mean())[:, None]
 
 
 def _filled(Y, observed, smoother):
-    """Y with the value of the fit itself in every entry that was not observed.
+    """Fill every entry of Y that was not observed with the value of the fit itself.
 
     The fit is linear in Y: fitted = (1/n + smoother) Y.
     """
-    filled, fit = Y.copy(), smoother + 1 / len(Y)
+    filled = Y.copy()
+    fit = smoother + 1 / len(Y)
     for rows, terms in observed_blocks(observed):
         lacking = np.setdiff1d(np.arange(len(Y)), rows)
         from_observed = fit[np.ix_(lacking, rows)] @ Y[np.ix_(rows, terms)]
@@ -133,20 +142,20 @@ def _filled(Y, observed, smoother):
 
 
 def _centred(Y, observed):
-    """Every term less its mean over the groups in which it is known; 0 in the others."""
+    """Subtract from every term its mean over the observed groups; other entries become 0."""
     mean = (Y & observed).sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
     return np.where(observed, Y - mean, 0.0)
 
 
 def _mixing(H, truth, share, observed):
-    """The matrix M (n_terms, n_terms) that makes H M of values H and the truth of the same groups."""
+    """Return the matrix M (n_terms, n_terms) that mixes the values H to H M."""
     covariance = (H - H.mean(axis=0)).T @ _centred(truth, observed)
     coupled = covariance / _spread(H @ covariance)
     return (1 - share) * np.eye(H.shape[1]) + share * coupled
 
 
 def _mixed_held_out(H, truth, folds, share, observed):
-    """The values of rows, mixed as the rows of the other folds say."""
+    """Return the values of all rows, mixed by the matrix from the rows of the other folds."""
     mixed = np.empty(H.shape)
     for fold in np.unique(folds):
         out = folds == fold
@@ -156,6 +165,6 @@ def _mixed_held_out(H, truth, folds, share, observed):
 
 
 def _spread(values):
-    """The standard deviation of every column; 1 where it is nothing."""
+    """Return the standard deviation of every column; 1 for a constant column."""
     spread = values.std(axis=0)
     return np.where(spread > 0, spread, 1.0)

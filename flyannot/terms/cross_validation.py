@@ -1,16 +1,14 @@
-"""Cross-validation by gene: all that is learnt for a fold is learnt without the genes of that fold.
+"""Cross-validation by gene: a fold is evaluated by models that learned nothing from its genes.
 
 The outer folds are a dict from gene to fold, made once from the genes of all stage ranges
-(`flyannot.terms.folds.assign_gene_folds`), so that no gene trains in one stage range and is tested in
-another.  Hyperparameters, thresholds and calibration are chosen inside each outer training set.
+(`assign_gene_folds`).  So no gene is trained on in one stage range and tested in another.  Hyperparameters,
+thresholds and calibration are chosen inside each outer training set.
 """
 
 import logging
-from copy import deepcopy
 
 import numpy as np
 
-from flyannot.terms import CLASSIFIERS
 from flyannot.terms.folds import look_up_folds
 from flyannot.terms.metrics import TermOutcomes
 from flyannot.terms.model import fit_model, untrainable
@@ -27,18 +25,19 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     rows : LabelledRows
     folds : dict from gene to fold
     rng : numpy Generator
-    method : of flyannot.terms.CLASSIFIERS
-    options : FitOptions; `on_terms` is told of every term once a fold, also of those that are left out
+    method : name in CLASSIFIERS
+    options : FitOptions; `on_terms` counts every term once a fold, also a term that is left out
 
     Returns
     -------
     outcome : TermOutcomes
-        One row per group, in the order of the rows.  A term is left out, with its reason, if fewer genes
-        carry it (or lack it) than there are folds, or fewer than two outside some fold.
+        One row per group, in the order of the rows.  A term is left out, with its reason, if fewer genes have
+        it (or
+        lack it) than there are folds, or fewer than two outside some fold.
 
     Raises
     ------
-    As `flyannot.terms.model.fit_model`.
+    As `fit_model`.
     """
     options = options or FitOptions()
     X, Y, genes = np.asarray(rows.X), np.asarray(rows.Y, bool), np.asarray(rows.genes)
@@ -51,31 +50,21 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     yes = np.zeros(Y.shape, bool)
     options.on_terms(len(reasons) * (max(folds.values()) + 1) - len(kept) * len(np.unique(row_folds)))
     held_out = [row_folds == fold for fold in np.unique(row_folds)] if kept else []
-    fitted = _fitted(X, Y[:, kept], genes, observed[:, kept], held_out, method, rng, options)
-    for rows_of_fold, of_fold in zip(held_out, fitted):
+    for rows_of_fold in held_out:
+        known = genes, observed[:, kept]
+        of_fold = _fit_fold(X, Y[:, kept], *known, rows_of_fold, method, rng, options)
         where = np.ix_(rows_of_fold, kept)
         values[where], yes[where], probability[where], threshold[where] = of_fold
     return TermOutcomes(
-        tuple(rows.terms), Y, values, yes, row_folds, probability, tuple(reasons), threshold, observed
+        tuple(rows.terms), Y, values, yes, probability, row_folds, tuple(reasons), threshold, observed
     )
 
 
-def _fitted(X, Y, genes, observed, held_out, method, rng, options):
-    """What `_fit_fold` finds of every fold; its rows are bool (n_rows,)."""
-    if options.elsewhere is None:
-        for rows in held_out:
-            yield _fit_fold(X, (method, Y, genes, observed, rows, rng, options))
-        return
-    tasks = []
-    for rows in held_out:  # one generator serves fold after fold: each gets it as it would find it here
-        tasks.append((method, Y, genes, observed, rows, deepcopy(rng), options.sent()))
-        CLASSIFIERS[method].pass_draws(genes[~rows], rng=rng, options=options)
-    yield from options.elsewhere(_fit_fold, X, tasks, lambda _: options.on_terms(Y.shape[1]))
+def _fit_fold(X, Y, genes, observed, rows, method, rng, options):
+    """Return values, answers, probabilities and thresholds of a fold, by a model of the other rows.
 
-
-def _fit_fold(X, task):
-    """Values, answers, probabilities and thresholds of the rows of a fold, by a model of the other rows."""
-    method, Y, genes, observed, rows, rng, options = task
+    `rows`, bool (n_rows,), are the rows of the fold.
+    """
     known = {"genes": genes[~rows], "observed": observed[~rows]}
     model = fit_model(method, X[~rows], Y[~rows], **known, rng=rng, options=options)
     values = model.decision_values(X[rows], options.n_threads)
@@ -84,7 +73,7 @@ def _fit_fold(X, task):
 
 
 def joined_outcomes(outcomes):
-    """Outcomes of the same terms one below the other, as one: their folds stay separate.
+    """Concatenate outcomes of the same terms; their folds stay separate.
 
     A term that one of them leaves out is left out.
     """
@@ -100,7 +89,7 @@ def joined_outcomes(outcomes):
 
 
 def _reasons(Y, genes, row_folds, n_folds, observed):
-    """For every term "" or why it cannot be evaluated."""
+    """Return for every term the reason why it cannot be evaluated, or ""."""
     reasons = []
     for j, known in enumerate(observed_rows(observed)):
         positive, of_term = Y[known, j], genes[known]

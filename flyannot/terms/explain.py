@@ -1,16 +1,16 @@
-"""Why a decision value is what it is: the exact share of every patch.
+"""Exact explanation of a decision value: the contribution of every patch.
 
-A linear model's decision value is b + sum_k w_k f_k.  With max pooling the feature f_k is the code of one
-patch, the one that won atom and cell in all images of the group, so w_k f_k is that patch's doing and
-nobody else's.  Summed by patch,
+The decision value of a linear model is b + sum_k w_k f_k.  With max pooling the feature f_k is the code of
+one
+patch, which won its atom and cell among all images of the group.  So w_k f_k belongs to this patch alone.
+Summed by patch,
 
-    decision value = intercept + without_patch + sum over patches of contribution,
+    decision value = intercept + without_patch + sum over patches of contribution.
 
-whatever the features were multiplied by on the way (such as the norm of `l2`), since f_k stands for what the
-model saw.  `without_patch` gathers the features that no patch has; they are zero unless something
-shifts them.
+f_k is the feature as the model gets it, so this holds for any scaling of the features (such as by `l2`).
+`without_patch` is the sum over the features without a patch.  They are zero unless something shifts them.
 
-Where the features of a group are the means of its images', each image has its part of w_k f_k.
+If the features of a group are the means of those of its images, each image has its part of w_k f_k.
 """
 
 from dataclasses import dataclass
@@ -25,11 +25,14 @@ from flyannot.terms import CLASSIFIERS
 
 @dataclass(frozen=True)
 class Explanation:
-    """One decision value, split.
+    """One decision value, split into the contributions of patches.
 
     value, intercept, without_patch : float
-    image : int array (n,), which of the group's images; patch : int array (n,), the number of the patch
-    within that image; contribution : float64 array (n,), what it adds.  Sorted by image, then patch.
+    image : int array (n,), the number of the image in the group
+    patch : int array (n,), the number of the patch in the image
+    contribution : float64 array (n,), the part of the value that belongs to the patch
+
+    The arrays are sorted by image, then by patch.
     """
 
     value: float
@@ -43,30 +46,38 @@ class Explanation:
 
     @property
     def total(self):
-        """The sum of all parts; the decision value, up to rounding."""
+        """Return the sum of all parts, which is the decision value up to rounding."""
         return self.intercept + self.without_patch + float(self.contribution.sum())
 
     @property
     def sums(self):
-        """What supports, what opposes, and the rest: plus - minus + rest is the decision value."""
-        plus, minus = self.contribution[self.contribution > 0], self.contribution[self.contribution < 0]
-        return float(plus.sum()), float(-minus.sum()), self.intercept + self.without_patch
+        """Return (plus, minus, rest); plus - minus + rest is the decision value."""
+        plus = self.contribution[self.contribution > 0].sum()
+        minus = -self.contribution[self.contribution < 0].sum()
+        return float(plus), float(minus), self.intercept + self.without_patch
 
     def of_image(self, number):
-        """Patches and contributions of one image."""
+        """Return the patches and the contributions of one image."""
         of_image = self.image == number
         return self.patch[of_image], self.contribution[of_image]
 
     def spread(self, number, patches, size_px, cell_px=1):
-        """The contributions laid over one image of that size: `contribution_map`; `patches` are the image's,
-        as `flyannot.images.extract.describe_patches` describes them."""
+        """Return the `contribution_map` of one image.
+
+        Parameters
+        ----------
+        number : int, the image in the group
+        patches : DescribedPatches of the image
+        size_px : (height, width) of the image
+        cell_px : int, side of the cells of the map
+        """
         patch, contribution = self.of_image(number)
         sides = patches.patch_px[patch].astype(int)
         return contribution_map(patches.centres_px[patch], contribution, sides, size_px, cell_px)
 
 
 def require_linear(model):
-    """Raise InputError unless every decision value of the model can be split exactly."""
+    """Raise InputError unless the decision values of the model can be split exactly."""
     if not model.scorer.is_linear:
         linear = [name for name in CLASSIFIERS if CLASSIFIERS[name].is_linear]
         raise InputError(
@@ -82,10 +93,10 @@ def explain_group(model, term, X, features, winner, *, scheme="group"):
     ----------
     model : Model, of a linear method
     term : int, the number of the term
-    X : float array (1, n_features), the group as the model sees it
-    features : float array (n_images, n_features), the pooled features of the group's images
-    winner : int array (n_images, n_features), the patch that has each of them, NO_PATCH for none
-    scheme : of flyannot.terms.options.SCHEMES, how the group became X
+    X : float array (1, n_features), the group as the model gets it
+    features : float array (n_images, n_features), the pooled features of the images of the group
+    winner : int array (n_images, n_features), the patch of each feature, NO_PATCH for none
+    scheme : one of SCHEMES, how the group was pooled
 
     Returns
     -------
@@ -119,13 +130,13 @@ def explain_group(model, term, X, features, winner, *, scheme="group"):
 
 
 def _owned(parts, features, winner):
-    """The parts of the group's value, with the image and the patch that each belongs to: equal shapes."""
+    """Return the parts of the value of a group, with the image and the patch of each: equal shapes."""
     best = features.argmax(axis=0)  # a tie keeps the earlier image, as pooling keeps the earlier patch
     return parts, best, winner[best, np.arange(winner.shape[1])]
 
 
 def _shared(parts, features, winner):
-    """As `_owned`, where the features of a group are the means of its images': each image has its part."""
+    """Return the same as `_owned` for a group whose features are means: each image has its part."""
     total = features.sum(axis=0, dtype=np.float64)
     shares = features / np.where(total > 0, total, 1)
     images = np.broadcast_to(np.arange(len(winner))[:, None], winner.shape)
@@ -133,19 +144,20 @@ def _shared(parts, features, winner):
 
 
 def contribution_map(centres_px, contribution, patch_px, size_px, cell_px=1):
-    """The contributions laid over the image, each spread evenly over its patch.
+    """Spread each contribution evenly over its patch, and add them up in the cells of the image.
 
     Parameters
     ----------
-    centres_px : float array (n, 2), (row, column) of the patches' centres
+    centres_px : float array (n, 2), (row, column) of the centres of the patches
     contribution : float array (n,)
-    patch_px : int, the side of the patches, or int array (n,), the side of each
+    patch_px : int, side of the patches, or int array (n,), the side of each
     size_px : (height, width) of the image
-    cell_px : int, the side of the cells of the map
+    cell_px : int, side of the cells of the map
 
     Returns
     -------
-    spread : float64 array (height / cell_px, width / cell_px) of decision values, which add up to all
+    spread : float64 array (height / cell_px, width / cell_px) of decision values; they add up to all
+        contributions
     """
     centres_px = np.asarray(centres_px, float).reshape(-1, 2)
     sides = np.broadcast_to(np.asarray(patch_px, int), len(centres_px))
@@ -155,6 +167,6 @@ def contribution_map(centres_px, contribution, patch_px, size_px, cell_px=1):
 
 
 def _pixels_in_cells(first, sides, size, cell_px):
-    """How many pixels of each patch lie in each cell, along one side of the image: (n, size / cell_px)."""
+    """Count the pixels of each patch in each cell along one side: (n, size / cell_px)."""
     edges = np.arange(0, size + 1, cell_px)
     return np.diff(np.clip(edges, first[:, None], (first + sides)[:, None]), axis=1)

@@ -1,9 +1,12 @@
-"""Rows of features as classifiers take them: of length 1, or few rows of many features as fewer numbers.
+"""Rows of features for classifiers: scaled to length 1, or rewritten as shorter rows with the same inner
+products.
 
-Linear models, distances and cosines see rows through their inner products K = X X^T only.  K adds up over
-blocks of columns, so that X need not be in memory.  `CholeskyBasis` is a factor A of it, A A^T = K, with as
-many numbers to a row as there are rows: a model of A is one of X, and its weights w are X^T b with A^T b = w.
-Other rows, such as queries, matter only by their part within the space that the rows span.
+Linear models, distances and cosines depend on rows only through their inner products K = X X^T.  K adds up
+over
+blocks of columns, so that X need not be in memory.  `CholeskyBasis` is a factor A with A A^T = K, which has
+as
+many columns as there are rows.  A model of A is also a model of X: if A^T b are its weights, X^T b are the
+weights for X.  Of other rows, such as queries, only the part in the span of the rows matters.
 """
 
 from dataclasses import dataclass
@@ -13,14 +16,14 @@ import numpy as np
 from flyannot.base.errors import DataError
 from flyannot.jobs.resources import threads_of_one_blas
 
-COLUMNS = 1024  # that are taken in float64 at once
-_QUERY_COLUMNS = 4096  # the same, where few rows meet many
-_TILE = 1024  # rows whose inner products are one task: a sum's order depends on no number of threads
-_ROWS = 256  # scaled at once
+COLUMNS = 1024  # that are converted to float64 at once
+_QUERY_COLUMNS = 4096  # the same for the products of few rows and many
+_TILE = 1024  # rows of one task: the order of sums does not depend on the number of threads
+_ROWS = 256  # that are scaled at once
 
 
 def checked_columns(X, n_features):
-    """X as an array; DataError unless it is a table of `n_features` columns."""
+    """Return X as an array; raise DataError unless it is a table of `n_features` columns."""
     X = np.asarray(X)
     if X.ndim != 2 or X.shape[1] != n_features:
         raise DataError(
@@ -31,18 +34,16 @@ def checked_columns(X, n_features):
 
 
 def unit_rows(X):
-    """Rows scaled to length 1, float32; rows of zeros stay.  Some rows at a time are taken in float64."""
+    """Scale rows to length 1, float32; rows of zeros are not changed.
+
+    Blocks of rows are converted to float64.
+    """
     units = np.empty(X.shape, np.float32)
     for start in range(0, len(X), _ROWS):
         rows = np.asarray(X[start : start + _ROWS], np.float64)
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         units[start : start + _ROWS] = rows / np.where(lengths > 0, lengths, 1)[:, None]
     return units
-
-
-def checked_unit_rows(X, n_features):
-    """`unit_rows` of X; DataError unless it has `n_features` columns."""
-    return unit_rows(checked_columns(X, n_features))
 
 
 def add_inner_products(K, X, *, mean=0.0, n_threads=1):
@@ -61,10 +62,10 @@ def add_inner_products(K, X, *, mean=0.0, n_threads=1):
 
 
 def inner_products(X, *, mean=0.0, n_threads=1):
-    """All inner products of the rows of X - mean, float64 (n_rows, n_rows)."""
+    """Return all inner products of the rows of X - mean, float64 (n_rows, n_rows)."""
     K = np.zeros((len(X), len(X)))
     add_inner_products(K, X, mean=mean, n_threads=n_threads)
-    for start in range(0, len(K), _TILE):  # the upper triangle is the lower one's mirror image
+    for start in range(0, len(K), _TILE):  # mirror the lower triangle
         rows = slice(start, start + _TILE)
         K[rows, start + _TILE :] = K[start + _TILE :, rows].T
         K[rows, rows] = np.tril(K[rows, rows]) + np.tril(K[rows, rows], -1).T
@@ -72,7 +73,7 @@ def inner_products(X, *, mean=0.0, n_threads=1):
 
 
 def cross_products(X, A):
-    """X A' in float64, of which some columns at a time are taken."""
+    """Return X A^T in float64; blocks of columns are converted to float64."""
     products = np.zeros((len(X), len(A)))
     for start in range(0, A.shape[1], _QUERY_COLUMNS):
         columns = A[:, start : start + _QUERY_COLUMNS].astype(np.float64)
@@ -81,22 +82,25 @@ def cross_products(X, A):
 
 
 def weights_of_rows(parts, X, mean):
-    """The weights parts (X - mean) of linear models, float64 (n_models, n_features), by blocks of columns."""
+    """Return the weights parts (X - mean) of linear models, by blocks of columns.
+
+    The result is float64 (n_models, n_features).
+    """
     weights = np.empty((len(parts), X.shape[1]))
     for start in range(0, X.shape[1], COLUMNS):
         columns = slice(start, start + COLUMNS)
         centred = X[:, columns] - mean[columns]
-        for model, part in enumerate(parts):  # one model's numbers do not depend on the others
+        for model, part in enumerate(parts):  # so the numbers of a model do not depend on the others
             weights[model, columns] = part @ centred
     return weights
 
 
 @dataclass(frozen=True)
 class CholeskyBasis:
-    """The rows of X in a basis of their own.
+    """The rows of X in a basis of their own span.
 
-    coordinates : float64 (n_rows, rank), of which each of `pivots` has a zero for every later one
-    pivots : int array (rank,), rows that span all of them
+    coordinates : float64 (n_rows, rank); the row of each pivot is zero for every later pivot
+    pivots : int array (rank,), the numbers of rows that span all rows
     """
 
     coordinates: np.ndarray
@@ -104,14 +108,15 @@ class CholeskyBasis:
 
     @classmethod
     def of_products(cls, K):
-        """From the inner products of the rows, of which the lower triangle is read; K is overwritten.
+        """Compute the basis from the inner products of the rows, by Cholesky's factorisation with pivoting.
 
-        Rows that depend on others add nothing: the factor is Cholesky's with pivoting.
+        Only the lower triangle of K is read, and K is overwritten.  Rows that depend on others add nothing.
         """
         from scipy.linalg.lapack import dpstrf
 
-        factor, order, rank, _ = dpstrf(K.T, lower=0, overwrite_a=1)  # K in the other order of storage
-        order, rank = order - 1, max(1, rank)
+        factor, order, rank, _ = dpstrf(K.T, lower=0, overwrite_a=1)  # Fortran's order
+        order = order - 1
+        rank = max(1, rank)
         lower = factor.T
         for start in range(0, len(lower), _TILE):
             lower[start : start + _TILE] = np.tril(lower[start : start + _TILE], start)
@@ -120,8 +125,18 @@ class CholeskyBasis:
         return cls(coordinates, order[:rank])
 
     def of_rows(self, weights):
-        """How many times each row of X makes these weights (n_models, rank) in its own space: (n_models,
-        n_rows).  One model's numbers do not depend on the others."""
+        """Write weights in this basis as combinations of the rows.
+
+        The numbers of one model do not depend on the other models.
+
+        Parameters
+        ----------
+        weights : float array (n_models, rank)
+
+        Returns
+        -------
+        parts : float array (n_models, n_rows)
+        """
         from scipy.linalg import solve_triangular
 
         triangle = self.coordinates[self.pivots]
@@ -132,9 +147,9 @@ class CholeskyBasis:
         return parts
 
     def coordinates_of(self, products):
-        """Return other rows in this basis, (n_others, rank), by their inner products with the `pivots`.
+        """Return other rows in this basis, (n_others, rank), from their inner products with the `pivots`.
 
-        What lies outside the span of the rows is left out.
+        Their part outside the span of the rows is left out.
         """
         from scipy.linalg import solve_triangular
 

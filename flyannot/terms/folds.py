@@ -1,8 +1,9 @@
-"""Folds that keep a gene together: its images resemble one another, so a gene is trained on or tested.
+"""Folds by gene: all images of a gene are in the same fold, because they resemble one another.
 
-Genes are sorted before they are dealt, so a split depends on the set of genes and on the generator,
-never on the order of the rows.  For a split over all stage ranges at once, `assign_gene_folds` takes the
-genes of all of them and its answer is looked up in each.
+Genes are sorted before they are assigned.  So a split depends on the set of genes and on the generator, and
+not
+on the order of the rows.  For one split over all stage ranges, pass the genes of all to `assign_gene_folds`,
+and look up the folds of each stage range in the result.
 """
 
 import numpy as np
@@ -12,15 +13,16 @@ from flyannot.base.text import pluralise
 
 
 def assign_gene_folds(genes, n_folds, rng, *, positive=None):
-    """Deal genes into folds of equal numbers of genes, to within one.
+    """Assign genes to folds with equal numbers of genes, to within one.
 
     Parameters
     ----------
     genes : sequence of gene names; repetitions are ignored
     n_folds : int >= 2
     rng : numpy Generator
-    positive : bool sequence, which of `genes` has a term: the genes that have it are spread evenly, too, so
-        that of n_folds or more of them and of the others every fold gets both; None for no such term
+    positive : bool sequence, which of `genes` have a term.  They are spread evenly too: if at least n_folds
+        genes
+        have the term and at least n_folds lack it, every fold gets both.  None for no term
 
     Returns
     -------
@@ -41,17 +43,17 @@ def assign_gene_folds(genes, n_folds, rng, *, positive=None):
             fix=f"use at most {len(names)} folds, or add genes" if len(names) > 1 else "add genes",
         )
     dealt = rng.permutation(names)
-    if positive is not None:  # one deal after the other evens out both
+    if positive is not None:  # first the genes with the term, then the others
         carries = np.isin(dealt, genes[np.asarray(positive, bool)])
         dealt = np.concatenate([dealt[carries], dealt[~carries]])
     return dict(zip(dealt.tolist(), (np.arange(len(dealt)) % n_folds).tolist()))
 
 
 def look_up_folds(genes, folds):
-    """The fold of every row (n_rows,), from a dict of gene to fold that knows every gene."""
+    """Return the fold of every row (n_rows,), from a dict from gene to fold."""
     return np.array([folds[gene] for gene in np.asarray(genes).tolist()], int)
 
 
 def inner_folds(genes, n_folds, rng):
-    """The fold of every row (n_rows,); fewer than `n_folds` where genes are fewer."""
+    """Return the fold of every row (n_rows,); there are at most as many folds as genes."""
     return look_up_folds(genes, assign_gene_folds(genes, min(n_folds, len(np.unique(genes))), rng))

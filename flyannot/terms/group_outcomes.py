@@ -1,10 +1,13 @@
-"""What was predicted for every group, as part of the scores' JSON: for curves, intervals and comparisons.
+"""The predictions for every group, as part of the JSON of scores: for curves, intervals and comparisons.
 
-For every stage range: `group` and `gene` (n_groups names), `fold` (n_groups numbers, or None where one
-model evaluated all), `term` (n_terms names, those that can be evaluated), and by term, in the order of the
-groups, `truth` and `yes` as texts of 0 and 1 (in `truth`, ? is unknown), `value` and `probability`
-as lists of numbers.  `threshold` has by term a number for every fold, in their order: the probability above
-which its model answers yes.  Decision values of different folds have no common scale; probabilities have.
+Every stage range has `group` and `gene` (n_groups names), `fold` (n_groups numbers, or None if one model
+evaluated
+all groups), and `term` (n_terms names, of the terms that can be evaluated).  For each term, in the order of
+the
+groups, `truth` and `yes` are texts of 0 and 1 (in `truth`, ? is unknown), and `value` and `probability` are
+lists
+of numbers.  `threshold` has for each term one number per fold: the probability above which the model of the
+fold answers yes.  Decision values of different folds have no common scale; probabilities have.
 """
 
 import json
@@ -18,19 +21,20 @@ from flyannot.files.hdf5.header import renamed_options
 from flyannot.files.text_files import first_bytes, read_json
 from flyannot.terms.metrics import TermOutcomes
 
-_BEGINS = b'{\n "terms": ['  # what a file of scores begins with, by which a damaged one is known
+_BEGINS = b'{\n "terms": ['  # the first bytes of a file of scores, also of a damaged one
 _DIGITS = 9  # of a decision value; a probability has 6 decimals
 
 
 def group_outcomes(outcome, names, genes):
-    """The part of one stage range, ready for JSON, of TermOutcomes.
+    """Convert TermOutcomes of one stage range to JSON.
 
-    `names` and `genes` are those of its groups; a resampling of genes goes by the latter.
+    Parameters
+    ----------
+    outcome : TermOutcomes
+    names, genes : sequences, the names and the genes of its groups; the bootstrap draws genes
     """
     kept = [j for j, reason in enumerate(outcome.reasons) if not reason]
-    probability = threshold = None
-    if outcome.probabilities is not None:
-        probability = outcome.probabilities[:, kept].T.round(6).tolist()
+    threshold = None
     if outcome.thresholds is not None:
         _, first = np.unique(outcome.group_folds, return_index=True)
         threshold = outcome.thresholds[first][:, kept].T.round(6).tolist()
@@ -42,20 +46,21 @@ def group_outcomes(outcome, names, genes):
         "truth": [_as_bits(outcome.truth[:, j], outcome.observed[:, j]) for j in kept],
         "yes": [_as_bits(outcome.yes[:, j], True) for j in kept],
         "value": [[float(f"{v:.{_DIGITS}g}") for v in outcome.values[:, j].tolist()] for j in kept],
-        "probability": probability,
+        "probability": outcome.probabilities[:, kept].T.round(6).tolist(),
         "threshold": threshold,
     }
 
 
 def is_cross_validated(groups):
-    """Return whether what `group_outcomes` made are answers by models of the other folds."""
-    return bool(groups["probability"]) and groups["fold"] is not None
+    """Return whether a result of `group_outcomes` has answers by models of the other folds."""
+    return groups["fold"] is not None
 
 
 def outcomes_of_groups(groups):
-    """The `TermOutcomes` of one stage range from what `group_outcomes` made of it."""
+    """Read the `TermOutcomes` of one stage range from a result of `group_outcomes`."""
     n = len(groups["group"])
-    folds, probabilities, thresholds = groups["fold"], groups["probability"], groups.get("threshold")
+    folds = groups["fold"]
+    thresholds = groups["threshold"]
     if thresholds is not None:
         number = 0 if folds is None else np.unique(folds, return_inverse=True)[1]
         thresholds = _by_group([np.broadcast_to(np.array(t)[number], n) for t in thresholds], n, float)
@@ -64,17 +69,19 @@ def outcomes_of_groups(groups):
         _by_group([_from_bits(text) for text in groups["truth"]], n, bool),
         _by_group(groups["value"], n, float),
         _by_group([_from_bits(text) for text in groups["yes"]], n, bool),
+        _by_group(groups["probability"], n, float),
         None if folds is None else np.array(folds, int),
-        None if probabilities is None else _by_group(probabilities, n, float),
         thresholds=thresholds,
         observed=_by_group([[letter != "?" for letter in text] for text in groups["truth"]], n, bool),
     )
 
 
 def json_of_scores(result):
-    """Scores as JSON text: indented to be read, but for the values of the groups, a line a stage range.
+    """Format scores as JSON text.
 
-    Its `digest` is that of all the rest (`flyannot.files.digest.sealed_with_digest`).
+    It is indented, except for the values of the groups, which take one line per stage range.
+
+    Its `digest` covers everything else (`flyannot.files.digest.sealed_with_digest`).
     """
     result = sealed_with_digest(json.loads(json.dumps({k: v for k, v in result.items() if k != "digest"})))
     text = json.dumps({k: v for k, v in result.items() if k != "evaluated"}, indent=1, ensure_ascii=False)
@@ -86,8 +93,15 @@ def json_of_scores(result):
 
 
 def read_scores(path):
-    """The result that a file of `json_of_scores` holds.  InputError if it cannot be read, or does not hold
-    scores.  DataError if it is not what was written."""
+    """Read a file that `json_of_scores` made.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or does not contain scores.
+    DataError
+        If it is damaged.
+    """
     fix = "name a file made by: flyannot evaluate --json"
     try:
         scores = read_json(path, what="scores", fix=fix)
@@ -98,20 +112,22 @@ def read_scores(path):
         if not Path(path).is_file() or first_bytes(path, len(_BEGINS)) != _BEGINS:
             raise
         raise DataError(
-            f"{path} is damaged: its contents do not have the digest that it names",
+            f"{path} is damaged: its contents do not match its digest",
             fix="delete it, and make it again with: flyannot evaluate --json",
         ) from None
 
 
 def _as_bits(column, observed):
+    """Write a column of answers as a text of 0, 1 and ?."""
     letters = np.where(observed, np.where(column, "1", "0"), "?")
     return "".join(letters.tolist())
 
 
 def _from_bits(text):
+    """Read a text of 0, 1 and ?; ? is False."""
     return [letter == "1" for letter in text]
 
 
 def _by_group(rows, n, dtype):
-    """Lists by term as a matrix (n_groups, n_terms)."""
+    """Return lists for each term as a matrix (n_groups, n_terms)."""
     return np.array(rows, dtype).reshape(len(rows), n).T

@@ -1,19 +1,21 @@
-"""One linear support vector machine for each term.
+"""Linear support vector machines, one for each term.
 
-For a term with groups x_i, s_i = +1 or -1, it minimises
+For a term with groups x_i, s_i = +1 or -1, the machine minimises
 
     1/2 |w|^2 + 1/2 b^2 + C sum_i c_i max(0, 1 - s_i (w x_i + b))^2,
 
-c_i inversely proportional to the size of i's class ("balanced").  This is liblinear's problem; it
-penalises the intercept b.  So that this does not matter, and so that one grid of C suits all features,
-the features are centred on the training rows and divided by one number, the root mean square length
-of the centred rows; both are folded back into the weights.
+with c_i inversely proportional to the size of the class of i ("balanced").  This is the problem of liblinear,
+which penalises the intercept b.  To make this negligible, and to use one grid of C for all features, the
+features are centred on the training rows and divided by one number: the root mean square length of the
+centred
+rows.  The weights of the result include both.
 
-The problem sees the rows through their inner products only.  With fewer rows than features the rows
-are written in an orthonormal basis of their own span (`flyannot.terms.feature_rows`) once for all terms
-and all C: the same minimiser at a fraction of the cost.
+The problem depends on the rows only through their inner products.  With fewer rows than features the rows are
+written in an orthonormal basis of their span (`flyannot.terms.feature_rows`) once for all terms and all C.
+This
+gives the same minimiser at a fraction of the cost.
 
-C is chosen for each term by inner folds of the term's own: its positive genes are spread evenly.
+C is chosen for each term by inner folds of its own, over which its positive genes are spread evenly.
 """
 
 from dataclasses import dataclass
@@ -27,19 +29,23 @@ from flyannot.terms.feature_rows import COLUMNS, CholeskyBasis, inner_products, 
 from flyannot.terms.folds import assign_gene_folds, look_up_folds
 from flyannot.terms.scorer import LinearScorer, OutOfFoldValues, choose_held_out, observed_mask, observed_rows
 
-CS = (0.01, 0.1, 1.0, 10.0)  # what C is chosen from; of equally good ones the smaller
+CS = (0.01, 0.1, 1.0, 10.0)  # C is one of these; of equally good ones the smallest
 
-_TOLERANCE = 1e-6  # liblinear's, on the gradient relative to that at zero
-_ACCEPTED = 1e-4  # liblinear also ends where rounding hides any progress, short of its tolerance
-_NEWTON_STEPS = 10_000  # far above what is needed; reaching it is an error
-_NODE_BYTES = 16  # liblinear keeps an index and a value for every non-zero entry
+_TOLERANCE = 1e-6  # of liblinear, for the gradient relative to the gradient at zero weights
+_ACCEPTED = 1e-4  # liblinear may stop earlier, when rounding errors hide its progress
+_NEWTON_STEPS = 10_000  # far more than needed; reaching it is an error
+_NODE_BYTES = 16  # liblinear stores an index and a value for every non-zero entry
 _THREAD_BYTES = 2**24  # stack and workspace
-_ROWS_OF_THREADS = 150  # of 100, two threads take 1.3 times as long as one, of 200 .8 times
+_ROWS_OF_THREADS = 150  # two threads take 1.3 times as long as one for 100 rows, and 0.8 times for 200
 
 
 @dataclass(frozen=True)
 class LinearSvm(LinearScorer):
-    """weights : float64 (n_terms, n_features); intercept, C : float64 (n_terms,)."""
+    """Linear support vector machines for all terms.
+
+    weights : float64 (n_terms, n_features)
+    intercept, C : float64 (n_terms,)
+    """
 
     C: np.ndarray
 
@@ -47,44 +53,43 @@ class LinearSvm(LinearScorer):
 
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options, observed=None):
-        """As `Scorer.fit`; a term's folds do not depend on the other terms."""
+        """Fit all terms, as `Scorer.fit`; the folds of a term do not depend on the other terms."""
         n_threads = options.n_threads if len(X) >= _ROWS_OF_THREADS else 1
         _check_memory(X.shape[0], X.shape[1], Y.shape[1], n_threads)
         seed = int(rng.integers(2**63))
         coordinates, back = _coordinates(X, options.n_threads)
-        train = partial(_train_term, genes=genes, seed=seed, n_folds=options.n_folds)
-        run_all = options.elsewhere or partial(_in_threads, n_threads)
-        tasks = list(zip(Y.T, observed_rows(observed_mask(observed, Y.shape))))
-        trained = run_all(train, coordinates, tasks, lambda _: options.on_terms(1))
+        train = partial(_train_term, coordinates, genes=genes, seed=seed, n_folds=options.n_folds)
+        tasks = zip(Y.T, observed_rows(observed_mask(observed, Y.shape)))
+        trained = _in_threads(n_threads, train, tasks, options.on_terms)
         *fitted, held_out = zip(*trained)
         weights, intercept, C = map(np.array, fitted)
         weights, intercept = back(weights, intercept)
         arrays = (np.hstack(columns) for columns in zip(*(vars(of_term).values() for of_term in held_out)))
         return cls(weights, intercept, C), OutOfFoldValues(*arrays)
 
-    @classmethod
-    def pass_draws(cls, genes, *, rng, options):
-        """As `Scorer.pass_draws`."""
-        rng.integers(2**63)
 
+def _in_threads(n_threads, work, tasks, on_terms):
+    """Return the results of work(task) for every task, in order.
 
-def _in_threads(n_threads, work, shared, tasks, on_done):
-    """As `elsewhere` of `FitOptions`; liblinear releases the interpreter."""
-    pool, results = threads_of_one_blas(n_threads), []
+    liblinear releases the lock of the interpreter.
+    """
+    pool = threads_of_one_blas(n_threads)
+    results = []
     try:
-        for result in pool.map(partial(work, shared), tasks):
+        for result in pool.map(work, tasks):
             results.append(result)
-            on_done(result)
+            on_terms(1)
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # a signal does not wait for liblinear
+        pool.shutdown(wait=False, cancel_futures=True)  # a signal must not wait for liblinear
     return results
 
 
 def training_bytes(n_rows, n_features, n_terms, n_threads=1):
-    """Memory that fitting needs beyond its arguments: the coordinates and what they are made of, the weights,
-    and for every thread the rows of a fold and liblinear's own copy of them.
+    """Estimate the memory in bytes that fitting needs beyond its arguments.
 
-    liblinear does not check what it is given: short of memory it ends in a segmentation fault.
+    It consists of the coordinates with the inner products, the weights, and for every thread the rows of a
+    fold and
+    liblinear's copy of them.  If memory is short, liblinear ends in a segmentation fault.
     """
     rank = min(n_rows, n_features)
     coordinates = 8 * n_rows * (n_rows + rank + COLUMNS if _is_wide(n_rows, n_features) else rank)
@@ -94,7 +99,8 @@ def training_bytes(n_rows, n_features, n_terms, n_threads=1):
 
 
 def _check_memory(n_rows, n_features, n_terms, n_threads):
-    import sklearn.svm  # noqa: F401  (its libraries take memory too: they must be in before we ask)
+    """Raise FlyannotError if there is too little memory for fitting."""
+    import sklearn.svm  # noqa: F401  (its libraries need memory too, so they are loaded before the check)
 
     require_bytes(
         training_bytes(n_rows, n_features, n_terms, n_threads),
@@ -104,12 +110,15 @@ def _check_memory(n_rows, n_features, n_terms, n_threads):
 
 
 def _is_wide(n_rows, n_features):
-    """Whether a basis of their own has fewer numbers: it is triangular, and liblinear skips the zeros."""
+    """Return whether a basis of the span of the rows has fewer numbers than the rows.
+
+    The basis is triangular, and liblinear skips zeros.
+    """
     return n_rows < 2 * n_features
 
 
 def _coordinates(X, n_threads):
-    """Coordinates of the centred, scaled rows, and the way of models back to the features."""
+    """Return coordinates of the centred, scaled rows, and a function that maps weights to the features."""
     mean = X.mean(axis=0, dtype=np.float64)
     if _is_wide(*X.shape):
         K = inner_products(X, mean=mean, n_threads=n_threads)
@@ -132,9 +141,20 @@ def _coordinates(X, n_threads):
 
 
 def _train_term(A, term, *, genes, seed, n_folds):
-    """Weights, intercept, C, and what was held out, of one term in the coordinates A.
+    """Train one term in the coordinates A.
 
-    term : which rows have it, bool (n_rows,), and what picks those in which that is known
+    Parameters
+    ----------
+    A : float64 array (n_rows, n_coordinates)
+    term : (positive, rows): which rows have the term, bool (n_rows,), and an index of the rows in which it is
+        known
+    genes : array (n_rows,)
+    seed : int
+    n_folds : int
+
+    Returns
+    -------
+    weights, intercept, C, held_out : the last is OutOfFoldValues
     """
     positive, rows = term
     if not isinstance(rows, slice):
@@ -151,14 +171,14 @@ def _train_term(A, term, *, genes, seed, n_folds):
 
 
 def _among_all(held_out, rows, n_rows):
-    """An OutOfFoldValues of some rows as one of all; the others are in no fold."""
+    """Extend the OutOfFoldValues of some rows to all rows; the others are in no fold."""
     values, scored, folds = np.zeros((n_rows, 1)), np.zeros((n_rows, 1)), np.full((n_rows, 1), -1)
     values[rows], scored[rows], folds[rows] = held_out.values, held_out.scored, held_out.folds
     return OutOfFoldValues(values, scored, folds)
 
 
 def _held_out_values(A, positive, folds, C):
-    """The decision value of every row by the model that was fitted without the row's fold."""
+    """Return the decision value of every row by the model fitted without the fold of the row."""
     values = np.empty(len(A))
     for fold in np.unique(folds):
         held_out = folds == fold
@@ -168,7 +188,7 @@ def _held_out_values(A, positive, folds, C):
 
 
 def fit_liblinear(A, positive, C):
-    """Minimise the problem of a term by liblinear; the gradient it ends at is computed here, not believed.
+    """Minimise the problem of a term by liblinear, and verify the gradient.
 
     Parameters
     ----------
@@ -184,7 +204,7 @@ def fit_liblinear(A, positive, C):
     Raises
     ------
     FlyannotError
-        If the gradient is not small against that at zero weights.
+        If the gradient is not small relative to the gradient at zero weights.
     """
     from sklearn.svm import LinearSVC
 
@@ -202,7 +222,10 @@ def fit_liblinear(A, positive, C):
 
 
 def _relative_gradient(A, positive, C, weights, intercept):
-    """Length of the gradient of the problem, over its length at zero weights (not below rounding)."""
+    """Return the length of the gradient of the problem, divided by its length at zero weights.
+
+    The divisor is at least as large as rounding errors.
+    """
     sign = np.where(positive, 1.0, -1.0)
     cost = C * sign / np.where(positive, positive.mean(), 1 - positive.mean())
 
@@ -210,5 +233,5 @@ def _relative_gradient(A, positive, C, weights, intercept):
         pull = cost * np.maximum(0.0, 1 - sign * (A @ w + b))
         return np.linalg.norm(np.append(w - pull @ A, b - pull.sum()))
 
-    rounding = 1e-9 * np.abs(cost).sum()  # features without any signal start at their minimum
+    rounding = 1e-9 * np.abs(cost).sum()  # features without any signal are at their minimum
     return gradient(weights, intercept) / max(gradient(0 * weights, 0.0), rounding)

@@ -1,29 +1,38 @@
-"""How well the terms of groups are predicted.
+"""Metrics of predicted terms of groups.
 
 Conventions
 -----------
-A group is positive for a term when it carries the term.  The answer is yes when the decision value
-is above the term's threshold.  The AUC is the fraction of (positive, negative) pairs in which the
-positive has the larger value; a tie counts one half.  In cross-validation a pair counts only if one
-model predicted both, that is within a fold: values of different models have no common scale.  The average
-precision ranks each fold separately for the same reason; the folds are weighted by their positives.
-Guessing scores the fraction of positives there, which grows as folds get smaller.
+A group is positive for a term if it has the term.  The answer is yes if the decision value is above the
+threshold of the term.  The AUC is the fraction of (positive, negative) pairs in which the positive has the
+larger
+value; a tie counts one half.  In cross-validation only pairs within a fold count, because values of different
+models have no common scale.  For the same reason the average precision ranks each fold separately, and the
+folds
+are weighted by their positives.  Guessing scores the fraction of positives there, which grows as folds get
+smaller.
 
 sensitivity = tp / (tp + fn), specificity = tn / (tn + fp), accuracy = (tp + tn) / all,
 f1 = 2 tp / (2 tp + fp + fn).  A fraction 0/0 is None, never nan.
 
-A term that cannot be evaluated carries a reason, its scores are None, and no average includes it.
-Summaries of the evaluated terms: `macro` is the plain mean; `weighted_top10` the mean over the ten
-terms with most positive groups (ties by name), weighted by those numbers; `micro` is computed from the
-summed counts, and its AUC and average precision from all (group, term) pairs by their calibrated
-probabilities, within folds (None without probabilities); it rewards knowing which terms are frequent
-too.  `macro` of the average precision is known as mean average precision.  For `ranked_terms` the terms of
-each group are ranked by their probabilities, and the average precisions of the groups that carry any are
-averaged.  In the summary over all stage ranges, the same term in two
-stage ranges counts as two.
+A term that cannot be evaluated has a reason.  Its scores are None, and no average includes it.  Summaries of
+the
+evaluated terms:
+
+- `macro` is the plain mean; for the average precision it is known as mean average precision
+- `weighted_top10` is the mean over the ten terms with most positive groups (ties by name), weighted by their
+  numbers
+- `micro` comes from the summed counts.  Its AUC and average precision come from all (group, term) pairs by
+their
+  calibrated probabilities, within folds.  It also rewards knowing which terms are frequent
+- `ranked_terms` ranks the terms of each group by their probabilities, and averages the average precisions of
+the
+  groups with at least one term
+
+In the summary over all stage ranges, the same term in two stage ranges counts as two.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -31,27 +40,32 @@ from flyannot.base.errors import DataError
 from flyannot.base.text import short_repr
 
 NOT_ANATOMY = ("ubiquitous", "maternal", "faint ubiquitous", "no staining", "subset")
-METRICS = ("auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1")  # those averaged
-_NO_SCORES = dict.fromkeys((*METRICS, "precision"))  # which is None without an answer yes
+METRICS = ("auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1")  # are averaged
+_NO_SCORES = dict.fromkeys((*METRICS, "precision"))
 
 
 @dataclass(frozen=True)
 class TermOutcomes:
-    """What was predicted, and what is true, of the groups of one stage range.
+    """The predictions and the truth for the groups of one stage range.
 
-    terms : n_terms names; truth, yes : bool arrays (n_groups, n_terms); values : decision values
-    (n_groups, n_terms); folds : int array (n_groups,), or None where one model predicts all;
-    probabilities : (n_groups, n_terms) or None; reasons : n_terms texts, "" for an evaluated term;
-    thresholds : (n_groups, n_terms), the probabilities above which the answer is yes, or None;
-    observed : bool array (n_groups, n_terms), where the truth is known; None stands for everywhere.
+    All matrices are (n_groups, n_terms).
+
+    terms : n_terms names
+    truth, yes : bool
+    values : decision values
+    probabilities : calibrated probabilities of the terms
+    folds : int array (n_groups,), or None if one model predicts all groups
+    reasons : n_terms texts, "" for an evaluated term
+    thresholds : the probabilities above which the answer is yes, or None
+    observed : bool, where the truth is known; None stands for everywhere
     """
 
     terms: tuple
     truth: np.ndarray
     values: np.ndarray
     yes: np.ndarray
+    probabilities: np.ndarray
     folds: np.ndarray | None = None
-    probabilities: np.ndarray | None = None
     reasons: tuple = ()
     thresholds: np.ndarray | None = None
     observed: np.ndarray = None  # type: ignore[assignment]  # after `__post_init__` it is an array
@@ -67,6 +81,15 @@ class TermOutcomes:
         for name, value in (normalised | {"folds": folds, "reasons": reasons}).items():
             object.__setattr__(self, name, value)
 
+    def subset(self, rows, columns):
+        """Return the outcomes of some groups and terms, by their numbers, without reasons and thresholds."""
+        names = ("truth", "values", "yes", "probabilities", "observed")
+        return TermOutcomes(
+            terms=tuple(self.terms[j] for j in columns),
+            folds=None if self.folds is None else self.folds[rows],
+            **{name: getattr(self, name)[rows][:, columns] for name in names},
+        )
+
     def rows_of(self, j):
         """Return an index of the groups whose truth is known for term number j."""
         known = self.observed[:, j]
@@ -74,21 +97,24 @@ class TermOutcomes:
 
     @property
     def group_folds(self):
-        """The fold of every group; 0 if one model predicts all."""
+        """Return the fold of every group; 0 if one model predicts all groups."""
         return np.zeros(len(self.truth), int) if self.folds is None else self.folds
 
 
-def concordant_pairs(values, truth, folds=None):
-    """How many pairs of a positive and a negative of one fold are ordered, a tie counting one half, and how
-    many there are, of arrays (n,); DataError if a value is nan."""
-    ordered, n_pairs = pair_counts_by_fold(values, truth, folds)
-    return float(ordered.sum()), int(n_pairs.sum())
+def concordant_pairs(values, truth, folds=None, observed=None):
+    """Count the pairs of a positive and a negative group in each fold.
 
+    Parameters
+    ----------
+    values : float array (n,); DataError if one is nan
+    truth : bool array (n,)
+    folds : int array (n,), or None where one model predicts all
+    observed : bool array (n,), which rows count; None for all
 
-def pair_counts_by_fold(values, truth, folds=None, observed=None):
-    """As `concordant_pairs`, float64 (n_folds,) and int64 (n_folds,): of every fold that there is, in order.
-
-    Only the rows that are `observed`, bool array (n,), count; None for all.
+    Returns
+    -------
+    ordered : float64 array (n_folds,), pairs in which the positive has the larger value; a tie is half a pair
+    n_pairs : int64 array (n_folds,), all pairs
     """
     values, truth = checked_decision_values(values, truth)
     folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
@@ -105,25 +131,31 @@ def pair_counts_by_fold(values, truth, folds=None, observed=None):
 
 
 def auc(values, truth, folds=None):
-    """The area under the receiver operating characteristic, over the pairs within folds; None if no fold has
-    both classes.  Shapes as `concordant_pairs`."""
-    ordered, n_pairs = concordant_pairs(values, truth, folds)
+    """Return the area under the receiver operating characteristic, over the pairs within folds.
+
+    It is None if no fold has both classes.  The parameters are those of `concordant_pairs`.
+    """
+    ordered, n_pairs = (float(counts.sum()) for counts in concordant_pairs(values, truth, folds))
     return ordered / n_pairs if n_pairs else None
 
 
 def average_precision(values, truth, folds=None):
     """Return the expected average precision of one term, in (0, 1]; None without positives.
 
-    Groups are ranked by falling decision value.  Average precision is the mean, over the positive groups, of
-    the precision of the list that ends with that group.  Among groups of one value the order is open: the
-    score is the expected one over all orders, so that a constant scores what a random ranking would, not 1.
-    (scikit-learn ends all lists at the end of a tie instead; without ties both agree.)
+    Groups are ranked by falling decision value.  The precision of a list is the fraction of its groups that
+    are
+    positive.  Average precision is the mean precision of the lists that end with a positive group.  The order
+    among groups of one value is open, and the score is the expected one over all orders.  So a constant
+    scores as
+    much as a random ranking, not 1.  (scikit-learn ends all lists at the end of a tie; without ties both
+    agree.)
 
     Parameters
     ----------
     values : float array (n_groups,); DataError if one is nan
     truth : bool array (n_groups,)
-    folds : int array (n_groups,), or None where one model predicts all.  Values of different models have no
+    folds : int array (n_groups,), or None if one model predicts all groups.  Values of different models have
+        no
         common scale: each fold is ranked separately, and the folds are weighted by their positives.
     """
     values, truth = checked_decision_values(values, truth)
@@ -135,7 +167,7 @@ def average_precision(values, truth, folds=None):
 
 
 def checked_decision_values(values, truth):
-    """Decision values as floats and truth as bool; DataError if a value is nan."""
+    """Return decision values as floats and truth as bool; DataError if a value is nan."""
     values, truth = np.asarray(values, float), np.asarray(truth, bool)
     if np.isnan(values).any():
         raise DataError("a decision value is nan", fix="train again: the model or the features are damaged")
@@ -143,30 +175,31 @@ def checked_decision_values(values, truth):
 
 
 def _sum_of_precisions(values, truth):
-    """The expected sum, over the positives, of the precision of the list that ends there.
+    """Return the expected sum of the precisions of the lists that end with a positive group.
 
     In a tie of m groups, t of them positive, with a groups and b positives before it, place j = 1..m is
-    positive with probability t / m, and then has (j - 1) (t - 1) / (m - 1) positives of the tie before it.
+    positive
+    with probability t / m.  It then has (j - 1) (t - 1) / (m - 1) positives of the tie before it.
     """
     ties, place = np.unique(-values, return_inverse=True)
     m = np.bincount(place, minlength=len(ties))
     t = np.bincount(place, truth, minlength=len(ties))
     a, b = np.cumsum(m) - m, np.cumsum(t) - t
     tie = np.repeat(np.arange(len(ties)), m)
-    j = np.arange(len(values)) - a[tie]  # places before it in its tie
+    j = np.arange(len(values)) - a[tie]  # number of places before it in its tie
     before = b[tie] + j * (t[tie] - 1) / np.maximum(m[tie] - 1, 1)
     return float((t[tie] / m[tie] * (1 + before) / (a[tie] + j + 1)).sum())
 
 
 def confusion_counts(yes, truth):
-    """(tp, fp, fn, tn) as ints, of two bool arrays of one shape."""
+    """Return (tp, fp, fn, tn) as ints, from two bool arrays of one shape."""
     yes, truth = np.asarray(yes, bool), np.asarray(truth, bool)
     counts = (yes & truth, yes & ~truth, ~yes & truth, ~yes & ~truth)
     return tuple(int(np.count_nonzero(c)) for c in counts)
 
 
 def rates_of_counts(tp, fp, fn, tn):
-    """Sensitivity, specificity, accuracy, f1 and precision of the four counts, as a dict; 0/0 is None."""
+    """Return sensitivity, specificity, accuracy, f1 and precision as a dict; 0/0 is None."""
     fractions = {
         "sensitivity": (tp, tp + fn),
         "specificity": (tn, tn + fp),
@@ -178,35 +211,40 @@ def rates_of_counts(tp, fp, fn, tn):
 
 
 def scores_of_term(values, yes, truth, folds=None):
-    """All metrics of one term, as a dict with the keys METRICS and precision.
+    """Return all metrics of one term, as a dict with the keys METRICS and precision.
 
     Parameters
     ----------
-    values : float array (n_groups,); yes, truth : bool arrays (n_groups,)
-    folds : int array (n_groups,), or None where one model predicts all
+    values : float array (n_groups,)
+    yes, truth : bool arrays (n_groups,)
+    folds : int array (n_groups,), or None if one model predicts all groups
     """
     return _ranked(values, truth, folds) | rates_of_counts(*confusion_counts(yes, truth))
 
 
 def _ranked(values, truth, folds):
-    """The metrics that see the order of the values only."""
-    return {
-        "auc": auc(values, truth, folds),
-        "average_precision": average_precision(values, truth, folds),
-    }
+    """Return the metrics that depend only on the order of the values."""
+    precision = average_precision(values, truth, folds)
+    return {"auc": auc(values, truth, folds), "average_precision": precision}
 
 
 def score_terms(outcomes, *, excluded=()):
     """Score every term of every stage range, and summarise.
 
-    `outcomes` maps a stage range to its TermOutcomes; `excluded` are terms that no average includes.
+    Parameters
+    ----------
+    outcomes : dict from stage range to TermOutcomes
+    excluded : sequence of terms that no average includes
 
     Returns
     -------
     result : dict, ready for JSON
-        "terms": one dict per stage range and term with the keys stage_range, term, n_groups,
-        n_positive, the METRICS, precision, reason.  "summary": for every stage range and for "all" a dict
-        with macro, weighted_top10, micro (dicts of METRICS), ranked_terms, and n_terms, the evaluated ones.
+        "terms" is a list with a dict for each stage range and term, with the keys stage_range, term,
+        n_groups,
+        n_positive, the METRICS, precision, reason.  "summary" has for every stage range and for "all" a dict
+        with
+        macro, weighted_top10, micro (dicts of METRICS), ranked_terms, and n_terms, the number of evaluated
+        terms.
     """
     scored = {s: (_rows_of_range(s, outcome, excluded), outcome) for s, outcome in outcomes.items()}
     summary = {s: _summarise([of_range]) for s, of_range in scored.items()}
@@ -215,7 +253,7 @@ def score_terms(outcomes, *, excluded=()):
 
 
 def _summarise(evaluated):
-    """Averages over the evaluated rows of some stage ranges: (all its rows, its TermOutcomes) of each."""
+    """Average the evaluated rows of some stage ranges; each is given as (all its rows, its TermOutcomes)."""
     rows = [row for of_range, _ in evaluated for row in of_range if not row["reason"]]
     top = sorted(rows, key=lambda row: (-row["n_positive"], row["term"], row["stage_range"]))[:10]
     return {
@@ -228,7 +266,7 @@ def _summarise(evaluated):
 
 
 def _rows_of_range(stage_range, outcome, excluded):
-    """The rows of one stage range, in the order of the outcome's terms."""
+    """Return the rows of one stage range, in the order of the terms of the outcome."""
     rows = []
     for j, term in enumerate(outcome.terms):
         observed = outcome.rows_of(j)
@@ -249,36 +287,29 @@ def _rows_of_range(stage_range, outcome, excluded):
 
 
 def _mean(rows, weights):
-    """The weighted mean of every metric; None without rows."""
+    """Return the weighted mean of every metric; None without rows."""
     if not rows:
         return dict.fromkeys(METRICS)
     return {m: float(np.average([row[m] for row in rows], weights=weights)) for m in METRICS}
 
 
 def _micro(evaluated):
-    """Metrics of all evaluated (group, term) pairs of all stage ranges taken together."""
-    counts, pools, has_values = np.zeros(4, int), [], True
+    """Return the metrics of all evaluated (group, term) pairs of all stage ranges together."""
+    pools: list[Any] = [np.zeros((4, 0))]  # of no term
     for rows, outcome in evaluated:
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
-        known, truth = outcome.observed[:, kept], outcome.truth[:, kept]
-        counts += confusion_counts(outcome.yes[:, kept][known], truth[known])
-        if kept and outcome.probabilities is not None:
-            folds = np.repeat(outcome.group_folds, len(kept)).reshape(known.shape)
-            pools.append((outcome.probabilities[:, kept][known], truth[known], folds[known]))
-        elif kept:
-            has_values = False
-    metrics = rates_of_counts(*counts.tolist())
-    if not pools or not has_values:  # decision values of different terms have no common scale
-        return {"auc": None, "average_precision": None} | metrics
-    return _ranked(*map(np.concatenate, zip(*pools))) | metrics
+        known = outcome.observed[:, kept]
+        folds = np.repeat(outcome.group_folds, len(kept)).reshape(known.shape)
+        # Decision values of different terms have no common scale; probabilities have.
+        matrices = outcome.probabilities[:, kept], outcome.yes[:, kept], outcome.truth[:, kept], folds
+        pools.append([matrix[known] for matrix in matrices])
+    return scores_of_term(*map(np.concatenate, zip(*pools)))
 
 
 def _ranked_terms(evaluated):
-    """The mean over groups of the average precision of their terms, ranked by probability, or None."""
+    """Rank the terms of each group by probability, and return the mean of the average precisions, or None."""
     scores = []
     for rows, outcome in evaluated:
-        if outcome.probabilities is None:
-            return None
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
         known = outcome.observed[:, kept]
         rows = zip(outcome.probabilities[:, kept], outcome.truth[:, kept] & known, known)

@@ -1,4 +1,4 @@
-"""A classifier with the thresholds and probabilities of its terms, and the evidence behind each of them."""
+"""A classifier with the thresholds and probabilities of its terms, and the evidence for each term."""
 
 from dataclasses import dataclass
 
@@ -11,36 +11,32 @@ from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval,
 from flyannot.terms.calibration import calibrate, choose_threshold, sigmoid
 from flyannot.terms.scorer import FitOptions, OutOfFoldValues, Scorer, observed_mask, observed_rows
 
-LEAST_GENES = 5  # with the term, and without it: of fewer there is no AUC, here and in `flyannot evaluate`
-FEW_GENES = 20  # with the term: below, an AUC is mostly chance
+LEAST_GENES = 5  # with the term, and without it; with fewer there is no AUC, as in `flyannot evaluate`
+FEW_GENES = 20  # with the term; with fewer, an AUC is mostly chance
 
-PER_TERM = {  # as the arrays of a scorer: their types and dimensions
-    "threshold": ("f", ("n_terms",)),
-    "slope": ("f", ("n_terms",)),
-    "offset": ("f", ("n_terms",)),
-    "n_groups": ("i", ("n_terms",)),
-    "n_positive": ("i", ("n_terms",)),
-    "n_genes": ("i", ("n_terms",)),
-    "auc": ("f", ("n_terms",)),
-    "auc_low": ("f", ("n_terms",)),
-    "auc_high": ("f", ("n_terms",)),
-    "precision": ("f", ("n_terms",)),
-}
-_FIELDS = {"threshold": "decision_threshold"}  # of a Model, where a file has another name
+_COUNTS = ("n_groups", "n_positive", "n_genes")
+_TESTED = ("auc", "auc_low", "auc_high", "precision")
+# The kind of number and the dimensions of each array, as in `Scorer.ARRAYS`.
+PER_TERM = dict.fromkeys(("threshold", "slope", "offset"), ("f", ("n_terms",)))
+PER_TERM |= dict.fromkeys(_COUNTS, ("i", ("n_terms",))) | dict.fromkeys(_TESTED, ("f", ("n_terms",)))
+_FIELDS = {"threshold": "decision_threshold"}  # names in a Model that differ from the names in files
 
 
 @dataclass(frozen=True)
 class Model:
-    """A classifier, calibrated: value > decision_threshold is yes, probability = 1 / (1 + exp(-(slope value +
-    offset))).
+    """A calibrated classifier.
 
-    method : its name; scorer : what gives the decision values
+    The answer is yes if value > decision_threshold, and probability = 1 / (1 + exp(-(slope value + offset))).
+
+    method : name of the classifier
+    scorer : Scorer, which computes the decision values
     decision_threshold, slope, offset : float64 (n_terms,)
-    n_groups, n_positive : int32 (n_terms,), the groups that it was fitted on, and those with the term
+    n_groups, n_positive : int32 (n_terms,), the groups of the fit, and those with the term
     n_genes : int32 (n_terms,), the genes with the term
-    auc, auc_low, auc_high : float64 (n_terms,), as `held_out_aucs`
-    precision : float64 (n_terms,), how many of the yes answers to held-out groups were right; nan where the
-        AUC is, and without a yes
+    auc, auc_low, auc_high : float64 (n_terms,), as from `held_out_aucs`
+    precision : float64 (n_terms,), the fraction of the yes answers about held-out groups that were right; nan
+        if the
+        AUC is nan, and without a yes
     """
 
     method: str
@@ -59,54 +55,53 @@ class Model:
     __repr__ = short_repr
 
     def decision_values(self, X, n_threads=1):
-        """The decision value of every row for every term, as `Scorer`'s."""
+        """Return the decision value of every row for every term, as `Scorer`."""
         return self.scorer.decision_values(X, n_threads=n_threads)
 
     def probabilities(self, values):
-        """Calibrated probabilities of decision values, of one shape with them.
+        """Return the calibrated probabilities of decision values, of the same shape.
 
-        A few genes with a term are told apart by chance, and Platt's fit believes it: where n genes have it,
-        fewer than LEAST_GENES, probabilities shrink by (n + 1) / (n + 2), Laplace's rule of succession.
+        With few genes, chance alone separates those with the term from the others, and Platt's fit trusts the
+        separation.  So if n genes have the term, fewer than LEAST_GENES, probabilities are multiplied by
+        (n + 1) / (n + 2), Laplace's rule of succession.
         """
         few = self.n_genes < LEAST_GENES
         most = np.where(few, (self.n_genes + 1) / (self.n_genes + 2), 1.0)
         return most * sigmoid(self.slope * values + self.offset)
 
     def answers(self, values):
-        """Yes or no, bool, for decision values, of one shape with them."""
+        """Return yes or no, bool, for decision values, of the same shape."""
         return values > self.decision_threshold
 
     @property
     def probability_threshold(self):
-        """The probability above which the answer is yes, (n_terms,)."""
+        """Return the probability above which the answer is yes, (n_terms,)."""
         return self.probabilities(self.decision_threshold)
 
     def near_threshold(self, values, margin):
-        """Whether probabilities are at most `margin` from that at the term's threshold, bool, shape of
-        values.
+        """Return whether the probabilities of values are within `margin` of the threshold of the term, bool.
 
-        A term of which nothing was learned (slope 0) has one probability: it is always near.
+        A term from which nothing was learned (slope 0) has one probability, which is always near.
         """
         return np.abs(self.probabilities(values) - self.probability_threshold) <= margin
 
     def arrays(self):
-        """All that the model is but its method, by name: integer and floating arrays, none of text or
-        objects.
+        """Return all arrays of the model by name: integers and floats, without text or objects.
 
-        The scorer's begin with "scorer/"; the others have one entry per term.
+        The names for the scorer begin with "scorer/".  All other arrays have one entry per term.
         """
         scorer = {f"scorer/{name}": array for name, array in self.scorer.arrays().items()}
         return scorer | {name: getattr(self, _FIELDS.get(name, name)) for name in PER_TERM}
 
 
 def model_from_arrays(method, arrays):
-    """The `Model` whose method and `arrays` these are."""
+    """Return the `Model` of a method with these `arrays`."""
     scorer = {n.removeprefix("scorer/"): a for n, a in arrays.items() if n.startswith("scorer/")}
     return model_of_terms(method, CLASSIFIERS[method].from_arrays(scorer), arrays)
 
 
 def model_of_terms(method, scorer, arrays):
-    """The `Model` of a scorer, with the arrays by name that have one entry per term."""
+    """Return the `Model` of a scorer, with the arrays that have one entry per term by name."""
     untested = {"precision": np.full(len(arrays["auc"]), np.nan)}  # models of version 0.9 and before
     arrays = untested | arrays
     per_term = {_FIELDS.get(name, name): np.asarray(arrays[name]) for name in PER_TERM}
@@ -114,21 +109,21 @@ def model_of_terms(method, scorer, arrays):
 
 
 def schema_of(method):
-    """The types and dimensions of the `arrays` of a model of that method."""
+    """Return the types and dimensions of the `arrays` of a model of a method."""
     scorer = {f"scorer/{name}": known for name, known in CLASSIFIERS[method].ARRAYS.items()}
     return PER_TERM | scorer
 
 
 def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
-    """Fit one method of CLASSIFIERS on all terms, each of which is trainable (`untrainable`).
+    """Fit one method of CLASSIFIERS on all terms, each of which must be trainable (`untrainable`).
 
     Parameters
     ----------
-    method : of CLASSIFIERS
+    method : name in CLASSIFIERS
     X : float array (n_rows, n_features); a row is a group
     Y : bool array (n_rows, n_terms)
     genes : sequence (n_rows,), the gene of each row
-    rng : numpy Generator, for the inner folds and for what the method draws
+    rng : numpy Generator, for the inner folds and for the draws of the method
     options : FitOptions
     observed : bool array (n_rows, n_terms), which entries of Y were observed; None for all
 
@@ -143,9 +138,10 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     DataError
         If X has a nan or an infinity.
     FlyannotError
-        If the memory does not suffice, or a solver does not converge.
+        If there is too little memory, or a solver does not converge.
     """
-    scorer_class, options = CLASSIFIERS[method], options or FitOptions()
+    scorer_class = CLASSIFIERS[method]
+    options = options or FitOptions()
     X, Y, genes = np.asarray(X), np.asarray(Y, bool), np.asarray(genes)
     observed = observed_mask(observed, Y.shape)
     Y = Y & observed
@@ -169,25 +165,25 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
 
 
 def genes_of_terms(Y, genes, observed):
-    """How many genes carry each term and how many do not: two int32 arrays (n_terms,).
+    """Count the genes with each term and the genes without it: two int32 arrays (n_terms,).
 
     Parameters
     ----------
     Y : bool array (n_rows, n_terms)
     genes : sequence (n_rows,)
-    observed : as in `flyannot.terms.scorer`; a gene that is nowhere known counts for neither
+    observed : as in `flyannot.terms.scorer`; a gene with no observed row counts for neither
     """
     names, number = np.unique(genes, return_inverse=True)
-    carries = np.zeros((len(names), Y.shape[1]), bool)
-    np.logical_or.at(carries, number, Y)
-    n_genes = carries.sum(axis=0).astype(np.int32)
-    known = np.zeros(carries.shape, bool)
-    np.logical_or.at(known, number, observed)
-    return n_genes, known.sum(axis=0).astype(np.int32) - n_genes
+    of_genes = np.zeros((2, len(names), Y.shape[1]), bool)
+    for of_gene, of_row in zip(of_genes, (Y, observed)):
+        np.logical_or.at(of_gene, number, of_row)
+    n_genes, n_known = of_genes.sum(axis=1).astype(np.int32)
+    return n_genes, n_known - n_genes
 
 
 def held_out_aucs(held_out: OutOfFoldValues, Y, genes, observed):
-    """The cross-validated AUC of every term within folds, and its 95 % interval by a bootstrap over genes.
+    """Return the cross-validated AUC of every term within folds, with its 95% interval by a bootstrap over
+    genes.
 
     Parameters
     ----------
@@ -198,8 +194,10 @@ def held_out_aucs(held_out: OutOfFoldValues, Y, genes, observed):
 
     Returns
     -------
-    auc, low, high : float64 (n_terms,); nan, which is untested, for a term that fewer than LEAST_GENES genes
-        carry or lack, or where no fold has both classes
+    auc, low, high : float64 (n_terms,)
+        They are nan, which is untested, for a term that fewer than LEAST_GENES genes have or lack, and if no
+        fold
+        has both classes.
     """
     (weights,) = bootstrap_gene_weights(genes)
     areas = np.full((3, Y.shape[1]), np.nan)
@@ -213,14 +211,14 @@ def held_out_aucs(held_out: OutOfFoldValues, Y, genes, observed):
 
 
 def model_of_no_terms(n_features):
-    """The model of a stage range in which no term can be trained: a linear SVM of none."""
+    """Return the model of a stage range without trainable terms: a linear SVM without terms."""
     scorer = CLASSIFIERS["svm"](np.zeros((0, n_features)), np.zeros(0), np.zeros(0))
     none = {name: np.zeros(0, np.int32 if kind == "i" else float) for name, (kind, _) in PER_TERM.items()}
     return model_of_terms("svm", scorer, none)
 
 
 def untrainable(positive, genes, needed=2):
-    """Why a term cannot be trained or evaluated, or "" if it can.
+    """Return the reason why a term cannot be trained or evaluated, or "".
 
     Parameters
     ----------

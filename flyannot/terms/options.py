@@ -1,4 +1,4 @@
-"""How features become terms: the options that training and evaluation share."""
+"""Options of training, which evaluation shares."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,15 +20,18 @@ SCHEMES = ("group", "mean")
 
 
 class Terms(Kind):
-    """Names of terms; a text may hold several, separated by commas, and `not-anatomy` stands for five."""
+    """Names of terms.
+
+    A text may contain several, separated by commas, and `not-anatomy` stands for five.
+    """
 
     name = "TERMS"
     words = "names of terms"
     is_repeatable = True
 
     def parse(self, value):
-        """A sorted tuple of names."""
-        from flyannot.terms.metrics import NOT_ANATOMY  # NumPy: `--help` stays quick
+        """Return a sorted tuple of names."""
+        from flyannot.terms.metrics import NOT_ANATOMY  # on demand: NumPy would slow down `--help`
 
         texts = [value] if isinstance(value, str) else value
         if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
@@ -39,22 +42,22 @@ class Terms(Kind):
         return tuple(sorted(named))
 
     def as_json(self, value):
-        """A list."""
+        """Return a list."""
         return list(value)
 
     def as_text(self, value):
-        """Separated by commas."""
+        """Return the names, separated by commas."""
         return ", ".join(value)
 
 
 class OperatingPoint(Kind):
-    """What a threshold is for, as in precision=0.8."""
+    """The precision or the sensitivity that a threshold must reach, as in precision=0.8."""
 
     name = "precision=P|sensitivity=P"
     words = "precision=P or sensitivity=P, with P above 0 and at most 1"
 
     def parse(self, value):
-        """("precision" or "sensitivity", a number above 0 and at most 1)."""
+        """Return ("precision" or "sensitivity", a number above 0 and at most 1)."""
         parts = value if isinstance(value, list | tuple) else str(value).split("=")
         if len(parts) == 2 and parts[0] in ("precision", "sensitivity"):
             try:
@@ -64,17 +67,17 @@ class OperatingPoint(Kind):
         raise ValueError(self.words)
 
     def as_json(self, value):
-        """A list of two."""
+        """Return a list of two."""
         return list(value)
 
     def as_text(self, value):
-        """As it is written."""
+        """Return the point as on the command line."""
         return "{}={:g}".format(*value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(Options):
-    """All that decides how features become terms."""
+    """Options that decide how terms are learned from features."""
 
     table: ClassVar[str] = "train"
 
@@ -125,7 +128,7 @@ class TrainOptions(Options):
     )
 
     def fit_options(self, n_threads, **more):
-        """What a classifier is fitted with; `more` as of `FitOptions`."""
-        from flyannot.terms.scorer import FitOptions  # NumPy: `--help` stays quick
+        """Return the FitOptions of a classifier; `more` are other fields of it."""
+        from flyannot.terms.scorer import FitOptions  # on demand: NumPy would slow down `--help`
 
         return FitOptions(self.inner_folds, n_threads, self.operating_point, **more)

@@ -4,13 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.terms.feature_rows import checked_unit_rows, unit_rows
+from flyannot.terms.feature_rows import checked_columns, unit_rows
 from flyannot.terms.scorer import LinearScorer, observed_blocks, observed_mask
 
 
 @dataclass(frozen=True)
 class Ridge(LinearScorer):
-    """weights : float64 (n_terms, n_features); intercept : float64 (n_terms,); alpha : float64 (1,)."""
+    """A ridge regression.
+
+    weights : float64 (n_terms, n_features)
+    intercept : float64 (n_terms,)
+    alpha : float64 (1,)
+    """
 
     alpha: np.ndarray
 
@@ -18,12 +23,12 @@ class Ridge(LinearScorer):
 
     @staticmethod
     def settings(n_rows):
-        """Values of alpha, relative to rows of length 1."""
+        """Return values of alpha, for rows of length 1."""
         return [1.0, 0.01, 0.03, 0.1, 0.3, 3.0, 10.0, 30.0]
 
     @classmethod
     def fit_setting(cls, X, Y, setting, *, rng, n_threads=1, observed=None):
-        """Minimise |Y - X W - b|^2 + alpha |W|^2, the rows of X scaled to length 1, b free."""
+        """Minimise |Y - X W - b|^2 + alpha |W|^2, with the rows of X scaled to length 1, and b free."""
         from sklearn.linear_model import Ridge as Regression
 
         X, Y = unit_rows(X).astype(np.float64), np.asarray(Y, np.float64)
@@ -34,9 +39,10 @@ class Ridge(LinearScorer):
         return cls(weights, intercept, np.array([float(setting)]))
 
     def decision_values(self, X, n_threads=1):
-        """X W + b, the rows of X scaled to length 1."""
-        return super().decision_values(checked_unit_rows(X, self.weights.shape[1]).astype(np.float64))
+        """Return X W + b, with the rows of X scaled to length 1."""
+        units = unit_rows(checked_columns(X, self.weights.shape[1]))
+        return super().decision_values(units.astype(np.float64))
 
     def linear_form(self, X, term):
-        """As `LinearScorer.linear_form`; its rows are those of X scaled to length 1."""
+        """Return the same as `LinearScorer.linear_form`; the rows are those of X scaled to length 1."""
         return super().linear_form(unit_rows(X), term)

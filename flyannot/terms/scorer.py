@@ -1,12 +1,12 @@
-"""What every classifier is: a frozen dataclass of arrays that gives decision values.
+"""The base class of classifiers: a frozen dataclass of arrays that computes decision values.
 
-Not every entry of the table of groups and terms is known.  `observed` is a bool array (n_rows, n_terms); an
-argument that is None stands for all entries.  What was not observed takes no part in anything: a classifier
-gets a Y that is false there, and must give the same for any other Y there.
+Not every entry of the table of groups and terms is known.  `observed` is a bool array (n_rows, n_terms); None
+stands for all entries.  Entries that were not observed are never used.  A classifier gets a Y that is false
+there, and must return the same for any other Y there.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 import numpy as np
@@ -14,43 +14,39 @@ import numpy as np
 from flyannot.base.text import short_repr
 from flyannot.terms.feature_rows import checked_columns
 from flyannot.terms.folds import inner_folds
-from flyannot.terms.metrics import pair_counts_by_fold
+from flyannot.terms.metrics import concordant_pairs
 
 
-def _nobody_counts(n):
-    """Of terms."""
+def _ignore_terms(n):
+    """Ignore a number of terms."""
 
 
 @dataclass(frozen=True)
 class FitOptions:
-    """How a classifier is fitted, whatever it is.
+    """Options of fitting any classifier.
 
-    n_folds: inner folds at most, split by gene, that choose settings, thresholds and calibration.
-    operating_point: what a threshold is for, as in `flyannot.terms.calibration.choose_threshold`.
-    on_terms: called with a number of terms whenever so many more are fitted.
-    elsewhere: function (work, shared, tasks, on_done) to the results of work(shared, task) of every task, in
-        their order, on other machines; None where there are none.
+    n_folds : largest number of inner folds, split by gene, that choose settings, thresholds and calibration
+    n_threads : int
+    operating_point : the goal of a threshold, as in `choose_threshold`
+    on_terms : function that is called with the number of terms that were fitted since the last call
     """
 
     n_folds: int = 3
     n_threads: int = 1
     operating_point: tuple | None = None
-    on_terms: Callable = field(default=_nobody_counts, compare=False)
-    elsewhere: Callable | None = field(default=None, compare=False)
-
-    def sent(self):
-        """The same for a task on another machine, which has one thread and nobody to tell."""
-        return replace(self, n_threads=1, on_terms=_nobody_counts, elsewhere=None)
+    on_terms: Callable = field(default=_ignore_terms, compare=False)
 
 
 @dataclass(frozen=True)
 class OutOfFoldValues:
-    """Decision values of the training rows by scorers that did not learn from their genes.
+    """Decision values of the training rows, by scorers that did not learn from their genes.
 
-    All (n_rows, n_terms).
-    values : by the setting that was chosen; for thresholds and probabilities
-    scored : in each fold by the setting that the other folds alone would choose; for the AUC, because that of
-        the best of several settings is flattered by chance
+    All arrays are (n_rows, n_terms).
+
+    values : by the chosen setting; for thresholds and probabilities
+    scored : in each fold by the setting that the other folds alone would choose; for the AUC, because the AUC
+        of the
+        best of several settings is too optimistic
     folds : int, the inner fold of each row
     """
 
@@ -61,39 +57,39 @@ class OutOfFoldValues:
 
 @dataclass(frozen=True)
 class Scorer:
-    """The base of all classifiers: a subclass has `settings` and `fit_setting`, or a `fit` of its own."""
+    """The base of all classifiers: a subclass has `settings` and `fit_setting`, or its own `fit`."""
 
-    is_linear: ClassVar[bool] = False  # then `linear_form` splits every decision value
-    # name -> (kinds of type, dimensions) as in `flyannot.files.hdf5.schema`; n_terms, n_features known
+    is_linear: ClassVar[bool] = False  # whether `linear_form` splits decision values
+    # Name -> (kinds of type, dimensions), as in `flyannot.files.hdf5.schema`; n_terms, n_features are known.
     ARRAYS: ClassVar[dict[str, tuple[str, tuple]]] = {}
 
     def __init_subclass__(cls):
-        cls.__repr__ = short_repr  # type: ignore[method-assign]  # a dataclass would make its own: all numbers
+        cls.__repr__ = short_repr  # type: ignore[method-assign]  # a dataclass would print all numbers
 
     @staticmethod
     def settings(n_rows):
-        """What inner folds choose from, the preferred first: of equally good ones it wins."""
+        """Return the settings to choose from, the preferred first: of equally good ones it wins."""
         raise NotImplementedError
 
     @classmethod
     def fit_setting(cls, X, Y, setting, *, rng, n_threads=1, observed=None):
-        """The scorer of one setting, fitted on all rows."""
+        """Return the scorer of one setting, fitted on all rows."""
         raise NotImplementedError
 
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options, observed=None):
-        """Fit all terms, and tell `options.on_terms` of each.
+        """Fit all terms, and report each to `options.on_terms`.
 
-        Here inner folds choose one setting for all terms, by the mean AUC over the terms.
+        The inner folds choose one setting for all terms, by the mean AUC over the terms.
 
         Parameters
         ----------
         X : float array (n_rows, n_features); a row is a group
         Y : bool array (n_rows, n_terms)
         genes : array (n_rows,), the gene of each row
-        rng : numpy Generator, for the inner folds and for what the method draws
+        rng : numpy Generator, for the inner folds and for the draws of the method
         options : FitOptions
-        observed : which entries of Y were; what is held out of others is nobody's
+        observed : which entries of Y were observed; the out-of-fold values of the others have no meaning
 
         Returns
         -------
@@ -116,7 +112,7 @@ class Scorer:
 
     @classmethod
     def _held_out_values(cls, setting, rows, folds, rngs, n_threads):
-        """The decision values of every row by the scorer that was fitted without the row's fold."""
+        """Return the values of every row by the scorer fitted without the fold of the row."""
         X, Y, observed = rows
         values = np.empty(Y.shape)
         for fold, rng in enumerate(rngs):
@@ -126,14 +122,8 @@ class Scorer:
             values[out] = scorer.decision_values(X[out], n_threads=n_threads)
         return values
 
-    @classmethod
-    def pass_draws(cls, genes, *, rng, options):
-        """Draw from `rng` what `fit` draws from it: the fit is made elsewhere, with a copy."""
-        folds = inner_folds(genes, options.n_folds, rng)
-        rng.spawn(int(folds.max()) + 2)
-
     def decision_values(self, X, n_threads=1):
-        """The decision value of every row for every term, float64 (n_rows, n_terms).
+        """Return the decision value of every row for every term, float64 (n_rows, n_terms).
 
         Raises
         ------
@@ -143,12 +133,12 @@ class Scorer:
         raise NotImplementedError
 
     def arrays(self):
-        """The arrays by name."""
+        """Return the arrays by name."""
         return {array.name: getattr(self, array.name) for array in fields(self)}
 
     @classmethod
     def from_arrays(cls, arrays):
-        """What `arrays` gave, as a scorer again."""
+        """Return the scorer with these `arrays`."""
         return cls(**{array.name: np.asarray(arrays[array.name]) for array in fields(cls)})
 
 
@@ -166,26 +156,29 @@ class LinearScorer(Scorer):
     }
 
     def decision_values(self, X, n_threads=1):
-        """X w + b."""
+        """Return X w + b."""
         return checked_columns(X, self.weights.shape[1]) @ self.weights.T + self.intercept
 
     def linear_form(self, X, term):
-        """weights (n_features,), intercept and rows, such that rows weights + intercept are the values of
-        X."""
+        """Return weights (n_features,), intercept and rows.
+
+        The values of X are rows @ weights + intercept.
+        """
         return self.weights[term], self.intercept[term], X
 
 
 def choose_held_out(candidates, Y, folds, *, margin=0.0, observed=None):
-    """The setting with the best mean AUC within folds.
+    """Choose the setting with the best mean AUC within folds.
 
     Parameters
     ----------
     candidates : list of float arrays (n_rows, n_terms), for every setting the values of rows by the scorer
-        that was fitted without the row's fold
+        fitted
+        without the fold of the row
     Y : bool array (n_rows, n_terms)
     folds : int array (n_rows,)
-    margin : the first setting stays unless another is better by more than this
-    observed : which entries of Y were
+    margin : the first setting is kept unless another is better by more than this
+    observed : which entries of Y were observed
 
     Returns
     -------
@@ -193,11 +186,12 @@ def choose_held_out(candidates, Y, folds, *, margin=0.0, observed=None):
     held_out : OutOfFoldValues
     """
     observed = observed_mask(observed, Y.shape)
-    counts = [  # of every setting ordered pairs and all pairs, (n_terms, 2, n_folds)
-        np.array([pair_counts_by_fold(v, t, folds, k) for v, t, k in zip(values.T, Y.T, observed.T)])
+    counts = [  # for every setting, ordered pairs and all pairs, (n_terms, 2, n_folds)
+        np.array([concordant_pairs(v, t, folds, k) for v, t, k in zip(values.T, Y.T, observed.T)])
         for values in candidates
     ]
-    chosen, scored = _best_setting(counts, margin), np.empty(Y.shape)
+    chosen = _best_setting(counts, margin)
+    scored = np.empty(Y.shape)
     for number, fold in enumerate(np.unique(folds)):
         others = _best_setting([np.delete(of_setting, number, axis=2) for of_setting in counts], margin)
         scored[folds == fold] = candidates[others][folds == fold]
@@ -205,12 +199,13 @@ def choose_held_out(candidates, Y, folds, *, margin=0.0, observed=None):
 
 
 def _best_setting(counts, margin):
+    """Return the number of the setting with the best mean AUC; the first gets the margin."""
     areas = [_mean_auc(*of_setting.sum(axis=2).T) for of_setting in counts]
     return int(np.argmax([areas[0] + margin, *areas[1:]]))
 
 
 def _mean_auc(ordered, n_pairs):
-    """Over the terms for which some fold has both classes; 0 if there is none."""
+    """Return the mean AUC over the terms with both classes in some fold; 0 if there are none."""
     has = n_pairs > 0
     return float(np.mean(ordered[has] / n_pairs[has])) if has.any() else 0.0
 
@@ -228,7 +223,7 @@ def observed_rows(observed):
 def observed_blocks(observed):
     """Return (rows, terms) for all terms that were observed in the same rows, to be fitted at once.
 
-    Terms that were observed nowhere are left out.
+    Terms that were not observed in any row are left out.
     """
     if observed.all():
         return [(slice(None), slice(None))]

@@ -1,4 +1,4 @@
-"""Label propagation by sparse codes: a query is written as a sparse sum of the labelled groups' features.
+"""Label propagation by sparse codes: a query is written as a sparse sum of the features of labelled groups.
 
 The terms of the groups are passed on with the same weights, sum_i Y_i z_i (the codes z may be negative).
 
@@ -12,23 +12,22 @@ from functools import cached_property
 import numpy as np
 
 from flyannot.sparse.coders import siso
-from flyannot.terms.feature_rows import (
-    CholeskyBasis,
-    checked_unit_rows,
-    cross_products,
-    inner_products,
-    unit_rows,
-)
+from flyannot.terms import feature_rows
+from flyannot.terms.feature_rows import CholeskyBasis, unit_rows
 from flyannot.terms.scorer import Scorer
 
-FRACTION = 0.002  # of |A y|_inf: the lam of a query y (Huang et al. 2013)
-_TOL = 1e-5  # duality gap of a code, as part of 1/2 |y|^2
+FRACTION = 0.002  # lam of a query y relative to |A y|_inf (Huang et al. 2013)
+_TOL = 1e-5  # duality gap of a code, relative to 1/2 |y|^2
 _BLOCK = 256  # rows that are compared with all queries at once
 
 
 @dataclass(frozen=True)
 class Siso(Scorer):
-    """A : float32 (n_groups, n_features), rows of length 1; Y : uint8 (n_groups, n_terms)."""
+    """Label propagation from the labelled groups.
+
+    A : float32 (n_groups, n_features), rows of length 1
+    Y : uint8 (n_groups, n_terms)
+    """
 
     A: np.ndarray
     Y: np.ndarray
@@ -37,39 +36,41 @@ class Siso(Scorer):
 
     @staticmethod
     def settings(n_rows):
-        """No choice: the weight is the paper's."""
+        """Return the only setting, the weight in the paper."""
         return [FRACTION]
 
     @classmethod
     def fit_setting(cls, X, Y, setting, *, rng, n_threads=1, observed=None):
-        """Keep the rows; there is nothing to learn.  What is not known of a row is not passed on."""
+        """Store the rows, without learning; terms that were not observed are not passed on."""
         return cls(unit_rows(X), np.asarray(Y, np.uint8))
 
     def decision_values(self, X, n_threads=1):
-        """sum_i Y_i z_i with z the lasso code of the row at lam = FRACTION |A y|_inf."""
-        X = checked_unit_rows(X, self.A.shape[1])
+        """Return sum_i Y_i z_i, with z the lasso code of the row at lam = FRACTION |A y|_inf."""
+        X = unit_rows(feature_rows.checked_columns(X, self.A.shape[1]))
         largest = largest_products(X, self.A)
         # y / |A y|_inf has the code z / |A y|_inf, and the same lam for every query
         scaled = X / np.where(largest > 0, largest, 1).astype(np.float32)[:, None]
         Z = self._codes(scaled, n_threads)
-        used = np.unique(Z.indices)  # of a million rows a thousand
+        used = np.unique(Z.indices)  # about a thousand of a million rows
         return (Z[:, used] @ self.Y[used].astype(np.float64)) * largest[:, None]
 
     @cached_property
-    def _basis(self):  # once a model: annotation asks for the values of some images after the other
-        return CholeskyBasis.of_products(inner_products(self.A))
+    def _basis(self):
+        """Return the basis of the rows, computed once per model: annotation is by few images at a time."""
+        return CholeskyBasis.of_products(feature_rows.inner_products(self.A))
 
     def _codes(self, X, n_threads):
+        """Return the sparse codes of queries, in the basis of the rows if that is shorter."""
         A = self.A
         if len(A) < A.shape[1]:
-            products = cross_products(X, A[self._basis.pivots])
+            products = feature_rows.cross_products(X, A[self._basis.pivots])
             A = self._basis.coordinates.astype(np.float32)
             X = self._basis.coordinates_of(products).astype(np.float32)
         return siso.encode(X, A, FRACTION, tol=_TOL, n_threads=n_threads).astype(np.float64)
 
 
 def largest_products(X, A):
-    """|A x|_inf of every row, float64 (n_rows,)."""
+    """Return |A x|_inf of every row, float64 (n_rows,)."""
     largest = np.zeros(len(X))
     for start in range(0, len(A), _BLOCK):
         np.maximum(largest, np.abs(X @ A[start : start + _BLOCK].T).max(axis=1, initial=0), out=largest)

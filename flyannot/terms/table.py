@@ -23,17 +23,19 @@ _AVERAGES = {
 }
 _RANKED_TERMS = "the terms of a group, best first (mean)"
 _LEGEND = """\
-positive: groups that carry the term.  AUC: chance that a positive group gets a larger value than a
+positive: groups that have the term.  AUC: chance that a positive group gets a larger value than a
 negative one (0.5 is guessing).  AP: average precision of the groups, best first (guessing: the
 fraction of positives).  sens.: positives answered yes.  spec.: negatives answered no.  acc.: right
 answers.  F1: harmonic mean of precision and sensitivity.  -: undefined."""
 
 
 def format_scores(result, *, synthetic=False):
-    """A table of the scores, best terms first, stage range by stage range, without a final newline.
+    """Format scores as a table, best terms first, for each stage range; without a final newline.
 
-    `result` is as `flyannot.terms.metrics.score_terms` returns; sentences under "notes" come first.  The
-    heading says whether the images are synthetic.
+    Parameters
+    ----------
+    result : dict, as `score_terms` returns; sentences under "notes" come first
+    synthetic : whether the images are synthetic, which the heading says
     """
     heading = "Scores on SYNTHETIC embryos" if synthetic else "Scores"
     blocks = ["\n".join([heading, *result.get("notes", ())])]
@@ -49,7 +51,7 @@ def format_scores(result, *, synthetic=False):
 
 
 def _block(stage_range, rows, summary):
-    """The lines of one stage range."""
+    """Yield the lines of one stage range."""
     scored = [row for row in rows if not row["reason"]]
     yield f"Stage range {stage_range}: {summary['n_terms']} of {pluralise(len(rows), 'term')} evaluated"
     if scored:
@@ -64,12 +66,12 @@ def _block(stage_range, rows, summary):
 
 
 def format_comparison(comparison, names):
-    """A table of what `flyannot.terms.bootstrap.compare_outcomes` returns of two configurations."""
+    """Format the result of `compare_outcomes` for two named configurations as a table."""
     lines = [
         f"A: {names[0]}",
         f"B: {names[1]}",
         "",
-        f"{'AUC':<{_TERM_WIDTH}}{'A':>8}{'B':>8}{'B - A':>8}{'95 % interval':>18}{'p':>8}",
+        f"{'AUC':<{_TERM_WIDTH}}{'A':>8}{'B':>8}{'B - A':>8}{'95% interval':>18}{'p':>8}",
     ]
     lines.append("-" * len(lines[-1]))
     for row in sorted(comparison["terms"], key=lambda row: (-row["difference"], row["term"])):
@@ -79,12 +81,13 @@ def format_comparison(comparison, names):
         lines += [lines[4], _compared(mean_of, comparison["mean"])]
     lines += [
         "",
-        "Bootstrap over genes, the same ones for A and B.  p: two-sided, that there is no difference.",
+        "Bootstrap over genes, the same ones for A and B.  p: two-sided, for no difference.",
     ]
     return "\n".join(lines)
 
 
 def _compared(name, row):
+    """Return the line of a term in a comparison."""
     low, high = row["interval"] or (float("nan"), float("nan"))
     return (
         f"{_cut(name)}{row['first']:8.3f}{row['second']:8.3f}{row['difference']:+8.3f}"
@@ -93,35 +96,38 @@ def _compared(name, row):
 
 
 def _header():
+    """Return the heading of a table."""
     heads = "".join(f"{_HEADS[metric]:>7}" for metric in METRICS)
     return f"{'term':<{_TERM_WIDTH}} {'groups':>6} {'positive':>8}{heads}\n{'-' * _WIDTH}"
 
 
 def _averages(summary):
-    """A line for each average; how sure the mean AUC is and how well probabilities are calibrated."""
+    """Yield a line for each average, for the interval of the mean AUC, and for the calibration."""
     for key, name in _AVERAGES.items():
         yield _line(name, summary[key])
     yield _line(_RANKED_TERMS, dict.fromkeys(METRICS) | {"average_precision": summary["ranked_terms"]})
     if (precision := summary["micro"].get("precision")) is not None:
-        yield f"of the answers yes, {100 * precision:.0f} % are right (precision, all groups and terms)"
+        yield f"{100 * precision:.0f}% of the yes answers are right (precision, all groups and terms)"
     if summary.get("auc_interval"):
         low, high = summary["auc_interval"]
-        yield f"mean AUC: 95 % interval {low:.3f} to {high:.3f}, by a bootstrap over genes"
+        yield f"mean AUC: 95% interval {low:.3f} to {high:.3f}, by a bootstrap over genes"
     if summary.get("ece") is not None:
         ece, brier = summary["ece"], summary["brier"]
         yield f"probabilities: calibration error (ECE, 10 bins) {ece:.3f}, Brier score {brier:.3f}"
 
 
 def _line(name, scores, n_groups="", n_positive=""):
+    """Return the line of a term or an average."""
     return f"{_cut(name)} {n_groups:>6} {n_positive:>8}" + "".join(
         f"{_number(scores[m]):>7}" for m in METRICS
     )
 
 
 def _cut(name):
-    """The name in exactly _TERM_WIDTH characters."""
+    """Return the name in exactly _TERM_WIDTH characters."""
     return f"{name if len(name) <= _TERM_WIDTH else name[: _TERM_WIDTH - 3] + '...':<{_TERM_WIDTH}}"
 
 
 def _number(value):
+    """Return a score with three decimals, or - for None."""
     return "-" if value is None else f"{value:.3f}"

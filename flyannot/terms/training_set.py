@@ -1,4 +1,4 @@
-"""What a classifier is trained or evaluated on: feature vectors and terms of the annotated groups."""
+"""Training sets: feature vectors and terms of the annotated groups."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -15,18 +15,21 @@ from flyannot.terms import CLASSIFIERS
 from flyannot.terms.feature_rows import CholeskyBasis, add_inner_products
 from flyannot.terms.scorer import observed_mask
 
-_BLOCK_BYTES = 1 << 29  # of columns of all groups, held at once
-_ROWS = 256  # normalised at once
-ENOUGH_GROUPS = 5  # with a term, to learn it, where there are such
+_BLOCK_BYTES = 1 << 29  # of columns of all groups, in memory at once
+_ROWS = 256  # that are normalised at once
+ENOUGH_GROUPS = 5  # with a term, to learn it; fewer in small data sets
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledRows:
-    """X (n_rows, n_features) and Y, bool (n_rows, n_terms), with the gene of every row.
+    """Rows with terms, for training or evaluation; a row is a group.
 
-    A row is a group.  reasons says of every term why it takes no part, "" if it does.
-    observed : bool (n_rows, n_terms), which entries of Y were observed
-    Without reasons or observed, all terms and all entries take part.
+    X : array (n_rows, n_features)
+    Y : bool (n_rows, n_terms)
+    genes : list, the gene of each row
+    terms : list of n_terms names
+    reasons : for each term the reason why it is left out, or ""; None for no reasons
+    observed : bool (n_rows, n_terms), which entries of Y were observed; None for all
     """
 
     X: np.ndarray
@@ -45,10 +48,11 @@ class LabelledRows:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSet(LabelledRows):
-    """The annotated `groups` of a stage range as rows; X has no column until `with_features` reads it.
+    """The annotated `groups` of a stage range as rows; X has no columns until `with_features` reads it.
 
-    Rows that are fewer than their features are written in a basis of their own where a linear method is to
-    learn from them (`flyannot.terms.feature_rows`); `in_features` makes its models those of features.
+    If there are fewer rows than features and the method is linear, the rows are written in a basis of their
+    span
+    (`flyannot.terms.feature_rows`).  `in_features` maps a model of such rows to a model of features.
     """
 
     groups: Groups
@@ -60,17 +64,18 @@ class TrainingSet(LabelledRows):
         return len(self.groups)
 
     def of_genes(self, genes):
-        """The groups of the given genes."""
+        """Return the groups of the given genes."""
         rows = [g for g, gene in enumerate(self.genes) if gene in genes]
-        groups, part = self.groups.subset(rows), {n: getattr(self, n)[rows] for n in ("X", "Y", "observed")}
+        groups = self.groups.subset(rows)
+        part = {name: getattr(self, name)[rows] for name in ("X", "Y", "observed")}
         return replace(self, genes=groups.gene_ids, groups=groups, **part)
 
     def with_features(self, features, options, n_threads=1):
-        """The same with X, which is read.
+        """Return a copy with X, which is read.
 
         Parameters
         ----------
-        features : of images, (n_images, n_features), as `flyannot.encode.groups.pooled_columns` takes them
+        features : of images, (n_images, n_features), as `pooled_columns` takes them
         options : TrainOptions
         """
         rows = GroupRows(features, self.groups, options)
@@ -82,17 +87,19 @@ class TrainingSet(LabelledRows):
 
 
 class GroupRows:
-    """The feature vectors of groups, pooled and normalised as `TrainOptions` say: (n_groups, n_features).
+    """The feature vectors of groups, pooled and normalised by TrainOptions: (n_groups, n_features).
 
-    features : of images, as `flyannot.encode.groups.pooled_columns` takes them
+    features : of images, as `pooled_columns` takes them
     """
 
     def __init__(self, features, groups, options):
-        self._features, self._groups, self._options = features, groups, options
+        self._features = features
+        self._groups = groups
+        self._options = options
         self.shape = len(groups), features.shape[1]
 
     def whole(self):
-        """All of them, in the type of the features."""
+        """Return all feature vectors, in the type of the features."""
         X = self._pooled(slice(None))
         for start in range(0, len(X), _ROWS):
             rows = slice(start, start + _ROWS)
@@ -100,24 +107,23 @@ class GroupRows:
         return X
 
     def own_basis(self, n_threads=1):
-        """The rows in a basis of their own, from inner products that add up over blocks of columns.
+        """Return the rows in a basis of their span, from inner products that are added up over blocks of
+        columns.
 
         Returns
         -------
         basis : CholeskyBasis
-        lengths : float64 array (n_groups,), what the pooled rows were divided by
+        lengths : float64 array (n_groups,), the divisors of the pooled rows
 
         Raises
         ------
         FlyannotError
-            If the memory does not suffice.
+            If there is too little memory.
         """
         n_groups, n_features = self.shape
         block = min(_BLOCK_BYTES, 4 * n_groups * n_features)
-        what, fix = (
-            f"the inner products of {n_groups:,} groups",
-            "use a machine with more memory, or fewer groups",
-        )
+        what = f"the inner products of {n_groups:,} groups"
+        fix = "use a machine with more memory, or fewer groups"
         require_bytes(2 * 8 * n_groups**2 + block, what, fix=fix)
         K = np.zeros((n_groups, n_groups))
         for columns in self._blocks():
@@ -129,7 +135,7 @@ class GroupRows:
         return CholeskyBasis.of_products(K), lengths
 
     def in_features(self, scorer, basis, lengths):
-        """A linear scorer of the basis as one of the features, which are read once more."""
+        """Map a linear scorer of the basis to a scorer of the features, which are read once more."""
         parts = basis.of_rows(scorer.weights) / lengths
         weights = np.empty((len(parts), self.shape[1]))
         for columns in self._blocks():
@@ -137,22 +143,22 @@ class GroupRows:
         return replace(scorer, weights=weights)
 
     def _pooled(self, columns):
+        """Return some columns of the pooled rows."""
         return pooled_columns(self._features, self._groups, columns, self._options.scheme)
 
     def _blocks(self):
-        """Cut by the numbers of groups and features alone: so are the sums."""
+        """Return the blocks of columns; they, and so the sums, depend only on the shape of the features."""
         width = max(1, _BLOCK_BYTES // (4 * len(self._groups)))
         return (slice(start, start + width) for start in range(0, self.shape[1], width))
 
 
 def training_rows(features, groups, options):
-    """Groups as the model sees them, (n_groups, n_features), by `TrainOptions`' scheme and
-    normalisation."""
+    """Return the feature vectors of groups, (n_groups, n_features), pooled and normalised by TrainOptions."""
     return GroupRows(InMemoryFeatures(features), groups, options).whole()
 
 
 def curated_groups(columns, annotations, stage_range, options):
-    """The `TrainingSet` of one stage range; its X has no column.
+    """Return the `TrainingSet` of one stage range; its X has no columns.
 
     Parameters
     ----------
@@ -179,50 +185,55 @@ def curated_groups(columns, annotations, stage_range, options):
 
 
 def enough_groups(carried_of, excluded=()):
-    """How many groups must carry a term that is learned, and how many folds genes are cut into, where no
-    number is given: 5; of few groups a quarter of them, no more than carry the most frequent term that not
-    all carry, and 2 at least.
+    """Choose the least number of groups with a term that is learned, which is also the number of folds.
+
+    It is 5.  For few groups it is a quarter of their number, at most the number of groups with the most
+    frequent
+    term that not all have, and at least 2.
 
     Parameters
     ----------
-    carried_of : of every stage range, the set of terms of each annotated group
+    carried_of : for every stage range, the set of terms of each annotated group
     excluded : terms that do not count
     """
-    n_groups, most = 0, 0
+    n_groups = 0
+    most = 0
     for carried in carried_of:
         counts = Counter(chain.from_iterable(carried))
         learnable = (n for t, n in counts.items() if t not in excluded and n <= len(carried) - 2)
-        n_groups, most = max(n_groups, len(carried)), max(most, *learnable, 0)
+        n_groups = max(n_groups, len(carried))
+        most = max(most, *learnable, 0)
     return max(2, min(ENOUGH_GROUPS, n_groups // 4, most))
 
 
 def enough_groups_of_columns(columns_of, annotations, excluded=()):
-    """`enough_groups` by the image columns of every stage range, a dict."""
+    """Return `enough_groups` from a dict of the image columns of every stage range."""
     parts = (annotated_groups(groups_of(columns), annotations, s) for s, columns in columns_of.items())
     return enough_groups([carried for _, carried in parts], excluded)
 
 
 def annotated_groups(groups, annotations, stage_range):
-    """The groups whose gene is annotated in this stage range, and the set of terms of each."""
+    """Return the groups whose gene is annotated in this stage range, and the set of terms of each."""
     terms = [annotations.terms_of(gene, stage_range, fbgn) for gene, fbgn in zip(groups.gene, groups.fbgn)]
     annotated = [g for g, of_group in enumerate(terms) if of_group is not None]
     return groups.subset(annotated), [terms[g] for g in annotated]
 
 
 def truth_of(carried, terms):
-    """Which of the terms each group has, bool (n_groups, n_terms), from the set of terms of each."""
+    """Return which of the terms each group has, bool (n_groups, n_terms), from the set of terms of each."""
     truth = np.array([[term in carries for term in terms] for carries in carried], bool)
     return truth.reshape(len(carried), len(terms))
 
 
 def observed_terms(groups, annotations, stage_range, terms):
-    """Return whether curators said of every group if it has each term, bool (n_groups, n_terms)."""
+    """Return whether curators said for every group if it has each term, bool (n_groups, n_terms)."""
     genes = zip(groups.gene, groups.fbgn)
     unknown = [annotations.unknown_terms(gene, stage_range, terms, fbgn) for gene, fbgn in genes]
     return ~truth_of(unknown, terms)
 
 
 def _left_out(term, count, options):
+    """Return the reason why a term with that number of groups is left out, or ""."""
     if term in options.exclude_terms:
         return "excluded by request"
     least = options.min_groups or ENOUGH_GROUPS

@@ -1,9 +1,11 @@
-"""How unlike an image is to those that a model learned from: whether the model knows such pictures at all.
+"""Novelty of an image: whether it is unlike the images from which a model learned.
 
-The features of an image, each as its square root, are written as a sketch: numbers that are sums of features
-with random signs, which nearly keep the angle between two images.  The distance of an image is one minus the
-largest cosine to an image of another gene.  Its unlikeness is a rank: the part of the training images that
-are nearer to one of another gene.  Of images like these one in twenty is above UNLIKE.
+The square roots of the features of an image are reduced to a sketch: sums of features with random signs.
+Sketches nearly preserve the angle between two images.  The distance of an image is one minus the largest
+cosine to
+an image of another gene.  Its unlikeness is a rank: the fraction of training images that are nearer to an
+image of
+another gene.  One in twenty of such images is above UNLIKE.
 """
 
 from dataclasses import dataclass
@@ -12,13 +14,13 @@ import numpy as np
 
 from flyannot.base.text import short_repr
 
-UNLIKE = 0.95  # above it an image is named
-LEAST_IMAGES = 20  # of fewer training images no rank says that much
+UNLIKE = 0.95  # an image with a larger rank gets a warning
+LEAST_IMAGES = 20  # with fewer training images a rank says too little
 UNLIKE_WORDS = "unlike the images that the model learned from"
 _N_NUMBERS = 512  # of a sketch
-_MOST_IMAGES = 4096  # of which sketches are kept
-_ROWS = 1024  # compared at once
-_SEED = 0  # of what a sketch draws: a part of the file format
+_MAX_IMAGES = 4096  # whose sketches are kept; of more images some are drawn at random
+_ROWS = 1024  # that are compared at once
+_SEED = 0  # for the signs of sketches: a part of the file format
 
 ARRAYS = {  # as in `flyannot.files.hdf5.schema`
     "sketch": ("i", ("n_known", _N_NUMBERS)),
@@ -30,11 +32,12 @@ ARRAYS = {  # as in `flyannot.files.hdf5.schema`
 
 @dataclass(frozen=True)
 class NoveltyReference:
-    """What a model keeps of the images that it learned from.
+    """The sketches of the images from which a model learned.
 
-    sketch : int8 (n_known, 512); gene : list of gene ids, one an image
-    distance : float64 (n_known,), sorted: of each from the nearest of another gene
-    view : list of the views they are of, each once; empty where one is of a view that is not known
+    sketch : int8 (n_known, 512)
+    gene : list of gene identifiers, one for each image
+    distance : float64 (n_known,), sorted, of each image from the nearest of another gene
+    view : list of their views, each once; empty if the view of one is not known
     """
 
     sketch: np.ndarray
@@ -46,33 +49,34 @@ class NoveltyReference:
 
     @classmethod
     def of_images(cls, features, images, genes, views, rng):
-        """Keep some images of a stage range, at most 4,096, drawn at random.
+        """Keep the sketches of images of a stage range, at most 4,096, drawn at random.
 
         Parameters
         ----------
-        features : what has `shape` and `blocks(columns)`, as `InMemoryFeatures`
-        images : int array, the numbers of the images that were learned from
-        genes, views : lists, of every image of the features
+        features : object with `shape` and `blocks(columns)`, such as InMemoryFeatures
+        images : int array, the numbers of the images from which the model learned
+        genes, views : lists, for every image of the features
         rng : numpy Generator
         """
         chosen = np.sort(images)
-        if len(chosen) > _MOST_IMAGES:
-            chosen = np.sort(rng.choice(chosen, _MOST_IMAGES, replace=False))
+        if len(chosen) > _MAX_IMAGES:
+            chosen = np.sort(rng.choice(chosen, _MAX_IMAGES, replace=False))
         sketch = np.empty((len(chosen), _N_NUMBERS), np.int8)
         for first, block in features.blocks(slice(None)):
             here = np.flatnonzero((chosen >= first) & (chosen < first + len(block)))
             sketch[here] = sketches(block[chosen[here] - first])
-        genes, of_all = [genes[i] for i in chosen], {views[i] for i in images}
+        genes = [genes[i] for i in chosen]
         far = _distances(sketch, genes, sketch, genes)
-        return cls(sketch, genes, np.sort(far), [] if "" in of_all else sorted(of_all))
+        known_views = {views[i] for i in images}
+        return cls(sketch, genes, np.sort(far), [] if "" in known_views else sorted(known_views))
 
     def novelty(self, X, genes):
-        """The rank of every image, float64 (n_images,) from 0 to 1; nan where too few images are known.
+        """Return the rank of every image, float64 (n_images,) from 0 to 1; nan if too few images are known.
 
         Parameters
         ----------
         X : float array (n_images, n_features)
-        genes : sequence (n_images,) of gene ids; an image is not compared with those of its own gene
+        genes : sequence (n_images,) of gene identifiers; an image is not compared with images of its own gene
         """
         if len(self.gene) < LEAST_IMAGES:
             return np.full(len(X), np.nan)
@@ -80,17 +84,18 @@ class NoveltyReference:
         return np.searchsorted(self.distance, far) / len(self.distance)
 
     def arrays(self):
-        """All that it is, by name."""
+        """Return all arrays by name."""
         return {name: getattr(self, name) for name in ARRAYS}
 
 
 def sketches(X):
-    """The sketch of every row of features (n_rows, n_features): int8 (n_rows, 512)."""
+    """Return the sketch of every row of features (n_rows, n_features): int8 (n_rows, 512)."""
     from scipy.sparse import csr_array
 
     n_features = X.shape[1]
     rng = np.random.default_rng(_SEED)
-    place, sign = rng.integers(0, _N_NUMBERS, n_features), rng.choice([-1.0, 1.0], n_features)
+    place = rng.integers(0, _N_NUMBERS, n_features)
+    sign = rng.choice([-1.0, 1.0], n_features)
     sums = csr_array((sign, place, np.arange(n_features + 1)), shape=(n_features, _N_NUMBERS))
     roots = np.sign(X) * np.sqrt(np.abs(X, dtype=np.float64))
     values = roots @ sums
@@ -99,13 +104,13 @@ def sketches(X):
 
 
 def _distances(A, genes_of_A, B, genes_of_B):
-    """The distance of every sketch of A from the nearest of B that is of another gene; 1 where none is."""
+    """Return the distance of every sketch of A from the nearest of another gene in B; 1 without one."""
     names = {name: i for i, name in enumerate(dict.fromkeys([*genes_of_A, *genes_of_B]))}
     of_A, of_B = (np.array([names[gene] for gene in genes], int) for genes in (genes_of_A, genes_of_B))
     largest = np.zeros(len(A))
     for start in range(0, len(A), _ROWS):
         rows = slice(start, start + _ROWS)
-        # Whole numbers below 2**24: their products are exact in float32, in any order, on any machine.
+        # The numbers are whole and below 2**24, so that products are exact in float32 in any order.
         cosines = (A[rows].astype(np.float32) @ B.astype(np.float32).T) / _lengths(B)
         cosines[of_A[rows, None] == of_B] = 0
         largest[rows] = cosines.max(axis=1, initial=0) / _lengths(A[rows])
@@ -113,22 +118,23 @@ def _distances(A, genes_of_A, B, genes_of_B):
 
 
 def _lengths(sketch):
-    """The length of every row, float64; 1 of what is 0 throughout."""
+    """Return the length of every row, float64; 1 for a row of zeros."""
     lengths = np.sqrt((sketch.astype(np.int64) ** 2).sum(axis=1))
     return np.where(lengths > 0, lengths, 1)
 
 
 def warnings_of_images(known, X, genes, views):
-    """The unlikeness of every image, and what is to be said of each: a text, "" if nothing.
+    """Return the unlikeness of every image, and a warning for each; "" for none.
 
-    That an image it learned from is among the strangest of these is no warning.
+    An image from which the model learned gets no warning, even if it is unlike most others.
     """
-    ranks, learned = known.novelty(X, genes), {sketch.tobytes() for sketch in known.sketch}
+    ranks = known.novelty(X, genes)
+    learned = {sketch.tobytes() for sketch in known.sketch}
     texts = []
     for rank, view, sketch in zip(ranks, views, sketches(X)):
         said = []
         if rank > UNLIKE and sketch.tobytes() not in learned:
-            said.append(f"{UNLIKE_WORDS}: stranger than {100 * rank:.1f} % of them")
+            said.append(f"{UNLIKE_WORDS}: stranger than {100 * rank:.1f}% of them")
         if known.view and view and view not in known.view:
             said.append(f"of a view that the model did not learn from: {view}")
         texts.append(", ".join(said))

@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 
 from flyannot.base.errors import InputError
-from flyannot.base.options import Choice, Count, Flag, Memory, Options, OrAuto, Real, Several, Text, option
+from flyannot.base.options import Choice, Count, Flag, Options, OrAuto, Real, Several, Text, option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,6 @@ class Some(Options):
     kind: str = option("a", Choice(("a", "bcd")), "Kind.")
     is_quick: bool = option(False, Flag(), "Quick.", kept_as="fast")
     note: str = option("", Text(), "Note.")
-    memory: int | None = option(None, Memory(), "Memory.")
     rows: int | str | None = option(None, OrAuto(Count()), "Rows.")
 
 
@@ -31,7 +30,6 @@ def test_a_value_has_one_form_whatever_its_spelling():
     assert typed == Some(side_px=[8, 16], most=3, weight=1.0, is_quick=True)
     assert typed.side_px == (8, 16) and isinstance(typed.weight, float)
     assert Some(side_px=8).side_px == (8,)
-    assert [Some(memory=one).memory for one in ("1.5GB", "1536 MB", "1.5g", 3 * 2**29)] == [3 * 2**29] * 4
     assert (Some(rows="auto").rows, Some(rows="7").rows) == ("auto", 7)
 
 
@@ -66,9 +64,6 @@ def test_a_header_gives_back_the_options_that_it_took():
         ("kind", "bcde", 'Did you mean "bcd"'),
         ("is_quick", 1.0, "true or false"),
         ("note", 3, "text"),
-        ("memory", "4", "an amount of memory"),
-        ("memory", "0MB", "an amount of memory"),
-        ("memory", True, "an amount of memory"),
         ("rows", "all", "auto, or a whole number"),
         ("rows", 0, "auto, or a whole number"),
     ],

@@ -221,7 +221,7 @@ def test_libsvm_is_asked_as_it_comes(rng):
 
 def test_without_its_threshold_our_machine_says_yes_above_0(setup, two_eyed_pictures, monkeypatch):
     values, folds = np.linspace(-1, 1, 12)[:, None], np.arange(12) % 3
-    whole = TermOutcomes(("eye",), two_eyed_pictures.truth, values, values > 0.5, folds, values, ("",))
+    whole = TermOutcomes(("eye",), two_eyed_pictures.truth, values, values > 0.5, values, folds, ("",))
     monkeypatch.setattr(annotation, "_annotated", lambda *_: whole)
     protocols = (DIFFERENCES[name] for name in (claims.BALANCED, claims.THRESHOLD))
     both = [annotation.annotate(setup, two_eyed_pictures, one, "SCC", 9) for one in protocols]
@@ -233,7 +233,7 @@ def test_every_difference_of_ours_has_a_row_beside_the_papers_own_way(setup, two
     def guessed(setup, pictures, protocol, who, n_atoms, *, seed):
         values = np.random.default_rng([n_atoms, seed]).normal(size=pictures.truth.shape)
         folds = np.arange(12) % 3
-        return TermOutcomes(("eye",), pictures.truth, values, values > 0, folds, values, ("",))
+        return TermOutcomes(("eye",), pictures.truth, values, values > 0, values, folds, ("",))
 
     monkeypatch.setattr(fig_5, "annotated_pictures", lambda *_: two_eyed_pictures)
     monkeypatch.setattr(fig_5, "annotate", guessed)
@@ -307,7 +307,7 @@ def test_a_coarse_grid_of_lams_wrongs_no_solver(rng):
 
 
 def outcome_of(values, truth):
-    return TermOutcomes(tuple("abcd"), truth, values, values > 0, np.arange(len(truth)) % 3)
+    return TermOutcomes(tuple("abcd"), truth, values, values > 0, values, np.arange(len(truth)) % 3)
 
 
 @pytest.fixture

@@ -159,7 +159,7 @@ def test_a_mini_batch_changes_only_features_that_it_has_seen(projection, project
     rules = {"ridge": True, "of_seen": True, "project": project} | options
     twin = slow_online(D, shown, known, np.random.default_rng(0), order=order, **rules)
     np.testing.assert_allclose(learner.D, twin[0], atol=1e-4)
-    np.testing.assert_allclose(learner.A, twin[1], atol=1e-5)
+    np.testing.assert_allclose(learner._A, twin[1], atol=1e-5)
 
 
 def test_p_stable_tables_hold_what_falls_into_the_same_cells(rng):
@@ -175,7 +175,7 @@ def test_p_stable_tables_hold_what_falls_into_the_same_cells(rng):
     unit = (r / np.linalg.norm(r)).astype(np.float32)
     beside = {k for t in range(3) for k, d in enumerate(D) if cell(d, t) in (cell(unit, t), cell(-unit, t))}
     assert 0 < len(beside) < 200
-    assert atoms_beside(tables, 5 * r, None).tolist() == sorted(beside)
+    assert atoms_beside(tables, 5 * r).tolist() == sorted(beside)
 
 
 def test_an_rbf_svm_decides_as_scikit_learn_does(rng):

@@ -4,7 +4,6 @@ import shutil
 
 import numpy as np
 import pytest
-from scipy.io import savemat
 
 from flyannot.pipeline.runs.configuration import configuration_of, write_record
 from tests.conftest import ROOT
@@ -26,7 +25,6 @@ def workplace(chain, tmp_path, monkeypatch):
     (folder / "configs" / "demo.toml").write_text(text.replace("min-groups = 20", "min-groups = 3"))
     shutil.copytree(chain.folder, folder / "results", ignore=shutil.ignore_patterns("embryos"))
     write_record(configuration_of({"data-set": "embryos", "output": "results"}, folder / "c.toml"))
-    savemat(folder / "D.mat", {"D": np.eye(128)[:, :20]})
     names = ["a.png", "b.png"]
     np.savez(folder / "network.npz", image=names, gene=names, stage_range=["4-6"] * 2, vector=np.eye(2))
     (folder / "fbbt.obo").write_text("[Term]\nid: FBbt:1\nname: gut\n")

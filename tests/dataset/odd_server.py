@@ -73,11 +73,6 @@ class Turn(BaseHTTPRequestHandler):
             except OSError:
                 self.close_connection = True
 
-    def do_HEAD(self):
-        with self.server.odd.busy_with(self):
-            body = self.server.odd.files.get(self.path)
-            self.status(404 if body is None else 200, Content_Length=len(body or b""))
-
     def log_message(self, *_):
         pass
 

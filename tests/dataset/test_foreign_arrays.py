@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from flyannot.base.errors import DataError
+from flyannot.dataset.importers import vectors
 from flyannot.dataset.importers.vectors import read_vectors
 
 N = 20
@@ -34,6 +36,13 @@ def test_a_file_that_unpacks_to_much_more_than_it_is_is_refused(write, tmp_path,
     assert path.stat().st_size < 2**20
     said = flyannot("import features T -o O", code=65, T=path, O=tmp_path / "o.h5")
     assert "cannot be read: it would take" in said.err and not (tmp_path / "o.h5").exists()
+
+
+def test_a_reader_that_hangs_is_ended(tmp_path, monkeypatch):
+    parquet_bomb(tmp_path / "t.parquet")
+    monkeypatch.setattr(vectors, "_SECONDS", 0.0)
+    with pytest.raises(DataError, match="is damaged: reading it took more than 0 s"):
+        read_vectors(tmp_path / "t.parquet")
 
 
 UNFIT = {  # column, exit code, words of the answer

@@ -4,13 +4,11 @@ import pickle
 import subprocess
 import sys
 
-import h5py
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.decomposition import MiniBatchDictionaryLearning
-from sklearn.linear_model import Lasso
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
@@ -22,13 +20,11 @@ from flyannot import DenseSIFT, DictionaryLearning, ImagePatches, SparseCoder, S
 from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import rng_for
 from flyannot.dataset.folder import read_images
-from flyannot.estimators import dictionary_learning
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
-from flyannot.sparse.objective import objective
 from tests.conftest import ROOT
 from tests.page_blocks import run_python
 from tests.planted_samples import planted, unit_rows
@@ -139,7 +135,6 @@ def test_patches_are_picked_by_image(images):
         (DictionaryLearning(max_iter=0), "learns nothing"),
         (DictionaryLearning(dict_init=np.eye(5)), "does not fit"),
         (DictionaryLearning(alpha=-1.0), "not above 0"),
-        (DictionaryLearning(learner="ol", n_shares=4), "cannot learn data-parallel"),
         (DictionaryLearning(learner="ol", positive_code=True), 'learner="scc"'),
         (DictionaryLearning(positive_dict=True, dict_init=-np.eye(12)), "dict_init has negative numbers"),
         (SparseCoder(coder="siso", positive_code=True), 'coder="cd"'),
@@ -186,9 +181,8 @@ def test_a_zero_atom_begins_as_a_sample(X):
 
 
 @pytest.mark.parametrize("stop", [lambda _: True, lambda _: next(iter(()))], ids=["True", "StopIteration"])
-@pytest.mark.parametrize("n_shares", [None, 2])
-def test_a_callback_ends_learning(stop, n_shares, many):
-    model = in_parts(n_shares=n_shares, max_iter=30, callback=stop).fit(many)
+def test_a_callback_ends_learning(stop, many):
+    model = in_parts(max_iter=30, callback=stop).fit(many)
     assert len(model.trace_) == 1 and model.transform(many[:3]).any()
     seen = []
     model.set_params(callback=seen.append).partial_fit(many[:500])
@@ -198,19 +192,6 @@ def test_a_callback_ends_learning(stop, n_shares, many):
 def test_no_code_of_a_sample_is_kept(many):
     few, all_ = (DictionaryLearning(20, max_iter=1, random_state=0).fit(many[:n]) for n in (500, 4000))
     assert abs(len(pickle.dumps(all_)) - len(pickle.dumps(few))) < 1000
-
-
-def test_a_memory_map_whose_codes_outgrow_memory_is_read_in_blocks(many, tmp_path, monkeypatch):
-    path = tmp_path / "many.npy"
-    np.save(path, many)
-    model = DictionaryLearning(20, max_iter=1, random_state=0)
-    in_memory = clone(model).fit(np.load(path, mmap_mode="r"))
-    monkeypatch.setattr(dictionary_learning, "available_bytes", lambda: 4000)
-    in_blocks = clone(model).fit(np.load(path, mmap_mode="r"))
-    assert np.isnan(in_blocks.trace_[-1].objective_stored) and not np.isnan(
-        in_memory.trace_[-1].objective_stored
-    )
-    assert np.array_equal(in_blocks.components_, clone(model).set_params(n_shares=16).fit(many).components_)
 
 
 @pytest.fixture
@@ -224,51 +205,14 @@ def in_parts(**more):
     return DictionaryLearning(20, **options | more)
 
 
-def test_any_matrix_that_gives_rows_is_learned_from_without_holding_it(many, tmp_path):
-    """An array, a memory map, a dataset of a file and an array of dask: the same atoms, and no codes."""
-    np.save(tmp_path / "x.npy", many)
-    expected = in_parts(n_shares=16).fit(many)
-    assert not [name for name in expected._state if name.startswith("code_")]
-    threads = in_parts(n_shares=16, n_jobs=3).fit(many)
-    assert np.array_equal(threads.components_, expected.components_)
-    assert in_parts(n_shares=3).fit(many).score(many) == pytest.approx(expected.score(many), rel=0.06)
-    assert in_parts().fit(many).score(many) == pytest.approx(expected.score(many), rel=0.06)
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        file["x"] = many
-        same = [np.load(tmp_path / "x.npy", mmap_mode="r"), file["x"]]
-        for X, n_shares in zip(same, (16, None)):
-            model = in_parts(n_shares=n_shares).fit(X)
-            assert np.array_equal(model.components_, expected.components_)
-            assert model.n_features_in_ == 16 and model.transform(many[:3]).shape == (3, 20)
-    array = pytest.importorskip("dask.array").from_array(many, chunks=(256, 8))
-    assert np.array_equal(in_parts().fit(array).components_, expected.components_)
-
-
-def test_a_matrix_in_blocks_is_checked_as_it_is_read(many, tmp_path):
-    many[3000, 2] = np.nan
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        file["x"] = many
-        with pytest.raises(ValueError, match="NaN"):
-            in_parts().fit(file["x"])
-
-
-def test_an_iterator_of_arrays_is_what_partial_fit_makes_of_each(many):
-    model = in_parts()
-    for part in np.split(many, 5):
-        model.partial_fit(part)
-    streamed = in_parts().fit(iter(np.split(many, 5)))
-    assert np.array_equal(streamed.components_, model.components_) and streamed.n_iter_ == 5
-    assert np.array_equal(streamed.fit(iter(np.split(many, 5))).components_, model.components_)
-    with pytest.raises(ValueError, match="yields nothing"):
-        in_parts().fit(iter(()))
-
-
 @pytest.mark.parametrize("variant", ["quick", "released", "paper"])
 def test_scc_learns_from_parts_as_from_the_whole_in_its_first_epoch(variant, rng):
     many = planted(20_000, 24, 16, 3, rng)[0].astype(np.float32)
     start = {"learner_params": {"variant": variant}, "dict_init": random_patches(many, 20, rng)}
     whole = in_parts(max_iter=1, **start).fit(many)
-    parts = in_parts(**start).fit(iter(np.split(many, 10)))
+    parts = in_parts(**start)
+    for part in np.split(many, 10):
+        parts.partial_fit(part)
     within = 1.015 if variant == "quick" else 1.05
     assert parts.score(many) > within * whole.score(many), "scores are negative"
     start["learner_params"]["forgetting"] = 1.0  # what h is before anything of it is forgotten
@@ -276,12 +220,11 @@ def test_scc_learns_from_parts_as_from_the_whole_in_its_first_epoch(variant, rng
     assert parts._state["h"].sum() == pytest.approx(h.sum(), rel=0.1)
 
 
-@pytest.mark.parametrize("n_shares", [None, 4])
-def test_a_callback_sees_the_trace_and_learning_ends_where_it_gains_nothing(n_shares, many):
+def test_a_callback_sees_the_trace_and_learning_ends_where_it_gains_nothing(many):
     seen = []
-    long = in_parts(n_shares=n_shares, max_iter=30, callback=seen.append).fit(many)
+    long = in_parts(max_iter=30, callback=seen.append).fit(many)
     assert seen == long.trace_ and seen[-1].epoch == long.n_iter_ == 30
-    short = in_parts(n_shares=n_shares, max_iter=30, objective_tol=0.004).fit(many)
+    short = in_parts(max_iter=30, objective_tol=0.004).fit(many)
     assert short.n_iter_ < 10 and short.trace_[-1].objective < 1.03 * long.trace_[-1].objective
 
 
@@ -363,26 +306,11 @@ def six_hundred(rng):
     return planted(600, 24, 16, 3, rng)[0]
 
 
-@pytest.mark.parametrize("n_atoms", [7, 60])
-def test_codes_that_are_not_negative_meet_the_optimality_conditions(n_atoms, six_hundred, rng):
-    """D (x - z D) is lam where a code is above zero, and at most lam elsewhere; and scikit-learn agrees."""
-    X, D = six_hundred, rng.normal(size=(n_atoms, 16))
-    D[3] = 0.0
-    Z = SparseCoder(D, alpha=0.3, tol=1e-12, positive_code=True).transform(X[:40])
-    Q = (X[:40] - Z @ D) @ D.T
-    assert Z.min() == 0 < Z.max() and not Z[:, 3].any()
-    assert np.abs(Q[Z > 0] - 0.3).max() < 1e-5 and Q.max() < 0.3 + 1e-5
-    for x, z in zip(X[:5], Z):
-        peer = Lasso(0.3 / 16, fit_intercept=False, positive=True, tol=1e-12, max_iter=100_000).fit(D.T, x)
-        assert objective(x[None], D, z[None], 0.3) <= objective(x[None], D, peer.coef_[None], 0.3) + 1e-9
-
-
-@pytest.mark.parametrize("n_shares", [None, 4])
 @pytest.mark.parametrize("signs", [(True, False), (False, True), (True, True)])
-def test_what_is_learned_is_not_negative_and_explains_more_than_samples_do(n_shares, signs, six_hundred):
+def test_what_is_learned_is_not_negative_and_explains_more_than_samples_do(signs, six_hundred):
     code, atoms = signs
     X = np.abs(six_hundred) if atoms else six_hundred
-    model = in_parts(max_iter=3, n_shares=n_shares, positive_code=code, positive_dict=atoms).fit(X)
+    model = in_parts(max_iter=3, positive_code=code, positive_dict=atoms).fit(X)
     Z = model.transform(X)
     assert (Z.min() >= 0, model.components_.min() >= 0) == signs
     start = SparseCoder(unit_rows(X[:20]), alpha=0.1, positive_code=code)

@@ -11,17 +11,9 @@ import numpy as np
 import openpyxl
 import pyarrow.parquet
 import pytest
-from scipy.io import loadmat, savemat
+from scipy.io import loadmat
 
-from flyannot.base.errors import DataError, InputError
 from flyannot.dataset.folder import read_images
-from flyannot.dataset.importers.vectors import (
-    AtomsOptions,
-    atoms_as_rows,
-    atoms_by_stage_range,
-    read_matrices,
-    require_short_atoms,
-)
 from flyannot.encode.groups import Groups
 from flyannot.export import EXPORTERS, all_formats
 from flyannot.export.export import export
@@ -65,64 +57,83 @@ def exported(chain, open_predictions, tmp_path_factory):
     return run
 
 
-@pytest.fixture(scope="module")
-def predicted(open_predictions):
-    """All predictions: (stage range, gene, fbgn, group, term) -> (probability, value, answer)."""
-    found = {}
+def rows_of_workbook(path):
+    """The rows of all sheets but the first, which shows the yes answers in short."""
+    for sheet in openpyxl.load_workbook(path).worksheets[1:]:
+        header, *rows = sheet.values
+        yield from (dict(zip(header, row)) for row in rows)
+
+
+def rows_of_json(path):
+    for s, part in json.loads(path.read_text(encoding="utf-8"))["stage_ranges"].items():
+        for group in part["groups"]:
+            yield from ({"stage_range": s} | group | one for one in group["predictions"])
+
+
+def rows_of_anndata(path):
+    found = anndata.read_h5ad(path)
+    assert found.obs_names.is_unique and found.var_names.is_unique
+    for i, j in zip(*np.nonzero(~np.isnan(found.X))):
+        numbers = {name: found.layers[name][i, j] for name in ("decision_value", "answer")}
+        named = {"probability": found.X[i, j], "term": found.var_names[j]} | numbers
+        yield found.obs.iloc[i].to_dict() | named | {"answer": ANSWERS[int(numbers["answer"])]}
+
+
+READERS = {
+    "csv": rows_of_csv,
+    "parquet": lambda path: pyarrow.parquet.read_table(path).to_pylist(),
+    "xlsx": rows_of_workbook,
+    "json": rows_of_json,
+    "anndata": rows_of_anndata,
+}
+
+
+@pytest.mark.parametrize("to", READERS)
+def test_every_format_has_the_probabilities_and_answers_of_the_file(to, exported, open_predictions):
+    names = ("stage_range", "gene", "fbgn", "group", "term")
+    rows = list(READERS[to](exported("predictions", to)))
+    found = {tuple(row[n] or "" for n in names): row for row in rows}
+    n_predictions, answers = 0, set()
     with open_stored(open_predictions) as stored:
         for s in stored.stage_ranges:
             groups, p = read_predicted(stored, s)
+            n_predictions += p.probability.size
             for g, who in enumerate(zip(groups.gene, groups.fbgn, groups.name)):
                 for j, term in enumerate(p.terms):
-                    open_ = p.undetermined[g, j]
-                    answer = "undetermined" if open_ else "yes" if p.yes[g, j] else "no"
-                    found[s, *who, term] = p.probability[g, j], p.decision_value[g, j], answer
-    assert len({key[0] for key in found}) > 1 and {one[2] for one in found.values()} == set(ANSWERS)
-    return found
+                    row = found[s, *who, term]
+                    numbers = float(row["probability"]), float(row["decision_value"])
+                    np.testing.assert_allclose(numbers, (p.probability[g, j], p.decision_value[g, j]), 1e-8)
+                    assert row["answer"] == ANSWERS[p.answers[g, j]]
+                    answers.add(row["answer"])
+    assert len(rows) == n_predictions and answers == set(ANSWERS)
 
 
-def keyed(rows):
-    """Rows as `predicted` has them."""
-    names = ("stage_range", "gene", "fbgn", "group", "term")
-    return {
-        tuple(row[n] for n in names): (float(row["probability"]), float(row["decision_value"]), row["answer"])
-        for row in rows
-    }
-
-
-def assert_same(found, predicted):
-    assert found.keys() == predicted.keys()
-    for key, (probability, value, answer) in predicted.items():
-        assert found[key][2] == answer
-        np.testing.assert_allclose(found[key][:2], (probability, value), rtol=1e-8)
-
-
-def test_the_table_beside_predictions_and_every_format_give_the_same(exported, predicted, open_predictions):
-    """The same columns in the same order, numbers and answers; a group together, the likely first."""
+def test_a_table_has_the_columns_and_rows_in_order(exported, open_predictions):
+    """A group together, the likely term first, as in the table beside the predictions."""
     table = open_predictions.with_suffix(".csv")
-    assert_same(keyed(rows_of_csv(table)), predicted)
     assert exported("predictions", "csv").read_bytes() == table.read_bytes()
     assert exported("predictions", "tsv").read_text() == table.read_text().replace(",", "\t")
     rows = rows_of_csv(table)
-    columns, order = rows[0].keys(), []
+    order = []
     for key, of_group in groupby(rows, itemgetter("gene", "stage_range")):
         probabilities = [float(row["probability"]) for row in of_group]
         assert key not in order and probabilities == sorted(probabilities, reverse=True)
         order.append(key)
     parquet = pyarrow.parquet.read_table(exported("predictions", "parquet"))
-    assert parquet.column_names == list(columns)
-    assert keyed(parquet.to_pylist()) == predicted
+    assert parquet.column_names == list(rows[0])
 
 
-def test_json_has_all_of_it(exported, predicted, open_predictions):
+def test_json_and_anndata_have_the_images_and_the_evidence(exported, open_predictions):
     document = json.loads(exported("predictions", "json").read_text(encoding="utf-8"))
-    groups = [(s, group) for s, part in document["stage_ranges"].items() for group in part["groups"]]
-    rows = [{"stage_range": s} | group | one for s, group in groups for one in group["predictions"]]
-    assert keyed(rows) == predicted
     with open_stored(open_predictions) as stored:
         assert document["digest"] == stored.digest
         n_images = sum(len(stored.array(s, "image")) for s in stored.stage_ranges)
-    assert sum(len(group["images"]) for _, group in groups) == n_images
+    groups = [group for part in document["stage_ranges"].values() for group in part["groups"]]
+    assert sum(len(group["images"]) for group in groups) == n_images
+    found = anndata.read_h5ad(exported("predictions", "anndata"))
+    evidence = ("threshold", "n_genes", "auc", "auc_low", "auc_high")
+    assert {f"{name} 4-6" for name in evidence} <= set(found.var)
+    assert "quality_warnings" in found.obs and list(found.uns["flyannot"]["answers"]) == list(ANSWERS)
 
 
 @pytest.fixture
@@ -156,27 +167,23 @@ def test_no_cell_is_a_formula_and_numbers_stay_numbers(hostile, tmp_path, to):
     assert {"'" + text for text in HOSTILE[:4]} <= cells
 
 
-def sheets_of(path):
-    """Name of the sheet -> its rows: texts, numbers, and None for an empty cell."""
-    sheets = openpyxl.load_workbook(path).worksheets
-    assert not [cell for sheet in sheets for row in sheet for cell in row if cell.data_type == "f"]  # formula
-    return {sheet.title: list(sheet.values) for sheet in sheets}
-
-
-def test_a_workbook_opens_in_excel_as_it_is(exported, open_predictions, hostile, tmp_path):
-    """A stage range is no date, and what looks like a formula is text.  test_report.py compares the cells."""
+def test_a_workbook_opens_in_excel_as_it_is(exported, hostile, tmp_path):
+    """A stage range is no date, what looks like a formula is text, and a number is a number."""
     export(hostile, "xlsx", tmp_path / "book.xlsx")
-    cells = {cell for rows in sheets_of(tmp_path / "book.xlsx").values() for row in rows for cell in row}
-    assert set(HOSTILE) <= cells
-    with open(open_predictions.with_suffix(".csv"), newline="") as table:
-        columns, *rows = csv.reader(table)
-    sheets = sheets_of(exported("predictions", "xlsx"))
-    assert sheets.pop("yes only")
-    place = columns.index("probability")
-    assert all(isinstance(row[place], float) for _, *cells in sheets.values() for row in cells)
-    stage_range = columns.index("stage_range")
-    assert list(sheets) == [f"stages {s}" for s in dict.fromkeys(row[stage_range] for row in rows)]
-    assert all(list(header) == columns for header, *_ in sheets.values())
+    sheets = openpyxl.load_workbook(tmp_path / "book.xlsx").worksheets
+    cells = [cell for sheet in sheets for row in sheet for cell in row]
+    assert set(HOSTILE) <= {cell.value for cell in cells} and "f" not in {cell.data_type for cell in cells}
+    short, *sheets = openpyxl.load_workbook(exported("predictions", "xlsx")).worksheets
+    rows = rows_of_csv(exported("predictions", "csv"))
+    assert [sheet.title for sheet in sheets] == [f"stages {s}" for s in unique(rows, "stage_range")]
+    probabilities = [row["probability"] for row in rows_of_workbook(exported("predictions", "xlsx"))]
+    assert all(isinstance(value, float) for value in probabilities)
+    answered = [(r["gene"], r["stage_range"], r["term"]) for r in rows if r["answer"] == "yes"]
+    assert short.title == "yes only" and [row[:3] for row in list(short.values)[1:]] == answered
+
+
+def unique(rows, name):
+    return list(dict.fromkeys(row[name] for row in rows))
 
 
 def test_more_rows_than_a_sheet_holds_are_refused(flyannot, chain, tmp_path, monkeypatch):
@@ -184,23 +191,6 @@ def test_more_rows_than_a_sheet_holds_are_refused(flyannot, chain, tmp_path, mon
     said = flyannot("export P --to xlsx -o BOOK", P=chain.predictions, BOOK=tmp_path / "book.xlsx")
     assert said.code == 2 and "too many for Excel" in said.err and "--to csv" in said.err
     assert not list(tmp_path.iterdir())
-
-
-def test_anndata_has_terms_probabilities_and_genes_in_their_places(exported, predicted):
-    found = anndata.read_h5ad(exported("predictions", "anndata"))
-    assert found.obs_names.is_unique and found.var_names.is_unique
-    assert set(found.var_names) == {key[4] for key in predicted}
-    evidence = ("threshold", "n_genes", "auc", "auc_low", "auc_high")
-    assert {f"{name} 4-6" for name in evidence} <= set(found.var)
-    assert "quality_warnings" in found.obs
-    answers, rows = list(found.uns["flyannot"]["answers"]), {}
-    for i, row in enumerate(found.obs.itertuples()):
-        for j, term in enumerate(found.var_names):
-            numbers = [found.X[i, j], *(found.layers[n][i, j] for n in ("decision_value", "answer"))]
-            if not np.isnan(numbers).all():
-                key = row.stage_range, row.gene, row.fbgn, row.group, term
-                rows[key] = *numbers[:2], answers[int(numbers[2])]
-    assert rows == predicted
 
 
 def test_a_missing_package_is_one_line_with_the_command(chain, tmp_path, monkeypatch, flyannot):
@@ -241,9 +231,6 @@ def test_atoms_come_back_from_every_format(exported, chain):
         assert all(np.array_equal(arrays[s], D[s]) for s in D)
     matlab = loadmat(exported("dictionary", "mat"))
     assert all(np.array_equal(matlab["D_" + s.replace("-", "_")].T.astype("f4"), D[s]) for s in D)
-    rows = [list(row.values()) for row in rows_of_csv(exported("dictionary", "csv"))]
-    for s in D:
-        assert np.array_equal(np.array([row[2:] for row in rows if row[0] == s], "f4"), D[s])
 
 
 def test_what_cannot_be_exported_is_refused_with_the_choice(chain, tmp_path, flyannot):
@@ -264,108 +251,3 @@ def test_the_same_file_gives_the_same_bytes(exported, chain, open_predictions, t
             source = open_predictions if kind == "predictions" else chain.kinds[kind]
             export(source, to, tmp_path / f"{kind}{to}")
             assert (tmp_path / f"{kind}{to}").read_bytes() == exported(kind, to).read_bytes()
-
-
-@pytest.mark.parametrize("to", ["npz", "mat"])
-def test_exported_atoms_come_in_again_and_give_the_same_features(exported, chain, tmp_path, flyannot, to):
-    named = {"A": exported("dictionary", to), "X": chain.descriptors, "D": tmp_path / "d.h5"}
-    with open_stored(chain.dictionary) as stored:
-        lam, expected = stored.options["learn-dict"]["lam"], read_dictionary(stored, "4-6")
-    made = flyannot(f"import dictionary A --descriptors X -o D --lam {lam!r}", **named)
-    assert made.code == 0 and f"which were the {'columns' if to == 'mat' else 'rows'}" in made.err
-    with open_stored(tmp_path / "d.h5", "dictionary") as stored:
-        assert np.array_equal(read_dictionary(stored, "4-6"), expected)
-    assert flyannot("pool X D -o F --grid 1x2 --jobs 1", F=tmp_path / "f.h5", **named).code == 0
-    with open_stored(tmp_path / "f.h5") as ours, open_stored(chain.features) as theirs:
-        for s in theirs.stage_ranges:
-            assert np.array_equal(ours.array(s, "features"), theirs.array(s, "features"))
-    assert flyannot("verify D", **named).code == 0 and flyannot("show D", **named).code == 0
-
-
-def test_atoms_that_are_too_long_are_refused_or_scaled(chain, tmp_path, flyannot):
-    with open_stored(chain.dictionary) as stored:
-        expected = read_dictionary(stored, "4-6")
-    np.save(tmp_path / "long.npy", 3 * expected)
-    named = {"A": tmp_path / "long.npy", "X": chain.descriptors, "O": tmp_path / "d.h5"}
-    line = "import dictionary A --descriptors X -o O --stage-range 4-6"
-    assert "add --scale" in flyannot(f"{line} --lam 0.5", code=65, **named).err
-    flyannot(f"{line} --lam 0.5 --scale", code=0, **named)
-    with open_stored(tmp_path / "d.h5", "dictionary") as stored:
-        np.testing.assert_allclose(read_dictionary(stored, "4-6"), expected, rtol=1e-6, atol=1e-7)
-
-
-def test_the_shape_says_where_the_atoms_are_unless_both_fit(rng):
-    assert AtomsOptions(lam=0.5).lam == 0.5
-    with pytest.raises(InputError, match="a number above 0"):
-        AtomsOptions(lam=0)
-    D = rng.normal(size=(5, 8)).astype("f4")
-    for matrix, layout in ((D, "rows"), (D.T, "columns")):
-        atoms, found = atoms_as_rows(matrix, 8)
-        assert np.array_equal(atoms, D) and found == layout
-    square = rng.normal(size=(8, 8)).astype("f4")
-    with pytest.raises(InputError, match="rows or columns"):
-        atoms_as_rows(square, 8)
-    assert np.array_equal(atoms_as_rows(square, 8, atoms_in="columns")[0], square.T)
-    spoilt = D.copy()
-    spoilt[2, 3] = np.inf
-    refused = (D[:, 1:], None, "length 8"), (D, "columns", "in columns"), (spoilt, None, "1 atom.* number 2")
-    for matrix, layout, why in refused:
-        with pytest.raises(DataError, match=why):
-            atoms_as_rows(matrix, 8, atoms_in=layout)
-    D /= np.linalg.norm(D, axis=1, keepdims=True)
-    require_short_atoms(D)
-    D[3] *= 1.5
-    with pytest.raises(DataError, match="1 atom has a norm above 1, up to 1.5") as caught:
-        require_short_atoms(D)
-    assert "--scale" in caught.value.fix
-
-
-def test_which_array_is_meant_is_never_guessed(tmp_path, rng):
-    one, two = rng.normal(size=(2, 4, 8))
-    np.savez(tmp_path / "a.npz", first=one, second=two, text=np.array([["x"]]), row=one[0], cube=one[None])
-    arrays = read_matrices(tmp_path / "a.npz")
-    assert list(arrays) == ["first", "second"]
-    with pytest.raises(InputError, match="first, second"):
-        atoms_by_stage_range(arrays, ["4-6"])
-    for named in (arrays, arrays | {"4-6": one}):
-        assert atoms_by_stage_range(named, ["4-6"], variable="second") == {
-            "4-6": ("second", arrays["second"])
-        }
-    assert atoms_by_stage_range({"x": one}, ["1-3"]) == {"1-3": ("x", one)}
-    savemat(tmp_path / "b.mat", {"D": one, "other": two, "flags": one > 0, "cube": np.ones((2, 2, 2))})
-    arrays = read_matrices(tmp_path / "b.mat")
-    assert list(arrays) == ["D", "other"] and atoms_by_stage_range(arrays, ["1-3"])["1-3"][0] == "D"
-    named = {"4-6": one, "D_1_3": two}
-    assert atoms_by_stage_range(named, ["1-3", "4-6"]) == {"1-3": ("D_1_3", two), "4-6": ("4-6", one)}
-    with pytest.raises(InputError, match="no array for stage range 7-8"):
-        atoms_by_stage_range(named, ["1-3", "7-8"])
-
-
-def test_files_that_are_no_matrix_are_refused(tmp_path, monkeypatch):
-    np.savez(tmp_path / "text.npz", a=np.array(["x"]))
-    np.save(tmp_path / "pickled.npy", np.array([{}], dtype=object), allow_pickle=True)
-    (tmp_path / "cut.npy").write_bytes((tmp_path / "pickled.npy").read_bytes()[:20])
-    (tmp_path / "new.mat").write_bytes(b"MATLAB 7.3 MAT-file".ljust(124) + b"\0\2IM" + bytes(200))
-    (tmp_path / "junk.npz").write_bytes(b"PK\3\4")
-    named = {
-        "text.npz": "no matrix",
-        "pickled.npy": "cannot be",
-        "cut.npy": "cannot be",
-        "new.mat": "version 7.3",
-    }
-    for name, why in (named | {"junk.npz": "cannot be"}).items():
-        with pytest.raises(DataError, match=why):
-            read_matrices(tmp_path / name)
-    (tmp_path / "a.txt").touch()
-    for name, why in (("absent.npy", "no such file"), ("a.txt", "ends in none of .npy, .npz, .mat")):
-        with pytest.raises(InputError, match=why):
-            read_matrices(tmp_path / name)
-    np.savez_compressed(tmp_path / "big.npz", D=np.zeros((100, 100)))
-    savemat(tmp_path / "big.mat", {"D": np.zeros((10, 100))}, do_compression=True)
-    monkeypatch.setattr("flyannot.dataset.importers.vectors._MOST_BYTES", 7999)
-    monkeypatch.setattr(np.lib.npyio.NpzFile, "__getitem__", None)  # refused unread
-    for name in ("big.npz", "big.mat"):
-        with pytest.raises(DataError, match="would take"):
-            read_matrices(tmp_path / name)
-    monkeypatch.setattr("flyannot.dataset.importers.vectors._MOST_BYTES", 8000)
-    assert read_matrices(tmp_path / "big.mat")["D"].shape == (10, 100)

@@ -42,14 +42,14 @@ class Trouble(BaseException):
 
 
 NO_TEXT = UnicodeEncodeError("utf-8", "\udcff", 0, 1, "half a pair")
-WITHOUT_NUMBER = OSError("Can't do it\nwhatever comes next")  # told by its first line
+WITHOUT_NUMBER = OSError("Can't do it (errno = 28, No space left on device)\nwhatever")  # as HDF5's
 
 
 @pytest.mark.parametrize(
     ("error", "raised", "why"),
     [(error(), error, None) for error in (ValueError, Trouble, KeyboardInterrupt)]
     + [
-        (WITHOUT_NUMBER, WriteError, "cannot write .*: Can't do it\n"),
+        (WITHOUT_NUMBER, WriteError, r"cannot write .*: Can't do it \(.*\) \(.*bytes free in .*\)\n"),
         (NO_TEXT, WriteError, "plain Unicode"),
     ],
 )

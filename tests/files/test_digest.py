@@ -7,7 +7,7 @@ import pytest
 
 from flyannot.dataset.folder import read_images
 from flyannot.files import digest
-from flyannot.files.digest import digest_of_file, digest_of_json, digest_of_list
+from flyannot.files.digest import digest_of_file
 from flyannot.files.hdf5 import header
 from flyannot.files.hdf5.reading import verify_stored
 from tests.small_embryos import write_configuration
@@ -62,11 +62,6 @@ def test_a_run_reads_every_image_once(chain, flyannot, tmp_path, watched):
     flyannot("run C --data-set E", C=config, E=chain.embryos, code=0)
     images = [str(name) for name in watched if str(name).endswith(".png")]
     assert len(images) == len(set(images)) == len(read_images(chain.embryos))
-
-
-@pytest.mark.parametrize("values", [[], [1], [["a", 2], {"b": None}, "é"]])
-def test_a_list_has_one_digest_whether_it_is_held_or_not(values):
-    assert digest_of_list(iter(values)) == digest_of_json(values)
 
 
 @pytest.mark.parametrize("kind", ["descriptors", "features", "model", "predictions"])

@@ -349,23 +349,6 @@ def _of_image(stored, kind, i):
     return groups["name"][g], groups["gene"][g], *matrices
 
 
-FULL = OSError("Can't synchronously write data (errno = 28, No space left on device)")
-
-
-@pytest.mark.parametrize(
-    ("error", "raised", "why"),
-    [(ZeroDivisionError(), ZeroDivisionError, None), (FULL, WriteError, "No space left.*bytes free")],
-)
-def test_a_failing_write_leaves_the_old_file(tmp_path, error, raised, why):
-    path = write(tmp_path / "f.h5", "features")
-    before = path.read_bytes()
-    with pytest.raises(raised, match=why), create_stored(path, header("features")) as file:
-        fill(file, "features", np.random.default_rng(0))
-        raise error
-    assert path.read_bytes() == before
-    assert [p.name for p in tmp_path.iterdir()] == ["f.h5"]
-
-
 def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path):
     with open_stored(write(tmp_path / "f.h5", "features")) as stored, pytest.raises(DataError) as caught:
         stored.array("7-8", "features")

@@ -173,14 +173,9 @@ def test_a_table_that_cannot_be_written_leaves_the_old_one(tmp_path):
     path = tmp_path / "images.csv"
     path.write_text("old")
 
-    def rows():
-        yield ["a"]
-        raise OSError(28, "No space left on device")
-
-    for bad in (rows(), [["\udcff"]]):
-        with pytest.raises(WriteError):
-            write_table(path, ["image"], bad)
-        assert path.read_text() == "old" and os.listdir(tmp_path) == ["images.csv"]
+    with pytest.raises(WriteError):
+        write_table(path, ["image"], [["\udcff"]])
+    assert path.read_text() == "old" and os.listdir(tmp_path) == ["images.csv"]
 
 
 def test_a_long_table_takes_seconds_and_no_look_at_each_file(images_csv, monkeypatch):

@@ -17,7 +17,6 @@ from flyannot.files.hdf5.reading import open_stored, verify_stored
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import read_embryo, read_embryo_in_colour, read_grey
-from flyannot.images.registration import embryo_mask, pose_of_mask
 from flyannot.pipeline.engine.inputs import options_from
 from flyannot.pipeline.explain import explain
 from flyannot.pipeline.options import ReportOptions
@@ -160,15 +159,6 @@ def test_a_channel_that_nobody_knows_is_refused(own_chain):
         file.attrs["digest"] = content_digest(file, "model")
     with open_stored(own_chain.model) as stored, pytest.raises(DataError, match="channel is 'hue'"):
         options_from(stored, ExtractOptions)
-
-
-@only["axis"]
-def test_synthetic_embryos_are_turned_back(made):
-    for image in made.images[:-1]:
-        grey, warnings = read_embryo(image.path, AXIS)
-        pose = pose_of_mask(embryo_mask(grey.astype(float)))
-        assert warnings == ""
-        np.testing.assert_allclose([*pose.centre, *pose.half_sides], (160, 64, 160, 64), atol=1.5)
 
 
 @only["axis"]

@@ -257,7 +257,7 @@ def test_extract_refuses_what_is_ambiguous_and_takes_the_plane_that_is_named(fly
     assert said.code == 1 and said.err.count("Error:") == 1 and said.err.count("Fix:") == 1
     assert "slide.czi: it holds several pictures: 2 scenes" in said.err
     assert "2 channels (1 DAPI, 2 brightfield)" in said.err
-    assert "Fix: choose one, such as --plane channel=1, or of this file alone slide.czi#channel=1" in said.err
+    assert "--plane channel=1, or for this file alone slide.czi#channel=1" in said.err
     said = flyannot("extract S -o O --plane channel=2", S=stacks, O=tmp_path / "d.h5", code=0)
     with open_stored(tmp_path / "d.h5") as stored:
         assert stored.options["extract"]["plane"] == ["channel=2"]

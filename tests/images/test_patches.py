@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,6 +7,7 @@ from hypothesis import strategies as st
 
 from flyannot.base.errors import InputError
 from flyannot.images.patches import patch_centres, patch_corners, patch_mean, patch_std
+from flyannot.images.sift import dense_sift
 
 LENGTH, STRIDE = st.integers(16, 90), st.integers(1, 20)
 
@@ -62,11 +65,14 @@ def test_std_of_a_huge_flat_image_with_one_dark_pixel_does_not_cancel_away():
         ((20, 20), 10, 4, "4 equal bins"),
         ((20, 20), 0, 4, "4 equal bins"),
         ((20, 20), 16, 0, "stride"),
+        ((20, 20, 3), 16, 4, "not a matrix of grey levels"),
     ],
 )
 def test_a_grid_that_cannot_be_is_refused_with_a_remedy(size, patch_px, stride_px, why):
     with pytest.raises(InputError, match=why) as refusal:
         patch_corners(size, patch_px, stride_px)
     assert refusal.value.fix
-    with pytest.raises(InputError, match=r"the patch at \(0, 5\) leaves the image"):
-        patch_std(np.zeros((20, 20), np.uint8), np.array([[0, 0], [0, 5]]), 16)
+    for measure in (patch_std, patch_mean, dense_sift):
+        for outside in ([0, 5], [5, 0], [-1, 0]):
+            with pytest.raises(InputError, match=re.escape(f"the patch at {tuple(outside)} leaves")):
+                measure(np.zeros((20, 20), np.uint8), np.array([[0, 0], outside]), 16)

@@ -5,12 +5,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from flyannot.base.errors import InputError
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.images.geometry import border_of_image
 from flyannot.images.grey_levels import LUMA
 from flyannot.images.image_file import decode_image
-from flyannot.images.options import ExtractOptions
 from flyannot.images.photograph import cut_out_embryo, find_embryos
 from flyannot.images.picture import picture_at
 from flyannot.images.registration import embryo_mask
@@ -173,12 +171,6 @@ def test_real_embryos_are_found_and_cut_out_whole(shared_data, trials, rng, reco
 def _holds(place, left, top, right, bottom):
     inside = place.left <= left and place.top <= top
     return inside and right < place.left + place.width and bottom < place.top + place.height
-
-
-def test_many_embryos_are_registered():
-    with pytest.raises(InputError) as caught:
-        ExtractOptions(multiple_embryos=True)
-    assert caught.value.fix.startswith("add --register axis")
 
 
 def test_an_embryo_has_an_address(tmp_path):

@@ -33,13 +33,6 @@ def said_by(code, **options):
     return done.stdout.strip()
 
 
-def test_kernels_need_neither_home_nor_a_cache_folder(tmp_path):
-    (tmp_path / "file").touch()
-    for folder in ("file", "file/below"):
-        environment = {"HOME": None, "XDG_CACHE_HOME": None, "FLYANNOT_CACHE": str(tmp_path / folder)}
-        assert said_by(KERNEL, **environment).startswith("[1.0, 1.0]")
-
-
 def test_kernels_whose_indices_are_checked_are_others(tmp_path):
     """As `make bounds` has them: none of those without the check is taken in their place."""
     beyond = (

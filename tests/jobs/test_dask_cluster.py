@@ -33,6 +33,20 @@ def working(chain, address):
         yield run
 
 
+@pytest.fixture
+def made_here(flyannot, own_chain, monkeypatch):
+    """A function of a command to the bytes that it makes on this machine, which are removed."""
+    monkeypatch.chdir(own_chain.folder)
+
+    def made(line):
+        flyannot(f"{line} --jobs 1", code=0)
+        content = Path("out.h5").read_bytes()
+        Path("out.h5").unlink()
+        return content
+
+    return made
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -41,52 +55,21 @@ def working(chain, address):
         "annotate model.h5 embryos -o out.h5",
     ],
 )
-def test_a_cluster_makes_the_same_bytes(flyannot, cluster, own_chain, monkeypatch, line):
+def test_a_cluster_makes_the_same_bytes(flyannot, cluster, made_here, monkeypatch, line):
     """Also from relative paths, although its workers work in another folder."""
-    monkeypatch.chdir(own_chain.folder)
-    assert flyannot(f"{line} --jobs 1").code == 0
-    expected = Path("out.h5").read_bytes()
-    Path("out.h5").unlink()
+    expected = made_here(line)
     monkeypatch.setenv("FLYANNOT_SCHEDULER", cluster.address)
     said = flyannot(line)
     assert said.code == 0 and Path("out.h5").read_bytes() == expected
     assert not re.search("^warning", said.err, re.MULTILINE) and not list(Path().glob(".out*"))
 
 
-@pytest.mark.parametrize("method", ["svm", "coupled-ridge", "ridge"])
-def test_terms_and_folds_go_there_too_to_the_same_bytes(flyannot, cluster, own_chain, monkeypatch, method):
-    monkeypatch.chdir(own_chain.folder)
-    lines = [
-        f"train features.h5 embryos -o m.h5 --min-groups 4 --method {method}",
-        f"evaluate features.h5 embryos --json s.json --folds 3 --min-groups 4 --method {method}",
-        f"evaluate features.h5 embryos --json n.json --folds 2 --nested --min-groups 4 --method {method}",
-    ]
-    for line in lines:
-        assert flyannot(f"{line} --jobs 1").code == 0
-    made = {name: Path(name).read_bytes() for name in ("m.h5", "s.json", "n.json")}
-    for name in made:
-        Path(name).unlink()
-    for line in lines:
-        assert flyannot(f"{line} --scheduler {cluster.address}").code == 0
-    assert {name: Path(name).read_bytes() for name in made} == made
-    assert not [path.name for path in Path().iterdir() if path.name.startswith(".")]
-
-
-def test_folds_stay_here_where_a_cluster_would_have_nothing_to_read(flyannot, chain):
-    line = "evaluate F A --folds 2 --min-groups 4 --scheduler"
-    said = flyannot(f"{line} {NOBODY}", F=chain.features, A=chain.embryos)
-    assert said.code == 0 and "note: the folds are evaluated on this machine" in said.err
-
-
 def square(i):
     return i * i
 
 
-def test_a_worker_that_is_killed_is_replaced_and_changes_nothing(flyannot, cluster, own_chain, monkeypatch):
-    monkeypatch.chdir(own_chain.folder)
-    assert flyannot(f"{LONG} --jobs 1").code == 0
-    expected = Path("out.h5").read_bytes()
-    Path("out.h5").unlink()
+def test_a_worker_that_is_killed_is_replaced_and_changes_nothing(cluster, own_chain, made_here):
+    expected = made_here(LONG)
     with working(own_chain, cluster.address) as run:
         cluster.workers()[0].kill()
         _, err = run.communicate(timeout=LIMIT_S)
@@ -115,15 +98,14 @@ def test_a_signal_ends_the_run_and_its_tasks(cluster, own_chain, name, code):
     )  # a task ends at its next image
 
 
-def test_a_scheduler_that_goes_away_ends_the_run_and_it_continues(flyannot, own_chain, tmp_path, monkeypatch):
+def test_a_scheduler_that_goes_away_ends_the_run_and_it_continues(made_here, own_chain, tmp_path):
     with cluster_in(tmp_path, 1) as cluster, working(own_chain, cluster.address) as run:
         cluster.scheduler.kill()
         _, err = run.communicate(timeout=LIMIT_S)
     assert run.returncode == 1
     _, error, fix = err.splitlines()
     assert error == f"Error: the scheduler at {cluster.address} has gone away" and fix.startswith("Fix: ")
-    monkeypatch.chdir(own_chain.folder)
-    assert flyannot(f"{LONG} --jobs 1").code == 0 and not list(own_chain.folder.glob(".out*"))
+    assert made_here(LONG) and not list(own_chain.folder.glob(".out*"))
 
 
 @pytest.mark.parametrize(

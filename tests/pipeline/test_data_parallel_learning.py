@@ -12,7 +12,7 @@ from flyannot.files.hdf5.layout import open_hdf5
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.pipeline.learn_dict import learn_task
 from flyannot.pipeline.options import LearnOptions
-from flyannot.pipeline.patch_blocks import patch_blocks_of
+from flyannot.pipeline.patch_blocks import build_patch_blocks
 from tests.cli.test_cli import faulty
 from tests.small_embryos import STAGE_RANGES, make, rows_of_csv
 
@@ -68,7 +68,7 @@ def test_how_descriptors_are_cut_into_files_does_not_matter(chain, in_parts, tmp
 
 def test_patch_blocks_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
     with open_stored(chain.descriptors) as whole:
-        blocks = patch_blocks_of([whole], STAGE_RANGES)
+        blocks = build_patch_blocks([whole], STAGE_RANGES)
         expected = np.concatenate([whole.array(s, "descriptors") for s in STAGE_RANGES])
         assert blocks.sizes.sum() == sum(n_patches(whole, s) for s in STAGE_RANGES)
         assert np.array_equal(np.concatenate(list(blocks.read())), expected)
@@ -82,7 +82,7 @@ def test_patch_blocks_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
 
 def test_every_image_is_checked_once_whoever_reads_it(chain):
     with open_stored(chain.descriptors) as whole:
-        blocks = patch_blocks_of([whole], STAGE_RANGES).at_most(10**9, np.random.default_rng(0))
+        blocks = build_patch_blocks([whole], STAGE_RANGES).at_most(10**9, np.random.default_rng(0))
         order = np.random.default_rng(0).permutation(len(blocks.sizes))
         asked = [one for part in np.array_split(order, 5) for one in blocks.subset(np.sort(part)).to_check]
         n_images = sum(len(whole.array(s, "first")) - 1 for s in STAGE_RANGES)
@@ -128,20 +128,11 @@ def test_more_patches_than_memory_holds_are_refused_with_the_option_for_them(fly
     flyannot(LINE, code=0)
 
 
-def test_memory_not_allowed_is_not_taken_and_what_is_changes_no_bit(flyannot, in_parts, desk, monkeypatch):
-    line = "learn-dict descriptors.h5 --n-atoms 12 --n-epochs 1 --memory"
-    error, fix = faulty(flyannot(f"{line} 1MB -o d.h5"), 1)
-    assert "1 MiB are allowed" in error and "--data-parallel 16" in fix and "--memory" in fix
-    made = set()
-    for i, amount in enumerate(("500MB", "'0.5 GiB'", "1g")):
-        flyannot(f"{line} {amount} -o {i}.h5", code=0)
-        made.add((desk / f"{i}.h5").read_bytes())
-    assert len(made) == 1
-    faulty(flyannot(f"{line} much -o d.h5"), 2, "500MB or 4GB")
-
+def test_workers_that_memory_does_not_hold_are_not_started(flyannot, in_parts, desk, monkeypatch):
+    monkeypatch.setattr("flyannot.pipeline.learn_dict.available_bytes", lambda: 400 * 2**20)
     monkeypatch.setattr("flyannot.pipeline.learn_dict._WORTH_SENDING", 0)
     monkeypatch.setattr("flyannot.jobs.executor.LocalProcesses._start", None)  # who starts workers fails
-    flyannot(f"{LINE} --jobs 2 --memory 400MB", code=0)
+    flyannot(f"{LINE} --jobs 2", code=0)
     assert_same_atoms("d.h5", in_parts)
 
 

@@ -3,14 +3,19 @@
 import re
 import shutil
 import sys
+from dataclasses import replace
 
 import h5py
 import numpy as np
 import pytest
 
+from flyannot.base.errors import FlyannotError
 from flyannot.dataset.folder import read_images
+from flyannot.encode.encoder import transform_patches
 from flyannot.files.hdf5.file_cache import close_cached_files
 from flyannot.files.hdf5.reading import open_stored
+from flyannot.images.extract import describe_patches
+from flyannot.images.options import ExtractOptions
 from flyannot.jobs.executor import Executor
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.encoding import load_encoder
@@ -217,3 +222,34 @@ def test_a_run_without_the_step_makes_all_anew(results, plain, flyannot, monkeyp
     before = digests(results)
     assert 'chain was null and is now ["extract","denoise"]' in flyannot("run c.toml", code=0).err
     assert not any(digests(results)[kind] == before[kind] for kind in CHANGED)
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (lambda d: replace(d, descriptors=d.descriptors * 1.5), "descriptors of float64"),
+        (lambda d: replace(d, descriptors=d.descriptors[:, ::2]), r"shape \(\d+, 64\)"),
+        (lambda d: replace(d, descriptors=d.descriptors[::2]), "descriptors with"),
+        (lambda d: None, "returned NoneType"),
+    ],
+)
+def test_a_transform_that_returns_something_else_is_refused(change, fault):
+    described = describe_patches(
+        255 * np.random.default_rng(0).random((128, 320)), ExtractOptions(stride_px=16)
+    )
+    with pytest.raises(FlyannotError, match=fault) as caught:
+        transform_patches(change, described)
+    assert "correct this function" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"kind": ""}, "needs a kind"),
+        ({"transform": ""}, "needs a transform"),
+        ({"name": "clean"}, "in the table denoise"),
+    ],
+)
+def test_a_step_whose_parts_disagree_is_refused(results, changes, fault):
+    with pytest.raises(ValueError, match=fault):
+        replace(STEPS["denoise"], **changes)

@@ -5,7 +5,7 @@ import pytest
 from flyannot.dataset.folder import read_images
 from flyannot.encode.encoder import Encoder
 from flyannot.pipeline import loaded_model
-from flyannot.pipeline.annotate import cached_features
+from flyannot.pipeline.annotate import features_digest_if_reusable
 from flyannot.pipeline.encoding import encoder_of
 from tests.small_embryos import rows_of_csv, write_configuration
 
@@ -45,7 +45,7 @@ def test_features_of_other_images_are_not_taken(made):
     results, embryos = made / "results", made / "embryos"
     model, *files = (results / f"{name}.h5" for name in ("model", "features", "descriptors"))
     images = read_images(embryos)
-    assert cached_features(model, images, *files)
-    assert cached_features(model, images[1:], *files) is None
+    assert features_digest_if_reusable(model, images, *files)
+    assert features_digest_if_reusable(model, images[1:], *files) is None
     images[0].path.write_bytes(images[1].path.read_bytes())
-    assert cached_features(model, images, *files) is None
+    assert features_digest_if_reusable(model, images, *files) is None

@@ -161,6 +161,19 @@ def test_the_configurations_we_ship_can_be_read_and_recorded(path, tmp_path):
     assert (again.data_set, again.output) == (found.data_set, found.output)
 
 
+def test_paths_are_relative_to_the_configuration(tmp_path):
+    """One path, and several; the record in another folder leads to the same."""
+    text = BOTH + '[extract]\npictures = "cut"\n[report]\nontology = ["a.obo"]\n'
+    (tmp_path / "c.toml").write_text(text)
+    found = read_configuration(tmp_path / "c.toml", settings=["evaluate.roll-up=b.obo"])
+    assert found.options["extract"].pictures == tmp_path / "cut"
+    assert found.options["report"].ontology == (tmp_path / "a.obo",)
+    assert found.options["evaluate"].roll_up == (Path("b.obo"),), "of the command line: as typed"
+    write_record(found)
+    again = read_configuration(found.output / "run.toml").options
+    assert again["extract"] == found.options["extract"] and again["report"] == found.options["report"]
+
+
 def test_a_record_that_was_changed_is_refused(tmp_path, rng, trials):
     (tmp_path / "c.toml").write_text(BOTH)
     write_record(read_configuration(tmp_path / "c.toml", output=tmp_path))

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.dataset.folder import read_images
 from flyannot.encode.groups import groups_of
 from flyannot.encode.similarity import collection_of
 from flyannot.files.hdf5.features import read_features
@@ -72,21 +72,3 @@ def test_a_picture_is_recognised_wherever_it_lies(asked, image, tmp_path):
     assert best["image"] == image.name and float(best["similarity"]) > 0.999
     known = asked(image.file)  # the picture of an image of the file is that image
     assert known == [row | {"query": image.file} for row in asked(image.name)]
-
-
-def test_a_model_stands_for_the_features_beside_it(asked, chain, image):
-    assert asked(image.name, file=chain.model) == asked(image.name)
-
-
-def test_genes_that_look_alike_but_lack_terms_of_the_query_are_found(asked, chain, image):
-    annotations, genes = read_annotations(chain.embryos), {one.gene for one in read_images(chain.embryos)}
-    own = annotations.terms_of(image.gene, "4-6")
-    more = f"--lacks --top 99 --stage-range 4-6 --data-set {chain.embryos}"
-    rows = asked(image.gene, image.name, more=more)
-    assert list(rows[0]) == [*COLUMNS, "shared", "lacks", "has_besides"]
-    for row in rows:
-        terms = annotations.terms_of(row["gene"], "4-6")
-        said = [set(filter(None, row[name].split("; "))) for name in ("shared", "lacks", "has_besides")]
-        assert said == [own & terms, own - terms, terms - own]
-    lacking = [gene for gene in genes if own - annotations.terms_of(gene, "4-6")]
-    assert sorted(row["gene"] for row in rows) == sorted(2 * lacking), "of the gene, and of its image"

@@ -25,7 +25,6 @@ from flyannot.report.groups import (
     ImageEntry,
     ShownAnswer,
 )
-from flyannot.report.maps import TermMap
 from flyannot.report.page import Page, write_page
 from flyannot.report.run_folder import Run, origin_section
 from flyannot.report.scores_section import scores_section
@@ -91,9 +90,9 @@ ANSWER_AND_CURATED = {
 def entries(n, n_images=1, maps=False):
     """Groups of nothing real, to try sizes."""
     cells = [packed_map(np.zeros((16, 40)), 1.0)] * n_images
+    drawn = {"value": 1.0, "plus": 2.0, "minus": 0.5, "rest": -0.5, "full": 0.1, "cells": cells}
     for g in range(n):
-        found = TermMap(1.0, 2.0, 0.5, -0.5, 0.1, cells) if maps else None
-        terms = [term(f"term {g % 7}", (AGREED, MISSED, NEW)[g % 3], 0.9, map=found)]
+        terms = [term(f"term {g % 7}", (AGREED, MISSED, NEW)[g % 3], 0.9, map=drawn if maps else None)]
         images = [ImageEntry(f"i{g}_{k}.png", "lateral", f"i{g}_{k}") for k in range(n_images)]
         gene = f"gene{g:05d}"
         yield GroupEntry(STAGE_RANGES[g % 6], gene, gene, f"FBgn{g:07d}", True, images, terms)
@@ -119,7 +118,7 @@ def nasty_scores(rng):
     n = 30
     truth, values = rng.random((n, 2)) < 0.5, rng.normal(size=(n, 2))
     folds, reasons = rng.integers(0, 2, n), ("", f"not evaluable: {NASTY}")
-    outcome = TermOutcomes((NASTY, "rare"), truth, values, values > 0, folds, values**2 / 20, reasons)
+    outcome = TermOutcomes((NASTY, "rare"), truth, values, values > 0, values**2 / 20, folds, reasons)
     names = [NASTY + str(i) for i in range(n)]
     more = {"notes": [NASTY], "synthetic": False, "evaluated": {"4-6": group_outcomes(outcome, names, names)}}
     return add_confidence(score_terms({"4-6": outcome}) | more)
@@ -135,6 +134,6 @@ def nasty_page(rng, folder):
     """A page on which every text is nasty; `folder` holds nothing."""
     ids = TermIds({f"4-6|{NASTY}": (NASTY, NASTY, NASTY)}, {"4-6": [NASTY]}, [NASTY])
     scores = scores_section(nasty_scores(rng), ids)
-    origin = origin_section(Run(folder), [], [NASTY], ids.stage_links())
+    origin = origin_section(Run(folder), [], [NASTY])
     sections = [*groups_page().sections, ("scores", NASTY, scores + origin)]
     return Page(NASTY, [(NASTY, NASTY, NASTY)], sections, [NASTY], ids=ids)

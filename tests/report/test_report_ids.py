@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 
 import pytest
 
@@ -74,19 +73,3 @@ def test_terms_link_to_their_ids_and_nothing_else_names_the_network(linked, page
     assert links and all('target="_blank" rel="noopener noreferrer"' in one for one in links), "none is told"
     rest = re.sub(r'<a class="id"[^>]*>', "", without_scripts(text))
     assert "https:" not in rest, "nothing else names the network"
-
-
-def test_ids_that_the_predictions_carry_are_taken(run, linked, obo, terms, tmp_path, flyannot):
-    folder, out = shutil.copytree(run.folder, tmp_path / "run"), tmp_path / "r.html"
-    header, *lines = (folder / "predictions.csv").read_text().splitlines()
-    header, ids = header + ",term_id,stage_id", ",FBbt:00000001,FBdv:00005306 FBdv:00005307"
-    lines = [line + (ids if f",{terms[0]}," in line else ",,") for line in lines]
-    (folder / "predictions.csv").write_text("\n".join([header, *lines, ""]))
-    assert flyannot("report R -o O", R=folder, O=out).code == 0
-    text = out.read_text()
-    assert "FBbt:00000001" in head_of(text, terms[0]) and "<a" not in head_of(text, terms[1])
-    assert "FBdv:00005307" in text and "does not tell whether one is obsolete" in text
-    flyannot("report R -o O --ontology B", R=folder, O=out, B=obo)
-    assert "from tiny.obo" in out.read_text(), "the ontology that is named goes first, and the page is new"
-    (folder / "predictions.csv").write_text(header + '\n"')
-    assert make_report(folder, out).made and "Ids of terms are left out" in out.read_text()

@@ -19,7 +19,7 @@ from flyannot.sparse.data_parallel import (
     visit_part,
 )
 from flyannot.sparse.fit import gains_too_little, random_patches
-from flyannot.sparse.learners.scc import SCC, VARIANTS, PartUpdate, SCCOptions
+from flyannot.sparse.learners.scc import SCC, VARIANTS, SCCOptions
 from flyannot.sparse.objective import objective
 from tests.planted_samples import planted, run, unit_rows
 
@@ -144,7 +144,8 @@ def test_averaging_what_agrees_changes_nothing_and_sums_h(variant, rng):
     start = first_atoms(D, options)
     moved = unit_rows(rng.normal(size=(30, 12))).astype(np.float32)
     gained = rng.random((3, 30))
-    found = [PartUpdate(moved, (moved**2).sum(1), g, moved[: len(start.moving)]) for g in gained]
+    reached = start._replace(D=moved, norm2=(moved**2).sum(1), moving=moved[: len(start.moving)])
+    found = [reached._replace(h_now=h) for h in gained]
     atoms = average_atoms(start, found, [10, 10, 30], options)
     assert np.abs(atoms.D - moved).max() < 1e-6
     assert np.allclose(atoms.h_now, gained[0] / 5 + gained[1] / 5 + gained[2] * 3 / 5)
@@ -155,8 +156,9 @@ def test_an_atom_that_no_part_used_stays_and_one_that_a_single_part_used_is_its_
     D = unit_rows(rng.normal(size=(3, 12))).astype(np.float32)
     other = unit_rows(rng.normal(size=(3, 12))).astype(np.float32)
     gained = np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0])
-    found = [PartUpdate(atoms, None, g, atoms) for atoms, g in zip((other, D), gained)]
-    atoms = average_atoms(first_atoms(D, QUICK), found, [5, 5], QUICK)
+    start = first_atoms(D, QUICK)
+    found = [start._replace(D=atoms, h_now=h, moving=atoms) for atoms, h in zip((other, D), gained)]
+    atoms = average_atoms(start, found, [5, 5], QUICK)
     assert (atoms.D[0] == D[0]).all()
     assert np.allclose(atoms.D[1], other[1], atol=1e-6)
     assert np.allclose(atoms.D[2], unit_rows((D + other)[2:])[0], atol=1e-6)

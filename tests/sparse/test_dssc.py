@@ -1,7 +1,5 @@
 """Laws of doubly stochastic successive convex approximation."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -9,26 +7,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from flyannot.sparse.learners.dssc import DSSC, SURROGATES, DSSCOptions, gamma_at, rho_at
 from flyannot.sparse.objective import objective
 from tests.planted_samples import planted, run, unit_rows
-from tests.sparse.optimality import kkt_violation
-from tests.sparse.twin_dssc import TwinDSSC, into_ball
-from tests.sparse.twins import soft
+from tests.sparse.twin_dssc import TwinDSSC
 
 LAM = 0.15
 CONSTANT = {"rho": 1.0, "gamma": 1.0, "delay": 1e30}
 FROZEN = {"rho": 1.0, "gamma": 1e-15, "delay": 1e30}  # the dictionary as good as stands still
 
 each_surrogate = pytest.mark.parametrize("surrogate", SURROGATES)
-
-
-def mean_gradient(X, Z, D):
-    """Gradient in D of the mean objective for codes Z, by central differences."""
-    gradient = np.empty_like(D)
-    for place in np.ndindex(*D.shape):
-        up, down = D.copy(), D.copy()
-        up[place] += 1e-5
-        down[place] -= 1e-5
-        gradient[place] = (objective(X, up, Z, LAM).mean() - objective(X, down, Z, LAM).mean()) / 2e-5
-    return gradient
 
 
 class Watched(DSSC):
@@ -53,8 +38,7 @@ class Watched(DSSC):
     [
         {"n_blocks": 3},
         {"n_blocks": 5, "n_processors": 2},
-        {"n_blocks": 3, "code_blocks": "drawn"},
-        {"n_blocks": 2, "n_code_steps": 1, "gamma": 0.7, "rho": 0.6},
+        {"n_blocks": 2, "gamma": 0.7, "rho": 0.6},
         {"n_blocks": 1, "tau": 0.5, "epsilon": 0.15},
         {"n_blocks": 20, "n_processors": 6},  # more than atoms: some blocks have none
     ],
@@ -69,9 +53,8 @@ def test_float64_equals_the_slow_twin(surrogate, options, rng):
     options = {"batch_size": 7, "delay": 3.0, "surrogate": surrogate, **options}
     fast = run(Watched(D, len(X), lam=LAM, **options), 3 * X, 3)
     chosen = DSSCOptions(**options)
-    rules = {"whole": chosen.code_blocks == "whole", "n_code_steps": chosen.n_code_steps}
     mean_square = 9 * (X**2).sum() / len(X)  # of the samples' norms
-    twin = TwinDSSC(D, len(X), LAM, surrogate=surrogate, tau=mean_square * chosen.tau, **rules)
+    twin = TwinDSSC(D, len(X), LAM, surrogate=surrogate, tau=mean_square * chosen.tau)
     edges = np.arange(chosen.n_blocks + 1) * len(D) // chosen.n_blocks
     for t, (batch, (_, rates)) in enumerate(zip(fast.batches, fast.seen)):
         mini_batches = np.split(batch.rows, batch.first[1:-1])
@@ -83,23 +66,6 @@ def test_float64_equals_the_slow_twin(surrogate, options, rng):
     assert_allclose(fast.codes().toarray(), twin.Z, atol=1e-6)
     assert not fast.D[5].any() and not fast.codes()[:, 5].nnz and not fast.codes()[::7].nnz
     assert_allclose(fast.state()["d"], twin.d, atol=1e-6)
-
-
-def test_one_block_and_no_averaging_is_proximal_gradient(rng):
-    """All samples, B = 1, rho = gamma = 1: one step on [D; Z] from one iterate, again and again."""
-    X, _ = planted(40, 20, 12, 3, rng)
-    D, Z = unit_rows(rng.normal(size=(15, 12))), np.zeros((40, 15))
-    tau = 0.3
-    rules = {"n_blocks": 1, "batch_size": len(X), "n_code_steps": 1, "tau": tau} | CONSTANT
-    learner = Watched(D, len(X), lam=LAM, surrogate="proximal", **rules)
-    for step in range(30):
-        run(learner, X, step + 1, first_epoch=step)
-        c = learner.seen[-1][1].curvature
-        R = X - Z @ D
-        D, Z = into_ball(D + Z.T @ R / len(X) / (2 * tau)), soft(Z + R @ D.T / c, LAM / c)
-        assert_allclose(learner.D, D, atol=1e-12)
-        assert_allclose(learner.codes().toarray(), Z, atol=1e-12)
-    assert abs(D - learner.seen[0][0]).max() > 0.05
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.05, 0.16])
@@ -123,53 +89,13 @@ def test_schedules_meet_the_conditions_of_the_theorems(epsilon, delay):
         assert schedule[0] == 1 and (np.diff(schedule) < 0).all()
 
 
-@each_surrogate
-def test_all_samples_without_averaging_give_the_whole_gradient(surrogate, rng):
-    X, _ = planted(30, 20, 12, 3, rng)
-    D = unit_rows(X[:9])
-    learner = DSSC(D, 30, lam=LAM, surrogate=surrogate, n_blocks=1, batch_size=30, n_code_steps=2, **CONSTANT)
-    run(learner, X, 2)
-    D, Z = learner.D.copy(), learner.codes()
-    if surrogate == "proximal":  # the first of the two proximal steps, whose codes the gradient is taken at
-        learner.options = replace(learner.options, n_code_steps=1, **FROZEN)
-        Z = run(learner, X, 3, first_epoch=2).codes()
-        learner.restore({**learner.state(), "D": D})
-        run(learner, X, 4, first_epoch=3)
-    else:
-        run(learner, X, 3, first_epoch=2)
-        Z = learner.codes()
-    assert_allclose(learner.state()["d"], mean_gradient(X, Z, D), atol=1e-8)
-
-
-@each_surrogate
-def test_gradients_of_mini_batches_average_to_the_whole_gradient(surrogate, rng):
-    X, _ = planted(60, 20, 12, 3, rng)
-    D = unit_rows(X[:9])
-    learner = DSSC(D, len(X), lam=LAM, surrogate=surrogate, n_blocks=1, n_code_steps=1, **FROZEN)
-    run(learner, X, 2)
-    Z, gradients, rng = learner.codes(), [], np.random.default_rng(5)
-    learner.begin_epoch(rng)
-    for rows in rng.permutation(60).reshape(10, 6):
-        learner.step(X[rows], rows)
-        gradients.append(learner.state()["d"])
-    assert_allclose(np.mean(gradients, axis=0), mean_gradient(X, Z, D), atol=1e-8)
-    assert np.std(gradients, axis=0).max() > 1e-3
-
-
-def test_exact_codes_are_the_minima_for_the_dictionary_they_were_read_with(rng):
-    for dtype, tolerance in ((np.float32, 0.05), (np.float64, 1e-8)):
-        X, _ = planted(100, 60, 32, 4, rng, dtype)
-        learner = run(DSSC(X[:50], len(X), lam=LAM, surrogate="exact", **FROZEN), X, 1)
-        assert kkt_violation(X, learner.D, learner.codes(), LAM).max() <= tolerance * LAM
-
-
 def test_no_proximal_step_of_a_code_raises_its_objective(rng):
     X, _ = planted(100, 60, 32, 4, rng)
     D = unit_rows(X[:50] + 2.0 * X[0])  # far from orthogonal: a large eigenvalue
     previous = 0.5 * (X**2).sum(axis=1)
-    for n_code_steps in (1, 2, 3, 6, 30):
-        learner = DSSC(D, len(X), lam=LAM, surrogate="proximal", n_code_steps=n_code_steps, **FROZEN)
-        values = objective(X, D, run(learner, X, 1).codes(), LAM)
+    learner = DSSC(D, len(X), lam=LAM, surrogate="proximal", **FROZEN)
+    for step in range(30):
+        values = objective(X, D, run(learner, X, step + 1, first_epoch=step).codes(), LAM)
         assert (values <= previous + 1e-12).all()
         previous = values
 
@@ -199,38 +125,8 @@ def test_processors_of_an_iteration_share_no_block_and_no_sample(rng):
 def test_what_is_counted_is_what_was_worked_on(rng):
     X, _ = planted(48, 30, 16, 3, rng)
     # 20 atoms in 4 blocks of 5, drawn two at a time; 6 iterations of 2 mini-batches of 4 samples.
-    for code_blocks, entries in (("whole", 20), ("drawn", 5)):
-        learner = DSSC(X[:20], 48, lam=LAM, n_blocks=4, n_processors=2, batch_size=4, code_blocks=code_blocks)
+    for surrogate, entries in (("exact", 20), ("proximal", 5)):
+        learner = DSSC(X[:20], 48, lam=LAM, n_blocks=4, n_processors=2, batch_size=4, surrogate=surrogate)
         run(learner, X, 1)
         assert learner.n_iterations == 6
         assert learner.n_features_processed == 6 * 2 * (5 * 16 + 4 * entries)
-
-
-@each_surrogate
-def test_tau_is_in_units_of_the_mean_squared_norm_of_the_first_samples(surrogate, rng):
-    """Samples of any length and number: the strong convexity is that of their mean."""
-    X, _ = planted(60, 12, 20, 3, rng)
-    X *= rng.uniform(0.5, 3, (60, 1))
-    options = {"surrogate": surrogate, "n_processors": 1, "n_blocks": 1, "batch_size": 60}
-    learner = Watched(X[:12], 60, lam=LAM, **options)
-    learner.begin_epoch(rng)
-    learner.step(X, np.arange(60))
-    expected = np.mean([x @ x for x in X])
-    assert learner.mean_square == pytest.approx(expected, rel=1e-12)
-    learner.step(5 * X, np.arange(60))  # later samples do not move what was agreed on
-    for _, rates in learner.seen:
-        assert rates.tau == pytest.approx(learner.options.tau * expected, rel=1e-12)
-
-
-def test_codes_of_exactly_one_and_minus_one_count_as_any_others(rng):
-    """Of orthogonal atoms: z = soft_threshold(x, lam), without any rounding."""
-    X = 1.25 * np.array([[1, -1, 0, 0], [0, 1, -1, 0], [-1, 0, 0, -1], [1, 0, 1, 0.0]])
-    learner = DSSC(np.eye(4), 4, lam=0.25, surrogate="exact", n_blocks=1, batch_size=4, **CONSTANT)
-    tau = learner.options.tau * np.mean((X**2).sum(axis=1))
-    twin = TwinDSSC(np.eye(4), 4, 0.25, surrogate="exact", tau=tau, whole=True, n_code_steps=1)
-    run(learner, X, 1)
-    assert_array_equal(learner.codes().toarray(), np.sign(X))
-    twin.iterate(X, [np.arange(4)], [(0, 4)], 1.0, 1.0, None)
-    assert_allclose(learner.D, twin.D, atol=1e-8)
-    assert_allclose(learner.state()["d"], twin.d, atol=1e-12)
-    assert abs(learner.D - np.eye(4)).max() > 0.01

@@ -57,12 +57,10 @@ LIES = {  # what a coder answers, and the words that say what was wrong
     "each atom twice": (lambda samples, Z: Codes(2 * split(Z), no_gaps(Z)), "wrong duality gaps"),
     "gaps of 0": (lambda samples, Z: Codes(0.98 * Z, no_gaps(Z)), "wrong duality gaps"),
     "gaps below 0": (lambda samples, Z: Codes(0 * Z, no_gaps(Z) - np.inf), "wrong duality gaps"),
-    "gaps that are too few": (lambda samples, Z: Codes(Z, no_gaps(Z)[1:]), r"duality gaps of shape \("),
     "huge": (lambda samples, Z: Codes(with_entries(Z, 1e20), no_gaps(Z)), "wrong duality gaps"),
     "NaN": (lambda samples, Z: Codes(with_entries(Z, np.nan), no_gaps(Z)), "codes that are not finite"),
     "NaN, no gaps": (lambda samples, Z: Codes(with_entries(Z, np.nan), None), "codes that are not finite"),
     "infinite": (lambda samples, Z: Codes(with_entries(Z, -np.inf), None), "codes that are not finite"),
-    "another type": (lambda samples, Z: Codes(Z.astype(np.longdouble), None), "codes in .* where"),
     "samples made long": (grown, "wrong duality gaps"),
 }
 # What is mended without a word: the coder did not say that it was good.
@@ -85,6 +83,8 @@ NONSENSE = {  # what is refused
     "a dense array": lambda Z: Codes(Z.toarray(), no_gaps(Z)),
     "columns": lambda Z: Codes(Z.tocsc(), no_gaps(Z)),
     "integers": lambda Z: Codes(Z.astype(int), no_gaps(Z)),
+    "another type": lambda Z: Codes(Z.astype(np.longdouble), None),
+    "too few gaps": lambda Z: Codes(Z, no_gaps(Z)[1:]),
     "a matrix alone": lambda Z: Z,
     "nothing": lambda Z: None,
 }

@@ -73,23 +73,6 @@ def test_float32_follows_the_slow_twin(variant, rng):
     assert_allclose(*values, rtol=1e-4)
 
 
-@EVERY_VARIANT
-def test_further_sweeps_never_increase_the_objective(variant, rng):
-    X, _ = planted(200, 60, 32, 4, rng)
-    D = X[:50]
-    # One sample is visited with the dictionary as it is: what the visit leaves is the code before the step.
-    previous = np.full(len(X), np.inf)
-    for n_sweeps in (1, 2, 3, 6):
-        values = np.empty(len(X))
-        for i in range(len(X)):
-            learner = SCC(D, 1, lam=LAM, variant=variant, n_sweeps=n_sweeps)
-            learner.begin_epoch(np.random.default_rng(i))
-            learner.step(X[i : i + 1], np.array([0]))
-            values[i] = objective(X[i : i + 1], D, learner.codes(), LAM)[0]
-        assert (values <= previous + 1e-12).all()
-        previous = values
-
-
 def test_quick_learns_more_in_its_epochs_than_released_in_three_times_as_many(rng):
     X, _ = planted(2000, 60, 32, 3, rng, np.float32)
     values = {}

@@ -8,7 +8,8 @@ from flyannot.base.errors import DataError
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.verified import descend
 from flyannot.sparse.objective import duality_gap, objective
-from tests.sparse.optimality import lam_max
+from tests.planted_samples import unit_rows
+from tests.sparse.optimality import lam_max, relative_gap
 from tests.sparse.torture import DICTIONARIES, FRACTIONS, coders, problem, solved
 
 
@@ -66,6 +67,16 @@ def test_gaps_that_a_coder_states_are_never_too_small(coder, dtype, rng):
     Z, gaps = encode.codes(X, D, lam, tol=1e-3)
     exact = 2 * duality_gap(X, D, Z, lam, positive=positive) / np.square(X, dtype=np.float64).sum(axis=1)
     assert (exact <= gaps * (1 + 1e-9)).all() and (gaps <= 1e-3).all()
+
+
+def test_rounding_that_always_goes_one_way_makes_no_gap_negative():
+    """As in a float32 sum of many equal numbers: faint descriptors have them."""
+    rng = np.random.default_rng(2)
+    is_high, high = rng.random((400, 128)) < rng.uniform(0.02, 0.3, (400, 1)), rng.uniform(0.5, 9, (400, 1))
+    D = unit_rows(np.where(is_high, high, 1.0))
+    X = unit_rows(D + 0.004 * rng.integers(0, 2, size=D.shape)).astype(np.float32)
+    Z, gaps = CODERS["cd"].codes(X, D.astype(np.float32), 0.1, tol=1e-4)
+    assert (gaps >= 0).all() and (relative_gap(X, D, Z, 0.1) <= gaps + 1e-6).all()
 
 
 def test_plain_descent_leaves_a_code_that_is_near_enough(rng):

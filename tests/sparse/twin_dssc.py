@@ -25,11 +25,10 @@ def fixed_point(step, start):
 class TwinDSSC:
     """One object is one run; `iterate` is one iteration of all processors."""
 
-    def __init__(self, D, n_samples, lam, *, surrogate, tau, whole, n_code_steps):
+    def __init__(self, D, n_samples, lam, *, surrogate, tau):
         self.D, self.Z = np.array(D, np.float64), np.zeros((n_samples, len(D)))
         self.d = np.zeros_like(self.D)
         self.lam, self.surrogate, self.tau = lam, surrogate, tau
-        self.whole, self.n_code_steps = whole, n_code_steps
 
     def iterate(self, X, mini_batches, blocks, rho, gamma, curvature):
         """`mini_batches`: rows of X for every processor; `blocks`: its atoms, (first, last)."""
@@ -38,36 +37,26 @@ class TwinDSSC:
             if len(rows):
                 atoms = slice(*block)
                 x_rows, Z = X[rows], Z_old[rows]
-                moving = slice(None) if self.whole else atoms
                 solve = self.proximal if self.surrogate == "proximal" else self.exact
-                rates = rho, gamma, curvature
-                self.Z[rows], self.D[atoms] = solve(x_rows, Z, D_old, atoms, moving, rates)
+                self.Z[rows], self.D[atoms] = solve(x_rows, Z, D_old, atoms, (rho, gamma, curvature))
 
     def average(self, X, Z, D, atoms, rho):
         gradient = Z[:, atoms].T @ (Z @ D - X) / len(X)
         self.d[atoms] = (1 - rho) * self.d[atoms] + rho * gradient
         return self.d[atoms]
 
-    def proximal(self, X, Z, D, atoms, moving, rates):
+    def proximal(self, X, before, D, atoms, rates):
         rho, gamma, c = rates
-        for _ in range(self.n_code_steps):
-            before = Z
-            Z = before.copy()
-            Z[:, moving] = soft(before + (X - before @ D) @ D.T / c, self.lam / c)[:, moving]
+        Z = before.copy()
+        Z[:, atoms] = soft(before + (X - before @ D) @ D.T / c, self.lam / c)[:, atoms]
         d = self.average(X, before, D, atoms, rho)
         best = into_ball(D[atoms] - d / (self.tau * (1 + rho)))
         return Z, (1 - gamma) * D[atoms] + gamma * best
 
-    def exact(self, X, Z, D, atoms, moving, rates):
+    def exact(self, X, Z, D, atoms, rates):
         rho, gamma, _ = rates
         c = 1.01 * np.linalg.norm(D, 2) ** 2
-
-        def code_step(Z):
-            moved = Z.copy()
-            moved[:, moving] = soft(Z + (X - Z @ D) @ D.T / c, self.lam / c)[:, moving]
-            return moved
-
-        Z = fixed_point(code_step, Z)
+        Z = fixed_point(lambda Z: soft(Z + (X - Z @ D) @ D.T / c, self.lam / c), Z)
         past = self.d[atoms].copy()
         self.average(X, Z, D, atoms, rho)
         L = rho * np.linalg.norm(Z[:, atoms], 2) ** 2 / len(X) + self.tau

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flyannot.pipeline.evaluate import ScoresTask, evaluation_of_files
+from flyannot.pipeline.evaluate import evaluation_of_files
 from flyannot.pipeline.options import EvaluateOptions
 from flyannot.terms import bootstrap
 from flyannot.terms.calibration import sigmoid
-from flyannot.terms.group_outcomes import group_outcomes, json_of_scores, outcomes_of_groups
+from flyannot.terms.group_outcomes import group_outcomes, outcomes_of_groups
 from flyannot.terms.metrics import TermOutcomes, auc, score_terms
-from tests.small_embryos import CLASSIFY, make
+from tests.small_embryos import CLASSIFY
 
 
 @pytest.fixture
@@ -22,18 +22,10 @@ def outcome(rng):
     truth = rng.random((40, 2)) < 0.4
     values = np.round(truth + rng.normal(size=(40, 2)), 1)
     folds = np.repeat(np.arange(2), 20)
-    return TermOutcomes(("a", "b"), truth, values, values > 0.5, folds, sigmoid(values - 0.5))
+    return TermOutcomes(("a", "b"), truth, values, values > 0.5, sigmoid(values - 0.5), folds)
 
 
-ARRAYS = ("truth", "values", "yes", "probabilities", "observed")
 GENES = [f"g{i // 2}" for i in range(40)]
-
-
-def taken(outcome, rows=slice(None), columns=slice(None)):
-    """An outcome of some groups and terms."""
-    arrays = {name: getattr(outcome, name)[rows][:, columns] for name in ARRAYS}
-    terms = tuple(np.array(outcome.terms)[columns])
-    return replace(outcome, terms=terms, folds=outcome.folds[rows], reasons=(), **arrays)
 
 
 def result_of(outcome, genes=GENES, names=None):
@@ -60,12 +52,11 @@ def test_intervals_hold_the_score_and_narrow_with_more_genes(rng):
     for n in (60, 600):
         truth = rng.random((n, 1)) < 0.5
         values = truth + rng.normal(size=(n, 1))
-        outcome = TermOutcomes(("a",), truth, values, values > 0.5)
+        outcome = TermOutcomes(("a",), truth, values, values > 0.5, sigmoid(values - 0.5))
         result = bootstrap.add_confidence(result_of(outcome, [f"g{i}" for i in range(n)]))
         low, high = result["terms"][0]["auc_interval"]
         assert low < result["terms"][0]["auc"] < high
         assert result["summary"]["4-6"]["auc_interval"] == [low, high]
-        assert result["summary"]["4-6"]["ece"] is None
         widths.append(high - low)
     assert widths[1] < widths[0] / 2
 
@@ -80,7 +71,7 @@ def test_what_is_the_same_gives_the_same_interval_ready_for_json_and_no_differen
 def test_a_comparison_knows_the_better_one_in_whatever_order_its_groups_stand(outcome, rng):
     worse, second = replace(outcome, values=-outcome.values), result_of(outcome)
     order = rng.permutation(40)
-    first = result_of(taken(worse, order), [GENES[i] for i in order], [f"group {i}" for i in order])
+    first = result_of(worse.subset(order, range(2)), [GENES[i] for i in order], [f"group {i}" for i in order])
     found = bootstrap.compare_outcomes(first, second)
     assert found["mean"]["difference"] > 0 and found["mean"]["interval"][0] > 0 and found["mean"]["p"] < 0.05
     in_order = bootstrap.compare_outcomes(result_of(worse), second)["mean"]
@@ -93,7 +84,7 @@ def test_a_comparison_knows_the_better_one_in_whatever_order_its_groups_stand(ou
 def test_groups_that_one_of_two_did_not_evaluate_are_left_out_of_the_comparison(outcome):
     """Whichever has more of them, and in whatever order."""
     better, rows = replace(outcome, values=outcome.values + outcome.truth), np.arange(40)[::-1][:30]
-    few, fewer = taken(outcome, rows), taken(better, rows)
+    few, fewer = outcome.subset(rows, range(2)), better.subset(rows, range(2))
     shared = [GENES[i] for i in rows], [f"group {i}" for i in rows]
     expected = bootstrap.compare_outcomes(result_of(few, *shared), result_of(fewer, *shared))["mean"]
     assert expected["difference"] > 0.05
@@ -147,22 +138,22 @@ def test_p_is_twice_the_part_of_the_samples_on_the_rarer_side_the_measured_one_c
 
 def test_a_term_that_could_not_be_evaluated_has_no_interval_and_moves_no_mean(outcome):
     truth = np.column_stack([outcome.truth, np.zeros(40, bool)])
-    more = replace(taken(outcome, columns=[0, 1, 0]), terms=("a", "b", "never"), truth=truth)
+    more = replace(outcome.subset(slice(None), [0, 1, 0]), terms=("a", "b", "never"), truth=truth)
     two, three = (bootstrap.add_confidence(result_of(one)) for one in (outcome, more))
     assert three["summary"] == two["summary"]
     assert [three["terms"][2][name] for name in ("auc_interval", "brier", "ece")] == [None] * 3
     low, high = two["summary"]["all"]["auc_interval"]
     assert low < np.mean([row["auc"] for row in two["terms"]]) < high
-    nothing = replace(taken(outcome, columns=[0]), truth=np.zeros((40, 1), bool))
+    nothing = replace(outcome.subset(slice(None), [0]), truth=np.zeros((40, 1), bool))
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # no mean of nothing is taken
         assert bootstrap.add_confidence(result_of(nothing))["summary"]["all"]["auc_interval"] is None
 
 
-@pytest.mark.parametrize("without", [{}, {"folds": None, "probabilities": None}])
+@pytest.mark.parametrize("without", [{}, {"folds": None}])
 def test_an_outcome_comes_back_from_json_and_scores_the_same(outcome, without):
     """Also that of no term."""
-    with_rare = replace(taken(outcome, columns=[0, 1, 0]), terms=("a", "b", "rare"))
+    with_rare = replace(outcome.subset(slice(None), [0, 1, 0]), terms=("a", "b", "rare"))
     with_rare = replace(with_rare, reasons=("", "", "not evaluable: too rare"), **without)
     names = [f"g{i}" for i in range(40)]
     found = group_outcomes(with_rare, names, names)
@@ -172,19 +163,5 @@ def test_an_outcome_comes_back_from_json_and_scores_the_same(outcome, without):
     np.testing.assert_allclose(back.values, outcome.values, rtol=1e-8)
     before, after = (score_terms({"4-6": o})["summary"]["4-6"] for o in (with_rare, back))
     assert before["macro"] == after["macro"] and before["n_terms"] == after["n_terms"]
-    empty = replace(taken(outcome, slice(3), slice(0)), **without)
+    empty = replace(outcome.subset(slice(3), []), **without)
     assert outcomes_of_groups(group_outcomes(empty, names[:3], names[:3])).values.shape == (3, 0)
-
-
-def test_scores_on_disk_hold_what_was_predicted_for_every_group(chain, tmp_path):
-    options = {"train": CLASSIFY, "options": EvaluateOptions(folds=3), "seed": 1}
-    evaluation = evaluation_of_files((chain.features,), chain.annotations, **options)
-    path = make(ScoresTask(evaluation, tmp_path / "s.json")).path
-    result = json.loads(path.read_text())
-    assert json.loads(json_of_scores(result)) == result
-    for stage_range, found in result["evaluated"].items():
-        evaluated = [r for r in result["terms"] if r["stage_range"] == stage_range and not r["reason"]]
-        assert found["term"] == [r["term"] for r in evaluated]
-        again = score_terms({stage_range: outcomes_of_groups(found)})
-        for row, other in zip(evaluated, again["terms"]):
-            assert row["auc"] == pytest.approx(other["auc"], abs=1e-12) and row["f1"] == other["f1"]

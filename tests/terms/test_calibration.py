@@ -116,3 +116,8 @@ def test_what_is_near_the_threshold_of_its_term_is_left_open(flyannot, chain, tm
     assert {"yes", "no"} <= set(plain) and set(every) == {"undetermined"}
     assert 0 < some.count("undetermined") < len(some)
     assert all(one in (two, "undetermined") for one, two in zip(some, plain))
+
+
+def test_an_unknown_rule_for_the_threshold_is_refused():
+    with pytest.raises(ValueError, match="no rule chooses a threshold at recall"):
+        choose_threshold(np.arange(4.0), np.array([0, 1, 0, 1]), ("recall", 0.5))

@@ -4,7 +4,6 @@ from flyannot.terms.cross_validation import cross_validate
 from flyannot.terms.folds import assign_gene_folds
 from flyannot.terms.metrics import score_terms
 from flyannot.terms.training_set import LabelledRows
-from tests.small_embryos import rows_of_csv
 from tests.terms.labelled_kinds import labelled_directions as labelled
 
 
@@ -70,18 +69,3 @@ def test_a_term_whose_genes_fall_into_one_fold_is_not_evaluated(rng):
     Y = np.isin(np.arange(20), [0, 1, 2, 3, 4])[:, None]
     outcome = cross_validate(LabelledRows(X=X, Y=Y, genes=genes, terms=["t"]), folds=folds, rng=rng)
     assert outcome.reasons == ("not evaluable: outside fold 0: 1 positive gene, 2 needed",)
-
-
-def test_raw_pixels_reach_the_known_score_on_real_embryos(shared_data):
-    stored = np.load(shared_data / "wu2016" / "patterns.npz")
-    carried = {}
-    for row in rows_of_csv(shared_data / "wu2016" / "annotations.csv"):
-        carried.setdefault(row["gene"], set()).add(row["term"])
-    genes = np.array(sorted(set(stored["gene"]) & set(carried)))
-    patterns, gene_of_image = stored["patterns"], stored["gene"]
-    X = np.array([patterns[gene_of_image == gene].mean(axis=0) for gene in genes])
-    terms = sorted(set().union(*carried.values()))
-    Y = np.array([[term in carried[gene] for term in terms] for gene in genes])
-    frequent = np.argsort(-Y.sum(axis=0), kind="stable")[:10]
-    outcome = cross_validated(X, Y[:, frequent], genes)
-    assert 0.65 < score_terms({"4-6": outcome})["summary"]["4-6"]["macro"]["auc"] < 0.80

@@ -1,6 +1,5 @@
 """Explanations: the parts of a decision value sum to it, and belong to the patches that they name."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,11 +7,12 @@ import pytest
 from PIL import Image as Picture
 
 from flyannot.dataset.folder import read_images
+from flyannot.dataset.images import select_images
 from flyannot.encode.pooling import NO_PATCH
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.pipeline.annotate import annotate_task
-from flyannot.pipeline.explain import TABLE, explain
+from flyannot.pipeline.explain import TABLE, draw_explanations, explain
 from flyannot.pipeline.options import AnnotateOptions
 from flyannot.terms import CLASSIFIERS
 from flyannot.terms.answers import read_predicted
@@ -117,17 +117,16 @@ def test_every_term_of_every_group_of_a_data_set_is_explained_exactly(chain, tmp
 
 def test_pictures_and_the_table_hold_the_same_sum(flyannot, chain, tmp_path):
     gene = read_images(chain.embryos)[0].gene
-    line = f"explain M E --gene {gene} --stage-range 4-6 --json -o O"
-    said = flyannot(line, M=chain.model, E=chain.embryos, O=tmp_path / "why", code=0)
-    listed = json.loads(said.out)
+    images = select_images(read_images(chain.embryos), genes=[gene], stage_ranges=["4-6"])
+    listed = list(draw_explanations(explain(chain.model, images), tmp_path / "why"))
     assert len(listed) == 3, "the most probable terms"
     rows = rows_of_csv(tmp_path / "why" / TABLE)
-    for one in listed:
-        assert one["sum"] == pytest.approx(one["decision_value"], rel=1e-6)
-        mine = [float(row["contribution"]) for row in rows if row["term"] == one["term"]]
-        assert sum(mine) + one["intercept"] == pytest.approx(one["decision_value"], rel=1e-6)
-        for image in one["images"]:
-            with Picture.open(tmp_path / "why" / image["picture"]) as picture:
+    for one, names in listed:
+        assert one.split.total == pytest.approx(one.split.value, rel=1e-6)
+        mine = [float(row["contribution"]) for row in rows if row["term"] == one.term]
+        assert sum(mine) + one.split.intercept == pytest.approx(one.split.value, rel=1e-6)
+        for name in names:
+            with Picture.open(tmp_path / "why" / name) as picture:
                 assert picture.size[0] == 3 * STANDARD_PX[1] and picture.getextrema()[0] != (255, 255)
     said = flyannot("explain M E -o O", M=chain.model, E=chain.embryos, O=tmp_path / "why")
     faulty(said, 2, "not empty", "--force")

@@ -77,7 +77,7 @@ def test_nothing_divided_by_nothing_is_none():
         assert [scores[name] for name in METRICS[2:]] == expected
 
 
-def outcome(truth, values, *, terms=None, reasons=None, folds=None, probabilities=True):
+def outcome(truth, values, *, terms=None, reasons=None, folds=None):
     truth, values = np.array(truth, bool).T, np.array(values, float).T
     return TermOutcomes(
         terms=tuple(terms or (f"t{j}" for j in range(truth.shape[1]))),
@@ -85,7 +85,7 @@ def outcome(truth, values, *, terms=None, reasons=None, folds=None, probabilitie
         values=values,
         yes=values > 0,
         folds=folds,
-        probabilities=1 / (1 + np.exp(-values)) if probabilities else None,
+        probabilities=1 / (1 + np.exp(-values)),
         reasons=reasons,
     )
 
@@ -158,18 +158,6 @@ def test_nothing_to_evaluate_gives_none_and_no_nan():
     expected |= {"ranked_terms": None, "n_terms": 0}
     assert result["summary"] == {"4-6": expected, "all": expected}
     assert score_terms({})["summary"] == {"all": expected}
-
-
-def test_without_probabilities_values_of_different_terms_are_not_compared(rng):
-    """Nor are those of all stage ranges, if one of them is without."""
-    truth, values = rng.random((3, 20)) < 0.4, rng.normal(size=(3, 20))
-    with_them, without = outcome(truth, values), outcome(truth, values, probabilities=False)
-    for pair in ((with_them, without), (without, with_them), (without, without)):
-        summary = score_terms(dict(zip(("4-6", "7-8"), pair)))["summary"]["all"]
-        assert summary["micro"]["auc"] is None and summary["micro"]["average_precision"] is None
-        assert summary["ranked_terms"] is None and summary["micro"]["f1"] is not None
-    perfect = outcome([[1, 0]], [[1, -1]], probabilities=False)
-    assert score_terms({"4-6": perfect})["summary"]["all"]["micro"]["f1"] == 1
 
 
 def test_the_terms_of_each_group_are_ranked_among_those_that_can_be_evaluated(rng):

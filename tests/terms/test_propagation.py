@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge as SklearnRidge
 
 from flyannot.base.errors import DataError, InputError
 from flyannot.sparse.coders.cd import encode
@@ -43,26 +42,6 @@ def test_siso_says_the_same_in_a_space_of_more_dimensions_than_rows(rng):
     queries = basis.coordinates_of(cross_products(wide[:20] + turn[50], wide[20:][basis.pivots]))
     assert basis.coordinates.shape[1] <= 40
     assert np.allclose(queries @ basis.coordinates.T, wide[:20] @ wide[20:].T, atol=1e-5)
-
-
-@pytest.mark.parametrize("p", [40, 300])
-def test_ridge_is_that_of_scikit_learn_on_rows_of_length_one(p, rng):
-    X, Y, _ = labelled(rng, p=p)
-    A = unit_rows(X).astype(float)
-    expected = SklearnRidge(alpha=0.3).fit(A, Y.astype(float)).predict(A)
-    assert np.allclose(fitted(Ridge, X, Y, 0.3).decision_values(X), expected, atol=1e-6)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_doubled_training_rows_and_their_order_change_nothing_that_matters(method, rng):
-    X, Y, _ = labelled(rng)
-    setting = {Ridge: 0.5}.get(method)
-    twice = {Ridge: 1.0}.get(method)  # as much weight per row
-    once = fitted(method, X[20:], Y[20:], setting).decision_values(X[:20])
-    order = rng.permutation(200)
-    X2, Y2 = np.tile(X[20:], (2, 1))[order], np.tile(Y[20:], (2, 1))[order]
-    doubled = fitted(method, X2, Y2, twice).decision_values(X[:20])
-    assert np.allclose(once, doubled, atol=0.02)
 
 
 @pytest.mark.parametrize("method", METHODS)

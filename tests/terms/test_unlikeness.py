@@ -89,7 +89,7 @@ def test_what_is_said_names_strangers_and_views_that_were_not_learned_from(rng):
     ranks, said = warnings_of_images(known_of(X, genes), asked, [*["another"] * 4, genes[7]], views)
     assert (said[0], said[2]) == ("", "") and ranks.tolist()[:3] == [0, 0, 0]
     assert said[1] == "of a view that the model did not learn from: dorsal"
-    assert said[3].startswith(UNLIKE_WORDS) and "97.5 %" in said[3]
+    assert said[3].startswith(UNLIKE_WORDS) and "97.5%" in said[3]
     assert ranks[4] > UNLIKE and said[4] == ""
     unclear = known_of(X, genes, ["lateral", *[""] * 39])
     assert unclear.view == [] and warnings_of_images(unclear, X[:1], ["a"], ["dorsal"])[1] == [""]

@@ -16,7 +16,7 @@ import click
 
 from flyannot.base.errors import FlyannotError, InputError, WriteError, did_you_mean
 from flyannot.base.system import ENDING_SIGNALS, exit_immediately, start_alarm, stop_alarm
-from flyannot.cli.shared.messages import is_debugging, is_json_log, say_end, say_error, start_log
+from flyannot.cli.shared.messages import is_debugging, say_error, start_log
 
 COMPLETION = "_FLYANNOT_COMPLETE"  # the variable by which a shell asks how a line goes on
 SKIPPED = 3  # finished, some items skipped and listed
@@ -33,18 +33,14 @@ class Interrupted(BaseException):
 def exit_code_of(group):
     """Run a click group on this process's arguments and return the exit code."""
     if COMPLETION not in os.environ:  # the shell then asks for words, and shows messages as if they were some
-        start_log(sys.argv[1:])
+        start_log()
     listen_to_signals()
     try:
-        code = _run_explained(group)
+        return _run_explained(group)
     except Interrupted as interrupted:
         _ignore_signals()
         say_error("Interrupted: run the same command again, and it continues where it was.")
-        code = 128 + interrupted.args[0]
-        say_end(code)
-        return exit_immediately(code)
-    say_end(code)
-    return code
+        return exit_immediately(128 + interrupted.args[0])
 
 
 def _run_explained(group):
@@ -54,7 +50,7 @@ def _run_explained(group):
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.UsageError as error:
-        if type(error).__name__ == "NoArgsIsHelpError" and not is_json_log():  # its message is the help page
+        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help page
             click.echo(error.format_message(), err=True)
             return error.exit_code
         help_page = f"see {error.ctx.command_path if error.ctx else 'flyannot'} --help"

@@ -79,7 +79,7 @@ def _is_more(option):
 class LazyGroup(HelpPage, click.Group):
     """A group whose commands are imported on demand; it answers a misspelt command with a suggestion.
 
-    `table` is as in `flyannot.cli`: what commands are for -> name -> (where it is, what it does).
+    `table` returns, as `flyannot.cli.command_table`: what commands are for -> name -> (where, what it does).
     """
 
     def __init__(self, *args, table, **kwargs):
@@ -88,17 +88,17 @@ class LazyGroup(HelpPage, click.Group):
 
     def list_commands(self, ctx):
         """Return the names of all commands, in the order of the table."""
-        return [name for commands in self._table.values() for name in commands]
+        return [name for commands in self._table().values() for name in commands]
 
     def get_command(self, ctx, name):
         """Import or make the command of that name; return None if there is none."""
-        tables = {known: commands for commands in self._table.values() for known in commands}
-        if name not in tables:
-            return None
-        place, _ = tables[name][name]
-        if callable(place):  # it makes the command
-            return place()
-        return import_object(place if ":" in place else f"flyannot.cli.{place}:command")
+        for commands in self._table().values():
+            if name in commands:
+                place, _ = commands[name]
+                if callable(place):  # it makes the command
+                    return place()
+                return import_object(place if ":" in place else f"flyannot.cli.{place}:command")
+        return None
 
     def resolve_command(self, ctx, args):
         """Find the command that the first word names; refuse an unknown one with a suggestion."""
@@ -110,6 +110,6 @@ class LazyGroup(HelpPage, click.Group):
     def format_options(self, ctx, formatter):
         """Write the options, and the commands from the table: a help page imports no command."""
         super().format_options(ctx, formatter)
-        for purpose, commands in self._table.items():
+        for purpose, commands in self._table().items():
             with formatter.section(purpose):
                 formatter.write_dl([(name, does) for name, (_, does) in commands.items()])

@@ -1,7 +1,6 @@
-"""Options of commands: those of the options classes, and the few that are of the command line alone."""
+"""Options of commands: from the options classes, and the few of the command line alone."""
 
 import functools
-import json
 import os
 from dataclasses import fields
 from pathlib import Path
@@ -11,9 +10,7 @@ from click.shell_completion import CompletionItem
 
 from flyannot.base.errors import InputError
 from flyannot.base.options import FilePath, Flag, Several, environment_name, kebab, shown_default
-from flyannot.base.text import pluralise, printable_text
 from flyannot.cli.shared.help_page import HelpPage
-from flyannot.cli.shared.messages import Progress, log, set_command_of_messages
 
 
 class OutPath(click.Path):
@@ -35,7 +32,6 @@ class Command(HelpPage):
         from flyannot.files.atomic_file import protect_inputs
         from flyannot.jobs.resources import require_address_space
 
-        set_command_of_messages(ctx.command_path.removeprefix("flyannot "))
         require_address_space()
         with protect_inputs(self._inputs(ctx.params)):
             return super().invoke(ctx)
@@ -172,52 +168,3 @@ made_data_set_option = _data_set_option(type=OUT_FOLDER)  # of a run, which may 
 settings_option = click.option(
     "--set", "settings", multiple=True, metavar="TABLE.OPTION=VALUE", help="Override one value (repeatable)."
 )
-
-
-def say(text, *, head=""):
-    """Print the result of a command on stdout; `head` has colours."""
-    click.echo(head + printable_text(text))
-
-
-def say_json(value):
-    """Print the result of a command on stdout, as JSON."""
-    say(json.dumps(value, indent=1, ensure_ascii=False))
-
-
-def execution_of(force=False, run=None):
-    """Return the `Execution` of a step, by a `RunOptions`; its workers end with the command."""
-    from flyannot.jobs.executor import Executor
-    from flyannot.jobs.resources import available_cpus
-    from flyannot.pipeline.engine.task import Execution
-    from flyannot.pipeline.options import RunOptions
-
-    run = run or RunOptions(jobs=1)
-    workers = Executor(run.jobs or available_cpus(), run.scheduler)
-    click.get_current_context().call_on_close(workers.close)
-    return Execution(workers, force, Progress())
-
-
-def finish(outcome, *, step=None, images=(), table=None):
-    """Print what a step did; list what it skipped; return the exit code.
-
-    Parameters
-    ----------
-    outcome : Outcome
-    step : its name; by default that of the command
-    images : as of `flyannot.pipeline.engine.failures.list_failures`
-    table : Path of the list; by default that beside the output
-    """
-    from flyannot.cli.shared.exit_codes import SKIPPED
-    from flyannot.pipeline.engine.failures import NAME, list_failures
-
-    state = "wrote" if outcome.made else "up to date:"
-    log.info(
-        "%s %s%s", state, outcome.path, f"\n{outcome.summary}" if outcome.made and outcome.summary else ""
-    )
-    table = table or outcome.path.with_name(NAME)
-    list_failures(table, step or click.get_current_context().info_name, outcome, images)
-    if not outcome.failures:
-        return 0
-    skipped = pluralise(len(outcome.failures), "image was", "images were")
-    log.warning("%s skipped; the reasons are in %s", skipped, table)
-    return SKIPPED

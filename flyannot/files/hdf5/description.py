@@ -91,13 +91,10 @@ def read_summary(path):
     """The `FileSummary` of a file; None if it is not there, not ours, or of another version."""
     try:
         with open_hdf5(path) as file:
-            groups = [file[s] for s in STAGE_RANGES if s in file]
-            traces = [group["trace"] for group in groups if "trace" in group and "seconds" in group["trace"]]
-            return FileSummary(
-                read_header(file.attrs, path),
-                tuple(s for s in STAGE_RANGES if s in file),
-                sum(len(group["image"]) for group in groups if "image" in group),
-                sum(len(trace["epoch"]) for trace in traces),
-            )
+            groups = {s: file[s] for s in STAGE_RANGES if s in file}
+            images = [group["image"] for group in groups.values() if "image" in group]
+            epochs = [group["trace/epoch"] for group in groups.values() if "trace/seconds" in group]
+            header = read_header(file.attrs, path)
+            return FileSummary(header, tuple(groups), sum(map(len, images)), sum(map(len, epochs)))
     except _COMPLAINTS:
         return None

@@ -96,7 +96,7 @@ def objects_in(h5):
 def _collect(group, place, objects):
     for name in group:
         full = place + name.decode()
-        if not _is_hard_link(group, name):
+        if group.links.get_info(name).type != h5l.TYPE_HARD:
             raise ValueError(f"{full} is a link out of the file")
         objects[full] = item = h5o.open(group, name)
         if isinstance(item, h5g.GroupID):
@@ -121,41 +121,24 @@ def require_as_written(objects, datasets, n_bytes):
 
 
 def _fault(item, dataset, n_bytes):
-    is_in_blocks = dataset is not None and dataset.offset is None and dataset.n_bytes
-    if dataset is None or is_in_blocks and not _lies_in_file(item):
+    """Return what is wrong with a dataset in a file of so many bytes, in words; "" if nothing is."""
+    if dataset is None:
+        return "does not lie in the file"
+    how = item.get_create_plist() if dataset.offset is None and dataset.n_bytes else None
+    if how is not None and (how.get_layout() == h5d.VIRTUAL or how.get_external_count()):
         return "does not lie in the file"
     kind = dataset.dtype.str.lstrip("<|")  # kernels take no other order of bytes
     if dataset.dtype.kind != "S" and kind not in DTYPES:
         return f"holds {dataset.dtype}, which no flyannot file does"
     if not dataset.shape:
         return "has no rows"
-    if is_in_blocks and _filters_of(item) != _OF_BLOCKS:
+    if how is None:  # HDF5 reads zeros beyond the end of the file
+        is_whole = (dataset.offset or 0) + dataset.n_bytes <= n_bytes
+    elif [how.get_filter(i)[0] for i in range(how.get_nfilters())] != _OF_BLOCKS:
         return "is stored neither in one piece nor in checksummed blocks"
-    if item.get_storage_size() < dataset.n_bytes or not _is_stored_whole(item, dataset, n_bytes):
+    else:
+        n_blocks = math.prod(-(-size // block) for size, block in zip(dataset.shape, how.get_chunk()))
+        is_whole = item.get_num_chunks() == n_blocks
+    if not is_whole or item.get_storage_size() < dataset.n_bytes:
         return "claims more data than it stores"
     return ""
-
-
-def _is_hard_link(group, name):
-    return group.links.get_info(name).type == h5l.TYPE_HARD
-
-
-def _lies_in_file(item):
-    how = item.get_create_plist()
-    return how.get_layout() != h5d.VIRTUAL and not how.get_external_count()
-
-
-def _filters_of(item):
-    how = item.get_create_plist()  # filters: those that its blocks go through, none without blocks
-    return [how.get_filter(i)[0] for i in range(how.get_nfilters())]
-
-
-def _is_stored_whole(item, dataset, n_bytes):
-    """Its place may lie beyond the end of the file, of which HDF5 then reads zeros."""
-    if dataset.offset is not None and dataset.offset + dataset.n_bytes > n_bytes:
-        return False
-    how = item.get_create_plist() if dataset.offset is None else None
-    if how is not None and dataset.n_bytes and how.get_layout() == h5d.CHUNKED:
-        n_blocks = math.prod(-(-size // block) for size, block in zip(dataset.shape, how.get_chunk()))
-        return item.get_num_chunks() == n_blocks
-    return item.get_storage_size() >= dataset.n_bytes

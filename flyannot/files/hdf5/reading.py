@@ -72,12 +72,15 @@ class StoredFile:
     def array(self, stage_range, name, start=0, stop=None, *, columns=None, as_bytes=False):
         """The rows `start` to `stop` of one dataset, or some of their columns; text comes back as a list of
         str, or `as_bytes` as it is stored."""
-        with self._reading(stage_range, name):
+        try:
             if columns is None:
                 dataset = self.group(stage_range)[name]
                 values = self._open.rows(f"{stage_range}/{name}", dataset, start, stop)
             else:
                 values = self._open.h5[f"{stage_range}/{name}"][start:stop, columns]
+        except _HDF5_COMPLAINTS as error:
+            what = f"{stage_range}/{name} cannot be read ({_first_line(error)})"
+            raise damaged_file(self.path, what, self.kind) from error
         if values.dtype.kind == "S":
             return values if as_bytes else [text.decode("utf-8", "replace") for text in values.tolist()]
         if values.dtype.kind == "f":
@@ -146,15 +149,6 @@ class StoredFile:
         if "first" in SCHEMAS[self.kind]:
             return self.array(stage_range, "first", start, stop + 1)
         return np.arange(start, stop + 1)
-
-    @contextmanager
-    def _reading(self, stage_range, name):
-        """Within it HDF5's complaints of a dataset are a DataError."""
-        try:
-            yield
-        except _HDF5_COMPLAINTS as error:
-            what = f"{stage_range}/{name} cannot be read ({_first_line(error)})"
-            raise damaged_file(self.path, what, self.kind) from error
 
 
 @contextmanager

@@ -16,6 +16,15 @@ DTYPES = {"i1", "u1", "u2", "u4", "i4", "i8", "f4", "f8"}
 IMAGE_COLUMNS = ("image", "gene", "fbgn", "view", "group", "source", "place", "quality_warnings")
 _IMAGES = dict.fromkeys(IMAGE_COLUMNS, ("S", ("n_images",)))
 _CONTENT = {"content": ("u", ("n_images", 32))}  # the digest of what is held of each image: see BULK
+_TRACE_NUMBERS = ("trace/objective_stored", "trace/objective", "trace/gap", "trace/mean_nonzeros")
+_ANSWERS = ("n_groups", "n_terms")
+_OF_RUN = {
+    "answer_threshold": ("f", _ANSWERS),
+    "held_out": ("u", _ANSWERS),
+    "model_probability": ("f", _ANSWERS),
+    "curated": ("i", _ANSWERS),
+    "answer_before": ("i", _ANSWERS),
+}
 
 SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
     "descriptors": {
@@ -30,12 +39,8 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
     "dictionary": {
         "D": ("f", ("n_atoms", "n_features")),
         "trace/epoch": ("i", ("n_epochs",)),
-        "trace/objective_stored": ("f", ("n_epochs",)),
-        "trace/objective": ("f", ("n_epochs",)),
-        "trace/gap": ("f", ("n_epochs",)),
-        "trace/mean_nonzeros": ("f", ("n_epochs",)),
-        "trace/n_unused_atoms": ("i", ("n_epochs",)),
-        "trace/n_visits": ("i", ("n_epochs",)),
+        **dict.fromkeys(_TRACE_NUMBERS, ("f", ("n_epochs",))),
+        **dict.fromkeys(("trace/n_unused_atoms", "trace/n_visits"), ("i", ("n_epochs",))),
     },
     "checkpoint": {},  # a learner's own arrays, under state/
     "features": {
@@ -55,41 +60,22 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
         **_IMAGES,
         "group_of_image": ("i", ("n_images",)),
         "unlikeness": ("f", ("n_images",)),
-        "group_name": ("S", ("n_groups",)),
-        "group_gene": ("S", ("n_groups",)),
-        "group_fbgn": ("S", ("n_groups",)),
+        **dict.fromkeys(("group_name", "group_gene", "group_fbgn"), ("S", ("n_groups",))),
         "in_training": ("u", ("n_groups",)),
         "term": ("S", ("n_terms",)),
         "threshold": ("f", ("n_terms",)),
         "n_genes": ("i", ("n_terms",)),
-        "auc": ("f", ("n_terms",)),
-        "auc_low": ("f", ("n_terms",)),
-        "auc_high": ("f", ("n_terms",)),
-        "precision": ("f", ("n_terms",)),
-        "decision_value": ("f", ("n_groups", "n_terms")),
-        "probability": ("f", ("n_groups", "n_terms")),
-        "yes": ("u", ("n_groups", "n_terms")),
-        "undetermined": ("u", ("n_groups", "n_terms")),
-        "answer_threshold": ("f", ("n_groups", "n_terms")),  # this and those below: in a run
-        "held_out": ("u", ("n_groups", "n_terms")),
-        "model_probability": ("f", ("n_groups", "n_terms")),
-        "curated": ("i", ("n_groups", "n_terms")),
-        "answer_before": ("i", ("n_groups", "n_terms")),
+        **dict.fromkeys(("auc", "auc_low", "auc_high", "precision"), ("f", ("n_terms",))),
+        **dict.fromkeys(("decision_value", "probability"), ("f", _ANSWERS)),
+        **dict.fromkeys(("yes", "undetermined"), ("u", _ANSWERS)),
+        **_OF_RUN,
     },
 }
 
 # What may be nan, which is untested, or a code that was not kept; every other number of a file is finite.
 MAY_BE_NAN = {"auc", "auc_low", "auc_high", "precision", "objective_stored", "unlikeness"}
 # Of files of version 0.9 and before, and what only a run knows of its predictions.
-MAY_BE_ABSENT = {
-    "unlikeness",
-    "precision",
-    "answer_threshold",
-    "held_out",
-    "model_probability",
-    "curated",
-    "answer_before",
-}
+MAY_BE_ABSENT = {"unlikeness", "precision", *_OF_RUN}
 
 # The datasets that are too large to be read whenever a file is opened: they are digested image by image.
 BULK = {

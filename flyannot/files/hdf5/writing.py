@@ -6,6 +6,7 @@ writing it; the error is raised once HDF5 has closed the file.
 """
 
 from contextlib import contextmanager
+from functools import partial
 
 import h5py
 import numpy as np
@@ -155,52 +156,25 @@ class OutputFile:
     """An open file for `h5py.File(OutputFile(path), "w")`; `error` is the first that the system gave."""
 
     def __init__(self, path):
-        self._file, self.error = open(path, "wb+", buffering=0), None  # noqa: SIM115 - closed by `close`
+        self._file = open(path, "wb+")  # noqa: SIM115 - closed by `close`
+        self.error = None
+
+    def __getattr__(self, name):
+        """Return a method of the file that does nothing after an error."""
+        return partial(self._attempt, getattr(self._file, name))
+
+    def readinto(self, buffer):
+        """Read as any file does; after an error zeros, so that HDF5 goes on."""
+        n_read = self._attempt(self._file.readinto, buffer) or 0
+        view = memoryview(buffer).cast("B")
+        view[n_read:] = bytes(len(view) - n_read)
+        return len(view)
 
     def close(self):
         """Close the file; raise the error, if there was one."""
         self._attempt(self._file.close)
         if self.error is not None:
             raise self.error
-
-    def seek(self, offset, whence=0):
-        """As of any file."""
-        return self._attempt(self._file.seek, offset, whence)
-
-    def tell(self):
-        """As of any file."""
-        return self._attempt(self._file.tell)
-
-    def read(self, size=-1):
-        """As of any file."""
-        return self._attempt(self._file.read, size) or b""
-
-    def readinto(self, buffer):
-        """As of any file; after an error zeros, so that HDF5 goes on."""
-        view = memoryview(buffer).cast("B")
-        n_read = 0
-        while n_read < len(view) and self.error is None:
-            n_new = self._attempt(self._file.readinto, view[n_read:])
-            if not n_new:
-                break
-            n_read += n_new
-        view[n_read:] = bytes(len(view) - n_read)
-        return len(view)
-
-    def write(self, data):
-        """Write all of it."""
-        view = memoryview(data).cast("B")
-        n_written = 0
-        while n_written < len(view) and self.error is None:
-            n_written += self._attempt(self._file.write, view[n_written:]) or 0
-        return len(view)
-
-    def truncate(self, size=None):
-        """As of any file."""
-        return self._attempt(self._file.truncate, size)
-
-    def flush(self):
-        """Nothing: the file has no buffer."""
 
     def _attempt(self, operation, *arguments):
         """The result of an operation; None after an error."""

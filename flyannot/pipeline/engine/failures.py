@@ -11,13 +11,13 @@ _REMEDY = "; fix: "
 _PATIENCE_S = 60  # jobs that end at the same time list theirs one after the other
 
 
-def reason_of_failure(error):
+def format_failure(error):
     """What a list of failures says of one: what is wrong, and where there is one the remedy."""
     return f"{error.message}{_REMEDY}{error.fix}" if error.fix else error.message
 
 
-def error_and_fix(reason):
-    """What `reason_of_failure` took: the message, and the remedy or None."""
+def split_failure(reason):
+    """What `format_failure` took: the message, and the remedy or None."""
     message, sign, fix = reason.partition(_REMEDY)
     return message, fix if sign else None
 

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from operator import attrgetter
 
@@ -9,11 +10,11 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.images import images_named, named_as_genes, select_images
 from flyannot.dataset.paths import IMAGES, table_of_data_set
-from flyannot.files.digest import digest_of_file, digest_of_json, digest_of_list
+from flyannot.files.digest import digest_of_file, digest_of_json
 from flyannot.files.hdf5.schema import IMAGE_COLUMNS
 from flyannot.images.address import photograph_of_embryo
 from flyannot.jobs.executor import map_ordered
-from flyannot.pipeline.engine.parts import Part, create_part, cut_into_parts, part_path, share_of_parts
+from flyannot.pipeline.engine.parts import Part, create_part, cut_into_parts, part_path, take_share
 from flyannot.pipeline.engine.task import PartsTask
 
 
@@ -51,7 +52,10 @@ class ImagesInParts:
     """
 
     def __init__(self, images, out, header, *, whole_groups=False, more_inputs=dict):
-        self.images, self._out, self._header, self._more_inputs = images, out, header, more_inputs
+        self.images = images
+        self._out = out
+        self._header = header
+        self._more_inputs = more_inputs
         self._ordered = images_in_order(images)
         self._cut = cut_into_parts(self._ordered, attrgetter("stage_range", "group") if whole_groups else id)
 
@@ -61,14 +65,14 @@ class ImagesInParts:
         return replace(self._header, inputs=self._header.inputs | {"images": [digest]} | self._more_inputs())
 
     def parts(self, share, made_with, files):
-        """The `Part`s of a share, as `share_of_parts` takes it.
+        """The `Part`s of a share, as `take_share` takes it.
 
         Parameters
         ----------
-        made_with : function of the images of a part to what its worker needs besides them
+        made_with : what a worker needs besides the images of its part
         files : paths of what the parts are made from besides the images
         """
-        return [self._part(images, made_with, files) for images in share_of_parts(self._cut, share)]
+        return [self._build_part(images, made_with, files) for images in take_share(self._cut, share)]
 
     def task(self, make_part, made_with=None, files=(), *, parts=None, **more):
         """The `Task` of the output.
@@ -78,61 +82,62 @@ class ImagesInParts:
         make_part : as of `PartsTask`
         made_with : what a worker needs besides the images of its part
         files : paths of what the output is made from besides the images
-        parts : function of a share to its parts, where `made_with` is not the same for all
+        parts : function of a share to its parts, if `made_with` is known only when they are made
         more : as those of `PartsTask`
         """
-        parts = parts or (lambda share: self.parts(share, lambda images: made_with, files))
+        parts = parts or (lambda share: self.parts(share, made_with, files))
         return PartsTask(
             self._out,
             self.header,
             parts,
             make_part,
             [*files, *(image.file for image in self.images)],
-            differ={"images": difference_of_images(self.images)},
+            differ={"images": partial(describe_image_changes, self.images)},
             images=tuple(self.images),
             **more,
         )
 
-    def _part(self, images, made_with, files):
-        header, described = self._header, [_description_of_image(image) for image in images]
-        return PartOfPictures(
+    def _build_part(self, images, made_with, files):
+        header = self._header
+        described = [_describe_image(image) for image in images]
+        return ImagePart(
             images=images,
             header=header,
             path=part_path(self._out, digest_of_json([header.options, header.inputs, described])),
-            made_with=made_with(images),
+            made_with=made_with,
             name=f"the images {images[0].name} to {images[-1].name}",
             files=files,
         )
 
 
-class PartOfPictures(Part):
+class ImagePart(Part):
     """A `Part` of images that are files."""
 
     def identified(self):
         if "images" in self.header.inputs:
             return self
-        inputs = self.header.inputs | {"images": list(_contents_of(self.images))}
+        inputs = self.header.inputs | {"images": list(_file_digests(self.images))}
         return replace(self, header=replace(self.header, inputs=inputs))
 
 
 def digest_of_images(images, contents=()):
     """The digest of what images are, in this order: what is said of them, and the digests of their files.
     These are `contents`; without them they are read."""
-    contents = contents or _contents_of(images)
-    return digest_of_list([*_description_of_image(i), c] for i, c in zip(images, contents, strict=True))
+    contents = contents or _file_digests(images)
+    return digest_of_json([[*_describe_image(i), c] for i, c in zip(images, contents, strict=True)])
 
 
-def _description_of_image(image):
+def _describe_image(image):
     return [image.name, *(getattr(image, name, "") for name in IMAGE_COLUMNS[1:]), image.stage_range]
 
 
-def _contents_of(images):
+def _file_digests(images):
     """The digests of the files of some images, read on the threads that this process has."""
-    by_part = map_ordered(lambda some: [_digest_of_content(i.file) for i in some], cut_into_parts(images))
+    by_part = map_ordered(lambda some: [_file_digest(i.file) for i in some], cut_into_parts(images))
     return chain.from_iterable(by_part)
 
 
-def _digest_of_content(path):
+def _file_digest(path):
     try:
         return digest_of_file(path) if os.path.isfile(path) else "not a file"
     except OSError as error:
@@ -158,33 +163,33 @@ def write_part(part, made, failures, write):
     return len(part.images)
 
 
-def difference_of_images(images):
-    """A function of an open file of descriptors or predictions: in words, what its images have that these
-    (Image) have not, or the other way round."""
+def describe_image_changes(images, stored):
+    """Say in words which images an open file of descriptors or predictions has too many or too few.
 
+    Parameters
+    ----------
+    images : sequence of Image that the file should hold
+    stored : the open file
+    """
     names = {image.name for image in images}
 
-    def photograph_or_image(name):
-        """The photograph of an embryo that was found on one."""
+    def name_in_table(name):
+        """Return the photograph of an embryo that was found on one, or the image itself."""
         return name if name in names else photograph_of_embryo(name)
 
-    def difference(stored):
-        before = {
-            (s, photograph_or_image(name)) for s in stored.stage_ranges for name in stored.array(s, "image")
-        }
-        skipped = {photograph_or_image(name) for name, _ in stored.failures}
-        now = {(image.stage_range, image.name) for image in images if image.name not in skipped}
-        if {s for s, _ in before} != {s for s, _ in now}:
-            return f"it is of stage range {_listed(before)}, and {_listed(now)} is asked for"
-        changes = [f"it lacks {_count_and_first(now - before)}"] if now - before else []
-        changes += [f"it has {_count_and_first(before - now)}, not asked for"] if before - now else []
-        return " and ".join(changes) or "an image, or what the table says of it, has changed since"
-
-    return difference
+    before = {(s, name_in_table(name)) for s in stored.stage_ranges for name in stored.array(s, "image")}
+    skipped = {name_in_table(name) for name, _ in stored.failures}
+    now = {(image.stage_range, image.name) for image in images if image.name not in skipped}
+    ranges_before, ranges_now = ({s for s, _ in some} for some in (before, now))
+    if ranges_before != ranges_now:
+        made_of, asked_for = map(_format_stage_ranges, (ranges_before, ranges_now))
+        return f"it is of stage range {made_of}, and {asked_for} is asked for"
+    changes = [f"it lacks {_count_and_first(now - before)}"] if now - before else []
+    changes += [f"it has {_count_and_first(before - now)}, not asked for"] if before - now else []
+    return " and ".join(changes) or "an image, or what the table says of it, has changed since"
 
 
-def _listed(images):
-    present = {s for s, _ in images}
+def _format_stage_ranges(present):
     return ", ".join(s for s in STAGE_RANGES if s in present) or "none"
 
 

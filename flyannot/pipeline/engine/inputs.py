@@ -55,7 +55,7 @@ def open_all(paths, kind, *, digests=None):
         yield files
 
 
-def digests_of(files):
+def digests_by_path(files):
     """Path -> digest of open files, for `open_all` when they are opened again."""
     return {file.path: file.digest for file in files}
 
@@ -69,7 +69,7 @@ def _without_stage_ranges(options):
     }
 
 
-def chosen_stage_ranges(files, wanted):
+def choose_stage_ranges(files, wanted):
     """The stage ranges to work on, in order: those wanted, or all that the files have.  Of several that are
     wanted, one that is in no file is left out, with a warning.
 
@@ -162,12 +162,12 @@ def options_from(stored, kind):
     DataError
         If the header holds none.
     """
-    return _options_of_header(stored, kind.table, kind.of_header)
+    return _read_header_options(stored, kind.table, kind.of_header)
 
 
 def lam_of_dictionary(stored):
     """The weight of the L1 norm that the dictionary of an open file is for."""
-    return _options_of_header(stored, "learn-dict", lambda learned: Real(above=0).parse(learned["lam"]))
+    return _read_header_options(stored, "learn-dict", lambda learned: Real(above=0).parse(learned["lam"]))
 
 
 def is_imported(stored):
@@ -175,12 +175,12 @@ def is_imported(stored):
     return "import" in stored.options
 
 
-def width_of_imported(stored):
+def imported_width(stored):
     """How many numbers the imported vectors have that an open file holds, or was made from."""
-    return _options_of_header(stored, "import", lambda imported: Count().parse(imported["n_features"]))
+    return _read_header_options(stored, "import", lambda imported: Count().parse(imported["n_features"]))
 
 
-def _options_of_header(stored, table, read):
+def _read_header_options(stored, table, read):
     try:
         return read(stored.options[table])
     except (KeyError, TypeError, ValueError, InputError) as error:
@@ -204,7 +204,8 @@ def curated_annotations_of(annotations_csv, *, corrections=(), roll_up=()):
     """
     ontology = read_ontology(*roll_up) if roll_up else None
     names = ontology.names() if ontology else ()
-    table, sentences = annotations_table(annotations_csv), []
+    table = annotations_table(annotations_csv)
+    sentences = []
     if corrections and _is_absent(table):
         annotations = Annotations({}, {})
     else:

@@ -23,7 +23,7 @@ from flyannot.files.hdf5.reading import open_stored, verify_stored
 from flyannot.files.hdf5.writing import create_stored
 from flyannot.files.locks import exclusive_lock
 from flyannot.jobs.executor import map_ordered
-from flyannot.pipeline.engine.failures import error_and_fix
+from flyannot.pipeline.engine.failures import split_failure
 
 IMAGES_PER_PART = 64
 
@@ -70,7 +70,7 @@ def cut_into_parts(items, group_of=id):
     return parts
 
 
-def share_of_parts(parts, share):
+def take_share(parts, share):
     """Those of a list of parts that the I-th of N shares has; all if `share` is None.
 
     Consecutive, and as many in every share, to one; where there are fewer than N, some have none.
@@ -99,7 +99,8 @@ def make_missing_parts(make_part, parts, execution):
     """
     if not parts:  # of a few parts, some shares have none
         return []
-    total, closed = sum(part.n_items for part in parts), {}
+    total = sum(part.n_items for part in parts)
+    closed = {}
     missing = [part for part in parts if not _is_kept(part)]
     before = done = total - sum(part.n_items for part in missing)
     execution.progress(done, total, "image")
@@ -115,7 +116,7 @@ def make_missing_parts(make_part, parts, execution):
             execution.progress(max(done, min(before + n_ended, total - 1)), total, "image")
 
     execution.workers.run_all(
-        partial(_made_and_closed, make_part),
+        partial(_make_and_summarise, make_part),
         missing,
         on_done=on_done,
         on_items=on_items,
@@ -127,7 +128,7 @@ def make_missing_parts(make_part, parts, execution):
     return [closed.get(part.path) or closed_file(part.path) for part in parts]
 
 
-def _made_and_closed(make_part, part):
+def _make_and_summarise(make_part, part):
     """Runs in a worker: to look over what was written takes longer than to join it."""
     return make_part(part.identified()), closed_file(part.path)
 
@@ -151,7 +152,7 @@ def join_parts(out, header_of, parts, complete=None):
     failures = tuple(failure for part in parts for failure in part.failures)
     if not any(part.stage_ranges for part in parts):
         drop_parts(out)
-        first, fix = error_and_fix(failures[0][1])
+        first, fix = split_failure(failures[0][1])
         raise FlyannotError(
             f"not one image of {len(failures):,} could be used; the first: {first}",
             fix=fix or "check the images that the table or the command names",

@@ -71,6 +71,22 @@ class Step:
     page: str = ""
     command: str = ""
 
+    def __post_init__(self):
+        """Check that the parts of a step agree.
+
+        Raises
+        ------
+        ValueError
+            If an HDF5 output has no kind, if a step that reads and makes one kind has no `transform`, or if
+            the table of its options is not named like the step.
+        """
+        if not self.kind and self.makes.endswith(".h5"):
+            raise ValueError(f"the step {self.name} makes {self.makes}, and needs a kind")
+        if not self.transform and self.kind in [read.holds for read in self.reads]:
+            raise ValueError(f"the step {self.name} reads and makes {self.kind}, and needs a transform")
+        if self.transform and self.options.table != self.name:
+            raise ValueError(f"the options of the step {self.name} are in the table {self.options.table}")
+
     @property
     def makes_data_set(self):
         return not self.makes

@@ -28,7 +28,10 @@ class ProgressCount:
     """Calls progress(done, total, unit) at the start, whenever items end, and at the end."""
 
     def __init__(self, progress, total, unit):
-        self._progress, self._total, self._unit, self._done = progress, total, unit, 0
+        self._progress = progress
+        self._total = total
+        self._unit = unit
+        self._done = 0
         progress(0, total, unit)
 
     def add(self, n=1):
@@ -80,7 +83,10 @@ class Task:
     is_locked = True
 
     def __init__(self, path, inputs=(), *, images=(), tables=None):
-        self.path, self.inputs, self.images, self.tables = path, tuple(inputs), images, tables or {}
+        self.path = path
+        self.inputs = tuple(inputs)
+        self.images = images
+        self.tables = tables or {}
 
     def stale_reason(self, *, is_verified=True):
         """Return in words why the output must be made; "" if it is up to date.  Nothing is written.
@@ -146,8 +152,10 @@ class FileTask(Task):
 
     def __init__(self, path, header, make_file, inputs, *, differ=None, write_beside=None, **more):
         super().__init__(path, inputs, **more)
-        self._header, self._differ = header, differ
-        self._make_file, self._write_beside = make_file, write_beside
+        self._header = header
+        self._differ = differ
+        self._make_file = make_file
+        self._write_beside = write_beside
 
     def stale_reason(self, *, is_verified=True):
         path = self.path
@@ -187,7 +195,10 @@ class PartsTask(FileTask):
 
     def __init__(self, path, header, parts, make_part, inputs, *, summary, complete=None, **more):
         super().__init__(path, header, None, inputs, **more)
-        self._parts, self._make_part, self._summary, self._complete = parts, make_part, summary, complete
+        self._parts = parts
+        self._make_part = make_part
+        self._summary = summary
+        self._complete = complete
 
     def make_share(self, execution, share=None):
         """Make the I-th of N equal shares of the parts, `share` being (I, N); or all.  Returns the parts."""
@@ -270,14 +281,13 @@ def make_part_of_task(task, share, execution):
 
 
 @contextmanager
-def output_file(out, inputs=(), *, force=False, is_own=None):
+def output_file(out, inputs=(), *, force=False):
     """Hold an output that is no task's, such as a table or an export, while it is written within this.
 
     Parameters
     ----------
     inputs : paths of what it is made from
     force : whether a file that exists is replaced
-    is_own : function of a path: whether it holds what the same command wrote, which needs no force
 
     Raises
     ------
@@ -288,21 +298,20 @@ def output_file(out, inputs=(), *, force=False, is_own=None):
     """
     refuse_as_output(out, inputs)
     with locked_output(out):
-        if out.exists() and not force and not (is_own and is_own(out)):
+        if out.exists() and not force:
             raise InputError(f"{out} exists", fix="add --force to replace it, or name another file with -o")
         yield
 
 
-def write_output(out, text, inputs=(), **how):
+def write_output(out, text, inputs=(), *, force=False):
     """Write a text that is no task's output, as `output_file` has it; a file that holds it needs no force."""
-    write_outputs({out: text}, inputs, **how)
+    write_outputs({out: text}, inputs, force=force)
 
 
-def write_outputs(texts, inputs=(), *, is_own=None, **force):
+def write_outputs(texts, inputs=(), *, force=False):
     """Write several, path -> text, or none where one may not be replaced."""
     with ExitStack() as held:
         for out, text in texts.items():
-            is_there = holds_text(out, text) or is_own and is_own(out)
-            held.enter_context(output_file(out, inputs, is_own=lambda _, own=is_there: own, **force))
+            held.enter_context(output_file(out, inputs, force=force or holds_text(out, text)))
         for out, text in texts.items():
             write_text(out, text, keep_same=True)

@@ -8,14 +8,14 @@ are relative to the file.  Values given on the command line come before those of
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
-from flyannot.base.errors import DataError, InputError, did_you_mean, message_of
-from flyannot.base.options import Count, FilePath, Several, environment_name, kebab, parsed
+from flyannot.base.errors import DataError, InputError, did_you_mean
+from flyannot.base.options import Count, FilePath, environment_name, kebab, option, parsed
 from flyannot.dataset.paths import path_from, relative_path
 from flyannot.files.atomic_file import write_text
 from flyannot.files.digest import digest_of_json
@@ -26,6 +26,7 @@ from flyannot.pipeline.options import RunOptions, Selection
 RECORD = "run.toml"  # in the output folder: the configuration as it was run
 _SEAL = "# what stands above, as it was written: "
 _TOP = ("data-set", "output", "seed")
+_SEED = option(0, Count(least=0), "Seed of all random choices.")
 
 
 def option_tables():
@@ -57,7 +58,7 @@ class Configuration:
         return any(map(_makes_data_set, self.options))
 
 
-def read_configuration(path, *, data_set=None, output=None, settings=()):
+def read_configuration(path, *, data_set=None, output=None, settings=(), corrections=()):
     """Read a configuration file.
 
     Parameters
@@ -65,6 +66,7 @@ def read_configuration(path, *, data_set=None, output=None, settings=()):
     path : Path of the TOML file; None for the defaults
     data_set, output : Path, override the file's
     settings : texts "table.option=value" that override the file's tables
+    corrections : Paths of tables of corrections that override the file's
 
     Raises
     ------
@@ -73,6 +75,8 @@ def read_configuration(path, *, data_set=None, output=None, settings=()):
         take.
     """
     overrides = [_setting(text) for text in settings]
+    if corrections:
+        overrides.append(("train", "corrections", corrections))
     tables = read_toml(path) if path else {}
     return configuration_of(tables, path or "", overrides, data_set=data_set, output=output)
 
@@ -85,39 +89,33 @@ def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
     tables : dict
     settings : tuples (table, option, value) that come before the file and the environment
     """
-    known, tables = option_tables(), in_kebab_case(tables)
-    _check_names(tables, known, path)
-    options = {}
-    for name, kind in known.items():
-        table = _from_folder(kind, tables.get(name, {}), Path(path).parent)
-        _refuse_what_is_not_of_files(kind, table, path)
-        set_elsewhere = _set_elsewhere(kind, settings)
-        if name in tables or set_elsewhere or not _makes_data_set(name):
-            from_file = kind.of_table(table, f"{path}: [{name}]")
-            options[name] = replace(from_file, **set_elsewhere) if set_elsewhere else from_file
-    for where, _, _ in settings:
-        if where not in known:
-            raise InputError(
-                f'there is no table "{where}".{did_you_mean(where, known)}', fix=f"use {', '.join(known)}"
-            )
+    tables = in_kebab_case(tables)
+    _check_names(tables, path)
+    options = _options_of(tables, Path(path).parent, f"{path}: ", _set_elsewhere(settings))
     options["learn-dict"].settings(f"{path}: ")  # refuses what the learner does not take
-    try:
-        seed = Count(least=0).parse(tables.get("seed", 0))
-    except ValueError as error:
-        raise InputError(
-            f"{path}: seed is {tables['seed']!r}, and must be {message_of(error)}", fix="write it as seed = 1"
-        ) from None
     return Configuration(
-        data_set or _path(path, tables, "data-set"), output or _path(path, tables, "output"), seed, options
+        data_set or _path(path, tables, "data-set"),
+        output or _path(path, tables, "output"),
+        parsed(_SEED, tables.get("seed", 0), f"{path}: seed"),
+        options,
     )
 
 
-def configuration_with_corrections(configuration, corrections):
-    """The same with these tables of corrections, if there are any."""
-    if not corrections:
-        return configuration
-    train = replace(configuration.options["train"], corrections=tuple(corrections))
-    return replace(configuration, options={**configuration.options, "train": train})
+def _options_of(tables, folder, where, set_elsewhere):
+    """Return table -> options object.
+
+    Parameters
+    ----------
+    tables : dict, in which paths are relative to `folder`
+    where : how messages begin
+    set_elsewhere : dict, table -> values by name that come before those of `tables`
+    """
+    options = {}
+    for name, kind in option_tables().items():
+        if name in tables or name in set_elsewhere or not _makes_data_set(name):
+            table = _with_paths(kind, tables.get(name, {}), lambda path: path_from(folder, path))
+            options[name] = kind.of_table(table | set_elsewhere.get(name, {}), f"{where}[{name}]")
+    return options
 
 
 def write_record(configuration):
@@ -183,25 +181,32 @@ def recorded_configuration(folder):
     record = read_record(folder)
     if record is None:
         return None
-    options = {
-        name: kind.of_table(_from_folder(kind, record.get(name, {}), folder), f"[{name}]")
-        for name, kind in option_tables().items()
-        if name in record or not _makes_data_set(name)
-    }
+    options = _options_of(record, folder, "", {})
     return Configuration(path_from(folder, record["data-set"]), folder, record["seed"], options)
 
 
 def _as_table(options, folder):
     """The options by name, as TOML has them: without those that are left open, paths relative to `folder`."""
-    table = {}
-    for option in fields(options):
-        value = getattr(options, option.name)
-        if value is not None:
-            kind = option.metadata["kind"]
-            table[kebab(option.name)] = (
-                [relative_path(path, folder) for path in value] if _is_path(kind) else kind.as_json(value)
-            )
-    return table
+    table = {
+        kebab(entry.name): entry.metadata["kind"].as_json(value)
+        for entry in fields(options)
+        if (value := getattr(options, entry.name)) is not None
+    }
+    return _with_paths(options, table, lambda path: relative_path(path, folder))
+
+
+def _with_paths(kind, table, change):
+    """The table in which `change` was made to every path."""
+    changed = dict(table)
+    for entry in fields(kind):
+        name, of_value = kebab(entry.name), entry.metadata["kind"]
+        value = table.get(name)
+        if FilePath() in (of_value, getattr(of_value, "kind", None)):
+            if isinstance(value, str):
+                changed[name] = change(value)
+            elif isinstance(value, list):
+                changed[name] = [change(path) if isinstance(path, str) else path for path in value]
+    return changed
 
 
 def in_kebab_case(tables):
@@ -212,7 +217,8 @@ def in_kebab_case(tables):
     }
 
 
-def _check_names(tables, known_tables, path):
+def _check_names(tables, path):
+    known_tables = option_tables()
     for key, value in tables.items():
         if isinstance(value, list) and key in known_tables:
             raise InputError(f"{path}: there are several tables [[{key}]]", fix=f"write one, as [{key}]")
@@ -223,15 +229,17 @@ def _check_names(tables, known_tables, path):
                 f'{path}: unknown {what} "{key}".{did_you_mean(key, (*known_tables, *_TOP))}',
                 fix=f"use the tables [{'], ['.join(known_tables)}], and above them {', '.join(_TOP)}",
             )
+        if isinstance(value, dict):
+            _refuse_what_is_not_of_files(known_tables[key], value, path)
 
 
 def _refuse_what_is_not_of_files(kind, table, path):
     """The file may be a stranger's."""
-    for option in fields(kind):
-        if not option.metadata["in_files"] and kebab(option.name) in table:
+    for entry in fields(kind):
+        if not entry.metadata["in_files"] and kebab(entry.name) in table:
             raise InputError(
-                f"{path}: [{kind.table}] {kebab(option.name)} is not taken from a file",
-                fix=f"name it with --{kebab(option.name)}, or as {environment_name(kind, option)}",
+                f"{path}: [{kind.table}] {kebab(entry.name)} is not taken from a file",
+                fix=f"name it with --{kebab(entry.name)}, or as {environment_name(kind, entry)}",
             )
 
 
@@ -246,32 +254,25 @@ def _setting(text):
     return kebab(table), kebab(option), value
 
 
-def _set_elsewhere(kind, settings):
-    """The values of an options class that --set gives, or else the environment, by name."""
+def _set_elsewhere(settings):
+    """The values of options that --set gives, or else the environment: table -> name -> value."""
+    tables = option_tables()
     values = {}
-    for option in fields(kind):
-        name = environment_name(kind, option)
-        if os.environ.get(name):
-            values[option.name] = parsed(option, os.environ[name], f"{name} in the environment")
-    for table, option, value in settings:
-        if table == kind.table:
-            name = option.replace("-", "_")
-            values[name] = getattr(kind.of_table({option: value}, f"--set: [{table}]"), name)
+    for table, kind in tables.items():
+        for entry in fields(kind):
+            name = environment_name(kind, entry)
+            if os.environ.get(name):
+                value = parsed(entry, os.environ[name], f"{name} in the environment")
+                values.setdefault(table, {})[entry.name] = value
+    for table, name, value in settings:
+        if table not in tables:
+            raise InputError(
+                f'there is no table "{table}".{did_you_mean(table, tables)}', fix=f"use {', '.join(tables)}"
+            )
+        name = name.replace("-", "_")
+        options = tables[table].of_table({name: value}, f"--set: [{table}]")
+        values.setdefault(table, {})[name] = getattr(options, name)
     return values
-
-
-def _from_folder(kind, table, folder):
-    """The table with its paths, which are relative to the folder of the file."""
-    paths = {kebab(option.name) for option in fields(kind) if _is_path(option.metadata["kind"])}
-    placed = dict(table)
-    for name in paths & set(table):
-        values = table[name] if isinstance(table[name], list) else [table[name]]
-        placed[name] = [path_from(folder, v) if isinstance(v, str) else v for v in values]
-    return placed
-
-
-def _is_path(kind):
-    return isinstance(kind.kind if isinstance(kind, Several) else kind, FilePath)
 
 
 def _path(path, tables, key):

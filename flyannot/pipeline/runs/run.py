@@ -1,11 +1,9 @@
 """The whole chain: from a data set to terms, scores and a page, one step after the other."""
 
 import logging
-from collections import Counter, defaultdict
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
-from itertools import compress
 from shlex import quote
 
 import numpy as np
@@ -19,7 +17,7 @@ from flyannot.dataset.paths import ANNOTATIONS as TABLE_OF_TERMS
 from flyannot.dataset.paths import IMAGES, annotations_table, has_table, table_of_data_set
 from flyannot.dataset.table_warnings import raise_errors
 from flyannot.files.digest import remembered_digests
-from flyannot.files.hdf5.supplied import supplied_models
+from flyannot.files.hdf5.supplied import supplied_model_for
 from flyannot.images.extract import n_candidate_patches, options_for_images
 from flyannot.pipeline.chain import STEPS, maker_of
 from flyannot.pipeline.engine.images import image_columns, selected_images
@@ -29,9 +27,8 @@ from flyannot.pipeline.engine.inputs import (
 )
 from flyannot.pipeline.engine.step import ANNOTATIONS, StepRequest
 from flyannot.pipeline.engine.task import run_task
-from flyannot.pipeline.options import PATCHES_PER_ATOM
 from flyannot.pipeline.runs.configuration import RECORD
-from flyannot.terms.training_set import curated_groups, enough_groups, enough_groups_of_columns
+from flyannot.terms.training_set import curated_groups, enough_groups_of_columns
 
 log = logging.getLogger("flyannot")
 _SUGGESTS = "annotate"  # the step that a supplied model takes part in
@@ -93,8 +90,7 @@ def supplied_model(configuration):
     if has_terms(configuration):
         return None
     images = selected_images(configuration.data_set, configuration.options["select"])
-    wanted = {image.stage_range for image in images}
-    return next((m.path for m in supplied_models().values() if wanted.intersection(m.stage_ranges)), None)
+    return supplied_model_for({image.stage_range for image in images})
 
 
 def model_is_supplied(step, configuration):
@@ -168,7 +164,7 @@ def run_all_steps(steps, configuration, execution):
     """
     with remembered_digests():
         for step in steps:
-            log.info("[%s]", step.name, extra={"step": step.name})
+            log.info("[%s]", step.name)
             task = task_in_run(step, configuration)
             yield step, task, run_task(task, replace(execution, force=True))
 
@@ -211,7 +207,7 @@ def check_run(configuration):
     Raises
     ------
     InputError
-        All that is wrong of the numbers is in one, with the lines of a configuration that mend it.
+        All that is wrong of the numbers is in one.
     """
     options = configuration.options
     for paths in (options["annotate"].ontology, options["evaluate"].roll_up, options["report"].ontology):
@@ -224,11 +220,7 @@ def _check_data_set(configuration):
     folder, options = configuration.data_set, configuration.options
     raise_errors(folder, check_tables(folder)[0])
     images, train = selected_images(folder, options["select"]), options["train"]
-    n_images = Counter(sorted((image.stage_range for image in images), key=STAGE_RANGES.index))
-    faults = []  # (what is wrong, table of the configuration, what to write there)
-    n_per_image = n_candidate_patches(options_for_images(options["extract"], max(n_images.values())))
-    if not options["extract"].multiple_embryos:  # how many embryos there are is not known
-        faults += _too_few_patches(n_images, n_per_image, options["learn-dict"])
+    n_candidate_patches(options_for_images(options["extract"], len(images)))  # refused if none fits
     table = annotations_table(folder)  # refused if it has nearly that name
     if has_table(folder, TABLE_OF_TERMS) or train.corrections:
         annotations, _ = curated_annotations_of(folder, corrections=train.corrections)
@@ -240,35 +232,7 @@ def _check_data_set(configuration):
                 f"no gene of {folder} is annotated in {given}",
                 fix="check that genes and stage ranges are spelled alike in both",
             )
-        faults += _faults_of_curated(curated, train, options["evaluate"].folds, given)
-    if faults:
-        lines = defaultdict(list)
-        for _, name, line in faults:
-            lines[name].append(line)
-        text = "\n".join(f"[{name}]\n" + "\n".join(lines[name]) for name in lines)
-        raise InputError(
-            "\n".join(what for what, *_ in faults),
-            fix=f"leave these out, and they are fitted to the data; or write in the configuration:\n{text}",
-        )
-
-
-def _too_few_patches(n_images, n_per_image, learn):
-    """The fault of atoms that no stage range has enough patches for; which others have not is said."""
-    counts = Counter({", ".join(n_images): n_images.total()}) if learn.shared else n_images
-    few, most = [], 0
-    for stage_ranges, n in counts.items():
-        n_patches = learn.n_most(n * n_per_image)
-        most = max(most, n_patches)
-        if learn.n_atoms and n_patches < learn.n_atoms:
-            few.append(
-                f"stage range {stage_ranges} has at most {pluralise(n_patches, 'patch', 'patches')} "
-                f"({pluralise(n, 'image')}), too few for {pluralise(learn.n_atoms, 'atom')}"
-            )
-    if few and len(few) == len(counts):
-        return [("\n".join(few), "learn-dict", f"n-atoms = {max(1, most // PATCHES_PER_ATOM)}")]
-    for sentence in few:
-        log.warning("warning: %s: it is left out", sentence)
-    return []
+        _check_numbers(curated, train, options["evaluate"].folds, given)
 
 
 def _curated_groups(images, annotations, train):
@@ -296,34 +260,31 @@ def _can_learn(curated):
     return False
 
 
-def _faults_of_curated(curated, train, folds, given):
-    """Return what is wrong with numbers that were given: (what, table of the configuration, line of it)."""
-    faults, n_genes = [], _count_genes(curated)
-    n_groups = Counter(
-        {
-            (s, term): int(n)
-            for s, groups in curated.items()
-            for term, n in zip(groups.terms, groups.Y.sum(axis=0))
-            if term not in train.exclude_terms
-        }
-    )
-    (stage_range, term), most = next(iter(n_groups.most_common(1)), (("", ""), 0))
+def _check_numbers(curated, train, folds, given):
+    """Refuse numbers of [train] and [evaluate] with which nothing can be learned from what is curated."""
+    n_genes, fix = _count_genes(curated), "leave it out, and it is fitted to the data"
+    n_groups = [
+        int(n)
+        for groups in curated.values()
+        for term, n in zip(groups.terms, groups.Y.sum(axis=0))
+        if term not in train.exclude_terms
+    ]
+    most = max(n_groups, default=0)
     if train.min_groups and most < train.min_groups:
         count = pluralise(most, "group with images has", "groups with images have")
-        carried = [[set(compress(g.terms, row)) for row in g.Y] for g in curated.values()]
-        enough = enough_groups(carried, train.exclude_terms)
-        what = (
-            f"no term of {given} can be learned: at most {count} the same term (in stage range "
-            f"{stage_range}), and min-groups is {train.min_groups}"
-        )
-        faults.append((what, "train", f"min-groups = {enough}"))
-    elif train.min_groups and not _can_learn(curated):
         raise InputError(
-            f"no term of {given} can be learned: of those with enough genes ({term} and others) "
+            f"no term of {given} can be learned: at most {count} the same term, and min-groups of [train] is "
+            f"{train.min_groups}",
+            fix=fix,
+        )
+    if train.min_groups and not _can_learn(curated):
+        raise InputError(
+            f"no term of {given} can be learned: of those with enough genes "
             f"none is known to be absent from {_LEAST_GENES} genes",
             fix="reject it for genes that do not show it: without a verdict it does not count as absent",
         )
     if folds and n_genes < folds:
-        what = f"{pluralise(n_genes, 'gene')} cannot be split into {folds} folds"
-        faults.append((what, "evaluate", f"folds = {max(2, n_genes)}"))
-    return faults
+        raise InputError(
+            f"{pluralise(n_genes, 'gene')} cannot be split into {folds} folds, as [evaluate] asks for",
+            fix=fix,
+        )

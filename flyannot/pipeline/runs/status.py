@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.registry import import_object
+from flyannot.base.text import pluralise
 from flyannot.files.digest import digest_of_file
 from flyannot.files.hdf5.description import read_summary
 from flyannot.files.hdf5.writing import changes_in_header
@@ -21,14 +22,12 @@ class StepStatus:
 
     state : "done"; "outdated", if it would be made anew; "damaged"; "interrupted", if parts of its output are
         there, which the next run or a running one takes up; "waiting", if nothing of it is there
-    why : why it is outdated or damaged, or how much is in the parts; "" of others
-    skipped : tuple of (image, reason) of the images that could not be used
+    why : why it is outdated or damaged, how much is in the parts, or how many images were skipped
     """
 
     step: str
     state: str
     why: str = ""
-    skipped: tuple = ()
 
 
 def status_of_run(folder):
@@ -67,7 +66,9 @@ class _Run:
         if made is not None:
             why = self._why_outdated(step, made)
             self.digests[step.kind] = made.header.digest  # what follows reads the last of a kind
-            return StepStatus(step.name, "outdated" if why else "done", why, made.header.failures)
+            n_skipped = len(made.header.failures)
+            skipped = f"{pluralise(n_skipped, 'image')} skipped: failures.csv" if n_skipped else ""
+            return StepStatus(step.name, "outdated" if why else "done", why or skipped)
         if path.exists():
             return StepStatus(step.name, "damaged", f"{path.name} cannot be read: flyannot verify {path}")
         parts = [part for part in map(read_summary, sorted(folder_of_parts(path).glob("*.h5"))) if part]

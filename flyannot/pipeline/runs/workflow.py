@@ -8,7 +8,6 @@ import math
 import shlex
 import sys
 from contextlib import ExitStack
-from functools import partial
 from importlib.resources import files
 
 from flyannot.base.errors import InputError
@@ -63,8 +62,7 @@ def write_workflow(configuration, out, *, n_jobs=None, force=False):
     texts = {out: text} | texts
     with ExitStack() as held:
         for path, content in texts.items():
-            is_own = partial(holds_text, text=content)
-            held.enter_context(output_file(path, force=force, is_own=is_own))
+            held.enter_context(output_file(path, force=force or holds_text(path, content)))
         held.enter_context(locked_output(configuration.output / RECORD))
         write_record(configuration)
         for path, content in texts.items():

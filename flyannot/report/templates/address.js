@@ -1,42 +1,62 @@
 // --- the address: behind its # stands what is chosen, so that a link, reload and Back show it again ---
-const controls = Array.from(document.querySelectorAll("[data-word]")); // the word that a control has in the address
-const valueOf = (control) => control.type === "checkbox" ? String(control.checked) : control.value;
-const atFirst = new Map(controls.map((control) => [control, valueOf(control)]));
-let typedInto = ""; // letters that follow each other in one field are one entry of the history
+const Address = (() => {
+  const { chosen, index, byId } = Page;
+  const { keyOf, pane, list, numberOfKey, choose, drawList, show } = Groups;
+  const { scores, showCurves, sortScores, filterScores } = Scores;
+  const { showBeside } = SideBySide;
 
-function remember(field) {
-  const chosenWords = new URLSearchParams();
-  for (const control of controls) if (valueOf(control) !== atFirst.get(control)) chosenWords.set(control.dataset.word, valueOf(control));
-  if (sorted) chosenWords.set("sort", sorted);
-  if (curves) chosenWords.set("curves", curves);
-  if (alike >= 0) chosenWords.set("like", keyOf(index.groups[alike]));
-  if (listed.length && current !== listed[0].g) chosenWords.set("open", pane.dataset.key);
-  for (const key of beside) chosenWords.append("beside", key);
-  const isTyping = field !== undefined && byId(field).type === "search";
-  const address = "#" + chosenWords;
-  if (address !== (location.hash || "#")) history[isTyping && field === typedInto ? "replaceState" : "pushState"](null, "", address);
-  typedInto = isTyping ? field : "";
-}
-function restore(isFirst) {
-  const text = location.hash.slice(1), given = new URLSearchParams(text.includes("=") ? text : "");
-  if (text && !text.includes("=") && !isFirst) return; // a section was gone to: what is chosen stays
-  for (const control of controls) {
-    const wanted = given.get(control.dataset.word), value = wanted === null ? atFirst.get(control) : wanted;
-    if (control.type === "checkbox") control.checked = value === "true"; else control.value = value;
-    if (control.selectedIndex === -1) control.value = atFirst.get(control); // no such choice on this page
+  // the word that a control has in the address
+  const controls = Array.from(document.querySelectorAll("[data-word]"));
+  const valueOf = (control) => (control.type === "checkbox" ? String(control.checked) : control.value);
+  const atFirst = new Map(controls.map((control) => [control, valueOf(control)]));
+  let typedInto = ""; // letters that follow each other in one field are one entry of the history
+
+  function remember(field) {
+    const chosenWords = new URLSearchParams();
+    for (const control of controls)
+      if (valueOf(control) !== atFirst.get(control)) chosenWords.set(control.dataset.word, valueOf(control));
+    if (chosen.sorted) chosenWords.set("sort", chosen.sorted);
+    if (chosen.curves) chosenWords.set("curves", chosen.curves);
+    if (chosen.alike >= 0) chosenWords.set("like", keyOf(index.groups[chosen.alike]));
+    if (chosen.listed.length && chosen.current !== chosen.listed[0].g)
+      chosenWords.set("open", pane.dataset.key);
+    for (const key of chosen.beside) chosenWords.append("beside", key);
+    const isTyping = field !== undefined && byId(field).type === "search";
+    const address = "#" + chosenWords;
+    if (address !== (location.hash || "#"))
+      history[isTyping && field === typedInto ? "replaceState" : "pushState"](null, "", address);
+    typedInto = isTyping ? field : "";
   }
-  if (scores) { sortScores(given.get("sort") || ""); filterScores(); }
-  showCurves(given.get("curves") || "", false);
-  if (!list) return;
-  const g = numberOfKey.get(given.get("open"));
-  alike = numberOfKey.get(given.get("like")) ?? -1;
-  choose();
-  drawList();
-  if (g !== undefined || listed.length) show(g ?? listed[0].g);
-  beside = given.getAll("beside");
-  showBeside();
-  byId("groups-note").textContent = given.has("open") && g === undefined ? "The gene of this link is not on this page." : "";
-  typedInto = "";
-}
-addEventListener("popstate", () => restore(false));
-restore(true);
+  function restore(isFirst) {
+    const text = location.hash.slice(1);
+    const given = new URLSearchParams(text.includes("=") ? text : "");
+    if (text && !text.includes("=") && !isFirst) return; // a section was gone to: what is chosen stays
+    for (const control of controls) {
+      const wanted = given.get(control.dataset.word);
+      const value = wanted === null ? atFirst.get(control) : wanted;
+      if (control.type === "checkbox") control.checked = value === "true";
+      else control.value = value;
+      if (control.selectedIndex === -1) control.value = atFirst.get(control); // no such choice on this page
+    }
+    if (scores) {
+      sortScores(given.get("sort") || "");
+      filterScores();
+    }
+    showCurves(given.get("curves") || "", false);
+    if (!list) return;
+    const g = numberOfKey.get(given.get("open"));
+    chosen.alike = numberOfKey.get(given.get("like")) ?? -1;
+    choose();
+    drawList();
+    if (g !== undefined || chosen.listed.length) show(g ?? chosen.listed[0].g);
+    chosen.beside = given.getAll("beside");
+    showBeside();
+    byId("groups-note").textContent =
+      given.has("open") && g === undefined ? "The gene of this link is not on this page." : "";
+    typedInto = "";
+  }
+  addEventListener("popstate", () => restore(false));
+  restore(true);
+
+  return { remember };
+})();

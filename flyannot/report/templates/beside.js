@@ -1,79 +1,183 @@
 // --- groups side by side: two genes, or one gene in all its stage ranges; and the list as a table ---
-let beside = []; // keys of the groups
+const SideBySide = (() => {
+  const { list, isYesOrCurated, keyOf, detailsOf, words, numberOfKey, pane } = Groups;
+  const { index, make, chosen, byId, counted } = Page;
+  const { idOfGene, say, keyOfTerm } = Review;
+  const { csvText, giveFile } = Tables;
+  const { verdicts } = Verdicts;
 
-const sameGene = (g) => index.groups.flatMap((group, i) => idOfGene(group) === idOfGene(index.groups[g]) ? [i] : []);
+  const sameGene = (g) =>
+    index.groups.flatMap((group, i) => (idOfGene(group) === idOfGene(index.groups[g]) ? [i] : []));
 
-const isUsedIn = (term, stage) => { // most terms are of a few stage ranges: that they are not in others says nothing
-  const stages = index.review.vocabulary[index.terms[term]] || [];
-  return !stages.length || stages.includes(stage);
-};
-const termsOf = (g) => new Set(index.groups[g].terms.filter(isYesOrCurated).map((one) => one.term));
-function column(g, others) { // in bold what those of the others that could have it have not
-  const group = index.groups[g], key = keyOf(group), items = group.terms.filter(isYesOrCurated).map((one) => {
-    const name = index.terms[one.term], compared = others.filter((h) => isUsedIn(one.term, index.groups[h].stage));
-    const number = one.p === undefined ? "" : " " + one.p.toFixed(2), isOnly = compared.length && !compared.some((h) => termsOf(h).has(one.term));
-    return make("li", {}, make("span", { class: "badge " + one.status }, words[one.status] || one.status), " ", isOnly ? make("strong", {}, name) : name, number);
-  });
-  if (isCourse()) for (const h of others) for (const term of termsOf(h)) { // of the stage range before
-    if (isUsedIn(term, group.stage) && !termsOf(g).has(term)) items.push(make("li", {}, make("span", { class: "badge absent" }, "no more"), " ", make("s", {}, index.terms[term])));
-  }
-  const images = make("div", { class: "images" });
-  detailsOf(g).then((details) => {
-    for (const picture of details.querySelectorAll(".embryo img")) images.append(make("div", { class: "embryo" }, picture.cloneNode()));
-  }).catch(() => images.append("the images are not there"));
-  const name = (group.gene || group.name) + ", stage range " + index.stages[group.stage];
-  const remove = make("button", { type: "button" }, "Remove", make("span", { class: "unseen" }, " " + name));
-  remove.addEventListener("click", () => { setBeside(beside.filter((other) => other !== key)); byId("beside-heading").focus(); });
-  return make("article", { class: "column" }, make("h4", {}, name), images, items.length ? make("ul", {}, ...items) : make("p", { class: "quiet" }, "no term"), remove);
-}
-const isCourse = () => { // one gene in all its stage ranges
-  const genes = new Set(beside.map((key) => numberOfKey.get(key)).map((g) => g === undefined ? "" : idOfGene(index.groups[g])));
-  return beside.length > 1 && genes.size === 1;
-};
-function showBeside() {
-  const numbers = beside.map((key) => numberOfKey.get(key)).filter((g) => g !== undefined);
-  byId("beside-how").textContent = isCourse() ? "In bold what begins, struck through what ends, of terms that both stage ranges use." : "In bold what only one of them has.";
-  byId("beside").hidden = !numbers.length;
-  byId("beside-columns").replaceChildren(...numbers.map((g, i) => column(g, isCourse() ? numbers.slice(Math.max(0, i - 1), i) : numbers.filter((other) => other !== g))));
-  pane.querySelector("button.beside")?.setAttribute("aria-pressed", beside.includes(pane.dataset.key));
-}
-function setBeside(keys) {
-  beside = keys;
-  showBeside();
-  remember();
-}
-function startBeside(section) {
-  const g = Number(section.dataset.number), key = section.dataset.key, links = section.querySelector(".links"), course = sameGene(g);
-  const button = make("button", { type: "button", class: "beside", "aria-pressed": String(beside.includes(key)) }, "Side by side");
-  button.addEventListener("click", () => {
-    setBeside(beside.includes(key) ? beside.filter((other) => other !== key) : [...beside, key]);
-    say(counted(beside.length, "group is", "groups are") + " side by side, above the gene.");
-  });
-  links.append(button);
-  if (course.length < 2) return;
-  const row = make("button", { type: "button", class: "course" }, "Time course");
-  row.addEventListener("click", () => {
-    setBeside(course.sort((a, b) => index.groups[a].stage - index.groups[b].stage).map((i) => keyOf(index.groups[i])));
-    byId("beside").scrollIntoView();
-    byId("beside-heading").focus({ preventScroll: true });
-  });
-  links.append(row);
-}
-
-// --- the list as a table, with the identifiers of FlyBase ---
-const LIST_COLUMNS = ["gene_symbol", "FBgn_ID", "stage_range", "FBdv_ID", "term", "FBbt_ID", "status", "probability", "verdict"];
-function listText() {
-  const rows = listed.flatMap(({ g, terms, isPart }) => {
-    const group = index.groups[g], stage = index.stages[group.stage];
-    return (isPart ? terms : terms.filter(isYesOrCurated)).map((one) => {
-      const term = index.terms[one.term], kept = verdicts.get(keyOfTerm(group, term));
-      return [group.gene || group.name, group.fbgn, stage, (index.stageIds[stage] || []).join(" "), term, index.ids[`${stage}|${term}`],
-        words[one.status] || one.status, one.p, kept ? kept.verdict : ""];
+  const isUsedIn = (term, stage) => {
+    // most terms are of a few stage ranges: that they are not in others says nothing
+    const stages = index.review.vocabulary[index.terms[term]] || [];
+    return !stages.length || stages.includes(stage);
+  };
+  const termsOf = (g) => new Set(index.groups[g].terms.filter(isYesOrCurated).map((one) => one.term));
+  function column(g, others) {
+    // in bold what those of the others that could have it have not
+    const group = index.groups[g];
+    const key = keyOf(group);
+    const items = group.terms.filter(isYesOrCurated).map((one) => {
+      const name = index.terms[one.term];
+      const compared = others.filter((h) => isUsedIn(one.term, index.groups[h].stage));
+      const number = one.p === undefined ? "" : " " + one.p.toFixed(2);
+      const isOnly = compared.length && !compared.some((h) => termsOf(h).has(one.term));
+      return make(
+        "li",
+        {},
+        make("span", { class: "badge " + one.status }, words[one.status] || one.status),
+        " ",
+        isOnly ? make("strong", {}, name) : name,
+        number,
+      );
     });
-  });
-  return csvText([LIST_COLUMNS, ...rows]);
-}
-if (list) {
-  byId("beside-none").addEventListener("click", () => { setBeside([]); byId("groups-count").focus(); });
-  byId("download-list").addEventListener("click", () => giveFile("terms.csv", listText()));
-}
+    if (isCourse())
+      for (const h of others)
+        for (const term of termsOf(h)) {
+          // of the stage range before
+          if (isUsedIn(term, group.stage) && !termsOf(g).has(term))
+            items.push(
+              make(
+                "li",
+                {},
+                make("span", { class: "badge absent" }, "no more"),
+                " ",
+                make("s", {}, index.terms[term]),
+              ),
+            );
+        }
+    const images = make("div", { class: "images" });
+    detailsOf(g)
+      .then((details) => {
+        for (const picture of details.querySelectorAll(".embryo img"))
+          images.append(make("div", { class: "embryo" }, picture.cloneNode()));
+      })
+      .catch(() => images.append("the images are not there"));
+    const name = (group.gene || group.name) + ", stage range " + index.stages[group.stage];
+    const remove = make(
+      "button",
+      { type: "button" },
+      "Remove",
+      make("span", { class: "unseen" }, " " + name),
+    );
+    remove.addEventListener("click", () => {
+      setBeside(chosen.beside.filter((other) => other !== key));
+      byId("beside-heading").focus();
+    });
+    return make(
+      "article",
+      { class: "column" },
+      make("h4", {}, name),
+      images,
+      items.length ? make("ul", {}, ...items) : make("p", { class: "quiet" }, "no term"),
+      remove,
+    );
+  }
+  const isCourse = () => {
+    // one gene in all its stage ranges
+    const genes = new Set(
+      chosen.beside
+        .map((key) => numberOfKey.get(key))
+        .map((g) => (g === undefined ? "" : idOfGene(index.groups[g]))),
+    );
+    return chosen.beside.length > 1 && genes.size === 1;
+  };
+  function showBeside() {
+    const numbers = chosen.beside.map((key) => numberOfKey.get(key)).filter((g) => g !== undefined);
+    byId("beside-how").textContent = isCourse()
+      ? "In bold what begins, struck through what ends, of terms that both stage ranges use."
+      : "In bold what only one of them has.";
+    byId("beside").hidden = !numbers.length;
+    byId("beside-columns").replaceChildren(
+      ...numbers.map((g, i) =>
+        column(g, isCourse() ? numbers.slice(Math.max(0, i - 1), i) : numbers.filter((other) => other !== g)),
+      ),
+    );
+    pane
+      .querySelector("button.beside")
+      ?.setAttribute("aria-pressed", chosen.beside.includes(pane.dataset.key));
+  }
+  function setBeside(keys) {
+    chosen.beside = keys;
+    showBeside();
+    Address.remember();
+  }
+  function startBeside(section) {
+    const g = Number(section.dataset.number);
+    const key = section.dataset.key;
+    const links = section.querySelector(".links");
+    const course = sameGene(g);
+    const button = make(
+      "button",
+      { type: "button", class: "beside", "aria-pressed": String(chosen.beside.includes(key)) },
+      "Side by side",
+    );
+    button.addEventListener("click", () => {
+      setBeside(
+        chosen.beside.includes(key)
+          ? chosen.beside.filter((other) => other !== key)
+          : [...chosen.beside, key],
+      );
+      say(counted(chosen.beside.length, "group is", "groups are") + " side by side, above the gene.");
+    });
+    links.append(button);
+    if (course.length < 2) return;
+    const row = make("button", { type: "button", class: "course" }, "Time course");
+    row.addEventListener("click", () => {
+      setBeside(
+        course
+          .sort((a, b) => index.groups[a].stage - index.groups[b].stage)
+          .map((i) => keyOf(index.groups[i])),
+      );
+      byId("beside").scrollIntoView();
+      byId("beside-heading").focus({ preventScroll: true });
+    });
+    links.append(row);
+  }
+
+  // --- the list as a table, with the identifiers of FlyBase ---
+  const LIST_COLUMNS = [
+    "gene_symbol",
+    "FBgn_ID",
+    "stage_range",
+    "FBdv_ID",
+    "term",
+    "FBbt_ID",
+    "status",
+    "probability",
+    "verdict",
+  ];
+  function listText() {
+    const rows = chosen.listed.flatMap(({ g, terms, isPart }) => {
+      const group = index.groups[g];
+      const stage = index.stages[group.stage];
+      return (isPart ? terms : terms.filter(isYesOrCurated)).map((one) => {
+        const term = index.terms[one.term];
+        const kept = verdicts.get(keyOfTerm(group, term));
+        return [
+          group.gene || group.name,
+          group.fbgn,
+          stage,
+          (index.stageIds[stage] || []).join(" "),
+          term,
+          index.ids[`${stage}|${term}`],
+          words[one.status] || one.status,
+          one.p,
+          kept ? kept.verdict : "",
+        ];
+      });
+    });
+    return csvText([LIST_COLUMNS, ...rows]);
+  }
+  if (list) {
+    byId("beside-none").addEventListener("click", () => {
+      setBeside([]);
+      byId("groups-count").focus();
+    });
+    byId("download-list").addEventListener("click", () => giveFile("terms.csv", listText()));
+  }
+
+  return { showBeside, startBeside };
+})();

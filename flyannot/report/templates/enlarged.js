@@ -1,36 +1,56 @@
 // --- an image enlarged, with its map, which a slider fades ---
-let around = []; // the pictures of the group that is looked at
-let shown = 0;
+const Enlarged = (() => {
+  const { list, pane } = Groups;
+  const { make, byId } = Page;
 
-function copyOf(canvas) {
-  const copy = canvas.cloneNode();
-  copy.getContext("2d").drawImage(canvas, 0, 0);
-  return copy;
-}
-function enlarge(to) {
-  shown = (to + around.length) % around.length;
-  const embryo = around[shown], picture = embryo.querySelector("img"), canvas = embryo.querySelector("canvas");
-  const large = make("img", { src: picture.getAttribute("src"), alt: picture.alt });
-  byId("enlarged-title").textContent = picture.alt;
-  byId("enlarged").querySelector(".embryo").replaceChildren(large, ...(canvas ? [copyOf(canvas)] : []));
-  byId("enlarged").querySelector(".embryo").classList.toggle("mapped", Boolean(canvas));
-  byId("map-opacity").disabled = !canvas;
-  for (const id of ["enlarged-previous", "enlarged-next"]) byId(id).disabled = around.length < 2;
-}
-function startEnlarging(section) {
-  for (const embryo of section.querySelectorAll(".embryo:has(img)")) {
-    embryo.append(make("button", { type: "button", class: "enlarge" }, "Enlarge", make("span", { class: "unseen" }, " " + embryo.querySelector("img").alt)));
+  let around = []; // the pictures of the group that is looked at
+  let shown = 0;
+
+  function copyOf(canvas) {
+    const copy = canvas.cloneNode();
+    copy.getContext("2d").drawImage(canvas, 0, 0);
+    return copy;
   }
-}
-if (list) {
-  pane.addEventListener("click", (event) => {
-    const embryo = event.target.closest(".embryo:has(img)");
-    if (!embryo) return;
-    around = Array.from(embryo.closest(".inside").querySelectorAll(".embryo:has(img)"));
-    enlarge(around.indexOf(embryo));
-    byId("enlarged").showModal();
-  });
-  byId("enlarged-previous").addEventListener("click", () => enlarge(shown - 1));
-  byId("enlarged-next").addEventListener("click", () => enlarge(shown + 1));
-  byId("map-opacity").addEventListener("input", (event) => document.documentElement.style.setProperty("--map-opacity", event.target.value / 100));
-}
+  function enlarge(to) {
+    shown = (to + around.length) % around.length;
+    const embryo = around[shown];
+    const picture = embryo.querySelector("img");
+    const canvas = embryo.querySelector("canvas");
+    const large = make("img", { src: picture.getAttribute("src"), alt: picture.alt });
+    byId("enlarged-title").textContent = picture.alt;
+    byId("enlarged")
+      .querySelector(".embryo")
+      .replaceChildren(large, ...(canvas ? [copyOf(canvas)] : []));
+    byId("enlarged").querySelector(".embryo").classList.toggle("mapped", Boolean(canvas));
+    byId("map-opacity").disabled = !canvas;
+    for (const id of ["enlarged-previous", "enlarged-next"]) byId(id).disabled = around.length < 2;
+  }
+  function startEnlarging(section) {
+    for (const embryo of section.querySelectorAll(".embryo:has(img)")) {
+      embryo.append(
+        make(
+          "button",
+          { type: "button", class: "enlarge" },
+          "Enlarge",
+          make("span", { class: "unseen" }, " " + embryo.querySelector("img").alt),
+        ),
+      );
+    }
+  }
+  if (list) {
+    pane.addEventListener("click", (event) => {
+      const embryo = event.target.closest(".embryo:has(img)");
+      if (!embryo) return;
+      around = Array.from(embryo.closest(".inside").querySelectorAll(".embryo:has(img)"));
+      enlarge(around.indexOf(embryo));
+      byId("enlarged").showModal();
+    });
+    byId("enlarged-previous").addEventListener("click", () => enlarge(shown - 1));
+    byId("enlarged-next").addEventListener("click", () => enlarge(shown + 1));
+    byId("map-opacity").addEventListener("input", (event) =>
+      document.documentElement.style.setProperty("--map-opacity", event.target.value / 100),
+    );
+  }
+
+  return { startEnlarging };
+})();

@@ -1,291 +1,521 @@
 // --- the groups: found and ordered on the left, one of them shown on the right ---
-const index = JSON.parse(byId("index").textContent);
-const NAMED = 3; // terms of each status that the line of a group names
-const words = { unlearned: "not learned" };
-const IN_LINE = ["new", "predicted", "missed", "agreed", "unlearned", "undetermined"]; // what is new comes first
-const NOTHING_NEW = ["agreed", "unlearned", "undetermined"];
-const list = byId("groups-list"), pane = byId("gene");
-const chunks = new Map();
-let listed = [], nDrawn = 0; // groups as { g, terms, rank, isPart }, terms being those that were looked for; how many have a line
-let current = -1, filling = Promise.resolve(); // the group on the right; until its details are there
-let contested = new Set(); // genes in stage ranges on which curators disagree
-let alike = -1; // the group whose look-alikes are listed
+const Groups = (() => {
+  const { byId, index, make, chosen, counted } = Page;
+  const { toggleMap } = Maps;
 
-window.flyannotChunk = (number, html) => {
-  const template = make("template", {});
-  template.innerHTML = html;
-  for (const image of template.content.querySelectorAll("img")) image.setAttribute("src", index.folder + "/" + image.getAttribute("src"));
-  chunks.get(number).resolve(template.content);
-};
-function chunkOf(number) {
-  if (!chunks.has(number)) {
-    const entry = {};
-    entry.promise = new Promise((resolve, reject) => { entry.resolve = resolve; entry.reject = reject; });
-    chunks.set(number, entry);
-    const inside = byId("chunk-" + number);
-    if (inside) {
-      entry.resolve(inside.content);
-    } else {
-      const script = make("script", { src: index.folder + "/chunk-" + number + ".js" });
-      script.addEventListener("error", () => entry.reject(new Error("the folder " + index.folder + " does not lie beside this page")));
-      document.body.append(script);
+  const NAMED = 3; // terms of each status that the line of a group names
+  const words = { unlearned: "not learned" };
+  // what is new comes first
+  const IN_LINE = ["new", "predicted", "missed", "agreed", "unlearned", "undetermined"];
+  const NOTHING_NEW = ["agreed", "unlearned", "undetermined"];
+  const list = byId("groups-list");
+  const pane = byId("gene");
+  const chunks = new Map();
+  let nDrawn = 0; // how many of the groups have a line
+  let contested = new Set(); // genes in stage ranges on which curators disagree
+
+  window.flyannotChunk = (number, html) => {
+    const template = make("template", {});
+    template.innerHTML = html;
+    for (const image of template.content.querySelectorAll("img"))
+      image.setAttribute("src", index.folder + "/" + image.getAttribute("src"));
+    chunks.get(number).resolve(template.content);
+  };
+  function chunkOf(number) {
+    if (!chunks.has(number)) {
+      const entry = {};
+      entry.promise = new Promise((resolve, reject) => {
+        entry.resolve = resolve;
+        entry.reject = reject;
+      });
+      chunks.set(number, entry);
+      const inside = byId("chunk-" + number);
+      if (inside) {
+        entry.resolve(inside.content);
+      } else {
+        const script = make("script", { src: index.folder + "/chunk-" + number + ".js" });
+        script.addEventListener("error", () =>
+          entry.reject(new Error("the folder " + index.folder + " does not lie beside this page")),
+        );
+        document.body.append(script);
+      }
+    }
+    return chunks.get(number).promise;
+  }
+  function detailsOf(g) {
+    return chunkOf(Math.floor(g / index.perChunk)).then((chunk) => chunk.children[g % index.perChunk]);
+  }
+
+  // --- the two lists for curators: what to look at first, and curated terms to check ---
+  function onList(group, name) {
+    return [...group.terms, ...group.no].filter((one) => one.queue === name);
+  }
+  function hasLooks(group) {
+    return onList(group, "look").length > 0 || group.unlike > 0;
+  }
+  function worthOfLook(group) {
+    // of one of which nothing is predicted, until it has a verdict, how unlike those before it is
+    const worth = worthOf(onList(group, "look").filter((one) => !isReviewed(group, one)));
+    return (
+      worth ||
+      (group.unlike && !Review.keysOfGroup(group).some((key) => Verdicts.verdicts.has(key))
+        ? group.unlike
+        : 0)
+    );
+  }
+  function worthOf(terms) {
+    return terms.reduce((sum, one) => sum + one.worth, 0);
+  }
+  function listInUse() {
+    // which of the two the list of genes shows now, or nothing
+    if (byId("groups-which").value === "doubted") return "check";
+    return byId("groups-order").value === "look" ? "look" : "";
+  }
+  const isNext = (row) => row.dataset.queue === listInUse() && !row.classList.contains("reviewed");
+
+  // --- which groups ---
+  const symbolOf = (group) => group.gene || group.name;
+  const keyOf = (group) => index.stages[group.stage] + "." + group.name;
+  const numberOfKey = new Map(index.groups.map((group, g) => [keyOf(group), g]));
+  const numberWith = (group, status) => group.terms.filter((one) => one.status === status).length;
+  const isYesOrCurated = (one) => one.curated || ["agreed", "new", "predicted"].includes(one.status);
+  const namesOf = index.groups.map((group) =>
+    [group.gene, group.fbgn, group.name].map((name) => name.toLowerCase()),
+  );
+  const termNames = index.terms.map((term) => term.toLowerCase());
+  const isReviewed = (group, one) => Verdicts.verdicts.has(Review.keyOfTerm(group, index.terms[one.term]));
+  function lacked(group) {
+    // terms of the gene whose look-alikes are listed that the curators of this one left out
+    const to = index.groups[chosen.alike];
+    const own = to && to.annotated ? (one) => one.curated : ofStatus("predicted").bind(null, to);
+    if (!to || !group.annotated || !to.alike.includes(numberOfKey.get(keyOf(group)))) return [];
+    const has = new Set(group.terms.filter((one) => one.curated).map((one) => one.term));
+    return to.terms.filter((one) => own(one) && !has.has(one.term)).map((one) => index.terms[one.term]);
+  }
+  const ofStatus = (status) => (group, one) => one.status === status;
+  const FILTERS = {
+    // what it says, and which terms it leaves, or which genes; one that fits no gene is not offered
+    all: { says: "all genes" },
+    new: { says: "new terms", term: ofStatus("new") },
+    predicted: { says: "predicted terms", term: ofStatus("predicted") },
+    missed: { says: "missed terms", term: ofStatus("missed") },
+    agreed: { says: "agreed terms", term: ofStatus("agreed") },
+    unlearned: { says: "terms not learned", term: ofStatus("unlearned") },
+    undetermined: { says: "undetermined terms", term: ofStatus("undetermined") },
+    changed: { says: "answers that corrections changed", term: (group, one) => one.changed },
+    doubted: {
+      says: "curated terms to check",
+      term: (group, one) => one.queue === "check" && !isReviewed(group, one),
+      isOffered: () => index.groups.some((group) => onList(group, "check").length),
+    },
+    full: {
+      says: "genes in full agreement",
+      gene: (group) =>
+        numberWith(group, "agreed") && !numberWith(group, "new") && !numberWith(group, "missed"),
+    },
+    unannotated: { says: "genes without curated terms", gene: (group) => !group.annotated },
+    check: { says: "pictures to check", gene: (group) => group.check },
+    alike: {
+      says: "look alike, but lack its terms",
+      gene: (group) => lacked(group).length,
+      isOffered: () => index.groups.some((group) => group.alike.length),
+    },
+    contested: {
+      says: "to decide: curators disagree",
+      gene: (group) => contested.has(Review.idOfGene(group) + "\0" + index.stages[group.stage]),
+      isOffered: () => true,
+    },
+    open: {
+      says: "terms you have not reviewed",
+      term: (group, one) => one.status !== "absent" && Review.isForReview(one) && !isReviewed(group, one),
+      isOffered: () => true,
+    },
+    reviewed: {
+      says: "genes you have begun",
+      gene: (group) => Review.keysOfGroup(group).some((key) => Verdicts.verdicts.has(key)),
+      isOffered: () => true,
+    },
+  };
+  const isOffered = ({ term, gene }) =>
+    index.groups.some((group) =>
+      gene ? gene(group) : !term || [...group.terms, ...group.no].some((one) => term(group, one)),
+    );
+
+  // A symbol that is what was typed comes first, then those that begin so, then those that have it within;
+  // then terms of which a word begins so, and only if there is neither, terms that have it within a word, as
+  // "rapidly" has "dl".
+  const WITHIN = 2;
+  const BY_TERM = 3;
+  const rankOf = ([gene, fbgn, name], text) =>
+    [gene, fbgn, name].includes(text)
+      ? 0
+      : [gene, fbgn, name].some((one) => one.startsWith(text))
+        ? 1
+        : gene.includes(text) || name.includes(text)
+          ? WITHIN
+          : BY_TERM;
+  const wordsOf = termNames.map((name) => " " + name.replace(/[^\p{L}\p{N}]+/gu, " "));
+  function termsNamed(text, isSymbol) {
+    // the numbers of the terms that a text finds
+    const all = Array.from(termNames.keys());
+    const begun = all.filter((t) => termNames[t].startsWith(text) || wordsOf[t].includes(" " + text));
+    return new Set(begun.length || isSymbol ? begun : all.filter((t) => termNames[t].includes(text)));
+  }
+  function termsFound(group, rank, named, which) {
+    // the terms that fit both the search and the filter; null if the group does not
+    const { term, gene } = FILTERS[which];
+    const isByTerm = rank === BY_TERM;
+    let terms = group.terms;
+    if (Review.isBare(group)) {
+      const keys = Review.keysOfGroup(group);
+      if (which === "open")
+        return keys.length && keys.every((key) => Verdicts.verdicts.has(key)) ? null : terms;
+      if (isByTerm && Review.acceptedOf(group).some((name) => name.toLowerCase().includes(textSought())))
+        return terms;
+    }
+    if (gene && !gene(group)) return null;
+    if (term) terms = [...terms, ...group.no].filter((one) => term(group, one));
+    if (isByTerm) terms = terms.filter((one) => named.has(one.term));
+    return (term || isByTerm) && !terms.length ? null : terms;
+  }
+  const largest = (terms, name) =>
+    Math.max(-1, ...terms.map((one) => one[name]).filter((value) => value !== undefined));
+  const least = (terms, name) =>
+    Math.min(2, ...terms.map((one) => one[name]).filter((value) => value !== undefined));
+  const ORDERS = {
+    // a group comes before another by the smaller number, or text
+    gene: ({ g }) => symbolOf(index.groups[g]),
+    probable: ({ terms }) => -largest(terms, "p"),
+    unsure: ({ terms }) => least(terms, "margin"),
+    new: ({ g }) => -numberWith(index.groups[g], "new"),
+    missed: ({ g }) => -numberWith(index.groups[g], "missed"),
+    agreed: ({ g }) => -numberWith(index.groups[g], "agreed"),
+    look: ({ g, terms }) =>
+      -(byId("groups-which").value === "doubted" ? worthOf(terms) : worthOfLook(index.groups[g])),
+    alike: ({ g }) => index.groups[chosen.alike].alike.indexOf(g),
+  };
+  const textSought = () => byId("groups-search").value.trim().toLowerCase();
+  function choose() {
+    const text = textSought();
+    const ranks = namesOf.map((names) => (text ? rankOf(names, text) : 0));
+    const named = termsNamed(
+      text,
+      ranks.some((rank) => rank < BY_TERM),
+    );
+    const stage = byId("groups-stage").value;
+    const which = byId("groups-which").value;
+    const order = ORDERS[which === "alike" ? which : byId("groups-order").value];
+    chosen.listed = [];
+    contested = new Set(
+      Array.from(Verdicts.verdicts)
+        .filter(([, one]) => one.isContested)
+        .map(([key]) => Verdicts.partsOf(key).slice(0, 2).join("\0")),
+    );
+    index.groups.forEach((group, g) => {
+      if (stage !== "" && group.stage !== Number(stage)) return;
+      const terms = termsFound(group, ranks[g], named, which);
+      if (terms) chosen.listed.push({ g, terms, rank: ranks[g], isPart: terms !== group.terms, place: 0 });
+    });
+    if (order) for (const one of chosen.listed) one.place = order(one);
+    chosen.listed.sort(
+      (a, b) => a.rank - b.rank || (a.place < b.place ? -1 : a.place > b.place ? 1 : a.g - b.g),
+    );
+  }
+  function drawList() {
+    nDrawn = 0;
+    list.replaceChildren();
+    drawMore();
+    list.scrollTop = 0;
+    const isAll = chosen.listed.length === index.groups.length;
+    const like =
+      byId("groups-which").value === "alike" && chosen.alike >= 0
+        ? " look like " + symbolOf(index.groups[chosen.alike]) + ", but lack terms of it"
+        : "";
+    byId("groups-count").textContent = !chosen.listed.length
+      ? "no gene found"
+      : (isAll ? "" : chosen.listed.length.toLocaleString("en") + " of ") +
+        counted(index.groups.length, ...unit) +
+        like;
+  }
+  function drawMore(to = nDrawn + AT_ONCE) {
+    const more = chosen.listed.slice(nDrawn, to).map(lineOf);
+    nDrawn += more.length;
+    list.append(...more);
+    if (more.length && nDrawn < chosen.listed.length) coming.observe(more[more.length - 1]);
+  }
+  function listAgain(isBegun) {
+    // begun at the first; else the gene on the right stays where it still fits
+    choose();
+    drawList();
+    if (
+      chosen.listed.length &&
+      (isBegun ||
+        !chosen.listed.some((one) => one.g === chosen.current) ||
+        (textSought() && chosen.listed[0].rank === 0))
+    )
+      show(chosen.listed[0].g);
+    if (pane.getBoundingClientRect().top < 0) pane.scrollIntoView();
+  }
+
+  // --- a line of the list ---
+  const hasStages = index.groups.some((group) => group.stage !== index.groups[0].stage);
+  const unit = hasStages ? ["group"] : ["gene"];
+  const AT_ONCE = 50; // lines; more when the last comes near
+  const coming = new IntersectionObserver(
+    (seen) => {
+      for (const { isIntersecting, target } of seen)
+        if (isIntersecting) {
+          coming.unobserve(target);
+          if (target.matches(".thumb")) target.dispatchEvent(new Event("wanted"));
+          else drawMore();
+        }
+    },
+    { root: list, rootMargin: "400px" },
+  );
+  const linkOf = (g) => "#" + new URLSearchParams({ open: keyOf(index.groups[g]) });
+  const ofStage = (group, before) =>
+    make("span", { class: "together quiet stage" }, before + index.stages[group.stage]);
+  function showPicture(image, details) {
+    // the most typical one
+    const found = details.querySelector(".typical img") || details.querySelector(".images img");
+    if (found) image.src = found.getAttribute("src");
+    else image.remove();
+  }
+  function termsInLine({ g, terms, isPart }) {
+    const found = new Set(isPart ? terms : []);
+    const line = make("span", { class: "terms" });
+    const lacks = byId("groups-which").value === "alike" ? lacked(index.groups[g]) : [];
+    if (lacks.length)
+      line.append(
+        make("span", {}, make("span", { class: "badge missed" }, "lacks"), " " + lacks.join(", ")),
+        " ",
+      );
+    const rest = make("span"); // says nothing new: all on one line
+    for (const status of IN_LINE) {
+      const mine = index.groups[g].terms.filter((one) => one.status === status);
+      if (!mine.length) continue;
+      mine.sort((a, b) => found.has(b) - found.has(a));
+      // the others say nothing
+      const named = status === "undetermined" ? mine.filter((one) => one.curated || found.has(one)) : mine;
+      if (!named.length) continue;
+      const names = named.slice(0, NAMED).flatMap((one, i) => {
+        const name = index.terms[one.term];
+        const guess = one.guess ? "\u00a0(a\u00a0guess)" : "";
+        const number = one.p === undefined ? "" : "\u00a0" + one.p.toFixed(2) + guess;
+        return [i ? ", " : " ", found.has(one) ? make("strong", {}, name + number) : name + number];
+      });
+      const more = named.length > NAMED ? " and " + (named.length - NAMED) + " more" : "";
+      const isRest = NOTHING_NEW.includes(status) && !mine.some((one) => found.has(one));
+      const parts = [
+        make("span", { class: "badge " + status }, mine.length + " " + (words[status] || status)),
+        ...names,
+        more,
+      ];
+      if (isRest) rest.append(...parts, " ");
+      else line.append(make("span", {}, ...parts), " ");
+    }
+    if (rest.firstChild) line.append(rest);
+    if (!line.children.length && !Review.isBare(index.groups[g]))
+      line.append(make("span", { class: "quiet" }, "no term predicted"));
+    return line;
+  }
+  function lineOf(one) {
+    const g = one.g;
+    const group = index.groups[g];
+    const isCurrent = g === chosen.current;
+    const thumb = make("img", { class: "thumb", alt: "", width: 96, height: 38 });
+    const check = group.check
+      ? make("span", { class: "badge check" }, "check " + counted(group.check, "picture"))
+      : null;
+    const line = make(
+      "li",
+      {},
+      make(
+        "a",
+        {
+          href: linkOf(g),
+          "data-number": g,
+          "data-key": keyOf(group),
+          "aria-current": String(isCurrent),
+          tabindex: isCurrent ? 0 : -1,
+        },
+        thumb,
+        make(
+          "span",
+          { class: "what" },
+          make(
+            "span",
+            { class: "name" },
+            make("strong", {}, symbolOf(group)),
+            hasStages ? ofStage(group, "") : null,
+            check,
+            make("span", { class: "count" }),
+          ),
+          termsInLine(one),
+        ),
+      ),
+    );
+    Review.showCount(line.firstChild);
+    thumb.addEventListener(
+      "wanted",
+      () =>
+        detailsOf(g)
+          .then((details) => showPicture(thumb, details))
+          .catch(() => thumb.remove()),
+      { once: true },
+    );
+    coming.observe(thumb);
+    return line;
+  }
+
+  // --- the gene that is chosen ---
+  function show(g) {
+    if (g === chosen.current) return;
+    chosen.current = g;
+    const group = index.groups[g];
+    const at = chosen.listed.findIndex((one) => one.g === g);
+    if (at >= nDrawn) drawMore(at + AT_ONCE);
+    for (const line of list.querySelectorAll("a")) {
+      const isCurrent = Number(line.dataset.number) === g;
+      line.tabIndex = isCurrent ? 0 : -1;
+      line.setAttribute("aria-current", isCurrent);
+      if (isCurrent) bringIntoList(line);
+    }
+    Object.assign(pane.dataset, { number: g, key: keyOf(group) });
+    const facts =
+      counted(group.images, "image") + (group.annotated || Review.isBare(group) ? "" : ", no curated terms");
+    const steps = [
+      ["Previous gene", -1],
+      ["Next gene", 1],
+    ].map(([name, step]) => {
+      const button = make("button", { type: "button", disabled: !chosen.listed[at + step] }, name);
+      button.addEventListener("click", () => pick(chosen.listed[at + step].g));
+      return button;
+    });
+    pane.replaceChildren(
+      make(
+        "header",
+        {},
+        make("h3", { id: "gene-heading", tabindex: -1 }, symbolOf(group), ofStage(group, ", stage range ")),
+        make("span", { class: "quiet" }, facts),
+        make("span", { class: "count" }),
+        make("span", { class: "steps" }, ...steps),
+      ),
+    );
+    Review.showCount(pane);
+    chosen.filling = detailsOf(g)
+      .then((details) => {
+        if (g !== chosen.current) return;
+        pane.append(details.cloneNode(true));
+        for (const start of [
+          Review.startReview,
+          Enlarged.startEnlarging,
+          SideBySide.startBeside,
+          MapUse.startOnMap,
+          LookAlikes.startNearest,
+        ])
+          start(pane);
+      })
+      .catch((error) =>
+        pane.append(make("p", { class: "banner" }, "Cannot be shown: " + error.message + ".")),
+      );
+    PatternMap.drawSoon(true);
+  }
+  function bringIntoList(line) {
+    // the page itself stays where it is
+    const box = line.getBoundingClientRect();
+    const around = list.getBoundingClientRect();
+    if (box.top < around.top) list.scrollTop += box.top - around.top;
+    else if (box.bottom > around.bottom) list.scrollTop += box.bottom - around.bottom;
+  }
+  function pick(g) {
+    // as somebody wants to see it
+    show(g);
+    Address.remember();
+    const { top } = pane.getBoundingClientRect();
+    if (top < 0 || top > innerHeight / 2) pane.scrollIntoView();
+  }
+
+  // --- on paper nothing unfolds ---
+  addEventListener("beforeprint", () => {
+    drawMore(chosen.listed.length);
+    list.querySelectorAll(".thumb:not([src])").forEach((thumb) => thumb.dispatchEvent(new Event("wanted")));
+    for (const one of document.querySelectorAll("details.reading:not([open])")) {
+      one.open = true;
+      one.dataset.printed = "";
+    }
+  });
+  addEventListener("afterprint", () => {
+    for (const one of document.querySelectorAll("details[data-printed]")) {
+      one.open = false;
+      delete one.dataset.printed;
+    }
+  });
+
+  if (list) {
+    const used = new Set(index.groups.flatMap((group) => group.terms.map((one) => one.status)));
+    for (const [name, filter] of Object.entries(FILTERS))
+      if ((filter.isOffered || isOffered)(filter)) {
+        used.add(name);
+        byId("groups-which").append(make("option", { value: name }, filter.says));
+      }
+    if (index.groups.some(hasLooks)) used.add("look");
+    for (const part of document.querySelectorAll("#groups [data-used]"))
+      if (!used.has(part.dataset.used)) part.remove();
+    byId("groups-terms").append(...index.terms.map((term) => make("option", { value: term })));
+    pane.addEventListener("click", (event) => {
+      const button = event.target.closest("button.map, button.more");
+      if (button && button.matches(".map")) toggleMap(button);
+      if (button && button.matches(".more")) {
+        for (const row of pane.querySelectorAll("tr[hidden]")) row.hidden = false;
+        button.parentElement.remove();
+      }
+    });
+    document.addEventListener("click", (event) => {
+      // what is looked for and how it is ordered stays
+      const link = event.target.closest("a[href^='#open=']");
+      const g = link && numberOfKey.get(new URLSearchParams(link.hash.slice(1)).get("open"));
+      if (
+        g === undefined ||
+        !link ||
+        link.closest(".links") ||
+        event.defaultPrevented ||
+        event.ctrlKey ||
+        event.metaKey ||
+        event.shiftKey
+      )
+        return;
+      event.preventDefault();
+      pick(g);
+    });
+    for (const id of ["groups-search", "groups-stage", "groups-which", "groups-order"]) {
+      byId(id).addEventListener("input", () => {
+        if (id === "groups-which") chosen.alike = byId(id).value === "alike" ? chosen.current : -1;
+        listAgain(id === "groups-which" || id === "groups-order");
+        Address.remember(id);
+      });
     }
   }
-  return chunks.get(number).promise;
-}
-function detailsOf(g) {
-  return chunkOf(Math.floor(g / index.perChunk)).then((chunk) => chunk.children[g % index.perChunk]);
-}
 
-// --- the two lists for curators: what to look at first, and curated terms to check ---
-function onList(group, name) { return [...group.terms, ...group.no].filter((one) => one.queue === name); }
-function hasLooks(group) { return onList(group, "look").length > 0 || group.unlike > 0; }
-function worthOfLook(group) { // of one of which nothing is predicted, until it has a verdict, how unlike those before it is
-  const worth = worthOf(onList(group, "look").filter((one) => !isReviewed(group, one)));
-  return worth || (group.unlike && !keysOfGroup(group).some((key) => verdicts.has(key)) ? group.unlike : 0);
-}
-function worthOf(terms) { return terms.reduce((sum, one) => sum + one.worth, 0); }
-function listInUse() { // which of the two the list of genes shows now, or nothing
-  if (byId("groups-which").value === "doubted") return "check";
-  return byId("groups-order").value === "look" ? "look" : "";
-}
-const isNext = (row) => row.dataset.queue === listInUse() && !row.classList.contains("reviewed");
-
-// --- which groups ---
-const symbolOf = (group) => group.gene || group.name;
-const keyOf = (group) => index.stages[group.stage] + "." + group.name;
-const numberOfKey = new Map(index.groups.map((group, g) => [keyOf(group), g]));
-const numberWith = (group, status) => group.terms.filter((one) => one.status === status).length;
-const isYesOrCurated = (one) => one.curated || ["agreed", "new", "predicted"].includes(one.status);
-const namesOf = index.groups.map((group) => [group.gene, group.fbgn, group.name].map((name) => name.toLowerCase()));
-const termNames = index.terms.map((term) => term.toLowerCase());
-const isReviewed = (group, one) => verdicts.has(keyOfTerm(group, index.terms[one.term]));
-function lacked(group) { // terms of the gene whose look-alikes are listed that the curators of this one left out
-  const to = index.groups[alike], own = to && to.annotated ? (one) => one.curated : ofStatus("predicted").bind(null, to);
-  if (!to || !group.annotated || !to.alike.includes(numberOfKey.get(keyOf(group)))) return [];
-  const has = new Set(group.terms.filter((one) => one.curated).map((one) => one.term));
-  return to.terms.filter((one) => own(one) && !has.has(one.term)).map((one) => index.terms[one.term]);
-}
-const ofStatus = (status) => (group, one) => one.status === status;
-const FILTERS = { // what it says, and which terms it leaves, or which genes; one that fits no gene is not offered
-  all: { says: "all genes" },
-  new: { says: "new terms", term: ofStatus("new") },
-  predicted: { says: "predicted terms", term: ofStatus("predicted") },
-  missed: { says: "missed terms", term: ofStatus("missed") },
-  agreed: { says: "agreed terms", term: ofStatus("agreed") },
-  unlearned: { says: "terms not learned", term: ofStatus("unlearned") },
-  undetermined: { says: "undetermined terms", term: ofStatus("undetermined") },
-  changed: { says: "answers that corrections changed", term: (group, one) => one.changed },
-  doubted: { says: "curated terms to check", term: (group, one) => one.queue === "check" && !isReviewed(group, one), isOffered: () => index.groups.some((group) => onList(group, "check").length) },
-  full: { says: "genes in full agreement", gene: (group) => numberWith(group, "agreed") && !numberWith(group, "new") && !numberWith(group, "missed") },
-  unannotated: { says: "genes without curated terms", gene: (group) => !group.annotated },
-  check: { says: "pictures to check", gene: (group) => group.check },
-  alike: { says: "look alike, but lack its terms", gene: (group) => lacked(group).length, isOffered: () => index.groups.some((group) => group.alike.length) },
-  contested: { says: "to decide: curators disagree", gene: (group) => contested.has(idOfGene(group) + "\0" + index.stages[group.stage]), isOffered: () => true },
-  open: { says: "terms you have not reviewed", term: (group, one) => one.status !== "absent" && isForReview(one) && !isReviewed(group, one), isOffered: () => true },
-  reviewed: { says: "genes you have begun", gene: (group) => keysOfGroup(group).some((key) => verdicts.has(key)), isOffered: () => true },
-};
-const isOffered = ({ term, gene }) => index.groups.some((group) => gene ? gene(group) : !term || [...group.terms, ...group.no].some((one) => term(group, one)));
-
-// A symbol that is what was typed comes first, then those that begin so, then those that have it within; then terms of
-// which a word begins so, and only if there is neither, terms that have it within a word, as "rapidly" has "dl".
-const WITHIN = 2, BY_TERM = 3;
-const rankOf = ([gene, fbgn, name], text) => [gene, fbgn, name].includes(text) ? 0 : [gene, fbgn, name].some((one) => one.startsWith(text)) ? 1 :
-  gene.includes(text) || name.includes(text) ? WITHIN : BY_TERM;
-const wordsOf = termNames.map((name) => " " + name.replace(/[^\p{L}\p{N}]+/gu, " "));
-function termsNamed(text, isSymbol) { // the numbers of the terms that a text finds
-  const all = Array.from(termNames.keys()), begun = all.filter((t) => termNames[t].startsWith(text) || wordsOf[t].includes(" " + text));
-  return new Set(begun.length || isSymbol ? begun : all.filter((t) => termNames[t].includes(text)));
-}
-function termsFound(group, rank, named, which) { // the terms that fit both the search and the filter; null if the group does not
-  const { term, gene } = FILTERS[which], isByTerm = rank === BY_TERM;
-  let terms = group.terms;
-  if (isBare(group)) {
-    const keys = keysOfGroup(group);
-    if (which === "open") return keys.length && keys.every((key) => verdicts.has(key)) ? null : terms;
-    if (isByTerm && acceptedOf(group).some((name) => name.toLowerCase().includes(textSought()))) return terms;
-  }
-  if (gene && !gene(group)) return null;
-  if (term) terms = [...terms, ...group.no].filter((one) => term(group, one));
-  if (isByTerm) terms = terms.filter((one) => named.has(one.term));
-  return (term || isByTerm) && !terms.length ? null : terms;
-}
-const largest = (terms, name) => Math.max(-1, ...terms.map((one) => one[name]).filter((value) => value !== undefined));
-const least = (terms, name) => Math.min(2, ...terms.map((one) => one[name]).filter((value) => value !== undefined));
-const ORDERS = { // a group comes before another by the smaller number, or text
-  gene: ({ g }) => symbolOf(index.groups[g]),
-  probable: ({ terms }) => -largest(terms, "p"),
-  unsure: ({ terms }) => least(terms, "margin"),
-  new: ({ g }) => -numberWith(index.groups[g], "new"),
-  missed: ({ g }) => -numberWith(index.groups[g], "missed"),
-  agreed: ({ g }) => -numberWith(index.groups[g], "agreed"),
-  look: ({ g, terms }) => -(byId("groups-which").value === "doubted" ? worthOf(terms) : worthOfLook(index.groups[g])),
-  alike: ({ g }) => index.groups[alike].alike.indexOf(g),
-};
-const textSought = () => byId("groups-search").value.trim().toLowerCase();
-function choose() {
-  const text = textSought(), ranks = namesOf.map((names) => text ? rankOf(names, text) : 0), named = termsNamed(text, ranks.some((rank) => rank < BY_TERM)), stage = byId("groups-stage").value, which = byId("groups-which").value;
-  const order = ORDERS[which === "alike" ? which : byId("groups-order").value];
-  listed = [];
-  contested = new Set(Array.from(verdicts).filter(([, one]) => one.isContested).map(([key]) => partsOf(key).slice(0, 2).join("\0")));
-  index.groups.forEach((group, g) => {
-    if (stage !== "" && group.stage !== Number(stage)) return;
-    const terms = termsFound(group, ranks[g], named, which);
-    if (terms) listed.push({ g, terms, rank: ranks[g], isPart: terms !== group.terms, place: 0 });
-  });
-  if (order) for (const one of listed) one.place = order(one);
-  listed.sort((a, b) => a.rank - b.rank || (a.place < b.place ? -1 : a.place > b.place ? 1 : a.g - b.g));
-}
-function drawList() {
-  nDrawn = 0;
-  list.replaceChildren();
-  drawMore();
-  list.scrollTop = 0;
-  const isAll = listed.length === index.groups.length, like = byId("groups-which").value === "alike" && alike >= 0 ? " look like " + symbolOf(index.groups[alike]) + ", but lack terms of it" : "";
-  byId("groups-count").textContent = !listed.length ? "no gene found" : (isAll ? "" : listed.length.toLocaleString("en") + " of ") + counted(index.groups.length, ...unit) + like;
-}
-function drawMore(to = nDrawn + AT_ONCE) {
-  const more = listed.slice(nDrawn, to).map(lineOf);
-  nDrawn += more.length;
-  list.append(...more);
-  if (more.length && nDrawn < listed.length) coming.observe(more[more.length - 1]);
-}
-function listAgain(isBegun) { // begun at the first; else the gene on the right stays where it still fits
-  choose();
-  drawList();
-  if (listed.length && (isBegun || !listed.some((one) => one.g === current) || (textSought() && listed[0].rank === 0))) show(listed[0].g);
-  if (pane.getBoundingClientRect().top < 0) pane.scrollIntoView();
-}
-
-// --- a line of the list ---
-const hasStages = index.groups.some((group) => group.stage !== index.groups[0].stage), unit = hasStages ? ["group"] : ["gene"];
-const AT_ONCE = 50; // lines; more when the last comes near
-const coming = new IntersectionObserver((seen) => {
-  for (const { isIntersecting, target } of seen) if (isIntersecting) {
-    coming.unobserve(target);
-    if (target.matches(".thumb")) target.dispatchEvent(new Event("wanted")); else drawMore();
-  }
-}, { root: list, rootMargin: "400px" });
-const linkOf = (g) => "#" + new URLSearchParams({ open: keyOf(index.groups[g]) });
-const ofStage = (group, before) => make("span", { class: "together quiet stage" }, before + index.stages[group.stage]);
-function showPicture(image, details) { // the most typical one
-  const found = details.querySelector(".typical img") || details.querySelector(".images img");
-  if (found) image.src = found.getAttribute("src"); else image.remove();
-}
-function termsInLine({ g, terms, isPart }) {
-  const found = new Set(isPart ? terms : []), line = make("span", { class: "terms" });
-  const lacks = byId("groups-which").value === "alike" ? lacked(index.groups[g]) : [];
-  if (lacks.length) line.append(make("span", {}, make("span", { class: "badge missed" }, "lacks"), " " + lacks.join(", ")), " ");
-  const rest = make("span"); // says nothing new: all on one line
-  for (const status of IN_LINE) {
-    const mine = index.groups[g].terms.filter((one) => one.status === status);
-    if (!mine.length) continue;
-    mine.sort((a, b) => found.has(b) - found.has(a));
-    const named = status === "undetermined" ? mine.filter((one) => one.curated || found.has(one)) : mine; // the others say nothing
-    if (!named.length) continue;
-    const names = named.slice(0, NAMED).flatMap((one, i) => {
-      const name = index.terms[one.term], guess = one.guess ? "\u00a0(a\u00a0guess)" : "";
-      const number = one.p === undefined ? "" : "\u00a0" + one.p.toFixed(2) + guess;
-      return [i ? ", " : " ", found.has(one) ? make("strong", {}, name + number) : name + number];
-    });
-    const more = named.length > NAMED ? " and " + (named.length - NAMED) + " more" : "";
-    const isRest = NOTHING_NEW.includes(status) && !mine.some((one) => found.has(one)), parts = [make("span", { class: "badge " + status }, mine.length + " " + (words[status] || status)), ...names, more];
-    if (isRest) rest.append(...parts, " "); else line.append(make("span", {}, ...parts), " ");
-  }
-  if (rest.firstChild) line.append(rest);
-  if (!line.children.length && !isBare(index.groups[g])) line.append(make("span", { class: "quiet" }, "no term predicted"));
-  return line;
-}
-function lineOf(one) {
-  const g = one.g, group = index.groups[g], isCurrent = g === current;
-  const thumb = make("img", { class: "thumb", alt: "", width: 96, height: 38 });
-  const check = group.check ? make("span", { class: "badge check" }, "check " + counted(group.check, "picture")) : null;
-  const line = make("li", {}, make("a", { href: linkOf(g), "data-number": g, "data-key": keyOf(group), "aria-current": String(isCurrent), tabindex: isCurrent ? 0 : -1 },
-    thumb, make("span", { class: "what" }, make("span", { class: "name" }, make("strong", {}, symbolOf(group)), hasStages ? ofStage(group, "") : null, check, make("span", { class: "count" })), termsInLine(one))));
-  showCount(line.firstChild);
-  thumb.addEventListener("wanted", () => detailsOf(g).then((details) => showPicture(thumb, details)).catch(() => thumb.remove()), { once: true });
-  coming.observe(thumb);
-  return line;
-}
-
-// --- the gene that is chosen ---
-function show(g) {
-  if (g === current) return;
-  current = g;
-  const group = index.groups[g], at = listed.findIndex((one) => one.g === g);
-  if (at >= nDrawn) drawMore(at + AT_ONCE);
-  for (const line of list.querySelectorAll("a")) {
-    const isCurrent = Number(line.dataset.number) === g;
-    line.tabIndex = isCurrent ? 0 : -1;
-    line.setAttribute("aria-current", isCurrent);
-    if (isCurrent) bringIntoList(line);
-  }
-  Object.assign(pane.dataset, { number: g, key: keyOf(group) });
-  const facts = counted(group.images, "image") + (group.annotated || isBare(group) ? "" : ", no curated terms");
-  const steps = [["Previous gene", -1], ["Next gene", 1]].map(([name, step]) => {
-    const button = make("button", { type: "button", disabled: !listed[at + step] }, name);
-    button.addEventListener("click", () => pick(listed[at + step].g));
-    return button;
-  });
-  pane.replaceChildren(make("header", {}, make("h3", { id: "gene-heading", tabindex: -1 }, symbolOf(group), ofStage(group, ", stage range ")), make("span", { class: "quiet" }, facts),
-    make("span", { class: "count" }), make("span", { class: "steps" }, ...steps)));
-  showCount(pane);
-  filling = detailsOf(g).then((details) => {
-    if (g !== current) return;
-    pane.append(details.cloneNode(true));
-    for (const start of [startReview, startEnlarging, startBeside, startOnMap, startNearest]) start(pane);
-  }).catch((error) => pane.append(make("p", { class: "banner" }, "Cannot be shown: " + error.message + ".")));
-  drawSoon(true);
-}
-function bringIntoList(line) { // the page itself stays where it is
-  const box = line.getBoundingClientRect(), around = list.getBoundingClientRect();
-  if (box.top < around.top) list.scrollTop += box.top - around.top; else if (box.bottom > around.bottom) list.scrollTop += box.bottom - around.bottom;
-}
-function pick(g) { // as somebody wants to see it
-  show(g);
-  remember();
-  const { top } = pane.getBoundingClientRect();
-  if (top < 0 || top > innerHeight / 2) pane.scrollIntoView();
-}
-
-// --- on paper nothing unfolds ---
-addEventListener("beforeprint", () => {
-  drawMore(listed.length);
-  list.querySelectorAll(".thumb:not([src])").forEach((thumb) => thumb.dispatchEvent(new Event("wanted")));
-  for (const one of document.querySelectorAll("details.reading:not([open])")) { one.open = true; one.dataset.printed = ""; }
-});
-addEventListener("afterprint", () => {
-  for (const one of document.querySelectorAll("details[data-printed]")) { one.open = false; delete one.dataset.printed; }
-});
-
-if (list) {
-  const used = new Set(index.groups.flatMap((group) => group.terms.map((one) => one.status)));
-  for (const [name, filter] of Object.entries(FILTERS)) if ((filter.isOffered || isOffered)(filter)) {
-    used.add(name);
-    byId("groups-which").append(make("option", { value: name }, filter.says));
-  }
-  if (index.groups.some(hasLooks)) used.add("look");
-  for (const part of document.querySelectorAll("#groups [data-used]")) if (!used.has(part.dataset.used)) part.remove();
-  byId("groups-terms").append(...index.terms.map((term) => make("option", { value: term })));
-  pane.addEventListener("click", (event) => {
-    const button = event.target.closest("button.map, button.more");
-    if (button && button.matches(".map")) toggleMap(button);
-    if (button && button.matches(".more")) {
-      for (const row of pane.querySelectorAll("tr[hidden]")) row.hidden = false;
-      button.parentElement.remove();
-    }
-  });
-  document.addEventListener("click", (event) => { // what is looked for and how it is ordered stays
-    const link = event.target.closest("a[href^='#open=']"), g = link && numberOfKey.get(new URLSearchParams(link.hash.slice(1)).get("open"));
-    if (g === undefined || !link || link.closest(".links") || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    pick(g);
-  });
-  for (const id of ["groups-search", "groups-stage", "groups-which", "groups-order"]) {
-    byId(id).addEventListener("input", () => {
-      if (id === "groups-which") alike = byId(id).value === "alike" ? current : -1;
-      listAgain(id === "groups-which" || id === "groups-order");
-      remember(id);
-    });
-  }
-}
+  return {
+    words,
+    list,
+    pane,
+    chunkOf,
+    detailsOf,
+    listInUse,
+    isNext,
+    symbolOf,
+    keyOf,
+    numberOfKey,
+    isYesOrCurated,
+    choose,
+    drawList,
+    listAgain,
+    linkOf,
+    showPicture,
+    termsInLine,
+    show,
+    pick,
+  };
+})();

@@ -1,80 +1,133 @@
 // --- the review by keyboard: one key for each thing; where the focus is, is the term that a key is about ---
-const rowsOf = () => Array.from(pane.querySelectorAll("tr[data-term]:not([hidden])"));
-const isOpenTo = (row) => !row.classList.contains("reviewed");
-const rowInFocus = () => document.activeElement.closest?.("#gene tr[data-term]") || null;
+(() => {
+  const { list, pane, pick, isNext, listInUse } = Groups;
+  const { byId, chosen, index } = Page;
+  const { isBare, say, give, undo, rowOfTerm, idOfGene } = Review;
+  const { partsOf, store } = Verdicts;
 
-function focusRow(row) {
-  (row.querySelector("[aria-pressed=true][data-verdict]") || row.querySelector("[data-verdict]")).focus({ preventScroll: true });
-  row.scrollIntoView({ block: "nearest" });
-}
-const focusHeading = () => byId("gene-heading").focus({ preventScroll: true }); // no term: a key more must not change a verdict
-async function openGene(g) {
-  pick(g);
-  await filling;
-  const rows = rowsOf(), row = rows.find(isNext) || rows.find(isOpenTo) || rows[0];
-  if (row) focusRow(row); else if (isBare(index.groups[g])) pane.querySelector(".another").focus({ preventScroll: true }); else focusHeading();
-}
-function goToGene(step) { // the first time to the one that is shown
-  if (step > 0 && current >= 0 && !pane.contains(document.activeElement)) return openGene(current);
-  const at = listed.findIndex((one) => one.g === current), to = listed[at < 0 ? 0 : at + step];
-  if (to) return openGene(to.g);
-  focusHeading();
-  return say(step < 0 ? "This is the first gene." : "This is the last gene.");
-}
-function goToTerm(step) {
-  const rows = rowsOf(), to = rows[rows.indexOf(rowInFocus()) + step];
-  if (to) focusRow(to);
-}
-function goToLine(step) { // as the focus is in the list
-  const line = list.querySelectorAll("a")[listed.findIndex((one) => one.g === current) + step];
-  if (!line) return;
-  pick(Number(line.dataset.number));
-  line.focus({ preventScroll: true });
-}
-function giveByKey(verdict) {
-  const row = rowInFocus();
-  if (!row) return say("Choose a term first: j goes to the next gene.");
-  give(row, verdict);
-  if (isOpenTo(row)) return focusRow(row); // it was taken back
-  const rows = rowsOf(), at = rows.indexOf(row), next = [...rows.slice(at + 1), ...rows.slice(0, at)].find(listInUse() ? isNext : isOpenTo);
-  if (next) return focusRow(next);
-  focusHeading();
-  return say(byId("review-said").textContent + (listInUse() ? " Nothing more here is on the list: j for the next gene." : " All reviewed: j for the next gene."));
-}
-async function undoAndGoThere() {
-  const [geneId, stageRange, term] = partsOf(undo() || "");
-  const g = index.groups.findIndex((group) => idOfGene(group) === geneId && index.stages[group.stage] === stageRange);
-  if (g < 0) return;
-  pick(g);
-  await filling;
-  const row = rowOfTerm(pane, term);
-  if (row) focusRow(row); else focusHeading();
-}
-const KEYS = {
-  a: () => giveByKey("accept"), r: () => giveByKey("reject"), u: () => giveByKey("unsure"), z: undoAndGoThere,
-  j: () => goToGene(1), k: () => goToGene(-1),
-  n: () => { const note = rowInFocus()?.querySelector(".note:not([hidden])"); if (note) note.focus(); },
-  t: () => pane.querySelector(".another")?.focus(),
-  m: () => rowInFocus()?.querySelector("button.map")?.click(),
-  "?": () => byId("keys").showModal(),
-};
-const ARROWS = { ArrowDown: () => goToTerm(1), ArrowUp: () => goToTerm(-1), ArrowRight: () => goToGene(1), ArrowLeft: () => goToGene(-1) };
-const LINES = { ArrowDown: () => goToLine(1), ArrowUp: () => goToLine(-1) };
+  const rowsOf = () => Array.from(pane.querySelectorAll("tr[data-term]:not([hidden])"));
+  const isOpenTo = (row) => !row.classList.contains("reviewed");
+  const rowInFocus = () => document.activeElement.closest?.("#gene tr[data-term]") || null;
 
-if (list) {
-  addEventListener("keydown", (event) => {
-    const at = document.activeElement, isField = at.matches("input:not([type=checkbox]), select, textarea");
-    if (isField && event.key === "Escape" && at.closest("tr[data-term]")) return focusRow(at.closest("tr[data-term]"));
-    if (event.key === "Escape" && at.matches(".another")) return focusHeading();
-    if (event.ctrlKey || event.metaKey || event.altKey || isField || !byId("by-key").checked || document.querySelector("dialog[open]")) return undefined;
-    if (at !== document.body && !at.closest("#groups")) return undefined;
-    const act = KEYS[event.key] || (rowInFocus() ? ARROWS : list.contains(at) ? LINES : {})[event.key];
-    if (!act) return undefined;
-    event.preventDefault();
-    return act();
-  });
-  byId("undo").addEventListener("click", undoAndGoThere);
-  byId("show-keys").addEventListener("click", () => byId("keys").showModal());
-  byId("by-key").checked = !shelf || shelf.getItem("flyannot-keys") !== "off";
-  byId("by-key").addEventListener("change", () => { if (shelf) shelf.setItem("flyannot-keys", byId("by-key").checked ? "on" : "off"); });
-}
+  function focusRow(row) {
+    (row.querySelector("[aria-pressed=true][data-verdict]") || row.querySelector("[data-verdict]")).focus({
+      preventScroll: true,
+    });
+    row.scrollIntoView({ block: "nearest" });
+  }
+  // no term: a key more must not change a verdict
+  const focusHeading = () => byId("gene-heading").focus({ preventScroll: true });
+  async function openGene(g) {
+    pick(g);
+    await chosen.filling;
+    const rows = rowsOf();
+    const row = rows.find(isNext) || rows.find(isOpenTo) || rows[0];
+    if (row) focusRow(row);
+    else if (isBare(index.groups[g])) pane.querySelector(".another").focus({ preventScroll: true });
+    else focusHeading();
+  }
+  function goToGene(step) {
+    // the first time to the one that is shown
+    if (step > 0 && chosen.current >= 0 && !pane.contains(document.activeElement))
+      return openGene(chosen.current);
+    const at = chosen.listed.findIndex((one) => one.g === chosen.current);
+    const to = chosen.listed[at < 0 ? 0 : at + step];
+    if (to) return openGene(to.g);
+    focusHeading();
+    return say(step < 0 ? "This is the first gene." : "This is the last gene.");
+  }
+  function goToTerm(step) {
+    const rows = rowsOf();
+    const to = rows[rows.indexOf(rowInFocus()) + step];
+    if (to) focusRow(to);
+  }
+  function goToLine(step) {
+    // as the focus is in the list
+    const line =
+      list.querySelectorAll("a")[chosen.listed.findIndex((one) => one.g === chosen.current) + step];
+    if (!line) return;
+    pick(Number(line.dataset.number));
+    line.focus({ preventScroll: true });
+  }
+  function giveByKey(verdict) {
+    const row = rowInFocus();
+    if (!row) return say("Choose a term first: j goes to the next gene.");
+    give(row, verdict);
+    if (isOpenTo(row)) return focusRow(row); // it was taken back
+    const rows = rowsOf();
+    const at = rows.indexOf(row);
+    const next = [...rows.slice(at + 1), ...rows.slice(0, at)].find(listInUse() ? isNext : isOpenTo);
+    if (next) return focusRow(next);
+    focusHeading();
+    return say(
+      byId("review-said").textContent +
+        (listInUse()
+          ? " Nothing more here is on the list: j for the next gene."
+          : " All reviewed: j for the next gene."),
+    );
+  }
+  async function undoAndGoThere() {
+    const [geneId, stageRange, term] = partsOf(undo() || "");
+    const g = index.groups.findIndex(
+      (group) => idOfGene(group) === geneId && index.stages[group.stage] === stageRange,
+    );
+    if (g < 0) return;
+    pick(g);
+    await chosen.filling;
+    const row = rowOfTerm(pane, term);
+    if (row) focusRow(row);
+    else focusHeading();
+  }
+  const KEYS = {
+    a: () => giveByKey("accept"),
+    r: () => giveByKey("reject"),
+    u: () => giveByKey("unsure"),
+    z: undoAndGoThere,
+    j: () => goToGene(1),
+    k: () => goToGene(-1),
+    n: () => {
+      const note = rowInFocus()?.querySelector(".note:not([hidden])");
+      if (note) note.focus();
+    },
+    t: () => pane.querySelector(".another")?.focus(),
+    m: () => rowInFocus()?.querySelector("button.map")?.click(),
+    "?": () => byId("keys").showModal(),
+  };
+  const ARROWS = {
+    ArrowDown: () => goToTerm(1),
+    ArrowUp: () => goToTerm(-1),
+    ArrowRight: () => goToGene(1),
+    ArrowLeft: () => goToGene(-1),
+  };
+  const LINES = { ArrowDown: () => goToLine(1), ArrowUp: () => goToLine(-1) };
+
+  if (list) {
+    addEventListener("keydown", (event) => {
+      const at = document.activeElement;
+      const isField = at.matches("input:not([type=checkbox]), select, textarea");
+      if (isField && event.key === "Escape" && at.closest("tr[data-term]"))
+        return focusRow(at.closest("tr[data-term]"));
+      if (event.key === "Escape" && at.matches(".another")) return focusHeading();
+      if (
+        event.ctrlKey ||
+        event.metaKey ||
+        event.altKey ||
+        isField ||
+        !byId("by-key").checked ||
+        document.querySelector("dialog[open]")
+      )
+        return undefined;
+      if (at !== document.body && !at.closest("#groups")) return undefined;
+      const act = KEYS[event.key] || (rowInFocus() ? ARROWS : list.contains(at) ? LINES : {})[event.key];
+      if (!act) return undefined;
+      event.preventDefault();
+      return act();
+    });
+    byId("undo").addEventListener("click", undoAndGoThere);
+    byId("show-keys").addEventListener("click", () => byId("keys").showModal());
+    byId("by-key").checked = !store.shelf || store.shelf.getItem("flyannot-keys") !== "off";
+    byId("by-key").addEventListener("change", () => {
+      if (store.shelf) store.shelf.setItem("flyannot-keys", byId("by-key").checked ? "on" : "off");
+    });
+  }
+})();

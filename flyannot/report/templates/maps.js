@@ -1,31 +1,68 @@
 // --- maps of contributions ---
-function signed(value) { return (value < 0 ? "\u2212" : "+") + Math.abs(value).toFixed(3); }
-function toggleMap(button) {
-  const section = button.closest(".inside"), legend = section.querySelector(".legend");
-  const on = button.getAttribute("aria-pressed") === "false";
-  for (const other of section.querySelectorAll("button.map")) other.setAttribute("aria-pressed", "false");
-  for (const canvas of section.querySelectorAll("canvas")) canvas.remove();
-  for (const embryo of section.querySelectorAll(".embryo")) embryo.classList.toggle("mapped", on);
-  legend.replaceChildren();
-  if (!on) return;
-  button.setAttribute("aria-pressed", "true");
-  const { value, plus, minus, rest, full, cells } = JSON.parse(button.dataset.map), name = button.dataset.term;
-  section.querySelectorAll(".embryo").forEach((embryo, i) => embryo.append(drawn(cells[i], name)));
-  legend.append(make("span", {}, "opposes"), make("span", { class: "ramp", "aria-hidden": true }),
-    make("span", {}, "supports " + name + "."),
-    make("span", { class: "quiet" }, "Final model: probability " + button.dataset.final + ", decision value " + signed(value) + " = " +
-      plus.toFixed(3) + " supporting \u2212 " + minus.toFixed(3) + " opposing " + (rest < 0 ? "\u2212 " : "+ ") + Math.abs(rest).toFixed(3) + " intercept, split exactly over the patches of " +
-      (cells.length === 1 ? "this image" : "these images") + ". Full colour: " + full.toPrecision(2) + " in 8 x 8 pixels."));
-}
-function drawn(packed, name) {
-  const [rows, columns] = index.cells;
-  const canvas = make("canvas", { width: columns, height: rows, role: "img", "aria-label": "Map: where this image supports or opposes " + name });
-  const text = atob(packed), context = canvas.getContext("2d"), pixels = context.createImageData(columns, rows);
-  for (let i = 0; i < text.length; i++) {
-    const level = ((text.charCodeAt(i) << 24) >> 24) / 127;
-    const colour = level > 0 ? [217, 95, 2] : [20, 90, 190];
-    pixels.data.set([...colour, Math.round(225 * Math.pow(Math.abs(level), 0.7))], 4 * i);
+const Maps = (() => {
+  const { make, index } = Page;
+
+  function signed(value) {
+    return (value < 0 ? "\u2212" : "+") + Math.abs(value).toFixed(3);
   }
-  context.putImageData(pixels, 0, 0);
-  return canvas;
-}
+  function toggleMap(button) {
+    const section = button.closest(".inside");
+    const legend = section.querySelector(".legend");
+    const on = button.getAttribute("aria-pressed") === "false";
+    for (const other of section.querySelectorAll("button.map")) other.setAttribute("aria-pressed", "false");
+    for (const canvas of section.querySelectorAll("canvas")) canvas.remove();
+    for (const embryo of section.querySelectorAll(".embryo")) embryo.classList.toggle("mapped", on);
+    legend.replaceChildren();
+    if (!on) return;
+    button.setAttribute("aria-pressed", "true");
+    const { value, plus, minus, rest, full, cells } = JSON.parse(button.dataset.map);
+    const name = button.dataset.term;
+    section.querySelectorAll(".embryo").forEach((embryo, i) => embryo.append(drawn(cells[i], name)));
+    legend.append(
+      make("span", {}, "opposes"),
+      make("span", { class: "ramp", "aria-hidden": true }),
+      make("span", {}, "supports " + name + "."),
+      make(
+        "span",
+        { class: "quiet" },
+        "Final model: probability " +
+          button.dataset.final +
+          ", decision value " +
+          signed(value) +
+          " = " +
+          plus.toFixed(3) +
+          " supporting \u2212 " +
+          minus.toFixed(3) +
+          " opposing " +
+          (rest < 0 ? "\u2212 " : "+ ") +
+          Math.abs(rest).toFixed(3) +
+          " intercept, split exactly over the patches of " +
+          (cells.length === 1 ? "this image" : "these images") +
+          ". Full colour: " +
+          full.toPrecision(2) +
+          " in 8 x 8 pixels.",
+      ),
+    );
+  }
+  function drawn(packed, name) {
+    const [rows, columns] = index.cells;
+    const canvas = make("canvas", {
+      width: columns,
+      height: rows,
+      role: "img",
+      "aria-label": "Map: where this image supports or opposes " + name,
+    });
+    const text = atob(packed);
+    const context = canvas.getContext("2d");
+    const pixels = context.createImageData(columns, rows);
+    for (let i = 0; i < text.length; i++) {
+      const level = ((text.charCodeAt(i) << 24) >> 24) / 127;
+      const colour = level > 0 ? [217, 95, 2] : [20, 90, 190];
+      pixels.data.set([...colour, Math.round(225 * Math.pow(Math.abs(level), 0.7))], 4 * i);
+    }
+    context.putImageData(pixels, 0, 0);
+    return canvas;
+  }
+
+  return { toggleMap };
+})();

@@ -1,238 +1,493 @@
 // --- the review: a verdict for every term of every group, by mouse ---
-const genesOfSymbol = new Map(); // symbol -> identifiers of its genes on this page
-const toReview = new Set(); // keys of the terms that are predicted or curated
-const vocabulary = Object.entries(index.review.vocabulary); // of a term the stage ranges that have it, by number
-const named = new Map(vocabulary.map(([term]) => [term.toLowerCase(), term]));
-let given = index.stages.map(() => new Set()); // the terms that verdicts are of, by stage range
-const idOfGene = (group) => group.fbgn || group.gene || group.name;
-const keyOfTerm = (group, term) => verdictKey(idOfGene(group), index.stages[group.stage], term);
-const isForReview = (one) => one.status !== "undetermined" || one.margin !== 0 || Boolean(one.curated);
-const isBare = (group) => group.unlike !== null && group.annotated !== 1; // nothing is predicted of it, nor known in full
-const askedOf = (group) => isBare(group) ? Array.from(given[group.stage]) : []; // it is known of these once somebody says so
-const acceptedOf = (group) => askedOf(group).filter((term) => verdicts.get(keyOfTerm(group, term))?.verdict === "accept");
-const keysOfGroup = (group) => Array.from(new Set([...group.terms.filter(isForReview).map((one) => index.terms[one.term]), ...askedOf(group)]),
-  (term) => keyOfTerm(group, term));
-const say = (text) => { byId("review-said").textContent = (text + keptInWords()).trim(); };
+const Review = (() => {
+  const { index, byId, make, counted, chosen } = Page;
+  const { list, keyOf, pane } = Groups;
+  const {
+    verdictKey,
+    verdicts,
+    keptInWords,
+    partsOf,
+    VERDICTS,
+    rowsOfKey,
+    change,
+    IN_WORDS,
+    namesIn,
+    today,
+    changes,
+    put,
+    readCorrections,
+    settled,
+    textOf,
+    readShelf,
+    store,
+    CURATOR,
+    unkept,
+    correctionsText,
+    KEPT,
+  } = Verdicts;
+  const { giveFile } = Tables;
 
-for (const group of index.groups) {
-  const symbol = group.gene || group.name;
-  genesOfSymbol.set(symbol, (genesOfSymbol.get(symbol) || new Set()).add(idOfGene(group)));
-}
-const hasBare = index.groups.some(isBare);
-function readGiven() { // what is asked of genes of which nothing is predicted follows what was said of others
-  given = index.stages.map(() => new Set());
-  if (hasBare) toReview.clear();
-  for (const key of hasBare ? verdicts.keys() : []) given[index.stages.indexOf(partsOf(key)[1])].add(partsOf(key)[2]);
-  if (hasBare || !toReview.size) for (const group of index.groups) for (const key of keysOfGroup(group)) toReview.add(key);
-}
-function idOfNamed(gene, fbgn) { // a row without FlyBase number means the gene of that symbol, if there is one
-  const known = genesOfSymbol.get(gene);
-  return fbgn || (known && known.size === 1 ? known.values().next().value : gene);
-}
-
-// --- one term ---
-const cellOf = (row) => row.querySelector("td.verdict");
-const groupOf = (place) => index.groups[Number(place.closest("[data-number]").dataset.number)];
-function verdictButtons(row) {
-  const group = groupOf(row), term = row.dataset.term, cell = cellOf(row);
-  cell.dataset.group = keyOf(group);
-  cell.dataset.term = term;
-  const buttons = VERDICTS.map((verdict) => make("button", {
-    type: "button", "data-verdict": verdict, "aria-pressed": "false", title: verdict + " (" + verdict[0] + ")",
-  }, verdict[0].toUpperCase() + verdict.slice(1), make("span", { class: "unseen" }, " " + term)));
-  const note = make("input", { class: "note", type: "text", placeholder: "note", "aria-label": "Note on " + term, hidden: true });
-  cell.replaceChildren(make("span", { class: "verdicts", role: "group", "aria-label": "Your verdict on " + term }, ...buttons), make("span", { class: "said quiet" }), note);
-  showVerdict(row);
-}
-function showVerdict(row) {
-  const key = keyOfTerm(groupOf(row), row.dataset.term), kept = verdicts.get(key), cell = cellOf(row), note = cell.querySelector(".note"), mine = mineOf(key);
-  for (const button of cell.querySelectorAll("button")) button.setAttribute("aria-pressed", String(Boolean(kept) && kept.verdict === button.dataset.verdict));
-  note.hidden = !mine;
-  if (document.activeElement !== note) note.value = mine ? mine.note : "";
-  row.classList.toggle("reviewed", Boolean(kept) && !kept.isContested);
-  cell.querySelector(".said").textContent = kept?.isContested ? "To decide. " + kept.said : kept?.rows.some((one) => one !== mine) ? kept.said : "";
-  if (kept) row.hidden = false;
-}
-const curator = () => byId("curator").value.replaceAll(";", ",").trim();
-function mineOf(key) { // the last row by the curator of this page: a decision, if there is one
-  const mine = rowsOfKey(key).filter((one) => one.curator === curator());
-  return mine.findLast((one) => one.decides) || mine[mine.length - 1];
-}
-function give(row, verdict) { // the same again takes it back; where curators disagree it decides
-  const group = groupOf(row), term = row.dataset.term, key = keyOfTerm(group, term), before = verdicts.get(key), mine = mineOf(key);
-  const isDecision = before?.isContested || Boolean(mine?.decides), isTakenBack = mine?.verdict === verdict && !before.isContested;
-  if (isDecision && !curator()) return tell("Curators disagree", true);
-  const others = rowsOfKey(key).filter((one) => one.curator !== curator() || Boolean(one.decides) !== isDecision);
-  const decides = isDecision ? Array.from(new Set(rowsOfKey(key).flatMap((one) => [one.curator, ...namesIn(one.decides)]))).filter(Boolean).sort().join("; ") : "";
-  change([[key, isTakenBack ? others : [...others, { ...rowOfVerdict(group, term, verdict, mine, row.dataset.probability), decides }]]]);
-  const now = verdicts.get(key), isLeft = isTakenBack && now, words = isTakenBack ? "not reviewed any more" : IN_WORDS[verdict];
-  return tell(term + " " + (now?.isContested || isLeft ? (isTakenBack ? "taken back" : words) + "; " + (now.isContested ? "to decide: " : "") + now.said : words), !isTakenBack);
-}
-function rowOfVerdict(group, term, verdict, before, probability) {
-  return {
-    decides: "",
-    gene: group.gene || group.name, fbgn: group.fbgn, stage_range: index.stages[group.stage], term, verdict,
-    curator: curator(), date: today(), note: before ? before.note : "",
-    probability: probability || "", model_digest: index.review.model_digest,
+  const genesOfSymbol = new Map(); // symbol -> identifiers of its genes on this page
+  const toReview = new Set(); // keys of the terms that are predicted or curated
+  // of a term the stage ranges that have it, by number
+  const vocabulary = Object.entries(index.review.vocabulary);
+  const named = new Map(vocabulary.map(([term]) => [term.toLowerCase(), term]));
+  let given = index.stages.map(() => new Set()); // the terms that verdicts are of, by stage range
+  const idOfGene = (group) => group.fbgn || group.gene || group.name;
+  const keyOfTerm = (group, term) => verdictKey(idOfGene(group), index.stages[group.stage], term);
+  const isForReview = (one) => one.status !== "undetermined" || one.margin !== 0 || Boolean(one.curated);
+  // nothing is predicted of it, nor known in full
+  const isBare = (group) => group.unlike !== null && group.annotated !== 1;
+  // it is known of these once somebody says so
+  const askedOf = (group) => (isBare(group) ? Array.from(given[group.stage]) : []);
+  const acceptedOf = (group) =>
+    askedOf(group).filter((term) => verdicts.get(keyOfTerm(group, term))?.verdict === "accept");
+  const keysOfGroup = (group) =>
+    Array.from(
+      new Set([...group.terms.filter(isForReview).map((one) => index.terms[one.term]), ...askedOf(group)]),
+      (term) => keyOfTerm(group, term),
+    );
+  const say = (text) => {
+    byId("review-said").textContent = (text + keptInWords()).trim();
   };
-}
-function tell(what, isGiven) { // once verdicts have changed
-  showAll();
-  const name = isGiven && !curator() ? " Write your name in the field Curator." : "";
-  byId("curator").classList.toggle("wanted", name !== "");
-  say(what + ". " + byId("review-progress").textContent + "." + name);
-}
-function rejectOthers(section) { // all that is asked of a gene and has no verdict, in one go
-  const group = groupOf(section), open = askedOf(group).filter((term) => !verdicts.has(keyOfTerm(group, term)));
-  if (!open.length) return say("There is no other term to reject.");
-  change(open.map((term) => [keyOfTerm(group, term), [rowOfVerdict(group, term, "reject")]]));
-  return tell(counted(open.length, "term") + " rejected", true);
-}
-function undo() {
-  const last = changes.pop();
-  if (!last) { say("There is nothing to undo."); return null; }
-  for (const [key, rows] of last) put(key, rows);
-  showAll();
-  const [geneId, stageRange, term] = partsOf(last[0][0]), before = verdicts.get(last[0][0]), group = index.groups.find((one) => idOfGene(one) === geneId);
-  say(last.length > 1 ? "Undone: " + counted(last.length, "verdict") + "." :
-    "Undone: " + (group ? group.gene || group.name : geneId) + ", " + stageRange + ": " + term + " is " + (before ? IN_WORDS[before.verdict] : "not reviewed") + ".");
-  return last[0][0];
-}
 
-// --- terms that the model did not predict ---
-function rowOfTerm(section, term) {
-  return Array.from(section.querySelectorAll("tr[data-term]")).find((row) => row.dataset.term === term);
-}
-function addRow(section, term, isAsked) {
-  const why = isAsked ? make("span", { class: "quiet" }, "given to another gene") : make("span", { class: "badge added" }, "added");
-  const row = make("tr", { "data-term": term, "data-status": "added", "data-queue": isAsked ? "look" : null }, make("th", { scope: "row" }, term),
-    make("td", {}, why), make("td", { class: "probability" }, make("span", { class: "quiet" }, "not predicted")),
-    make("td", { class: "support" }), make("td", { class: "why" }), make("td", { class: "verdict" }));
-  section.querySelector("table.terms tbody").append(row);
-  verdictButtons(row);
-  return row;
-}
-function addForm(section) {
-  const group = groupOf(section), field = make("input", { type: "search", list: listOfTerms(group.stage), autocomplete: "off", class: "another" });
-  const form = make("form", { class: "add" }, make("label", {}, isBare(group) ? "Term that it shows" : "Another term that it shows", field),
-    make("button", { type: "submit" }, "Accept it"));
-  if (isBare(group)) {
-    const others = make("button", { type: "button", class: "others" }, "Reject the others");
-    others.addEventListener("click", () => rejectOthers(section));
-    form.append(others);
+  for (const group of index.groups) {
+    const symbol = group.gene || group.name;
+    genesOfSymbol.set(symbol, (genesOfSymbol.get(symbol) || new Set()).add(idOfGene(group)));
   }
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    const term = named.get(field.value.trim().toLowerCase());
-    if (!term) { say("There is no term \u201c" + field.value + "\u201d: choose one from the list."); field.focus(); return; }
-    const row = rowOfTerm(section, term) || addRow(section, term);
-    row.hidden = false;
-    field.value = "";
-    if (!row.classList.contains("reviewed") || verdicts.get(keyOfTerm(groupOf(row), term)).verdict !== "accept") give(row, "accept");
-    field.focus(); // for the next one
-  });
-  return form;
-}
-function listOfTerms(stage) { // the id of the list that completes what is typed
-  const id = "vocabulary-" + stage, fits = ([, stages]) => !stages.length || stages.includes(stage);
-  if (!byId(id)) byId("review").append(make("datalist", { id }, ...vocabulary.filter(fits).map(([term]) => make("option", { value: term }))));
-  return id;
-}
-function addAsked(section) {
-  for (const term of askedOf(groupOf(section))) if (!rowOfTerm(section, term)) addRow(section, term, !verdicts.has(keyOfTerm(groupOf(section), term)));
-}
-function startReview(section) { // once its details are there
-  const group = groupOf(section), inside = section.querySelector(".inside");
-  for (const row of section.querySelectorAll("tr[data-term]")) verdictButtons(row);
-  for (const kept of verdicts.values()) {
-    const isHere = kept.stage_range === index.stages[group.stage] && idOfNamed(kept.gene, kept.fbgn) === idOfGene(group);
-    if (isHere && section.querySelector("table.terms") && !rowOfTerm(section, kept.term)) addRow(section, kept.term);
+  const hasBare = index.groups.some(isBare);
+  function readGiven() {
+    // what is asked of genes of which nothing is predicted follows what was said of others
+    given = index.stages.map(() => new Set());
+    if (hasBare) toReview.clear();
+    for (const key of hasBare ? verdicts.keys() : [])
+      given[index.stages.indexOf(partsOf(key)[1])].add(partsOf(key)[2]);
+    if (hasBare || !toReview.size)
+      for (const group of index.groups) for (const key of keysOfGroup(group)) toReview.add(key);
   }
-  addAsked(section);
-  if (section.querySelector("table.terms")) inside.querySelector("table.terms").parentElement.after(addForm(section));
-}
+  function idOfNamed(gene, fbgn) {
+    // a row without FlyBase number means the gene of that symbol, if there is one
+    const known = genesOfSymbol.get(gene);
+    return fbgn || (known && known.size === 1 ? known.values().next().value : gene);
+  }
 
-// --- how far it is ---
-function showCount(place) { // in its line, and where it is shown
-  const group = groupOf(place), keys = keysOfGroup(group), done = keys.filter((key) => verdicts.has(key)).length, accepted = acceptedOf(group);
-  const nContested = keys.filter((key) => verdicts.get(key)?.isContested).length;
-  place.querySelector(".count").textContent = (done ? done + " of " + keys.length + " reviewed" : "") + (nContested ? ", " + nContested + " to decide" : "");
-  place.querySelector(".count").classList.toggle("all", done > 0 && done === keys.length);
-  if (isBare(group) && !group.terms.length) place.querySelector(".what .terms")?.replaceChildren(
-    make("span", { class: accepted.length ? "badge added" : "quiet" }, accepted.length ? accepted.length + " accepted" : "no term yet"), " " + accepted.join(", "));
-}
-function showAll() {
-  readGiven();
-  for (const line of list.querySelectorAll("a")) showCount(line);
-  if (current >= 0) showCount(pane);
-  if (pane.querySelector("form.add")) addAsked(pane);
-  for (const row of pane.querySelectorAll("tr[data-term]")) {
-    const group = groupOf(row), isAdded = row.dataset.status === "added" && !askedOf(group).includes(row.dataset.term);
-    const isGone = isAdded && !verdicts.has(keyOfTerm(group, row.dataset.term));
-    if (isGone) row.remove(); else if (cellOf(row).dataset.term) showVerdict(row);
+  // --- one term ---
+  const cellOf = (row) => row.querySelector("td.verdict");
+  const groupOf = (place) => index.groups[Number(place.closest("[data-number]").dataset.number)];
+  function verdictButtons(row) {
+    const group = groupOf(row);
+    const term = row.dataset.term;
+    const cell = cellOf(row);
+    cell.dataset.group = keyOf(group);
+    cell.dataset.term = term;
+    const buttons = VERDICTS.map((verdict) =>
+      make(
+        "button",
+        {
+          type: "button",
+          "data-verdict": verdict,
+          "aria-pressed": "false",
+          title: verdict + " (" + verdict[0] + ")",
+        },
+        verdict[0].toUpperCase() + verdict.slice(1),
+        make("span", { class: "unseen" }, " " + term),
+      ),
+    );
+    const note = make("input", {
+      class: "note",
+      type: "text",
+      placeholder: "note",
+      "aria-label": "Note on " + term,
+      hidden: true,
+    });
+    cell.replaceChildren(
+      make("span", { class: "verdicts", role: "group", "aria-label": "Your verdict on " + term }, ...buttons),
+      make("span", { class: "said quiet" }),
+      note,
+    );
+    showVerdict(row);
   }
-  let done = 0;
-  for (const key of verdicts.keys()) done += toReview.has(key);
-  const many = (number) => number.toLocaleString("en"), others = verdicts.size - done;
-  byId("review-progress").textContent = (toReview.size ? many(done) + " of " + counted(toReview.size, "term") + " reviewed" : "No term yet") + (others ? ", and " + many(others) + " more" : "");
-  Object.assign(byId("review-bar"), { max: Math.max(1, toReview.size), value: done });
-  byId("download-corrections").disabled = verdicts.size === 0;
-  byId("undo").disabled = changes.length === 0;
-}
-function takeIn(text, name) {
-  const { rows, wrong } = readCorrections(text, index.stages, idOfNamed);
-  const all = new Map();
-  for (const [key, row] of rows) all.set(key, [...(all.get(key) || rowsOfKey(key)), row]);
-  const changed = Array.from(all).filter(([key, given]) => settled(given).rows.map(textOf).join() !== rowsOfKey(key).map(textOf).join());
-  if (changed.length) change(changed);
-  const texts = new Map(Array.from(all.keys(), (key) => [key, new Set(rowsOfKey(key).map(textOf))])); // of what counts
-  const taken = rows.filter(([key, row]) => texts.get(key).has(textOf(row))).length, contested = Array.from(all.keys()).filter((key) => verdicts.get(key).isContested).length;
-  showAll();
-  if (pane.querySelector(".inside")) startAgain(pane);
-  say(name + ": " + counted(taken, "verdict") + " loaded" +
-    (contested ? "; curators disagree on " + counted(contested, "term") + ": Show \u201cto decide\u201d" : "") +
-    (rows.length > taken ? "; " + counted(rows.length - taken, "is older than another by its curator", "are older than others by their curators") : "") +
-    (wrong.length ? "; left out: " + wrong.slice(0, 3).join("; ") + (wrong.length > 3 ? " and " + (wrong.length - 3) + " more" : "") : "") + ".");
-}
-function startAgain(section) {
-  section.querySelector("form.add")?.remove();
-  startReview(section);
-}
-
-if (list) {
-  readShelf();
-  byId("curator").value = (shelf && shelf.getItem(CURATOR)) || "";
-  byId("curator").addEventListener("input", () => {
-    try { shelf.setItem(CURATOR, byId("curator").value.trim()); } catch { say(""); } // every verdict has the name itself
-    byId("curator").classList.remove("wanted");
-  });
-  byId("curator").addEventListener("change", () => { // what was said before anybody asked
-    for (const [key, { rows }] of [...verdicts]) if (rows.some((row) => !row.curator)) put(key, rows.map((row) => ({ ...row, curator: row.curator || curator() })));
+  function showVerdict(row) {
+    const key = keyOfTerm(groupOf(row), row.dataset.term);
+    const kept = verdicts.get(key);
+    const cell = cellOf(row);
+    const note = cell.querySelector(".note");
+    const mine = mineOf(key);
+    for (const button of cell.querySelectorAll("button"))
+      button.setAttribute("aria-pressed", String(Boolean(kept) && kept.verdict === button.dataset.verdict));
+    note.hidden = !mine;
+    if (document.activeElement !== note) note.value = mine ? mine.note : "";
+    row.classList.toggle("reviewed", Boolean(kept) && !kept.isContested);
+    cell.querySelector(".said").textContent = kept?.isContested
+      ? "To decide. " + kept.said
+      : kept?.rows.some((one) => one !== mine)
+        ? kept.said
+        : "";
+    if (kept) row.hidden = false;
+  }
+  const curator = () => byId("curator").value.replaceAll(";", ",").trim();
+  function mineOf(key) {
+    // the last row by the curator of this page: a decision, if there is one
+    const mine = rowsOfKey(key).filter((one) => one.curator === curator());
+    return mine.findLast((one) => one.decides) || mine[mine.length - 1];
+  }
+  function give(row, verdict) {
+    // the same again takes it back; where curators disagree it decides
+    const group = groupOf(row);
+    const term = row.dataset.term;
+    const key = keyOfTerm(group, term);
+    const before = verdicts.get(key);
+    const mine = mineOf(key);
+    const isDecision = before?.isContested || Boolean(mine?.decides);
+    const isTakenBack = mine?.verdict === verdict && !before.isContested;
+    if (isDecision && !curator()) return tell("Curators disagree", true);
+    const others = rowsOfKey(key).filter(
+      (one) => one.curator !== curator() || Boolean(one.decides) !== isDecision,
+    );
+    const decides = isDecision
+      ? Array.from(new Set(rowsOfKey(key).flatMap((one) => [one.curator, ...namesIn(one.decides)])))
+          .filter(Boolean)
+          .sort()
+          .join("; ")
+      : "";
+    change([
+      [
+        key,
+        isTakenBack
+          ? others
+          : [...others, { ...rowOfVerdict(group, term, verdict, mine, row.dataset.probability), decides }],
+      ],
+    ]);
+    const now = verdicts.get(key);
+    const isLeft = isTakenBack && now;
+    const words = isTakenBack ? "not reviewed any more" : IN_WORDS[verdict];
+    return tell(
+      term +
+        " " +
+        (now?.isContested || isLeft
+          ? (isTakenBack ? "taken back" : words) + "; " + (now.isContested ? "to decide: " : "") + now.said
+          : words),
+      !isTakenBack,
+    );
+  }
+  function rowOfVerdict(group, term, verdict, before, probability) {
+    return {
+      decides: "",
+      gene: group.gene || group.name,
+      fbgn: group.fbgn,
+      stage_range: index.stages[group.stage],
+      term,
+      verdict,
+      curator: curator(),
+      date: today(),
+      note: before ? before.note : "",
+      probability: probability || "",
+      model_digest: index.review.model_digest,
+    };
+  }
+  function tell(what, isGiven) {
+    // once verdicts have changed
     showAll();
-    if (unkept.size) say("");
-  });
-  pane.addEventListener("click", (event) => {
-    const button = event.target.closest("button[data-verdict]");
-    if (button) give(button.closest("tr"), button.dataset.verdict);
-  });
-  pane.addEventListener("input", (event) => { // letter by letter: a page may be closed at any time
-    if (!event.target.matches("input.note")) return;
-    const row = event.target.closest("tr"), key = keyOfTerm(groupOf(row), row.dataset.term);
-    if (mineOf(key)) put(key, rowsOfKey(key).map((one) => one === mineOf(key) ? { ...one, note: event.target.value.trim() } : one));
-    if (unkept.size) say("");
-  });
-  byId("download-corrections").addEventListener("click", () => {
-    giveFile("corrections.csv", correctionsText(index.stages));
-    isDownloaded = true;
-    say("corrections.csv has " + counted(Array.from(verdicts.values()).flatMap((one) => one.rows).length, "verdict") + ". Next: " + byId("next-command").textContent);
-  });
-  byId("import-corrections").addEventListener("change", async (event) => {
-    const [file] = event.target.files;
-    if (file) takeIn(await file.text(), file.name);
-    event.target.value = "";
-  });
-  addEventListener("beforeunload", (event) => { if (unkept.size && !isDownloaded) event.preventDefault(); });
-  addEventListener("storage", (event) => { if (event.key === null || event.key.startsWith(KEPT)) { readShelf(); showAll(); } }); // another tab
-  showAll();
-  if (nUnread) say("");
-}
+    const name = isGiven && !curator() ? " Write your name in the field Curator." : "";
+    byId("curator").classList.toggle("wanted", name !== "");
+    say(what + ". " + byId("review-progress").textContent + "." + name);
+  }
+  function rejectOthers(section) {
+    // all that is asked of a gene and has no verdict, in one go
+    const group = groupOf(section);
+    const open = askedOf(group).filter((term) => !verdicts.has(keyOfTerm(group, term)));
+    if (!open.length) return say("There is no other term to reject.");
+    change(open.map((term) => [keyOfTerm(group, term), [rowOfVerdict(group, term, "reject")]]));
+    return tell(counted(open.length, "term") + " rejected", true);
+  }
+  function undo() {
+    const last = changes.pop();
+    if (!last) {
+      say("There is nothing to undo.");
+      return null;
+    }
+    for (const [key, rows] of last) put(key, rows);
+    showAll();
+    const [geneId, stageRange, term] = partsOf(last[0][0]);
+    const before = verdicts.get(last[0][0]);
+    const group = index.groups.find((one) => idOfGene(one) === geneId);
+    say(
+      last.length > 1
+        ? "Undone: " + counted(last.length, "verdict") + "."
+        : "Undone: " +
+            (group ? group.gene || group.name : geneId) +
+            ", " +
+            stageRange +
+            ": " +
+            term +
+            " is " +
+            (before ? IN_WORDS[before.verdict] : "not reviewed") +
+            ".",
+    );
+    return last[0][0];
+  }
+
+  // --- terms that the model did not predict ---
+  function rowOfTerm(section, term) {
+    return Array.from(section.querySelectorAll("tr[data-term]")).find((row) => row.dataset.term === term);
+  }
+  function addRow(section, term, isAsked) {
+    const why = isAsked
+      ? make("span", { class: "quiet" }, "given to another gene")
+      : make("span", { class: "badge added" }, "added");
+    const row = make(
+      "tr",
+      { "data-term": term, "data-status": "added", "data-queue": isAsked ? "look" : null },
+      make("th", { scope: "row" }, term),
+      make("td", {}, why),
+      make("td", { class: "probability" }, make("span", { class: "quiet" }, "not predicted")),
+      make("td", { class: "support" }),
+      make("td", { class: "why" }),
+      make("td", { class: "verdict" }),
+    );
+    section.querySelector("table.terms tbody").append(row);
+    verdictButtons(row);
+    return row;
+  }
+  function addForm(section) {
+    const group = groupOf(section);
+    const field = make("input", {
+      type: "search",
+      list: listOfTerms(group.stage),
+      autocomplete: "off",
+      class: "another",
+    });
+    const form = make(
+      "form",
+      { class: "add" },
+      make("label", {}, isBare(group) ? "Term that it shows" : "Another term that it shows", field),
+      make("button", { type: "submit" }, "Accept it"),
+    );
+    if (isBare(group)) {
+      const others = make("button", { type: "button", class: "others" }, "Reject the others");
+      others.addEventListener("click", () => rejectOthers(section));
+      form.append(others);
+    }
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const term = named.get(field.value.trim().toLowerCase());
+      if (!term) {
+        say("There is no term \u201c" + field.value + "\u201d: choose one from the list.");
+        field.focus();
+        return;
+      }
+      const row = rowOfTerm(section, term) || addRow(section, term);
+      row.hidden = false;
+      field.value = "";
+      if (
+        !row.classList.contains("reviewed") ||
+        verdicts.get(keyOfTerm(groupOf(row), term)).verdict !== "accept"
+      )
+        give(row, "accept");
+      field.focus(); // for the next one
+    });
+    return form;
+  }
+  function listOfTerms(stage) {
+    // the id of the list that completes what is typed
+    const id = "vocabulary-" + stage;
+    const fits = ([, stages]) => !stages.length || stages.includes(stage);
+    if (!byId(id))
+      byId("review").append(
+        make("datalist", { id }, ...vocabulary.filter(fits).map(([term]) => make("option", { value: term }))),
+      );
+    return id;
+  }
+  function addAsked(section) {
+    for (const term of askedOf(groupOf(section)))
+      if (!rowOfTerm(section, term)) addRow(section, term, !verdicts.has(keyOfTerm(groupOf(section), term)));
+  }
+  function startReview(section) {
+    // once its details are there
+    const group = groupOf(section);
+    const inside = section.querySelector(".inside");
+    for (const row of section.querySelectorAll("tr[data-term]")) verdictButtons(row);
+    for (const kept of verdicts.values()) {
+      const isHere =
+        kept.stage_range === index.stages[group.stage] && idOfNamed(kept.gene, kept.fbgn) === idOfGene(group);
+      if (isHere && section.querySelector("table.terms") && !rowOfTerm(section, kept.term))
+        addRow(section, kept.term);
+    }
+    addAsked(section);
+    if (section.querySelector("table.terms"))
+      inside.querySelector("table.terms").parentElement.after(addForm(section));
+  }
+
+  // --- how far it is ---
+  function showCount(place) {
+    // in its line, and where it is shown
+    const group = groupOf(place);
+    const keys = keysOfGroup(group);
+    const done = keys.filter((key) => verdicts.has(key)).length;
+    const accepted = acceptedOf(group);
+    const nContested = keys.filter((key) => verdicts.get(key)?.isContested).length;
+    place.querySelector(".count").textContent =
+      (done ? done + " of " + keys.length + " reviewed" : "") +
+      (nContested ? ", " + nContested + " to decide" : "");
+    place.querySelector(".count").classList.toggle("all", done > 0 && done === keys.length);
+    if (isBare(group) && !group.terms.length)
+      place
+        .querySelector(".what .terms")
+        ?.replaceChildren(
+          make(
+            "span",
+            { class: accepted.length ? "badge added" : "quiet" },
+            accepted.length ? accepted.length + " accepted" : "no term yet",
+          ),
+          " " + accepted.join(", "),
+        );
+  }
+  function showAll() {
+    readGiven();
+    for (const line of list.querySelectorAll("a")) showCount(line);
+    if (chosen.current >= 0) showCount(pane);
+    if (pane.querySelector("form.add")) addAsked(pane);
+    for (const row of pane.querySelectorAll("tr[data-term]")) {
+      const group = groupOf(row);
+      const isAdded = row.dataset.status === "added" && !askedOf(group).includes(row.dataset.term);
+      const isGone = isAdded && !verdicts.has(keyOfTerm(group, row.dataset.term));
+      if (isGone) row.remove();
+      else if (cellOf(row).dataset.term) showVerdict(row);
+    }
+    let done = 0;
+    for (const key of verdicts.keys()) done += toReview.has(key);
+    const many = (number) => number.toLocaleString("en");
+    const others = verdicts.size - done;
+    byId("review-progress").textContent =
+      (toReview.size ? many(done) + " of " + counted(toReview.size, "term") + " reviewed" : "No term yet") +
+      (others ? ", and " + many(others) + " more" : "");
+    Object.assign(byId("review-bar"), { max: Math.max(1, toReview.size), value: done });
+    byId("download-corrections").disabled = verdicts.size === 0;
+    byId("undo").disabled = changes.length === 0;
+  }
+  function takeIn(text, name) {
+    const { rows, wrong } = readCorrections(text, index.stages, idOfNamed);
+    const all = new Map();
+    for (const [key, row] of rows) all.set(key, [...(all.get(key) || rowsOfKey(key)), row]);
+    const changed = Array.from(all).filter(
+      ([key, given]) => settled(given).rows.map(textOf).join() !== rowsOfKey(key).map(textOf).join(),
+    );
+    if (changed.length) change(changed);
+    // of what counts
+    const texts = new Map(Array.from(all.keys(), (key) => [key, new Set(rowsOfKey(key).map(textOf))]));
+    const taken = rows.filter(([key, row]) => texts.get(key).has(textOf(row))).length;
+    const contested = Array.from(all.keys()).filter((key) => verdicts.get(key).isContested).length;
+    showAll();
+    if (pane.querySelector(".inside")) startAgain(pane);
+    say(
+      name +
+        ": " +
+        counted(taken, "verdict") +
+        " loaded" +
+        (contested
+          ? "; curators disagree on " + counted(contested, "term") + ": Show \u201cto decide\u201d"
+          : "") +
+        (rows.length > taken
+          ? "; " +
+            counted(
+              rows.length - taken,
+              "is older than another by its curator",
+              "are older than others by their curators",
+            )
+          : "") +
+        (wrong.length
+          ? "; left out: " +
+            wrong.slice(0, 3).join("; ") +
+            (wrong.length > 3 ? " and " + (wrong.length - 3) + " more" : "")
+          : "") +
+        ".",
+    );
+  }
+  function startAgain(section) {
+    section.querySelector("form.add")?.remove();
+    startReview(section);
+  }
+
+  if (list) {
+    readShelf();
+    byId("curator").value = (store.shelf && store.shelf.getItem(CURATOR)) || "";
+    byId("curator").addEventListener("input", () => {
+      try {
+        store.shelf.setItem(CURATOR, byId("curator").value.trim());
+      } catch {
+        say("");
+      } // every verdict has the name itself
+      byId("curator").classList.remove("wanted");
+    });
+    byId("curator").addEventListener("change", () => {
+      // what was said before anybody asked
+      for (const [key, { rows }] of [...verdicts])
+        if (rows.some((row) => !row.curator))
+          put(
+            key,
+            rows.map((row) => ({ ...row, curator: row.curator || curator() })),
+          );
+      showAll();
+      if (unkept.size) say("");
+    });
+    pane.addEventListener("click", (event) => {
+      const button = event.target.closest("button[data-verdict]");
+      if (button) give(button.closest("tr"), button.dataset.verdict);
+    });
+    pane.addEventListener("input", (event) => {
+      // letter by letter: a page may be closed at any time
+      if (!event.target.matches("input.note")) return;
+      const row = event.target.closest("tr");
+      const key = keyOfTerm(groupOf(row), row.dataset.term);
+      if (mineOf(key))
+        put(
+          key,
+          rowsOfKey(key).map((one) =>
+            one === mineOf(key) ? { ...one, note: event.target.value.trim() } : one,
+          ),
+        );
+      if (unkept.size) say("");
+    });
+    byId("download-corrections").addEventListener("click", () => {
+      giveFile("corrections.csv", correctionsText(index.stages));
+      store.isDownloaded = true;
+      say(
+        "corrections.csv has " +
+          counted(Array.from(verdicts.values()).flatMap((one) => one.rows).length, "verdict") +
+          ". Next: " +
+          byId("next-command").textContent,
+      );
+    });
+    byId("import-corrections").addEventListener("change", async (event) => {
+      const [file] = event.target.files;
+      if (file) takeIn(await file.text(), file.name);
+      event.target.value = "";
+    });
+    addEventListener("beforeunload", (event) => {
+      if (unkept.size && !store.isDownloaded) event.preventDefault();
+    });
+    addEventListener("storage", (event) => {
+      if (event.key === null || event.key.startsWith(KEPT)) {
+        readShelf();
+        showAll();
+      }
+    }); // another tab
+    showAll();
+    if (store.nUnread) say("");
+  }
+
+  return {
+    idOfGene,
+    keyOfTerm,
+    isForReview,
+    isBare,
+    acceptedOf,
+    keysOfGroup,
+    say,
+    give,
+    undo,
+    rowOfTerm,
+    startReview,
+    showCount,
+  };
+})();

@@ -1,39 +1,59 @@
 // --- tables: CSV as the program itself writes and reads it, and files that the browser gives ---
-const RUN_BY_SPREADSHEETS = /^'*[=+\-@\t\r]/, A_NUMBER = /^[+-]?\d+(\.\d*)?([eE][+-]?\d+)?$/;
-function csvCell(value) {
-  const text = value === null || value === undefined ? "" : String(value);
-  const guarded = RUN_BY_SPREADSHEETS.test(text) && !A_NUMBER.test(text) ? "'" + text : text;
-  return /[",\n\r]/.test(guarded) ? '"' + guarded.replaceAll('"', '""') + '"' : guarded;
-}
-const csvText = (rows) => rows.map((row) => row.map(csvCell).join(",") + "\n").join("");
-function csvRows(text) { // separated by what splits the first line best; quotes as in RFC 4180
-  const plain = text.replace(/^\ufeff/, ""), head = plain.split(/\r?\n/, 1)[0];
-  const separator = [",", ";", "\t"].reduce((a, b) => head.split(b).length > head.split(a).length ? b : a);
-  const rows = [[""]];
-  let quoted = false;
-  for (let i = 0; i < plain.length; i++) {
-    const letter = plain[i], row = rows[rows.length - 1];
-    if (quoted) {
-      if (letter !== '"') row[row.length - 1] += letter;
-      else if (plain[i + 1] === '"') { row[row.length - 1] += letter; i++; } else quoted = false;
-    } else if (letter === '"') {
-      quoted = true;
-    } else if (letter === separator) {
-      row.push("");
-    } else if (letter === "\n") {
-      rows.push([""]);
-    } else if (letter !== "\r") {
-      row[row.length - 1] += letter;
-    }
+const Tables = (() => {
+  const { make } = Page;
+
+  const RUN_BY_SPREADSHEETS = /^'*[=+\-@\t\r]/;
+  const A_NUMBER = /^[+-]?\d+(\.\d*)?([eE][+-]?\d+)?$/;
+  function csvCell(value) {
+    const text = value === null || value === undefined ? "" : String(value);
+    const guarded = RUN_BY_SPREADSHEETS.test(text) && !A_NUMBER.test(text) ? "'" + text : text;
+    return /[",\n\r]/.test(guarded) ? '"' + guarded.replaceAll('"', '""') + '"' : guarded;
   }
-  return rows.filter((row) => row.some((cell) => cell.trim()))
-    .map((row) => row.map((cell) => cell.trim()).map((cell) => cell[0] === "'" && RUN_BY_SPREADSHEETS.test(cell) ? cell.slice(1) : cell));
-}
-function giveFile(name, text) {
-  const address = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
-  const link = make("a", { href: address, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  setTimeout(() => URL.revokeObjectURL(address), 60000);
-}
+  const csvText = (rows) => rows.map((row) => row.map(csvCell).join(",") + "\n").join("");
+  function csvRows(text) {
+    // separated by what splits the first line best; quotes as in RFC 4180
+    const plain = text.replace(/^\ufeff/, "");
+    const head = plain.split(/\r?\n/, 1)[0];
+    const separator = [",", ";", "\t"].reduce((a, b) =>
+      head.split(b).length > head.split(a).length ? b : a,
+    );
+    const rows = [[""]];
+    let quoted = false;
+    for (let i = 0; i < plain.length; i++) {
+      const letter = plain[i];
+      const row = rows[rows.length - 1];
+      if (quoted) {
+        if (letter !== '"') row[row.length - 1] += letter;
+        else if (plain[i + 1] === '"') {
+          row[row.length - 1] += letter;
+          i++;
+        } else quoted = false;
+      } else if (letter === '"') {
+        quoted = true;
+      } else if (letter === separator) {
+        row.push("");
+      } else if (letter === "\n") {
+        rows.push([""]);
+      } else if (letter !== "\r") {
+        row[row.length - 1] += letter;
+      }
+    }
+    return rows
+      .filter((row) => row.some((cell) => cell.trim()))
+      .map((row) =>
+        row
+          .map((cell) => cell.trim())
+          .map((cell) => (cell[0] === "'" && RUN_BY_SPREADSHEETS.test(cell) ? cell.slice(1) : cell)),
+      );
+  }
+  function giveFile(name, text) {
+    const address = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
+    const link = make("a", { href: address, download: name });
+    document.body.append(link);
+    link.click();
+    link.remove();
+    setTimeout(() => URL.revokeObjectURL(address), 60000);
+  }
+
+  return { csvText, csvRows, giveFile };
+})();

@@ -7,14 +7,12 @@ import scipy.sparse as sp
 
 from flyannot.base.errors import DataError, InputError
 from flyannot.jobs.resources import one_blas_thread, threads_of_one_blas
-from flyannot.sparse.kernels import SUMS, copy, gap_of_sums, inlined, kernel, sum_squares
+from flyannot.sparse.kernels import SUMS, gap_of_sums, inlined, kernel, sum_squares
 from flyannot.sparse.objective import checked_lam
-from flyannot.sparse.simd.gram_rows import largest_magnitude
 from flyannot.sparse.simd.product import multiply, read_only
 from flyannot.sparse.simd.vectors import aligned_zeros
 
 BLOCK = 256  # samples per product, whose correlations stay in the cache
-_FEW = 12  # samples of one product, whose gaps are bounded anew
 
 
 class Codes(NamedTuple):
@@ -150,40 +148,29 @@ def rounding_of_products(n_features, dtype):
 
 @kernel(fastmath=SUMS)
 def gaps_of_codes(X, D, squares, norms, lam, rounding, codes, residual, gaps):
-    """Make of every largest |D (x - z D)| the duality gap, as a part of 1/2 |x|^2; inf if no code is better.
+    """Replace every largest |q| = |D (x - z D)| by the duality gap, as a part of 1/2 |x|^2.
 
-    From the residual r in float64; z q = (x - r) r.
+    The gap is inf if the zero code is better.  The residual r is computed in float64, and z q = (x - r) r.
+    The largest |q| is at least z q / |z|_1.  Rounding can hide that: a float32 sum of many equal numbers
+    rounds the same way at every step.
 
-    rounding : float, by how much `largest` may be too small, as a part of |x| + |z| |d|
+    rounding : float, by how much a largest |q| may be too small, as a part of |x| + |z| |d|
     """
     first, atom, value = codes
     for i in range(len(X)):
-        rest, l1, fit = _sums_of_residual(residual, X[i], D, atom, value, first[i], first[i + 1])
-        mass = 0.0
+        _subtract_atoms(residual, X[i], D, atom, value, first[i], first[i + 1])
+        rest, fit, l1, mass, half = 0.0, 0.0, 0.0, 0.0, 0.5 * squares[i]
         for k in range(first[i], first[i + 1]):
+            l1 += abs(np.float64(value[k]))
             mass += abs(np.float64(value[k])) * norms[atom[k]]
+        for j in range(len(residual)):
+            rest += residual[j] * residual[j]
+            fit += (X[i, j] - residual[j]) * residual[j]
         largest = gaps[i] + rounding * (np.sqrt(squares[i]) + mass)
-        gaps[i] = _gap_as_a_part(rest, l1, fit, largest, lam, 0.5 * squares[i])
-
-
-@inlined(fastmath=SUMS)
-def _sums_of_residual(residual, x, D, atom, value, first, end):
-    """residual = x - z D; returns |residual|^2, |z|_1 and the product of z D and the residual."""
-    _subtract_atoms(residual, x, D, atom, value, first, end)
-    rest, l1, fit = 0.0, 0.0, 0.0
-    for k in range(first, end):
-        l1 += abs(np.float64(value[k]))
-    for j in range(len(residual)):
-        rest += residual[j] * residual[j]
-        fit += (x[j] - residual[j]) * residual[j]
-    return rest, l1, fit
-
-
-@inlined(fastmath=SUMS)
-def _gap_as_a_part(rest, l1, fit, largest, lam, half):
-    """The duality gap, as a part of `half`, which is 1/2 |x|^2; inf if no code is better."""
-    gap = gap_of_sums(rest, l1, fit, largest, lam)
-    return np.inf if not 0.5 * rest + lam * l1 <= half else gap / half if half > 0 else 0.0
+        if l1 > 0:
+            largest = max(largest, fit / l1)
+        gap = gap_of_sums(rest, l1, fit, largest, lam)
+        gaps[i] = np.inf if not 0.5 * rest + lam * l1 <= half else gap / half if half > 0 else 0.0
 
 
 @inlined(fastmath=SUMS)
@@ -202,39 +189,6 @@ def _subtract_atoms(residual, x, D, atom, value, first, end):
         a, za = D[atom[k]], np.float64(value[k])
         for j in range(len(residual)):
             residual[j] -= za * np.float64(a[j])
-
-
-def bound_gaps_anew(found, samples, panels, lam, tol, n_threads):
-    """Bound the gaps above tol from D r, which rounds less than D x - z D D^T where r is small."""
-    (Z, gaps), (X, D, squares, norms), n_features = found, samples, samples.X.shape[1]
-    rounding = rounding_of_products(n_features, X.dtype) * norms.max(initial=0)
-
-    def bound_some(rows):
-        codes = Z.indptr[rows.start : rows.stop + 1].astype(np.int64), Z.indices, Z.data
-        R, Q = (aligned_zeros((_FEW, n), X.dtype) for n in (n_features, len(panels) * panels.shape[2]))
-        memory = np.empty(n_features), R, Q, np.empty((_FEW, 4))
-        _bound_gaps(X[rows], D, panels, squares[rows], lam, rounding, tol, codes, *memory, gaps[rows])
-
-    if not (gaps <= tol).all():
-        over_threads(bound_some, len(X), 8 * BLOCK, n_threads)
-
-
-@kernel(fastmath=SUMS)
-def _bound_gaps(X, D, panels, squares, lam, rounding, tol, codes, residual, R, Q, sums, gaps):
-    (first, atom, value), n = codes, 0
-    for i in range(len(X)):
-        if not gaps[i] <= tol:
-            rest, l1, fit = _sums_of_residual(residual, X[i], D, atom, value, first[i], first[i + 1])
-            sums[n, 0], sums[n, 1], sums[n, 2], sums[n, 3] = i, rest, l1, fit
-            copy(R[n], residual, len(residual))
-            n += 1
-        if n == len(R) or i == len(X) - 1:
-            multiply(R[:n], panels, Q)
-            for l in range(n):
-                at, rest, l1, fit = np.int64(sums[l, 0]), sums[l, 1], sums[l, 2], sums[l, 3]
-                largest = np.float64(largest_magnitude(Q[l], Q.shape[1])) + rounding * np.sqrt(rest)
-                gaps[at] = _gap_as_a_part(rest, l1, fit, largest, lam, 0.5 * squares[at])
-            n = 0
 
 
 def _arrays_of(start, n_samples, dtype):

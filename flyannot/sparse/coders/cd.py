@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.sparse.coders.blocks import Codes, bound_gaps_anew, codes_in_blocks, replace_rows
+from flyannot.sparse.coders.blocks import Codes, codes_in_blocks, replace_rows
 from flyannot.sparse.coders.cd_kernels import encode_rows, round_gram
 from flyannot.sparse.coders.cd_support import DEPENDENT, Support, WorkingSet
 from flyannot.sparse.coders.verified import Coder, measured, unconverged_rows
@@ -49,7 +49,6 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     found = codes_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads)
     if X.dtype == np.float64:
         return found
-    bound_gaps_anew(found, samples, panels, lam, tol, n_threads)
     Z, gaps = measured(found, samples, lam, tol)
     rows = unconverged_rows(gaps, tol)
     if not len(rows):

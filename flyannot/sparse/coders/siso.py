@@ -1,130 +1,82 @@
-"""The SISO coder: the lasso over very many atoms, through a series of small ones.
+"""The SISO coder: the lasso over very many atoms, through a series of small problems.
 
-Each sample keeps an active set of atoms.  The lasso on that set is solved from the codes so far; the
-set shrinks to the support of the solution, and expands by the atoms outside it that violate the
-optimality conditions most.  When none is left the small solution solves the whole problem.  The Gram
-matrix of many atoms is never made: a full pass over them costs one product with the residuals.  For few
-samples over very many atoms most of that is spared, with the same minimum
-(`flyannot.sparse.coders.siso_bounded`).
+Every sample x has the code z that minimises 1/2 |x - z D|^2 + lam |z|_1.  Each sample keeps an active set
+of atoms.  In a round the lasso on that set is solved from the code so far.  The set shrinks to the support
+of the solution, and grows by the atoms outside it that violate the optimality conditions most.  When no
+atom violates them, the small solution solves the whole problem.
+
+The Gram matrix of many atoms is never computed.  A pass over all atoms costs one product with the
+residuals, which a block of samples shares.
+
+Source
+------
+Huang et al., ACM Multimedia 2013, Algorithm 1 without the hashing.  Here an atom outside the active set
+joins if |d_k r| > lam.  Their "at least" includes the active set itself, and would never end.
 """
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
 
-from flyannot.sparse.coders import siso_bounded
-from flyannot.sparse.coders.blocks import (
-    Codes,
-    checked_samples,
-    over_threads,
-    rounding_of_products,
-)
-from flyannot.sparse.coders.siso_rounds import TOP_K, SISOProblem, solve_block
+from flyannot.jobs.compiled import compiled
+from flyannot.sparse.coders.blocks import Codes, over_threads, rounding_of_products
+from flyannot.sparse.coders.cd import FewAtoms
 from flyannot.sparse.coders.verified import Coder
-from flyannot.sparse.simd.product import gram_of
+from flyannot.sparse.kernels import MAXIMA, track_gap
+from flyannot.sparse.simd.product import gram_of, multiply, pack_columns
+from flyannot.sparse.simd.vectors import LANES, aligned_zeros
 
 BLOCK = 64  # samples whose residuals share one pass over the atoms
-# From so many atoms on full passes are what codes cost, and bounds pay; unless a block of samples shares
-# every pass, which then costs a sample little.
-MANY_ATOMS = 100_000
-FEW_SAMPLES = 16
+FEW_ATOMS = 3000  # most atoms for which the Gram matrix of all atoms is computed: 72 MB
+CHUNK = 2**15  # correlations computed at once, which fit in the cache
+PATIENCE = 20  # rounds without halving the gap after which rounding is the limit
+TOP_K = 100  # most atoms that join an active set in one round; Huang et al. took 100 or 200
 
-FEW_ATOMS = 3000  # up to here the Gram matrix of all atoms is made once: 72 MB at most
+# The part of a duality gap that a small problem may leave: of the requested gap, and of the last gap.
+_SMALL_PART = 0.25
+_SMALL_DROP = 0.02
 
 
 @dataclass(frozen=True)
-class SISOSolution:
-    """Codes, and how good they are.
+class SISOProblem:
+    """The atoms and the numbers that all samples of a call share."""
 
-    Z : CSR matrix (n_samples, n_atoms)
-    gaps : float64 array (n_samples,), the duality gap of every code over all atoms; nan where the code
-        was not compared with all of them
-    n_rounds : int array (n_samples,), small problems solved
-    n_passes : int array (n_samples,), full passes over the atoms, those that bounds made shorter among them
-    """
-
-    Z: sp.csr_matrix
-    gaps: np.ndarray
-    n_rounds: np.ndarray
-    n_passes: np.ndarray
+    D: np.ndarray
+    lam: float
+    tol: float
+    max_sweeps: int
+    gram: np.ndarray | None = None
 
 
 @Coder
-def encode(samples, lam, *, gram, **rules):
-    """Codes of X over very many atoms, each within a stated duality gap of its minimum.
+def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
+    """Return codes of X over very many atoms, each within a given duality gap of its minimum.
 
-    float32 atoms are compared with float32 residuals, all else in float64; the small problems are solved in
-    float64 always.
-
-    Parameters and result are those of every coder (`flyannot.sparse.coders`).  A `gram` of float32 is
-    left aside: its roundings would be solved for.  From `MANY_ATOMS` on bits depend on whether X comes in one
-    call or in several.
-
-    Source
-    ------
-    Huang et al., ACM Multimedia 2013, algorithm 1 without the hashing.  Atoms join by |d_k r| > lam,
-    strictly and outside the active set: their "at least" includes the set itself, and would never end.
+    Residuals are compared with float32 atoms in float32.  Everything else is in float64.  Parameters and
+    result are those of every coder (`flyannot.sparse.coders`).  A `gram` of float32 is not used, because
+    its rounding would change the problem.
     """
-    return codes_of(solution_of(samples, lam, gram=exact_gram(samples.D, gram), **rules), samples)
+    X, D, squares, norms = samples
+    problem = SISOProblem(D, float(lam), float(tol), int(max_sweeps), exact_gram(D, gram))
+    codes = split_codes(start, len(X))
+    blocks = over_threads(lambda rows: solve_block(X[rows], codes[rows], problem), len(X), BLOCK, n_threads)
+    Z = join_codes([code for solved, _ in blocks for code in solved], len(D), X.dtype)
+    gaps = np.concatenate([gaps for _, gaps in blocks] or [np.zeros(0)])
+    mass = norms.max(initial=0) * np.asarray(abs(Z).sum(axis=1), np.float64).ravel()
+    gaps += rounding_of_products(X.shape[1], Z.dtype) * mass * (np.sqrt(squares) + mass)
+    return Codes(Z, 2 * gaps / np.where(squares > 0, squares, 1))
 
 
-def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
-    """As `encode`; returns a `SISOSolution`.  max_sweeps=1 changes no code of `start`, and finds its gap."""
-    samples, gram = checked_samples(X, D, lam, gram), exact_gram(D, gram)
-    rules = {"tol": tol, "max_sweeps": max_sweeps, "start": start, "gram": gram, "n_threads": n_threads}
-    return solution_of(samples, lam, **rules)
-
-
-def solution_of(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
-    """The `SISOSolution` of checked samples; gram : as `exact_gram` gives it."""
-    X, D, _, norms = samples
-    problem = SISOProblem(D, float(lam), float(tol), int(max_sweeps), gram=gram)
-    if len(D) < MANY_ATOMS or len(X) > FEW_SAMPLES:
-        return _solved(X, start, problem, n_threads, BLOCK, solve_block)
-    levels, longest = siso_bounded.levels_of_lam(D), float(norms.max())
-    solve_rows = partial(siso_bounded.solve_block, each_level=levels, longest=longest)
-    return _solved(X, start, problem, n_threads, siso_bounded.block_length(D), solve_rows)
-
-
-def codes_of(solution, samples):
-    """The `Codes` of a solution, whose gaps allow for rounding of codes and products in their type."""
-    X, _, squares, norms = samples
-    mass = norms.max(initial=0) * np.asarray(abs(solution.Z).sum(axis=1), np.float64).ravel()
-    rounding = rounding_of_products(X.shape[1], solution.Z.dtype)
-    gaps = solution.gaps + rounding * mass * (np.sqrt(squares) + mass)
-    return Codes(solution.Z, 2 * gaps / np.where(squares > 0, squares, 1))
-
-
-def solve_with_full_passes(X, D, lam, *, tol=1e-4, top_k=TOP_K):
-    """As `solve`, with a full pass in every round, as published, however many atoms there are.
-
-    At most `top_k` atoms join an active set in one round.
-    """
-    X, D, _, _ = checked_samples(X, D, lam)
-    problem = SISOProblem(D, float(lam), float(tol), 1000, int(top_k), exact_gram(D, None))
-    return _solved(X, None, problem, 1, BLOCK, solve_block)
-
-
-def _solved(X, start, problem, n_threads, length, solve_rows):
-    """The `SISOSolution`, in blocks of `length` samples."""
-    codes = siso_codes(start, len(X))
-    blocks = over_threads(lambda rows: solve_rows(X[rows], codes[rows], problem), len(X), length, n_threads)
-    solved = [code for block in blocks for code in block[0]]
-    measured = [np.concatenate([b[i] for b in blocks]) if blocks else np.zeros(0, int) for i in (1, 2, 3)]
-    return SISOSolution(csr_of_codes(solved, len(problem.D), X.dtype), *measured)
-
-
-def exact_gram(D, gram):
-    """D D^T in float64: the caller's where it is that, else made where the atoms are few, else None."""
+def exact_gram(D, gram=None):
+    """Return D D^T in float64: the given matrix if it is float64, None if there are too many atoms."""
     if gram is not None and gram.dtype == np.float64:
         return gram
     return gram_of(D.astype(np.float64, copy=False)) if len(D) <= FEW_ATOMS else None
 
 
-def siso_codes(Z, n_samples):
-    """The (atoms, values) of the non-zero codes of every sample; None stands for no code at all."""
+def split_codes(Z, n_samples):
+    """Return the (atoms, values) of every row of a CSR matrix; empty codes if Z is None."""
     if Z is None:
         return [(np.zeros(0, np.int64), np.zeros(0)) for _ in range(n_samples)]
     Z = sp.csr_matrix(Z, dtype=np.float64, copy=True)
@@ -133,9 +85,196 @@ def siso_codes(Z, n_samples):
     return [(Z.indices[a:b].astype(np.int64), Z.data[a:b]) for a, b in zip(Z.indptr[:-1], Z.indptr[1:])]
 
 
-def csr_of_codes(codes, n_atoms, dtype):
-    """The CSR matrix of a list of (atoms, values)."""
-    first = np.concatenate([[0], np.cumsum([len(atoms) for atoms, _ in codes])]).astype(np.int64)
-    atoms = np.concatenate([atoms for atoms, _ in codes]) if codes else np.zeros(0, np.int64)
-    values = np.concatenate([values for _, values in codes]) if codes else np.zeros(0)
+def join_codes(codes, n_atoms, dtype):
+    """Return the CSR matrix of a list of (atoms, values)."""
+    first, atoms = _joined([atoms for atoms, _ in codes])
+    values = np.concatenate([values for _, values in codes] or [np.zeros(0)])
     return sp.csr_matrix((values.astype(dtype), atoms, first), shape=(len(codes), n_atoms))
+
+
+def solve_block(X, codes, problem):
+    """Solve the samples of one block, from the given codes.
+
+    Parameters
+    ----------
+    X : float array (n_samples, n_features)
+    codes : list of (atoms, values)
+    problem : SISOProblem
+
+    Returns
+    -------
+    codes : list of (atoms, values)
+    gaps : float64 array (n_samples,), the duality gaps over all atoms
+    """
+    codes, small = list(codes), FewAtoms(X.shape[1])
+    gaps, best, n_stale = np.full(len(X), np.nan), np.full(len(X), np.inf), np.zeros(len(X), int)
+    polished = set()  # samples solved once with no atom to join: more rounds would change nothing
+    open_rows = np.arange(len(X))
+    for n_left in reversed(range(problem.max_sweeps)):
+        R = np.array([residual_of_code(X[i], codes[i], problem.D) for i in open_rows])
+        actives = [codes[i][0] for i in open_rows]
+        largest, joining = largest_correlations(problem.D, R, problem.lam, TOP_K, actives)
+        still_open = []
+        for i, r, top, new in zip(open_rows, R, largest, joining):
+            gaps[i] = gap_of_residual(X[i], r, codes[i][1], top, problem.lam)
+            best[i], n_stale[i] = track_gap(gaps[i], best[i], n_stale[i])
+            is_stuck = (not len(new) and i in polished) or n_stale[i] > PATIENCE
+            if gaps[i] <= allowed_gap(X[i], problem) or not n_left or is_stuck:
+                continue
+            before, codes[i] = codes[i], solve_active(X[i], codes[i], new, gaps[i], problem, small)
+            if not is_same_code(before, codes[i]):  # otherwise only rounding set the new atoms apart
+                still_open.append(i)
+            if not len(new):
+                polished.add(i)
+        open_rows = np.array(still_open, int)
+        if not still_open:
+            break
+    return codes, gaps
+
+
+def is_same_code(code, after):
+    """Whether two codes are the same to the bit."""
+    return np.array_equal(code[0], after[0]) and np.array_equal(code[1], after[1])
+
+
+def allowed_gap(x, problem):
+    """The duality gap at which a sample is done."""
+    return 0.5 * problem.tol * np.square(x, dtype=np.float64).sum()
+
+
+def residual_of_code(x, code, D):
+    """x - z D in float64, from the few atoms that are in the code."""
+    atoms, values = code
+    return x.astype(np.float64) - values @ D[atoms].astype(np.float64)
+
+
+def gap_of_residual(x, r, values, largest, lam):
+    """The duality gap of one sample from its residual and the largest |d_k r|.
+
+    With s = min(1, lam / largest) it is 1/2 |r|^2 (1 - s)^2 + lam |z|_1 - s z q, and z q = (x - r) r.
+    """
+    s = min(1.0, lam / largest) if largest > 0 else 1.0
+    return 0.5 * (r @ r) * (1 - s) ** 2 + lam * np.abs(values).sum() - s * ((x - r) @ r)
+
+
+def solve_active(x, code, joining, gap, problem, small):
+    """The lasso on the active set and the atoms that join, from the code so far; shrunk to its support.
+
+    Parameters
+    ----------
+    x : float array (n_features,)
+    code : (atoms, values)
+    joining : integer array, atoms outside the code; may be empty
+    gap : float, the duality gap of the code over all atoms, or over those compared; it is solved to a part
+        of that, and with no atoms to join to what is asked for
+    small : FewAtoms of this thread
+
+    Returns
+    -------
+    code : (atoms, values)
+    """
+    atoms, values = np.concatenate([code[0], joining]), np.concatenate([code[1], np.zeros(len(joining))])
+    if not len(atoms):
+        return code
+    order = np.argsort(atoms)
+    atoms, z = atoms[order], values[order]
+    D, x64 = problem.D[atoms].astype(np.float64), x.astype(np.float64)
+    gram = gram_of(D) if problem.gram is None else problem.gram[np.ix_(atoms, atoms)]
+    target = max(_SMALL_PART * allowed_gap(x, problem), _SMALL_DROP * gap if len(joining) else 0.0)
+    z = small.solve(gram, D @ x64, float(x64 @ x64), z, lam=problem.lam, gap=target)
+    return atoms[z != 0], z[z != 0]
+
+
+def largest_correlations(D, R, lam, n_best, actives):
+    """Compare residuals with all atoms.
+
+    Parameters
+    ----------
+    D : float array (n_atoms, n_features)
+    R : float array (n, n_features)
+        The bits of a correlation depend on the atom and on the residual alone.
+    lam : float
+    n_best : int >= 1
+    actives : list of n sorted integer arrays, atoms that are left out
+
+    Returns
+    -------
+    largest : float array (n,), the largest |d_k r| of each residual, over the atoms left out too
+    best : list of n integer arrays, at most `n_best` atoms with the largest |d_k r| > lam, largest first
+    """
+    n, active = len(R), _joined(actives)
+    tops, atoms = np.full((n, n_best), lam, D.dtype), np.full((n, n_best), -1, np.int64)
+    largest = np.zeros(n, D.dtype)
+    panels = pack_columns(R.astype(D.dtype, copy=False), few=n <= 2 * LANES)
+    width = max(1, len(panels) * panels.shape[2])
+    Q = aligned_zeros((max(1, CHUNK // width), width), D.dtype)
+    for start in range(0, len(D), len(Q)):
+        part = D[start : start + len(Q)]
+        multiply(part, panels, Q)
+        highest = np.zeros(width, D.dtype)
+        _keep_largest(Q[: len(part)], start, active, (tops, atoms), largest, highest)
+    return largest.astype(float), [_largest_first(*lists) for lists in zip(tops, atoms)]
+
+
+def _largest_first(tops, atoms):
+    """Sort the atoms of a list by falling size, and atoms of equal size by number."""
+    tops, atoms = tops[atoms >= 0], atoms[atoms >= 0]
+    return atoms[np.lexsort((atoms, -tops))]
+
+
+def _joined(arrays):
+    """Return (first, values) of integer arrays laid end to end."""
+    first = np.cumsum([0, *map(len, arrays)])
+    return first, np.concatenate([*arrays, np.zeros(0, np.int64)]).astype(np.int64)
+
+
+@compiled
+def _keep_largest(Q, start, active, lists, largest, highest):
+    """Take the atoms `start`, `start` + 1, ... into every sample's list of the largest.
+
+    Q (n_chunk, at least n) holds their correlations.  active is (first, atoms): the atoms of
+    atoms[first[i] : first[i + 1]], which rise, never enter list i.  lists is (tops, atoms), both
+    (n, top_k): row i of `tops` is a heap, least on top, of the largest |q| so far, all above what it was
+    filled with; `atoms` names them.  `largest` (n,) is over all atoms.
+    """
+    first, actives = active
+    tops, atoms = lists
+    _column_maxima(Q, highest)
+    for i in range(len(largest)):
+        largest[i] = max(largest[i], highest[i])
+        if highest[i] > tops[i, 0]:
+            left_out = actives[first[i] : first[i + 1]]
+            for j in range(len(Q)):
+                if abs(Q[j, i]) > tops[i, 0] and not _contains_atom(left_out, start + j):
+                    _replace_least(tops[i], atoms[i], abs(Q[j, i]), start + j)
+
+
+@compiled(fastmath=MAXIMA)
+def _column_maxima(Q, highest):
+    """The largest |q| of every column."""
+    for j in range(len(Q)):
+        row = Q[j]
+        for i in range(len(highest)):
+            highest[i] = max(highest[i], abs(row[i]))
+
+
+@compiled
+def _contains_atom(rising, wanted):
+    """Return whether a sorted array contains a number."""
+    place = np.searchsorted(rising, wanted)
+    return place < len(rising) and rising[place] == wanted
+
+
+@compiled
+def _replace_least(heap, names, size, name):
+    """Put (size, name) in the place of the least, and restore the order of the heap."""
+    i = 0
+    while 2 * i + 1 < len(heap):
+        child = 2 * i + 1
+        if child + 1 < len(heap) and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= size:
+            break
+        heap[i], names[i] = heap[child], names[child]
+        i = child
+    heap[i], names[i] = size, name

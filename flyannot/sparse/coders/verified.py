@@ -123,50 +123,47 @@ class Coder:
         WrongCodesWarning
             If codes or gaps are wrong.
         """
-        Z, faults = self._readable_codes(found, samples)
+        self._require_readable(found, samples)
+        Z, fault = found.Z, ""
+        if not Z.has_canonical_format:
+            Z = Z.copy()
+            Z.sum_duplicates()
         gaps = np.full(len(samples.X), np.nan)
-        if np.shape(found.gaps) == gaps.shape:
+        if found.gaps is not None:
             gaps[:] = found.gaps
-        elif found.gaps is not None:
-            faults.append(f"duality gaps of shape {np.shape(found.gaps)} for {len(gaps)} samples")
         is_valid = np.isfinite(Z.data) & (Z.data >= 0) if self._positive else np.isfinite(Z.data)
         if not is_valid.all():
             rows = np.repeat(np.arange(len(gaps)), np.diff(Z.indptr))[~is_valid]
             if found.gaps is None or np.isfinite(gaps[rows]).any():
-                faults.append(f"codes that are not finite{' or are negative' * self._positive}")
+                fault = f"codes that are not finite{' or are negative' * self._positive}"
             gaps[rows] = np.nan
             Z = Z.copy()
             Z.data[~is_valid] = 0
             Z.eliminate_zeros()
-        if not faults and self._are_wrong(Codes(Z, gaps), samples, lam, tol):
-            faults.append("wrong duality gaps")
-        if faults:
+        if not fault and self._are_wrong(Codes(Z, gaps), samples, lam, tol):
+            fault = "wrong duality gaps"
+        if fault:
             gaps[:] = np.nan
             warnings.warn(
-                f"the coder {self._name} returned {' and '.join(faults)}: all {len(gaps):,} codes of a call "
+                f"the coder {self._name} returned {fault}: all {len(gaps):,} codes of a call "
                 "were measured, and solved again where they miss the tolerance",
                 WrongCodesWarning,
                 stacklevel=4,
             )
         return Codes(Z, gaps)
 
-    def _readable_codes(self, found, samples):
-        """Return the codes in the type of X, each atom once in a row; and a list of faults."""
-        shape, dtype = (len(samples.X), len(samples.D)), samples.X.dtype
+    def _require_readable(self, found, samples):
+        """Raise FlyannotError unless the answer is codes of these samples, each atom of the dictionary."""
+        n, n_atoms, dtype = len(samples.X), len(samples.D), samples.X.dtype
         Z = getattr(found, "Z", found)
-        if not isinstance(found, Codes) or not sp.issparse(Z) or Z.format != "csr" or Z.dtype.kind != "f":
-            raise self._unreadable(f"returned no Codes of a CSR matrix of floats ({type(Z).__name__})")
-        if Z.shape != shape:
-            raise self._unreadable(f"returned codes of shape {Z.shape}, and {shape} was needed")
+        if not isinstance(found, Codes) or not sp.issparse(Z) or Z.format != "csr" or Z.dtype != dtype:
+            raise self._unreadable(f"returned no Codes of a CSR matrix in {dtype} ({type(Z).__name__})")
+        if Z.shape != (n, n_atoms):
+            raise self._unreadable(f"returned codes of shape {Z.shape}, and {(n, n_atoms)} was needed")
         if _is_out_of_place(Z):
-            raise self._unreadable(f"returned a matrix whose indices are not among {shape[1]} atoms")
-        if not Z.has_canonical_format:
-            Z = Z.copy()
-            Z.sum_duplicates()
-        if Z.dtype == dtype:
-            return Z, []
-        with np.errstate(over="ignore"):
-            return Z.astype(dtype), [f"codes in {Z.dtype} where {dtype} was needed"]
+            raise self._unreadable(f"returned a matrix whose indices are not among {n_atoms} atoms")
+        if found.gaps is not None and np.shape(found.gaps) != (n,):
+            raise self._unreadable(f"returned duality gaps of shape {np.shape(found.gaps)} for {n} samples")
 
     def _are_wrong(self, found, samples, lam, tol):
         """Return whether a gap is negative, or too small in the share where a check is due."""
@@ -323,23 +320,18 @@ def descend(X, D, lam, start, allowed, *, positive=False, n_threads=1):
 
 @kernel
 def _descend_rows(X, D, norms2, lam, allowed, positive, Z, r):
+    """Make passes over all atoms, and over the support until it is at rest, until the gap is allowed."""
     for i in range(len(X)):
-        _descend_row(X[i], D, norms2, lam, allowed[i], positive, Z[i], r)
-
-
-@kernel
-def _descend_row(x, D, norms2, lam, allowed, positive, z, r):
-    """Passes over all atoms, and over the support until it is at rest, until the gap is allowed."""
-    for _ in range(_PASSES):
-        gap = _refresh_residual(x, D, lam, positive, z, r)
-        if gap <= allowed:
-            break
-        moved = _pass_over(D, norms2, lam, positive, np.bool_(False), z, r)
-        if moved == 0:
-            break
-        for _ in range(_SUPPORT_PASSES):
-            if _pass_over(D, norms2, lam, positive, np.bool_(True), z, r) <= _AT_REST * moved:
+        z = Z[i]
+        for _ in range(_PASSES):
+            if _refresh_residual(X[i], D, lam, positive, z, r) <= allowed[i]:
                 break
+            moved = _pass_over(D, norms2, lam, positive, np.bool_(False), z, r)
+            if moved == 0:
+                break
+            for _ in range(_SUPPORT_PASSES):
+                if _pass_over(D, norms2, lam, positive, np.bool_(True), z, r) <= _AT_REST * moved:
+                    break
 
 
 @inlined(fastmath=SUMS)

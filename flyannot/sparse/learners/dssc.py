@@ -63,7 +63,8 @@ class DSSCOptions(Options):
     surrogate: str = option(
         "exact",
         Choice(SURROGATES),
-        "What a processor minimises: the block's own problem, or one proximal step (Eq. 2).",
+        "What a processor minimises: the problem of its patches' whole codes and of its block; or, as in the "
+        "paper, one proximal step of the block and of the codes' entries in it (Eq. 2), which learns slower.",
     )
     n_blocks: int | None = option(
         None, Count(), "Blocks that the atoms are cut into.", stands_for="4, or n_atoms where that is fewer"
@@ -72,15 +73,6 @@ class DSSCOptions(Options):
         None, Count(), "Blocks that are worked on at once; at most n_blocks.", stands_for="all"
     )
     batch_size: int = option(32, Count(), "Patches of one processor in one iteration.")
-    code_blocks: str = option(
-        "whole",
-        Choice(("whole", "drawn")),
-        "What a visit moves: all of a code, or its entries in the drawn block, as in the paper; "
-        "drawn goes with surrogate proximal, and moves away from the minimum with exact.",
-    )
-    n_code_steps: int = option(
-        10, Count(), "Proximal steps of a code per visit; the last is shared with the atoms."
-    )
     tau: float = option(
         0.02,
         Real(above=0),
@@ -143,11 +135,6 @@ def slices_of_iterations(n_rows, n_at_once):
     return [slice(*pair) for pair in zip(edges, edges[1:])]
 
 
-def mini_batches(n_rows, n_processors):
-    """The first row of every processor's mini-batch, and `n_rows`: (n_processors + 1,)."""
-    return np.arange(n_processors + 1) * n_rows // n_processors
-
-
 class DSSC(Learner):
     """DSSC, as the table of learners describes a learner.
 
@@ -203,7 +190,9 @@ class DSSC(Learner):
         with threads_of_one_blas(max(1, len(scratches) - 1)) as threads:
             for part in slices_of_iterations(len(rows), self._n_at_once):
                 blocks = self._rng.permutation(n_blocks)[:n_processors]
-                batch = DSSCBatch(X[part], rows[part], mini_batches(len(X[part]), n_processors), blocks)
+                batch = DSSCBatch(
+                    X[part], rows[part], np.arange(n_processors + 1) * len(X[part]) // n_processors, blocks
+                )
                 self._iterate(batch, scratches, codes, threads)
 
     def _iterate(self, batch, scratches, codes, threads):
@@ -232,7 +221,7 @@ class DSSC(Learner):
                 atoms = slice(edges[block], edges[block + 1])
                 self.D[atoms] = self._atoms.D_next[atoms]
                 n_atoms = atoms.stop - atoms.start
-                n_entries = len(self.D) if self.options.code_blocks == "whole" else n_atoms
+                n_entries = len(self.D) if self.options.surrogate == "exact" else n_atoms
                 self.n_features_processed += int(n_atoms * n_features + n_samples * n_entries)
 
     def _rates(self):
@@ -247,8 +236,6 @@ class DSSC(Learner):
             code_tolerance=real(self.lam * CODE_TOLERANCE[self.D.dtype]),
             atom_tolerance=real(ATOM_TOLERANCE[self.D.dtype]),
             is_exact=options.surrogate == "exact",
-            n_code_steps=options.n_code_steps,
-            whole_codes=options.code_blocks == "whole",
         )
 
     def _scratch(self):

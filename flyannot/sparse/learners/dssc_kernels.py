@@ -42,9 +42,7 @@ class DSSCRates(NamedTuple):
     curvature: float  # c of a code's surrogate: at least the largest eigenvalue of D D^T
     code_tolerance: float  # of an exact solve: how far an entry may be from optimal, as lam
     atom_tolerance: float  # of an exact solve: the largest change of an entry in the last sweep
-    is_exact: bool  # the surrogate is the objective itself
-    n_code_steps: int
-    whole_codes: bool  # a visit moves all entries of a code; else those of the drawn block
+    is_exact: bool  # the surrogate is the objective itself; otherwise that of Eq. 2
 
 
 class DSSCScratch(NamedTuple):
@@ -69,33 +67,28 @@ class DSSCCodes(NamedTuple):
 
 @kernel(fastmath=SUMS)
 def work_of_processor(i, batch, atoms, past, rates, scratch, codes):
-    """What processor i does.
+    """Do the work of processor i.
 
-    With the objective itself as the surrogate of each block, codes are solved for the dictionary as it is,
-    then the block's atoms for these codes.  With that of Eq. 2, the first n_code_steps - 1 proximal steps
-    move codes alone; the last reads one iterate (D, codes) and moves both: the atoms' gradient is that of the
-    codes before it.
+    With the objective itself as the surrogate, whole codes are solved for the dictionary as it is, then the
+    block's atoms for these codes.  With the surrogate of Eq. 2, one proximal step moves the block's atoms and
+    the codes' entries in the block, both from one iterate (D, codes).
     """
     z, q, r, G, A = scratch.z, scratch.q, scratch.r, scratch.G, scratch.A
     a, b = atoms.edges[batch.blocks[i]], atoms.edges[batch.blocks[i] + 1]
-    first, last = (0, len(z)) if rates.whole_codes else (a, b)
     n_stored = 0
     G[: b - a], A[: b - a] = 0, 0
     if rates.is_exact:
-        for k in range(first, last):
+        for k in range(len(z)):
             q[k] = dot(atoms.D[k], atoms.D[k], len(r))
     for s in range(batch.first[i], batch.first[i + 1]):
         _restore_code(batch, s, atoms.D, past, z, r)
         if rates.is_exact:
-            _solve_code(atoms.D, scratch, first, last, rates.lam, rates.code_tolerance)
+            _solve_code(atoms.D, scratch, rates.lam, rates.code_tolerance)
             _add_gradient(G, z, r, a, b)
             _add_square(A, z, a, b)
         else:
-            for step in range(rates.n_code_steps):
-                _correlate(atoms.D, r, q, first, last)
-                if step == rates.n_code_steps - 1:
-                    _add_gradient(G, z, r, a, b)
-                _step_code(atoms.D, r, q, z, first, last, rates.lam, rates.curvature)
+            _add_gradient(G, z, r, a, b)
+            _step_code(atoms.D, r, q, z, a, b, rates.lam, rates.curvature)
         n_stored = _store_code(z, codes, i, s, n_stored)
     n_samples = batch.first[i + 1] - batch.first[i]
     if n_samples:
@@ -148,15 +141,10 @@ def _store_code(z, codes, i, s, n_stored):
 
 
 @inlined(fastmath=SUMS)
-def _correlate(D, r, q, first, last):
-    """q[k] = D[k] r for the atoms from `first` to `last`."""
+def _step_code(D, r, q, z, first, last, lam, curvature):
+    """z = prox of lam |.|_1 / c at z + q / c, q = D r, all entries at once; r = x - zD before and after."""
     for k in range(first, last):
         q[k] = dot(D[k], r, len(r))
-
-
-@inlined(fastmath=SUMS)
-def _step_code(D, r, q, z, first, last, lam, curvature):
-    """z = prox of lam |.|_1 / c at z + q / c, all entries at once; r = x - zD before and after."""
     for k in range(first, last):
         new = soft_threshold(z[k] + q[k] / curvature, lam / curvature)
         if new != z[k]:
@@ -165,15 +153,15 @@ def _step_code(D, r, q, z, first, last, lam, curvature):
 
 
 @kernel(fastmath=SUMS)
-def _solve_code(D, scratch, first, last, lam, tolerance):
-    """Coordinate descent on the entries from `first` to `last` until none is off by `tolerance`.
+def _solve_code(D, scratch, lam, tolerance):
+    """Coordinate descent on all entries until none is off by `tolerance`.
 
     Sweeps over all of them alternate with sweeps over the support.  q holds squared norms of atoms.
     """
     z, norm2, r, support = scratch.z, scratch.q, scratch.r, scratch.support
     for _ in range(MAX_SWEEPS):
         worst, n_support = r.dtype.type(0), 0
-        for k in range(first, last):
+        for k in range(len(z)):
             worst = max(worst, _solve_one(D, norm2, z, r, k, lam))
             if z[k] != 0:
                 support[n_support] = k

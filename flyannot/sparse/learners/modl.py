@@ -109,11 +109,6 @@ class MODL(OL):
         super().__init__(D, n_samples, lam=lam, **options)
         self._masks = []
 
-    @property
-    def B(self):
-        """The weighted mean of z'x, (n_atoms, n_features), or what its residuals make of it: a copy."""
-        return super().B + (self._A @ self.D if self._history_kind == "residuals" else 0)
-
     def begin_epoch(self, rng):
         """As OL; the masks begin with a new permutation."""
         super().begin_epoch(rng)

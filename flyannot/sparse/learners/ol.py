@@ -78,16 +78,6 @@ class OL(Learner):
         """The dictionary now (n_atoms, n_features): a copy."""
         return self._atoms.D
 
-    @property
-    def A(self):
-        """The weighted mean of z'z, (n_atoms, n_atoms): a copy."""
-        return self._A.copy()
-
-    @property
-    def B(self):
-        """The weighted mean of z'x, (n_atoms, n_features): a copy."""
-        return self._history.T.copy()
-
     def begin_epoch(self, rng):
         """Take the generator of the epoch; forget codes that have been replaced."""
         self._rng = rng

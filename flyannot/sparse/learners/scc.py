@@ -10,7 +10,6 @@ for any atom in the unit ball.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -110,15 +109,6 @@ class SCCOptions(Options):
     )
 
 
-class PartUpdate(NamedTuple):
-    """What visits to a part of the samples made of the atoms that they started from."""
-
-    D: np.ndarray  # (n_atoms, n_features)
-    norm2: np.ndarray  # (n_atoms,) squared norms of the atoms that steps move
-    gained: np.ndarray  # (n_atoms,) float64, what the visits added to h
-    moving: np.ndarray  # (n_atoms, n_features), the atoms that steps move where D is their mean; else none
-
-
 class SCC(Learner):
     """Stochastic coordinate coding, as the table of learners describes a learner."""
 
@@ -214,7 +204,7 @@ class SCC(Learner):
 
         Returns
         -------
-        Found
+        atoms : SharedAtoms, whose `h_now` is what these visits added to h
         """
         atoms = self._atoms
         if self._variant.takes_mean:
@@ -231,7 +221,8 @@ class SCC(Learner):
         self._end_visits()
         moving = self._D.copy()
         D = self.D if self._variant.takes_mean else moving
-        return PartUpdate(D, atoms.norm2, atoms.h_now, moving[: len(start.moving)])
+        moving = moving[: len(start.moving)]
+        return start._replace(D=D, norm2=atoms.norm2, h_now=atoms.h_now, moving=moving)
 
     def kept_arrays(self):
         """The atoms, their squared norms, h, and the mean of the atoms where there is one."""

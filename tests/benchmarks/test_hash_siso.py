@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
-from flyannot.base.errors import InputError
-from flyannot.sparse.coders import hash_siso
+from benchmarks.siso import hash_siso
+from flyannot.sparse.coders import siso
+from flyannot.sparse.objective import objective
+from tests.sparse.test_siso import crowded
 
 
 @pytest.fixture
@@ -14,9 +16,9 @@ def atoms(rng):
 
 def recall(D, index, queries, n_probes=5, k=50):
     """The part of the k atoms with the largest |d r| that is found, and the part of all that is looked at."""
-    seen, found, looked = hash_siso.SeenAtoms(index), [], []
+    found, looked = [], []
     for r in queries:
-        got = hash_siso.candidates_of_query(index, r, seen, n_probes=n_probes)
+        got = hash_siso.candidates_of_query(index, r, n_probes=n_probes)
         assert len(np.unique(got)) == len(got)
         found.append(np.isin(np.argsort(-np.abs(D @ r))[:k], got).mean())
         looked.append(len(got) / len(D))
@@ -47,28 +49,14 @@ def test_recall_grows_with_functions_and_with_probes(atoms, rng):
 
 def test_a_query_and_its_opposite_share_all_cells_at_any_length_and_with_more_probes(atoms, rng):
     index = hash_siso.build_index(atoms, rng, n_functions=64)
-    seen, queries = hash_siso.SeenAtoms(index), [f * atoms[9] for f in (1.0, -1.0, 1e-3)]
-    answers = [hash_siso.candidates_of_query(index, r, seen, n_probes=3).tolist() for r in queries]
+    queries = [f * atoms[9] for f in (1.0, -1.0, 1e-3)]
+    answers = [hash_siso.candidates_of_query(index, r, n_probes=3).tolist() for r in queries]
     assert answers[0] == answers[1] == answers[2]
-    assert set(answers[0]) < set(hash_siso.candidates_of_query(index, atoms[9], seen, n_probes=9).tolist())
-
-
-def test_the_index_follows_from_the_generator_alone(atoms):
-    one, two = (
-        hash_siso.build_index(atoms, np.random.default_rng(3), n_functions=200, n_threads=n) for n in (1, 3)
-    )
-    assert (one.cells == two.cells).all()
-    assert (one.directions == two.directions).all()
+    assert set(answers[0]) < set(hash_siso.candidates_of_query(index, atoms[9], n_probes=9).tolist())
 
 
 def test_queries_look_at_about_the_square_root_of_all_atoms():
     assert [hash_siso.cell_length(n) for n in (0, 1, 10**4, 10**6)] == [0, 1, 301, 3001]
-
-
-def test_an_impossible_index_is_refused(atoms, rng):
-    for options in ({"n_functions": 0}, {"length": 0}):
-        with pytest.raises(InputError, match="cannot hash"):
-            hash_siso.build_index(atoms, rng, **options)
 
 
 def test_what_fills_up_a_cell_is_no_candidate(atoms, rng):
@@ -77,5 +65,21 @@ def test_what_fills_up_a_cell_is_no_candidate(atoms, rng):
     cells[:, 10:] = -1
     short = hash_siso.HashIndex(index.directions, cells, len(atoms))
     for r in atoms[:20]:
-        found = hash_siso.candidates_of_query(short, r, hash_siso.SeenAtoms(short), n_probes=4)
+        found = hash_siso.candidates_of_query(short, r, n_probes=4)
         assert len(found) and found.min() >= 0 and np.isin(found, cells).all()
+
+
+def test_atoms_come_from_the_chosen_ones_and_codes_are_near_the_minimum(rng):
+    X, D = crowded(rng)
+    r = rng.normal(size=D.shape[1])
+    q = np.abs(D @ r)
+    active = np.sort(np.argsort(-q)[:50:2])
+    some = rng.permutation(len(D))[:500]
+    problem = siso.SISOProblem(D, 0.1, 1e-8, 1000)
+    largest, best = hash_siso.largest_correlations_among(problem, r, active, some)
+    expected = [k for k in np.argsort(-q) if k in some and k not in active and q[k] > 0.1]
+    assert best.tolist() == expected[: siso.TOP_K] and largest == q[some].max()
+    search = hash_siso.HashSearch(hash_siso.build_index(D, rng))
+    found, exact = hash_siso.solve(X, D, 0.02, search, tol=1e-8), siso.encode(X, D, 0.02, tol=1e-8)
+    least, none = objective(X, D, exact, 0.02), objective(X, D, 0 * exact, 0.02)
+    assert (objective(X, D, found, 0.02) - least <= 0.2 * (none - least)).all()

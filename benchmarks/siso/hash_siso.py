@@ -1,0 +1,173 @@
+"""Hash-accelerated SISO, for the paper's tables: the atoms that join come from hash cells.
+
+The rounds are those of SISO.  The atoms that join are the best of those in a few hash cells, by random
+projections.  As in the paper, an empty answer of the hash ends the search, though hashing overlooks some
+atoms.
+
+How atoms are hashed
+--------------------
+A hash function here is a Gaussian direction a (2-stable, as in the Euclidean hashing of Datar et al. 2004),
+but instead of cutting the line into cells of one width it keeps one cell only: the `length` atoms with the
+largest |a u|.  A query probes the functions whose own |a v| is largest, for those are the directions that an
+atom with a large product must have come far along too (Pham, KDD 2021).  One cell serves v and -v.
+
+Why not cells of one width.  Hashing sees angles, and the residual of a good code is nearly orthogonal to
+every atom.  Measured (data/results/siso-table-7.json): of the atoms that should join, among 100,000
+SIFT descriptors, tables of p-stable functions (16 of 8) held 5 % in the 4 % that they returned, little more
+than chance; the cells kept here held 13 % in 4.5 %, and 11 % in 2.7 % among 300,000.
+
+Half of that gain or more comes from hashing in other coordinates.  d r = (d W) (r W^-T) for any W; with W
+W^T the inverse of the atoms' second moments the products stay as they are, and the cosines of the largest
+of them grow, because a residual lies where the atoms vary little.  The price is paid in the first round,
+where the residual is the sample itself: its nearest atoms are found no better than by chance.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flyannot.sparse.coders import siso
+from flyannot.sparse.coders.blocks import checked_samples
+from flyannot.sparse.coders.cd import FewAtoms
+from flyannot.sparse.kernels import track_gap
+
+_FUNCTIONS = 64  # functions whose cells are filled at once
+_RIDGE = 1e-4  # of the mean second moment: directions in which no atom varies stay finite
+_MEASURED = 50_000  # atoms that the second moments are taken from
+
+
+@dataclass(frozen=True)
+class HashIndex:
+    """The cells of one dictionary, which itself is not kept.
+
+    directions : float32 (n_functions, n_features), to be multiplied with a query: they contain W^-T
+    cells : int32 (n_functions, length), the atoms of every cell, rising; -1 fills up
+    n_atoms : int
+    """
+
+    directions: np.ndarray
+    cells: np.ndarray
+    n_atoms: int
+
+
+def build_index(D, rng, *, n_functions=None, length=None):
+    """Hash the rows of D.
+
+    Parameters
+    ----------
+    D : float array (n_atoms, n_features)
+    rng : numpy Generator
+    n_functions : int >= 1
+        Time, memory and recall grow with it.  None for 2 sqrt(n_atoms), at least 64.
+    length : int >= 1, atoms per cell; None for 3 sqrt(n_atoms), so that queries take sqrt(n_atoms) time
+
+    Returns
+    -------
+    index : HashIndex
+        4 n_functions length bytes: with the defaults 24 for every atom.
+    """
+    n_functions = max(64, int(2 * np.sqrt(len(D)))) if n_functions is None else n_functions
+    length = cell_length(len(D)) if length is None else min(length, len(D))
+    D = np.asarray(D, np.float32)
+    whitener, unwhitener = _whitening(D, rng)
+    A = rng.standard_normal((n_functions, D.shape[1]), dtype=np.float32)
+    along = A @ whitener.T  # a (d W) = d (W a): the atoms themselves are never copied
+    cells = np.full((n_functions, length), -1, np.int32)
+    for start in range(0, n_functions, _FUNCTIONS):
+        part = along[start : start + _FUNCTIONS]
+        none_left_out = [np.zeros(0, np.int64)] * len(part)
+        _, largest = siso.largest_correlations(D, part, 0.0, length, none_left_out)
+        for i, atoms in enumerate(largest, start=start):
+            cells[i, : len(atoms)] = np.sort(atoms)
+    return HashIndex(A @ unwhitener.T, cells, len(D))
+
+
+def cell_length(n_atoms):
+    """The default number of atoms per cell."""
+    return min(n_atoms, int(3 * np.sqrt(n_atoms)) + 1)
+
+
+def candidates_of_query(index, r, *, n_probes=10):
+    """The atoms of the cells that a query is likeliest to share with atoms of large |d r|.
+
+    Parameters
+    ----------
+    index : HashIndex
+    r : float array (n_features,), of any length other than zero
+    n_probes : int >= 1, cells; with more the answer grows, and holds what fewer gave
+
+    Returns
+    -------
+    atoms : int32 array, sorted, each once
+    """
+    along = np.abs(index.directions @ np.asarray(r, np.float32))
+    n_probes = min(n_probes, len(along))
+    best = np.argpartition(-along, n_probes - 1)[:n_probes]
+    atoms = np.unique(index.cells[best])
+    return atoms[atoms >= 0]  # -1 fills up a cell
+
+
+def _whitening(D, rng):
+    """W and W^-T with W W^T the inverse of the second moments of a sample of the atoms."""
+    rows = np.sort(rng.permutation(len(D))[:_MEASURED])
+    sample = D[rows].astype(np.float64)
+    moments = sample.T @ sample / max(1, len(rows))
+    ridge = _RIDGE * np.trace(moments) / len(moments) or 1.0
+    values, vectors = np.linalg.eigh(moments + ridge * np.eye(len(moments)))
+    return (vectors / np.sqrt(values)).astype(np.float32), (vectors * np.sqrt(values)).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class HashSearch:
+    """How the cells are searched.
+
+    index : HashIndex over the atoms, or what `candidates` takes in its place
+    n_probes : cells per round
+    candidates : function that returns the atoms of the cells, as `candidates_of_query` does
+    """
+
+    index: Any
+    n_probes: int = 5
+    candidates: Callable = candidates_of_query
+
+
+def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000):
+    """Return codes of X over very many atoms, found through hash cells: CSR matrix (n_samples, n_atoms).
+
+    Source
+    ------
+    Huang et al., ACM Multimedia 2013, algorithm 1.  They take an empty answer of the hash for the minimum.
+    """
+    X, D, _, _ = checked_samples(X, D, lam, norms=np.zeros(0))  # norms would take longer than the codes
+    problem = siso.SISOProblem(D, float(lam), float(tol), int(max_sweeps), siso.exact_gram(D))
+    small = FewAtoms(X.shape[1])
+    codes = [_search_cells(x, problem, search, small) for x in X]
+    return siso.join_codes(codes, len(D), X.dtype)
+
+
+def _search_cells(x, problem, search, small):
+    """Return the code (atoms, values) of one sample when the cells give no more atoms."""
+    code, best, n_stale = (np.zeros(0, np.int64), np.zeros(0)), np.inf, 0
+    for _ in range(problem.max_sweeps):
+        r = siso.residual_of_code(x, code, problem.D)
+        if not r.any() or not len(problem.D):
+            break
+        chosen = search.candidates(search.index, r, n_probes=search.n_probes)
+        largest, joining = largest_correlations_among(problem, r, code[0], chosen)
+        gap = siso.gap_of_residual(x, r, code[1], largest, problem.lam)  # as far as the cells show it
+        best, n_stale = track_gap(gap, best, n_stale)
+        if not len(joining) or n_stale > siso.PATIENCE or gap <= siso.allowed_gap(x, problem):
+            break
+        code = siso.solve_active(x, code, joining, gap, problem, small)
+    return code
+
+
+def largest_correlations_among(problem, r, active, chosen):
+    """Compare one residual with the chosen atoms: return the largest |d r|, and the best that may join."""
+    q = np.abs(problem.D[chosen] @ r.astype(problem.D.dtype))
+    joining = np.flatnonzero(q > problem.lam)
+    joining = joining[~np.isin(chosen[joining], active)]
+    order = np.lexsort((chosen[joining], -q[joining]))[: siso.TOP_K]
+    return float(q.max(initial=0.0)), chosen[joining[order]]

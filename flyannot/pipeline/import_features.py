@@ -1,0 +1,50 @@
+"""Feature vectors of other programs to features.h5, for `train`.
+
+Features of another program have no atoms and no winning patches: their arrays of these have no rows, or no
+columns.
+"""
+
+import numpy as np
+
+from flyannot.base.text import pluralise
+from flyannot.dataset.importers.vectors import read_vectors
+from flyannot.encode.pooling import Pooled
+from flyannot.files.digest import digest_of_file
+from flyannot.files.hdf5.features import write_features
+from flyannot.files.hdf5.header import Header
+from flyannot.files.hdf5.writing import create_stored
+from flyannot.pipeline.engine.task import FileTask, Outcome, run_task
+
+_NO_ATOMS, _NO_WINNERS = np.zeros((0, 0), np.float32), np.zeros(0, np.int32)
+
+
+def import_features(source, out, execution):
+    """Make a features file of vectors that were made elsewhere.
+
+    Parameters
+    ----------
+    source : Path of an npz or parquet file, see `flyannot.dataset.importers.vectors`
+    out : Path of the features file
+    execution : Execution
+
+    Raises
+    ------
+    InputError, DataError
+        As `flyannot.dataset.importers.vectors.read_vectors`.
+    """
+    read = read_vectors(source)
+    n_features = next(iter(read.values()))[1].shape[1]
+    options = {"import": {"n_features": n_features, "stage_ranges": list(read)}}
+    header = Header("features", options, {"vectors": [digest_of_file(source)]})
+
+    def make(execution):
+        lines = []
+        with create_stored(out, header) as file:
+            for s, (columns, vectors) in read.items():
+                pooled = [Pooled(vector, _NO_WINNERS) for vector in vectors]
+                write_features(file, s, columns, pooled, _NO_ATOMS)
+                images, each = pluralise(len(vectors), "image"), pluralise(vectors.shape[1], "feature")
+                lines.append(f"{s:>5}: {images}, {each} each")
+        return Outcome(out, True, "\n".join(lines))
+
+    return run_task(FileTask(out, header, make, [source]), execution)
