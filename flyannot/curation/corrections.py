@@ -279,12 +279,9 @@ def apply_corrections(annotations, corrections, table, known=()):
     days = {}
     before = annotations.terms_by_gene
     changes = defaultdict(list)
-    for (
-        *gene_and_stage,
-        term,
-    ), text in annotations.dates.items():  # the day of a term, and the last day of its gene
+    for (*gene_and_stage, term), text in annotations.dates.items():
         day = _iso_date(text, f'{table}, column "date"')
-        for key in ((*gene_and_stage, term), tuple(gene_and_stage)):
+        for key in ((*gene_and_stage, term), tuple(gene_and_stage)):  # a term, and all terms of its gene
             days[key] = max(day, days.get(key, ""))
     terms = {key: set(of_gene) for key, of_gene in before.items()}
     unsure = defaultdict(set)

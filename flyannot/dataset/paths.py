@@ -119,7 +119,7 @@ class ImagePaths:
                 return path
         (absent, _), _ = self._listings(name)
         absent += name.rpartition("/")[2]
-        self._missing.append((name, line, absent))
+        self._missing.append((name, line))
         return os.path.normpath(absent) if name.rpartition("/")[2] in ("", ".", "..") else absent
 
     def warn(self, table):
@@ -129,14 +129,13 @@ class ImagePaths:
         warn_about(
             table, taken, "image was taken with other capitals", "images were taken with other capitals"
         )
-        missing = self._missing
-        if not missing:
+        if not self._missing:
             return
-        shown = [
-            f'"{name}" (line {line}{self._suggest_name(name)})' for name, line, _ in missing[:_MOST_SOUGHT]
-        ]
-        shown += [f'"{name}" (line {line})' for name, line, _ in missing[_MOST_SOUGHT:]]
-        places = dict.fromkeys(os.path.normpath(place) for place, _ in self._listings(missing[0][0]))
+        shown = []
+        for number, (name, line) in enumerate(self._missing):
+            suggestion = self._suggest_name(name) if number < _MOST_SOUGHT else ""
+            shown.append(f'"{name}" (line {line}{suggestion})')
+        places = dict.fromkeys(os.path.normpath(place) for place, _ in self._listings(self._missing[0][0]))
         where = f"; looked for in {' and '.join(places)}"
         warn_about(table, shown, "image is missing", "images are missing", where)
 

@@ -63,7 +63,7 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
     ----------
     folder : Path; gets the dumps, and the images under their paths in the dump
     policy : RetryPolicy; None for the one that the options describe
-    dry_run : whether only the dumps are fetched, and the images counted
+    dry_run : whether only the dumps are fetched, and the Outcome says how many images there are to fetch
 
     Returns
     -------
@@ -95,22 +95,23 @@ class _Fetch:
         self._policy = policy
 
     def fetch(self, progress, *, dry_run):
-        """Download what is missing; return the Outcome, with missing images as failures."""
+        """Download what is missing; returns the Outcome, with missing images as failures."""
         for kind, name in FILES.items():
             if self._options.refresh or not self._has(name):
                 self._get_table(kind)
         plan = self._plan()
-        missing = self._missing(plan)
+        missing = self._list_missing(plan)
+        planned = self._format_plan(plan)
+        table = self._folder / FILES["images"]
         if dry_run:
-            lines = f"dry run: no image was fetched\n{self._describe_plan(plan)}"
-            return Outcome(self._folder / FILES["images"], True, lines)
-        log.info("%s", self._describe_plan(plan))
+            return Outcome(table, True, f"dry run: no image was fetched\n{planned}")
+        log.info("%s", planned)
         failures = self._get_images(missing, progress)
-        n_there = len(plan.images) - len(self._missing(plan))
+        n_there = len(plan.images) - len(self._list_missing(plan))
         n_new = len(missing) - len(failures)
         wanted = pluralise(len(plan.images), "image is", "images are")
         summary = f"{n_there:,} of {wanted} there, {n_new:,} of them new"
-        return Outcome(self._folder / FILES["images"], True, summary, tuple(sorted(failures + plan.refused)))
+        return Outcome(table, True, summary, tuple(sorted(failures + plan.refused)))
 
     def _plan(self):
         return bdgp_site.plan_images(
@@ -122,7 +123,7 @@ class _Fetch:
             thumbnails=self._options.thumbnails,
         )
 
-    def _missing(self, plan):
+    def _list_missing(self, plan):
         return [name for name in plan.images if not self._has(name)]
 
     def _has(self, name):
@@ -172,9 +173,9 @@ class _Fetch:
             threads.shutdown(wait=False, cancel_futures=True)
         return failures
 
-    def _describe_plan(self, plan):
-        """Describe how many images are missing, and how long they take at least."""
-        missing = self._missing(plan)
+    def _format_plan(self, plan):
+        """Describe how many images there are to fetch, and how long that takes at least."""
+        missing = self._list_missing(plan)
         wanted = f"{pluralise(len(plan.images), 'image')} of {pluralise(plan.n_genes, 'gene')}"
         lines = [f"{wanted}, {len(missing):,} of them to fetch"]
         if missing:

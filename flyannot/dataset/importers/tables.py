@@ -36,7 +36,7 @@ class TableOptions(Options):
     genes: Path | None = option(
         None,
         FilePath(),
-        "A table of which gene a name is: columns fbgn, gene, perhaps cg and synonyms (a|b).",
+        "A table of gene names: columns fbgn, gene, perhaps cg and synonyms (a|b).",
     )
     copy: bool = option(False, Flag(), "Copy the images instead of linking to their folder.")
 

@@ -1,7 +1,7 @@
-"""Feature vectors that other programs made, such as the embeddings of a network.
+"""Feature vectors of other programs, such as the embeddings of a network.
 
-This module is the only one that opens npz and parquet files.  Nothing is unpickled.  Parquet, which compiled
-code reads, is read in a process of its own, since damage may crash it.
+This module is the only one that opens npz and parquet files.  Nothing is unpickled.  Parquet files are read
+in a process of their own, since damage may crash the compiled code that reads them.
 
 A row of a table of vectors is an image: its name, gene, stage range and vector; perhaps fbgn, view, group
 and source.
@@ -22,8 +22,8 @@ from flyannot.jobs.subprocess_call import SubprocessDied, call_in_subprocess
 NEEDED = ("image", "gene", "stage_range")
 _VECTOR = ("vector", "features")  # the second is what `flyannot export --to parquet` writes
 _MOST_BYTES = 2**35
-_SECONDS = 60  # of a process that reads; a gigabyte takes five
-_BYTES_BESIDE = 2**29  # of that process, besides a few copies of what it reads
+_SECONDS = 60  # limit for the process that reads; a gigabyte takes five
+_BYTES_BESIDE = 2**29  # memory of that process, besides a few copies of the file's contents
 _FIX = "name an npz or parquet file with image, gene, stage_range and vector"
 
 
@@ -53,8 +53,8 @@ def read_arrays(path, suffixes, *, fix, names):
             most = most_unpacked_bytes(path, _MOST_BYTES)
             if suffix == ".npz":
                 return _read_npz(file, names, most)
-        beside = _BYTES_BESIDE + 4 * most
-        return call_in_subprocess(_read_parquet, path, names, most, limit_s=_SECONDS, most_bytes=beside)
+        memory = _BYTES_BESIDE + 4 * most
+        return call_in_subprocess(_read_parquet, path, names, most, limit_s=_SECONDS, most_bytes=memory)
     except FlyannotError:
         raise
     except FileNotFoundError:

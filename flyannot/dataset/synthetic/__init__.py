@@ -13,8 +13,8 @@ class SynthesizeOptions(Options):
 
     table: ClassVar[str] = "synthesize"
 
-    n_genes: int = option(60, Count(most=9999), "Made-up genes.")
-    max_images: int = option(5, Count(most=99), "Most images of a group.")
+    n_genes: int = option(60, Count(most=9999), "Number of made-up genes.")
+    max_images: int = option(5, Count(most=99), "Largest number of images in a group.")
     stage_range: tuple = option(
         ("4-6", "9-10", "13-16"), Several(StageRange()), "Stage ranges to make (repeatable)."
     )
