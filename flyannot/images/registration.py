@@ -143,7 +143,7 @@ def without_holes(mask):
 
 
 def connected_parts(mask):
-    """Number the connected parts of a bool mask.
+    """Label the connected parts of a bool mask.
 
     Returns
     -------
