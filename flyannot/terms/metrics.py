@@ -288,7 +288,7 @@ def _mean(rows, weights):
 
 def _micro(evaluated):
     """Return the metrics of all evaluated (group, term) pairs of all stage ranges together."""
-    pools: list[Any] = [np.zeros((4, 0))]  # of no term
+    pools: list[Any] = [np.zeros((4, 0))]  # no term yet
     for rows, outcome in evaluated:
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
         known = outcome.observed[:, kept]
