@@ -18,12 +18,12 @@ import numpy as np
 from flyannot.base.text import short_repr
 from flyannot.jobs.resources import one_blas_thread
 
-N_AXES = 256  # as good as all of them: docs/similar.md
+N_AXES = 256  # more axes are no better: docs/similar.md
 _N_SPREAD = 2000  # images from which the axes are computed
 N_LEAST = 10  # patterns of a map; fewer are better shown as a list
 _PERPLEXITY = 30  # about the number of neighbours of a pattern in a map
 _N_MAP_AXES = 50  # axes from which a map is computed
-_NO_VARIANCE = 1e-6  # of the largest variance: a smaller one is a rounding error
+_NO_VARIANCE = 1e-6  # relative to the largest variance; a smaller one is a rounding error
 
 
 @dataclass(frozen=True)

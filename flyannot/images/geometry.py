@@ -72,7 +72,7 @@ def warped_image(picture, matrix, size, fill=0.0):
     cv2 = opencv()
     steps = matrix[:, :2]
     corner = matrix[:, 2]
-    to_middles = np.column_stack([steps, corner + steps @ (0.5, 0.5) - 0.5])  # as OpenCV counts
+    to_middles = np.column_stack([steps, corner + steps @ (0.5, 0.5) - 0.5])  # OpenCV counts from middles
     flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
     fill = np.broadcast_to(fill, 4).tolist() if np.ndim(fill) == 0 else fill.tolist()
     return cv2.warpAffine(picture, to_middles, size, flags=flags, borderValue=fill)

@@ -13,7 +13,7 @@ import numpy as np
 from flyannot.images.unreadable import unreadable_image
 
 WHITE = 255.0
-CAMERA_BITS = (8, 12, 14)  # of cameras whose numbers are often stored in 16 bits
+CAMERA_BITS = (8, 12, 14)  # bits of cameras whose numbers are stored in 16 bits
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # Rec. 601
 
 # Optical density in red, green, blue: the direction of each, of any length.

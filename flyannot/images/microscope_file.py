@@ -28,7 +28,7 @@ from flyannot.images.unreadable import (
 
 _EXTRA = "microscopy"
 _AXIS_NAMES = {"C": "channel", "Z": "z", "T": "time", "Q": "page", "I": "page", "R": "page"}
-_MAX_BYTES = 1_000_000_000  # of a TIFF whose planes are stored in one piece: it is read whole
+_MAX_BYTES = 1_000_000_000  # a TIFF whose planes are stored in one piece is read whole
 
 
 class Scene(NamedTuple):

@@ -14,11 +14,11 @@ from flyannot.images.geometry import STANDARD_PX, blurred_image, opencv
 from flyannot.images.grey_levels import WHITE
 
 GRID = (16, 32)
-BLOCK_PX = (STANDARD_PX[0] // GRID[0], STANDARD_PX[1] // GRID[1])  # of the picture, for a pixel of a pattern
-BODY_GREY = 180  # of unstained body, as in many pictures: the outline shows where a patch lies
+BLOCK_PX = (STANDARD_PX[0] // GRID[0], STANDARD_PX[1] // GRID[1])  # a pixel of a pattern, drawn
+BODY_GREY = 180  # grey level of unstained body; its outline shows where a patch lies
 _PALEST, _DARKEST = 5, 98  # percentiles of the blocks of an embryo that become 0 and 1
 _SPLINE_PAD = 12  # copies of the edge value: enough for the spline to ignore what follows
-_LEAST_RANGE = 0.15  # of darkness between them: a smaller range would turn noise into a pattern
+_LEAST_RANGE = 0.15  # darkness between them; a smaller range would turn noise into a pattern
 # First and last column of the mask in each of its 16 rows, counted from 1.
 _FIRST_COLUMNS = (11, 7, 5, 3, 2, 2, 1, 1, 1, 1, 2, 3, 4, 5, 8, 12)
 _LAST_COLUMNS = (22, 26, 28, 29, 30, 31, 32, 32, 32, 32, 31, 30, 29, 27, 25, 21)

@@ -19,15 +19,15 @@ from flyannot.images.registration import connected_parts, grow_mask
 _WORK_PX = 1000  # longest side of the small copy, in which embryos are searched for
 _CLOSED_PX = 4  # gaps of this width in the small copy are closed
 _OPENED_PX = 8  # and bumps of this width removed
-_LEAST_PIXELS = 400  # of the small copy: anything smaller is dust
-_DUST = 0.05  # of the median area of the embryos: anything smaller is dust
-_SMALL = 0.4  # of the median area: anything smaller is not a whole embryo
-_LARGE = 2.0  # of the median area: anything larger is several embryos
+_LEAST_PIXELS = 400  # anything smaller in the small copy is dust
+_DUST = 0.05  # relative to the median area of the embryos; anything smaller is dust
+_SMALL = 0.4  # relative to the median area; anything smaller is not a whole embryo
+_LARGE = 2.0  # relative to the median area; anything larger is several embryos
 _CONVEX = 0.9  # area over the area of the convex hull; for 165 embryos of FlyExpress 0.91 to 1.00
-_CUT = 0.4  # of an embryo's breadth may lie within _CUT_PX of a side of the photograph that it touches
+_CUT = 0.4  # part of an embryo's breadth that may lie within _CUT_PX of a side that it touches
 _CUT_PX = 3
 _AROUND = 0.1  # width of the background that is cut out with an embryo, relative to the embryo's length
-_HALO_PX = 6  # of the small copy: rim that is painted over with a neighbour
+_HALO_PX = 6  # rim in the small copy that is painted over with a neighbour
 
 
 class EmbryoPlace(NamedTuple):

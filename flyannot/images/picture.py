@@ -21,7 +21,7 @@ from flyannot.images.registration import NoEmbryo, frame_embryo, pose_in_picture
 from flyannot.images.unreadable import unreadable_image
 
 EITHER_WAY = "cannot tell which end is anterior"  # a warning
-_LEAST_ASYMMETRY = 0.006  # of 165 embryos of FlyExpress 14 have less, and one of the others is wrong
+_LEAST_ASYMMETRY = 0.006  # 14 of 165 embryos of FlyExpress have less; one of the others is wrong
 _MODES = {"grey": "L", "stain": "RGB", "pattern": "RGB"}  # Pillow's mode for each channel
 
 

@@ -18,8 +18,8 @@ _NOISE_STEP = 4.0  # the same, in standard deviations of the background
 _SLOPE = 30.0  # grey levels by which the background may differ from its median
 _CLOSED = 0.015  # width of the gaps that are closed, relative to the longest side
 _OPENED = 0.02  # width of the bumps that are removed
-_LEAST_AREA = 0.02  # of the picture, covered by an embryo
-_LEAST_PIXELS = 50  # of the small copy, covered by an embryo
+_LEAST_AREA = 0.02  # part of the picture that an embryo covers
+_LEAST_PIXELS = 50  # pixels of the small copy that an embryo covers
 _ASPECTS = (1.8, 3.8)  # length over height; for 165 embryos of FlyExpress 2.4 to 2.8
 _LEAST_ELLIPSE = 0.88  # area over the area of the ellipse with the same moments; for these 0.94 to 1.00
 
@@ -143,7 +143,7 @@ def without_holes(mask):
 
 
 def connected_parts(mask):
-    """Number the connected parts of a bool mask.
+    """Label the connected parts of a bool mask.
 
     Returns
     -------

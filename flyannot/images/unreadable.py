@@ -15,11 +15,11 @@ from flyannot.base.errors import DataError
 from flyannot.base.text import printable_text
 
 MAX_PIXELS = 24_000_000  # checked in the header, before anything is decoded
-MAX_DEEP_PIXELS = 12_000_000  # of more than 8 bits, or CMYK: decoding them takes more memory
+MAX_DEEP_PIXELS = 12_000_000  # pixels of more than 8 bits, or CMYK, take more memory to decode
 MAX_SIDE = 65_535  # decoders need some bytes for every row
-MAX_CHUNKS = 1_000  # of a PNG, besides the chunks of its pixels
-MAX_PAGES = 100_000  # of a TIFF
-MAX_SCAN_PIXELS = 240_000_000  # of a JPEG: pixels times scans; a progressive JPEG has about ten scans
+MAX_CHUNKS = 1_000  # chunks of a PNG, besides the chunks of its pixels
+MAX_PAGES = 100_000  # pages of a TIFF
+MAX_SCAN_PIXELS = 240_000_000  # pixels times scans of a JPEG; a progressive JPEG has about ten scans
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 JPEG_SIGNATURE = b"\xff\xd8\xff"

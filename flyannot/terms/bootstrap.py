@@ -150,7 +150,7 @@ def _paired(first, second):
     """
     terms = [term for term in first["term"] if term in second["term"]]
     rows = rows_in_second = list(range(len(first["group"])))
-    if first["group"] != second["group"]:  # of nested scores both name every group several times
+    if first["group"] != second["group"]:  # nested scores name every group several times
         row_in_second = {name: i for i, name in enumerate(second["group"])}
         rows = [i for i, name in enumerate(first["group"]) if name in row_in_second]
         rows_in_second = [row_in_second[first["group"][i]] for i in rows]

@@ -34,7 +34,7 @@ from flyannot.terms.scorer import LinearScorer, choose_held_out, observed_blocks
 
 ALPHAS = (2.0, 1.0, 0.3, 5.0, 10.0, 30.0)  # the preferred first
 SHARES = (0.3, 0.0, 0.15, 0.5)
-MARGIN = 0.0025  # of mean AUC
+MARGIN = 0.0025  # difference of mean AUCs
 
 
 @dataclass(frozen=True)

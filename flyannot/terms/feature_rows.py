@@ -15,10 +15,10 @@ import numpy as np
 from flyannot.base.errors import DataError
 from flyannot.jobs.resources import threads_of_one_blas
 
-COLUMNS = 1024  # that are converted to float64 at once
+COLUMNS = 1024  # columns that are converted to float64 at once
 _QUERY_COLUMNS = 4096  # the same for the products of few rows and many
 _TILE = 1024  # rows of one task: the order of sums does not depend on the number of threads
-_ROWS = 256  # that are scaled at once
+_ROWS = 256  # rows that are scaled at once
 
 
 def checked_columns(X, n_features):

@@ -24,7 +24,7 @@ from flyannot.files.text_files import first_bytes, read_json
 from flyannot.terms.metrics import TermOutcomes
 
 _BEGINS = b'{\n "terms": ['  # the first bytes of a file of scores, also of a damaged one
-_DIGITS = 9  # of a decision value; a probability has 6 decimals
+_DIGITS = 9  # digits of a decision value; a probability has 6 decimals
 
 
 def group_outcomes(outcome, names, genes):

@@ -29,7 +29,7 @@ from flyannot.terms.scorer import LinearScorer, OutOfFoldValues, choose_held_out
 
 CS = (0.01, 0.1, 1.0, 10.0)  # C is one of these; of equally good ones the smallest
 
-_TOLERANCE = 1e-6  # of liblinear, for the gradient relative to the gradient at zero weights
+_TOLERANCE = 1e-6  # liblinear's, for the gradient relative to the gradient at zero weights
 _ACCEPTED = 1e-4  # liblinear may stop earlier, when rounding errors hide its progress
 _NEWTON_STEPS = 10_000  # far more than needed; reaching it is an error
 _NODE_BYTES = 16  # liblinear stores an index and a value for every non-zero entry

@@ -76,13 +76,9 @@ class TermOutcomes:
     __repr__ = short_repr
 
     def __post_init__(self):
-        truth = np.asarray(self.truth, bool)
-        observed = np.ones(truth.shape, bool) if self.observed is None else np.asarray(self.observed, bool)
-        folds = None if self.folds is None else np.asarray(self.folds)
-        reasons = tuple(self.reasons or [""] * len(self.terms))
-        normalised = {"truth": truth, "yes": np.asarray(self.yes, bool), "observed": observed}
-        for name, value in (normalised | {"folds": folds, "reasons": reasons}).items():
-            object.__setattr__(self, name, value)
+        if self.observed is None:
+            object.__setattr__(self, "observed", np.ones(self.truth.shape, bool))
+        object.__setattr__(self, "reasons", tuple(self.reasons or [""] * len(self.terms)))
 
     def subset(self, rows, columns):
         """Return the outcomes of some groups and terms, by their numbers, without reasons and thresholds."""
@@ -292,7 +288,7 @@ def _mean(rows, weights):
 
 def _micro(evaluated):
     """Return the metrics of all evaluated (group, term) pairs of all stage ranges together."""
-    pools: list[Any] = [np.zeros((4, 0))]  # of no term
+    pools: list[Any] = [np.zeros((4, 0))]  # no term yet
     for rows, outcome in evaluated:
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
         known = outcome.observed[:, kept]

@@ -15,8 +15,8 @@ from flyannot.terms import CLASSIFIERS
 from flyannot.terms.feature_rows import CholeskyBasis, add_inner_products
 from flyannot.terms.scorer import observed_mask
 
-_BLOCK_BYTES = 1 << 29  # of columns of all groups, in memory at once
-_ROWS = 256  # that are normalised at once
+_BLOCK_BYTES = 1 << 29  # columns of all groups that are in memory at once
+_ROWS = 256  # rows that are normalised at once
 ENOUGH_GROUPS = 5  # with a term, to learn it; fewer in small data sets
 
 

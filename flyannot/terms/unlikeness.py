@@ -15,12 +15,12 @@ from flyannot.base.text import short_repr
 UNLIKE = 0.95  # an image with a larger rank gets a warning
 LEAST_IMAGES = 20  # with fewer training images a rank says too little
 UNLIKE_WORDS = "unlike the images that the model learned from"
-_N_NUMBERS = 512  # of a sketch
-_MAX_IMAGES = 4096  # whose sketches are kept; of more images some are drawn at random
-_ROWS = 1024  # that are compared at once
+_N_NUMBERS = 512  # numbers of a sketch
+_MAX_IMAGES = 4096  # more images are sampled at random
+_ROWS = 1024  # rows that are compared at once
 _SEED = 0  # for the signs of sketches: a part of the file format
 
-ARRAYS = {  # as in `schema`
+ARRAYS = {  # types and dimensions, as in the module `schema`
     "sketch": ("i", ("n_known", _N_NUMBERS)),
     "gene": ("S", ("n_known",)),
     "distance": ("f", ("n_known",)),
