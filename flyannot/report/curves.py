@@ -82,3 +82,17 @@ def _precision_heights(tp, fp):
 
 roc_curves = partial(_average_folds, draw_fold=_roc_heights)
 precision_curves = partial(_average_folds, draw_fold=_precision_heights)
+
+
+def reliability(probabilities, truth, n_bins=10):
+    """Return the mean probability and the fraction of positives in bins of equal width, without empty bins.
+
+    Parameters
+    ----------
+    probabilities : float array (n,), in [0, 1]
+    truth : bool array (n,)
+    """
+    bins = np.minimum((probabilities * n_bins).astype(int), n_bins - 1)
+    counts = np.bincount(bins, minlength=n_bins)
+    sums = np.stack([np.bincount(bins, values, n_bins) for values in (probabilities, truth)])
+    return (sums / np.maximum(counts, 1))[:, counts > 0]

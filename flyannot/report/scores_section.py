@@ -100,8 +100,6 @@ def _draw_panel(name, heights, row, frequency):
 
 def _draw_calibration(scores):
     """Draw the reliability curve of all held-out probabilities; None without any."""
-    from sklearn.calibration import calibration_curve
-
     overall = scores["summary"]["all"]
     probabilities = []
     truth = []
@@ -112,7 +110,7 @@ def _draw_calibration(scores):
             truth += outcome.truth[outcome.observed].tolist()
     if not truth or overall.get("ece") is None:
         return None
-    observed, predicted = calibration_curve(truth, probabilities, n_bins=10)
+    predicted, observed = curves.reliability(np.array(probabilities), np.array(truth))
     errors = f"expected calibration error {overall['ece']:.3f}, Brier score {overall['brier']:.3f}"
     summary = f"Reliability curve: {errors}"
     chart = draw_reliability(predicted, observed, summary=summary)
