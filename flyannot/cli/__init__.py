@@ -45,7 +45,7 @@ COMMANDS: dict = {
         "fetch": ("fetch", "Published images and tables from their site."),
         "import": (
             "import_",
-            "Published data to a data set folder; atoms or vectors of others to files.",
+            "Published data to a data set folder; vectors of other programs to features.",
         ),
     },
     "Measure": {
