@@ -188,7 +188,7 @@ class LearnOptions(Options):
                 fix=f"leave out --data-parallel and --max-patches auto, or use --learner {able}",
             )
 
-    def resolved(self):
+    def resolve(self):
         """Return a copy with numbers for `lam` and `n_epochs`; the learner's defaults if they were open."""
         from flyannot.sparse.fit import default_lam  # numba would slow `--help`
 
@@ -197,7 +197,7 @@ class LearnOptions(Options):
 
     def to_header(self):
         """Return the resolved options by name, as JSON, with all options of the learner."""
-        header = super(LearnOptions, self.resolved()).to_header()
+        header = super(LearnOptions, self.resolve()).to_header()
         return header | {"learner_option": self.settings().to_header()}
 
     def n_most(self, count):

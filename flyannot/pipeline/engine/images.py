@@ -119,7 +119,7 @@ class ImagesInParts:
 class ImagePart(Part):
     """A part whose images are files."""
 
-    def identified(self):
+    def with_image_digests(self):
         if "images" in self.header.inputs:
             return self
         inputs = self.header.inputs | {"images": list(_file_digests(self.images))}
