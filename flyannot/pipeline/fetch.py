@@ -121,6 +121,7 @@ class _Fetch:
         return Outcome(self.manifest.path, True, summary, tuple(sorted(failures + plan.refused)))
 
     def _plan(self):
+        """Return the images that the options choose from the dumps."""
         return bdgp_site.plan_images(
             self._folder / FILES["terms"],
             self._folder / FILES["images"],
@@ -131,9 +132,17 @@ class _Fetch:
         )
 
     def _list_missing(self, plan):
+        """Return the names of the planned images that the manifest lacks."""
         return [name for name in plan.images if not self.manifest.has(name)]
 
     def _get_table(self, kind):
+        """Download a dump.
+
+        Raises
+        ------
+        FlyannotError
+            If it cannot be fetched.
+        """
         check = partial(bdgp_site.validate_downloaded_table, kind=kind)
         try:
             self._get(FILES[kind], check, bdgp_site.MOST_BYTES_OF_TABLE)
@@ -144,14 +153,17 @@ class _Fetch:
             ) from None
 
     def _get_image(self, name):
+        """Download an image."""
         self._get(name, bdgp_site.validate_downloaded_image, bdgp_site.MOST_BYTES_OF_IMAGE)
 
     def _get(self, name, check, most_bytes):
+        """Download a file and add it to the manifest."""
         path = self._folder / name
         self._downloader.get(self._url(name), path, check, most_bytes=most_bytes)
         self.manifest.add(name, path, self._url(name))
 
     def _url(self, name):
+        """Return the address of a file on the site."""
         return url_of_file(self._options.base_url, name)
 
     def _get_images(self, names, progress):
