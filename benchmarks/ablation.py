@@ -51,11 +51,11 @@ class PixelBaseline(CrossValidation):
         images = images_in_order(read_images(self.paths[0]))
         return {s: list(some) for s, some in groupby(images, key=attrgetter("stage_range"))}
 
-    def columns(self):
+    def read_columns(self):
         return {s: image_columns(images) for s, images in self.images().items()}
 
     @contextmanager
-    def loaded(self):
+    def open_features(self):
         yield {
             s: (
                 image_columns(images),
@@ -64,7 +64,7 @@ class PixelBaseline(CrossValidation):
             for s, images in self.images().items()
         }
 
-    def scored(self):
+    def input_digests(self):
         return [digest_of_images(images_in_order(read_images(self.paths[0])))]
 
     def made_from(self):

@@ -35,9 +35,9 @@ COMMANDS: dict = {
         "annotations": ("flyannot.cli.curate:annotations_command", "Apply corrections to annotations."),
     },
     "Data": {
-        "check": ("check", "List and correct problems in the tables of a data set."),
+        "check": ("check", "List problems in the tables of a data set."),
         "fetch": ("fetch", "Download published images and tables."),
-        "import": ("import_", "Convert published data or results of other programs."),
+        "import": ("import_", "Convert published data, or vectors of other programs."),
     },
     "Measure": {
         "compare": ("compare", "Compare the scores of two configurations."),

@@ -132,7 +132,7 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
             reused = made[0], digest
         found = in_parts.parts(share, (model, reused), [model, *([made[0]] if reused else [])])
         return (
-            [part.identified() for part in found] if reused else found
+            [part.with_image_digests() for part in found] if reused else found
         )  # a run remembers the digests of images
 
     def write_beside():
@@ -218,7 +218,7 @@ def _require_same_encoding(model, features):
 
 def _make_part(part):
     """Predict the groups of some images in a worker, and write them as a part."""
-    (path, reused) = part.made_with
+    path, reused = part.made_with
     digest = part.header.inputs["model"][0]
     known = _read_encoded(reused, part.images) if reused else {}
     models = {s: load_model(path, digest, s) for s in {image.stage_range for image in part.images}}

@@ -161,15 +161,9 @@ def _evaluated_names(groups, images, evaluated):
 
 def _matching_entries(names, other_names, terms, other_terms):
     """Return the indices that select the common groups and terms from two (n_groups, n_terms) matrices."""
-    here, there = zip(_common_places(names, other_names), _common_places(terms, other_terms))
-    return np.ix_(*here), np.ix_(*there)
-
-
-def _common_places(names, others):
-    """Return the positions of the common names in the first list and, in the same order, in the second."""
-    places = {name: i for i, name in enumerate(others)}
-    common = [i for i, name in enumerate(names) if name in places]
-    return common, [places[names[i]] for i in common]
+    _, groups_here, groups_there = np.intersect1d(names, other_names, return_indices=True)
+    _, terms_here, terms_there = np.intersect1d(terms, other_terms, return_indices=True)
+    return np.ix_(groups_here, terms_here), np.ix_(groups_there, terms_there)
 
 
 def _curated_terms(groups, annotations, stage_range, terms):
@@ -180,7 +174,7 @@ def _curated_terms(groups, annotations, stage_range, terms):
     curated = np.full((len(groups), len(terms)), -1, np.int8)
     annotated, carried = annotated_groups(groups, annotations, stage_range)
     known = observed_terms(annotated, annotations, stage_range, terms)
-    rows, _ = _common_places(groups.name, annotated.name)
+    rows = np.flatnonzero(np.isin(groups.name, annotated.name))
     curated[rows] = np.where(known, truth_of(carried, terms), -1)
     return curated
 

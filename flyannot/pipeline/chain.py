@@ -59,7 +59,7 @@ def maker_of(role, before):
 
 SYNTHESIZE = Step(
     name="synthesize",
-    about="Make synthetic embryos, with terms, to try things on.",
+    about="Make synthetic embryos with terms, for trials.",
     options=SynthesizeOptions,
     makes="",
     task="flyannot.pipeline.synthesize:build_task",
@@ -68,7 +68,7 @@ SYNTHESIZE = Step(
 
 FETCH = Step(
     name="fetch",
-    about="Published images and tables from their site; in a run, also the data set made from them.",
+    about="Fetch published images and tables; in a run, also make a data set of them.",
     options=FetchOptions,
     makes="",
     task="flyannot.pipeline.fetch:build_task",
@@ -77,7 +77,7 @@ FETCH = Step(
 
 EXTRACT = Step(
     name="extract",
-    about="Images to descriptors.",
+    about="Describe the patches of images.",
     options=ExtractOptions,
     reads=(Input("data_set", IMAGES),),
     makes="descriptors.h5",
@@ -90,7 +90,7 @@ EXTRACT = Step(
 
     DATA_SET is a folder with images.csv (columns image, gene, stage_range and optionally view, fbgn,
     group), or that table itself. The output goes to `flyannot learn-dict` and `flyannot pool`. Images
-    that cannot be read are listed in failures.csv; the exit code is then 3.
+    that cannot be read are listed in failures.csv, and the exit code is then 3.
 
     \b
     Example:
@@ -100,7 +100,7 @@ EXTRACT = Step(
 
 LEARN_DICT = Step(
     name="learn-dict",
-    about="Descriptors to dictionaries.",
+    about="Learn dictionaries from descriptors.",
     options=LearnOptions,
     reads=(Input("descriptors", "descriptors", several=True),),
     makes="dictionary.h5",
@@ -111,9 +111,9 @@ LEARN_DICT = Step(
     help="""Learn one dictionary per stage range, or one that they share.
 
     DESCRIPTORS comes from `flyannot extract` (several files count as one); the output goes to
-    `flyannot pool`. Every epoch prints a line; with -v its objective, gap and non-zeros, which
-    NAME.trace.csv beside the output keeps. Interrupted learning continues after its last finished epoch, or
-    with --data-parallel its last round. Only with --data-parallel does it use more than one worker.
+    `flyannot pool`. Every epoch prints a line, and with -v also its objective, gap and non-zeros, which are
+    written to NAME.trace.csv beside the output. Interrupted learning continues after the last finished
+    epoch, or with --data-parallel after the last round. Only --data-parallel uses more than one worker.
 
     \b
     Example:
@@ -123,7 +123,7 @@ LEARN_DICT = Step(
 
 POOL = Step(
     name="pool",
-    about="Descriptors and dictionaries to features.",
+    about="Code patches and pool them into features of images.",
     options=PoolOptions,
     reads=(Input("descriptors", "descriptors", several=True), Input("dictionary", "dictionary")),
     makes="features.h5",
@@ -136,8 +136,8 @@ POOL = Step(
 
     DESCRIPTORS comes from `flyannot extract` (several files count as one), DICTIONARY from `flyannot
     learn-dict`; the output goes to `flyannot train` and `flyannot evaluate`. DESCRIPTORS may also be a data
-    set folder: its images are then processed like those that the dictionary was learned from, without a file
-    of descriptors.
+    set folder: its images are then processed like the images of the dictionary, without a file of
+    descriptors.
 
     \b
     Example:
@@ -148,7 +148,7 @@ POOL = Step(
 
 TRAIN = Step(
     name="train",
-    about="Features and curated terms to a model.",
+    about="Train a model from features and curated terms.",
     options=TrainOptions,
     reads=(Input("features", "features", several=True), Input("annotations", ANNOTATIONS)),
     makes="model.h5",
@@ -160,12 +160,12 @@ TRAIN = Step(
     help="""Train a classifier of the terms of every stage range.
 
     FEATURES comes from `flyannot pool` (several files count as one), ANNOTATIONS is a table with the
-    columns gene, stage_range and term. The model holds all that `flyannot annotate` needs, and how well it
-    predicts every term (`flyannot show model.h5`).
+    columns gene, stage_range and term. The model contains all that `flyannot annotate` needs, and how well
+    it predicts every term (`flyannot show model.h5`).
 
-    The answer to a term is yes where its probability is above the threshold of that term: the one with the
-    largest sensitivity + specificity on held-out genes, which for a rare term is low. --operating-point
-    precision=0.8 makes yes rarer and surer, sensitivity=0.9 finds more.
+    The answer is yes if the probability of a term is above its threshold. The threshold has the largest
+    sensitivity + specificity on held-out genes, and is low for a rare term. --operating-point precision=0.8
+    gives fewer and more reliable yeses, sensitivity=0.9 gives more yeses.
 
     \b
     Example:
@@ -175,7 +175,7 @@ TRAIN = Step(
 
 EVALUATE = Step(
     name="evaluate",
-    about="How good the terms are, by cross-validation or on a held-out test.",
+    about="Score terms by cross-validation or on a held-out test.",
     options=EvaluateOptions,
     reads=(
         Input("model", "model"),
@@ -191,7 +191,7 @@ EVALUATE = Step(
 
 ANNOTATE = Step(
     name="annotate",
-    about="A model and new images to terms.",
+    about="Predict the terms of new images.",
     options=AnnotateOptions,
     reads=(
         Input("model", "model"),
@@ -216,10 +216,10 @@ ANNOTATE = Step(
     if MODEL has several), or a features file. Beside the output NAME.h5, NAME.csv lists every term with its
     probability.
 
-    The answer is yes where the probability is above the threshold of the term, which is low for a rare
-    term; for another threshold, train with --operating-point. In the table, precision is the fraction of
-    yeses that were right in cross-validation, auc how well the term was predicted there, n_genes how many
-    genes it was learned from. In a run, genes that the model learned from get the answers of
+    The answer is yes if the probability is above the threshold of the term, which is low for a rare term;
+    for another threshold, train with --operating-point. In the table, precision is the fraction of yeses
+    that were right in cross-validation, auc is how well the term was predicted there, and n_genes is the
+    number of genes that it was learned from. In a run, genes that the model learned from get the answers of
     cross-validation.
 
     \b
@@ -231,7 +231,7 @@ ANNOTATE = Step(
 
 REPORT = Step(
     name="report",
-    about="A page that shows a run: open it in a browser.",
+    about="Make a page that shows a run in the browser.",
     options=ReportOptions,
     reads=(Input("data_set", IMAGES),),
     makes="report.html",

@@ -126,11 +126,11 @@ class Evaluation:
     def __post_init__(self):
         object.__setattr__(self, "annotations_csv", annotations_table(self.annotations_csv))
 
-    def scored(self):
+    def input_digests(self):
         """Return the digests of the files to score."""
         return file_digests(self.paths)
 
-    def fitted(self, annotations=None):
+    def with_chosen_options(self, annotations=None):
         """Return a copy in which open options have values that fit the numbers of groups."""
         return self
 
@@ -156,19 +156,19 @@ class Evaluation:
         InputError
             If no gene is annotated.
         """
-        annotations, changes = self.curated()
+        annotations, changes = self.read_annotations()
         refuse_unknown_excluded_terms(self.train.exclude_terms, annotations, self.annotations_csv)
-        fitted = self.fitted(annotations)
-        result = fitted.score(annotations, execution or Execution())
+        chosen = self.with_chosen_options(annotations)
+        result = chosen.score(annotations, execution or Execution())
         if result is None:
             raise InputError(
                 f"no gene of {self.paths[0]} is annotated in {self.annotations_csv}",
                 fix="check that genes and stage ranges are spelled alike in both",
             )
         result["notes"] += changes
-        return add_confidence(result) | {"model": self.model, "made_from": fitted.made_from()}
+        return add_confidence(result) | {"model": self.model, "made_from": chosen.made_from()}
 
-    def curated(self):
+    def read_annotations(self):
         """Return the Annotations, and sentences on what corrections changed."""
         train, options = self.train, self.options
         return curated_annotations_of(
@@ -178,7 +178,7 @@ class Evaluation:
     def made_from(self):
         """Return all that the scores depend on: digests of the inputs, and options."""
         return {
-            "scored": self.scored(),
+            "scored": self.input_digests(),
             **digests_of_curated(self.annotations_csv, self.train.corrections),
             "train": self.train.to_header(),
             "evaluate": self.options.to_header(),
@@ -203,7 +203,7 @@ class CrossValidation(Evaluation):
     """A cross-validation on features files, which count as one."""
 
     @contextmanager
-    def loaded(self):
+    def open_features(self):
         """Yield stage range -> (image columns, features) while the files are open.
 
         The features are read as `pooled_columns` takes them; one stage range at a time is in memory.
@@ -212,22 +212,22 @@ class CrossValidation(Evaluation):
             features = {s: StoredFeatures(files, s) for s in choose_stage_ranges(files, self.stage_ranges)}
             yield {s: (stored.columns, stored) for s, stored in features.items()}
 
-    def columns(self):
+    def read_columns(self):
         """Return stage range -> image columns."""
-        with self.loaded() as loaded:
+        with self.open_features() as loaded:
             return {s: columns for s, (columns, _) in loaded.items()}
 
-    def fitted(self, annotations=None):
+    def with_chosen_options(self, annotations=None):
         train, options = self.train, self.options
         if train.min_groups is None or options.folds is None:
-            annotations = annotations or self.curated()[0]
-            enough = enough_groups_of_columns(self.columns(), annotations, train.exclude_terms)
+            annotations = annotations or self.read_annotations()[0]
+            enough = enough_groups_of_columns(self.read_columns(), annotations, train.exclude_terms)
             train = replace(train, min_groups=train.min_groups or enough)
             options = replace(options, folds=options.folds or enough)
         return replace(self, train=train, options=options)
 
     def score(self, annotations, execution):
-        with self.loaded() as loaded, one_blas_thread():
+        with self.open_features() as loaded, one_blas_thread():
             return self._cross_validate_all(loaded, annotations, execution)
 
     def _cross_validate_all(self, loaded, annotations, execution):
@@ -379,7 +379,7 @@ class ScoresTask(Task):
                 f"{self.path} exists and does not hold scores", fix="name another file with --json"
             ) from None
         made_before |= {"evaluate": EvaluateOptions.without_gone(made_before.get("evaluate", {}))}
-        return ", ".join(changes_in_header(made_before, self._evaluation.fitted().made_from()))
+        return ", ".join(changes_in_header(made_before, self._evaluation.with_chosen_options().made_from()))
 
     def make(self, execution):
         before = self._scores_before(self._evaluation.made_from())

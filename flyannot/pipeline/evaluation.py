@@ -57,17 +57,21 @@ def describe_curation_effect(before, now):
     """
     mean = compare_outcomes(before, now)["mean"]
     sentences = []
-    of_results = [{(row["stage_range"], row["term"]): row for row in of["terms"]} for of in (before, now)]
-    was, evaluated = ({key for key, row in rows.items() if not row["reason"]} for rows in of_results)
+    rows_before, rows_now = (
+        {(row["stage_range"], row["term"]): row for row in scores["terms"]} for scores in (before, now)
+    )
+    was, evaluated = (
+        {key for key, row in rows.items() if not row["reason"]} for rows in (rows_before, rows_now)
+    )
     if mean:
         low, high = mean["interval"] or (np.nan, np.nan)
         sentences.append(
             f"learned with other curated terms: over the same {pluralise(len(was & evaluated), 'term')} and "
             f"genes, the mean AUC was {mean['first']:.3f} and is {mean['second']:.3f} "
-            f"({mean['difference']:+.3f}, 95 % interval {low:+.3f} to {high:+.3f})"
+            f"({mean['difference']:+.3f}, 95% interval {low:+.3f} to {high:+.3f})"
         )
     for stage_range, term in sorted(was - evaluated):
-        row = of_results[1].get((stage_range, term), {"reason": "no gene with images has it any more"})
+        row = rows_now.get((stage_range, term), {"reason": "no gene with images has it any more"})
         why = row["reason"].removeprefix("not evaluable: ")
         sentences.append(f"warning: no longer evaluated: {term} ({stage_range}): {why}")
     if new := sorted(evaluated - was):

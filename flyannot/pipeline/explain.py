@@ -200,17 +200,9 @@ def format_decomposition(explanation, number=None):
 def _table_rows(explanation, names):
     """Yield the rows of the table of contributions."""
     for number, (image, name) in enumerate(zip(explanation.images, names)):
+        about = name, image.name, explanation.gene, explanation.stage_range, explanation.term
         for (row, column), contribution in zip(*explanation.patches(number)):
-            yield (
-                name,
-                image.name,
-                explanation.gene,
-                explanation.stage_range,
-                explanation.term,
-                f"{row:g}",
-                f"{column:g}",
-                f"{contribution:.9g}",
-            )
+            yield *about, f"{row:g}", f"{column:g}", f"{contribution:.9g}"
 
 
 def _picture_name(explanation, number, used: Counter):

@@ -114,6 +114,7 @@ class _Fetch:
         return Outcome(table, True, summary, tuple(sorted(failures + plan.refused)))
 
     def _plan(self):
+        """Return the images that the options choose from the dumps."""
         return bdgp_site.plan_images(
             self._folder / FILES["terms"],
             self._folder / FILES["images"],
@@ -131,6 +132,13 @@ class _Fetch:
         return (self._folder / name).is_file()
 
     def _get_table(self, kind):
+        """Download a dump.
+
+        Raises
+        ------
+        FlyannotError
+            If it cannot be fetched.
+        """
         check = partial(bdgp_site.validate_downloaded_table, kind=kind)
         try:
             self._get(FILES[kind], check, bdgp_site.MAX_TABLE_BYTES)
@@ -147,6 +155,7 @@ class _Fetch:
         self._downloader.get(self._url(name), self._folder / name, check, most_bytes=most_bytes)
 
     def _url(self, name):
+        """Return the address of a file on the site."""
         return url_of_file(self._options.base_url, name)
 
     def _get_images(self, names, progress):

@@ -72,7 +72,7 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
     DataError
         If no stage range has enough patches. If only some have too few, they are left out with a warning.
     """
-    options = options.resolved()
+    options = options.resolve()
     with open_all(paths, "descriptors") as files:
         chosen = choose_stage_ranges(files, stage_ranges)
         wanted = [tuple(chosen)] if options.shared else [(s,) for s in chosen]

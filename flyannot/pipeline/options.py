@@ -54,14 +54,14 @@ class RunOptions(Options):
     jobs: int | None = option(
         None,
         Count(),
-        "Cores to use at most: as many as gain time. The result is the same for any number.",
+        "Use at most this many cores, and fewer if more would gain no time. The result is always the same.",
         stands_for="all cores",
         more=True,
     )
     scheduler: str | None = option(
         None,
         Text("ADDRESS"),
-        "Let the workers of a Dask scheduler do the work: its address, such as tcp://host:8786.",
+        "The address of a Dask scheduler whose workers do the work, such as tcp://host:8786.",
         more=True,
         in_files=False,
         variable="FLYANNOT_SCHEDULER",
@@ -105,10 +105,10 @@ class FetchOptions(Options):
         (), Several(StageRange()), "Only images of this stage range (repeatable).", stands_for="all"
     )
     max_images: int | None = option(None, Count(), "At most this many images.", stands_for="all")
-    thumbnails: bool = option(False, Flag(), "The site's small copies of the images.")
-    refresh: bool = option(False, Flag(), "Fetch the tables again even if they are there.", in_header=False)
-    base_url: str = option("https://insitu.fruitfly.org/", Text(), "The site's address.")
-    connections: int = option(2, Count(most=4), "Requests at a time.", in_header=False)
+    thumbnails: bool = option(False, Flag(), "Fetch the site's small copies of the images.")
+    refresh: bool = option(False, Flag(), "Fetch the tables again even if they exist.", in_header=False)
+    base_url: str = option("https://insitu.fruitfly.org/", Text(), "The address of the site.")
+    connections: int = option(2, Count(most=4), "The number of requests at a time.", in_header=False)
     pause: float = option(0.5, Real(least=0), "Seconds between the starts of two requests.", in_header=False)
 
 
@@ -121,25 +121,25 @@ class LearnOptions(Options):
     n_atoms: int | None = option(
         None,
         Count(),
-        "Atoms of each dictionary.",
+        "The number of atoms of each dictionary.",
         stands_for="1,000, or a tenth of the patches if fewer than 10,000",
         in_header=UNLESS_DEFAULT,
     )
     n_epochs: int | None = option(
         None,
         Count(),
-        "Passes over all patches.",
+        "The number of passes over all patches.",
         stands_for="3; 10 with other learners or variants",
     )
     max_patches: int | str | None = option(
         None,
         OrAuto(Count()),
-        "Learn from at most this many patches, drawn at random. auto takes more and more of them, in 16 "
-        "parts, until doubling them gains less than --tol.",
+        "Learn from at most this many patches, drawn at random. With auto, patches are added in 16 parts "
+        "until doubling their number gains less than --tol.",
         stands_for="all",
     )
     shared: bool = option(
-        False, Flag(), "One dictionary, from the patches of all stage ranges, instead of one for each."
+        False, Flag(), "Learn one dictionary from all stage ranges, instead of one for each."
     )
     lam: float | None = option(
         None, Real(above=0), "Weight of the L1 norm.", stands_for="1.2 / sqrt(128), about 0.106"
@@ -147,31 +147,31 @@ class LearnOptions(Options):
     data_parallel: int | None = option(
         None,
         Count(most=4096),
-        "Cut the patches into this many parts, learn from each side by side, and average the atoms. Patches "
-        "are read from their files as they are visited: for more than fit in memory, or for several workers. "
-        "16 parts suit most data. For --learner scc.",
-        stands_for="one part, held in memory",
+        "Divide the patches into this many parts, learn from all parts in parallel, and average the atoms. "
+        "Use it for several workers, or for more patches than fit in memory, because patches are read from "
+        "their files as they are visited. 16 parts suit most data. For --learner scc.",
+        stands_for="one part, in memory",
         kept_as="shares",
     )
     tol: float | None = option(
         None,
         Real(least=0, below=1),
-        "Stop early, once an epoch lowers the objective by less than this fraction of it. With "
-        "--data-parallel, once doubling the patches does. 0.002 leaves little to gain.",
+        "Stop when an epoch lowers the objective by less than this fraction, or, with --data-parallel, when "
+        "doubling the number of patches does. 0.002 leaves little to gain.",
         stands_for="never before --n-epochs; with --max-patches auto 0.005",
         more=True,
     )
     learner: str = option(
         "scc",
         Choice(LEARNERS),
-        "The method. scc is the quickest, for any number of patches; ol ends as low, later; lagrange-dual is "
-        "for some thousand patches; dssc is for comparison; modl's masks (reduction) pay on whole pictures.",
+        "The method. scc is the fastest, for any number of patches. ol reaches the same objective more "
+        "slowly. lagrange-dual is for some thousand patches, dssc for comparison, modl for whole pictures.",
         more=True,
     )
     learner_option: dict = option(
         {},
         LearnerSettings(),
-        "An option of the learner (repeatable), such as variant=paper; the documentation lists them.",
+        "An option of the learner (repeatable), such as variant=paper; see the documentation.",
         more=True,
     )
 
@@ -188,7 +188,7 @@ class LearnOptions(Options):
                 fix=f"leave out --data-parallel and --max-patches auto, or use --learner {able}",
             )
 
-    def resolved(self):
+    def resolve(self):
         """Return a copy with numbers for `lam` and `n_epochs`; the learner's defaults if they were open."""
         from flyannot.sparse.fit import default_lam  # numba would slow `--help`
 
@@ -197,7 +197,7 @@ class LearnOptions(Options):
 
     def to_header(self):
         """Return the resolved options by name, as JSON, with all options of the learner."""
-        header = super(LearnOptions, self.resolved()).to_header()
+        header = super(LearnOptions, self.resolve()).to_header()
         return header | {"learner_option": self.settings().to_header()}
 
     def n_most(self, count):
@@ -238,13 +238,13 @@ class AnnotateOptions(Options):
     abstain_margin: float = option(
         0.0,
         Real(least=0, most=1),
-        'Answer "undetermined" where the probability is this near to the threshold of the term.',
+        'Answer "undetermined" if the probability is within this distance of the threshold of the term.',
     )
     ontology: tuple = option(
         (),
         Several(FilePath()),
-        "An OBO file, such as FBbt or FBdv, or a table of ids (repeatable): the table gets ids of terms and "
-        "stage ranges.",
+        "An OBO file, such as FBbt or FBdv, or a table of ids (repeatable), to add ids of terms and stage "
+        "ranges to the table.",
         in_header=False,
     )
 
@@ -259,19 +259,19 @@ class EvaluateOptions(Options):
     folds: int | None = option(
         None,
         Count(least=2),
-        "Folds of the cross-validation; no gene is in two of them.",
+        "The number of folds of the cross-validation. Each gene is in one fold.",
         stands_for="5; fewer if there are few genes",
         in_header=UNLESS_DEFAULT,
     )
     nested: bool = option(
         False,
         Flag(),
-        "Nested cross-validation, within the training genes of each fold: choose options by this score.",
+        "Cross-validate within the training genes of each fold; use these scores to choose options.",
     )
     roll_up: tuple = option(
         (),
         Several(FilePath()),
-        "An OBO file, such as FBbt (repeatable): a gene with a term has its parent terms too.",
+        "An OBO file, such as FBbt (repeatable), to give genes the parent terms of their terms.",
         in_header=False,
         more=True,
     )
@@ -298,4 +298,4 @@ class SimilarOptions(Options):
 
     table: ClassVar[str] = "similar"
 
-    top: int = option(20, Count(), "How many genes, and how many images, are listed for each query.")
+    top: int = option(20, Count(), "The number of genes, and of images, that are listed for each query.")

@@ -164,4 +164,5 @@ def build_patch_blocks(files, stage_ranges):
 
 
 def _open(path, digest):
+    """Open a descriptors file, or return it if it is open."""
     return cached_file(path, "descriptors", digest)

@@ -162,8 +162,8 @@ def _list_images(files, chosen):
 
 def _build_part(header, number, images, out, made_with):
     """Build the Part of consecutive images of descriptors files."""
-    (path, first_range, first) = images[0]
-    (_, last_range, last) = images[-1]
+    path, first_range, first = images[0]
+    _, last_range, last = images[-1]
     return Part(
         images=images,
         header=header,
@@ -176,7 +176,7 @@ def _build_part(header, number, images, out, made_with):
 
 def _pool_descriptors(part):
     """Pool images of descriptors files in a worker, and write them as a part."""
-    (digests, dictionary, options) = part.made_with
+    digests, dictionary, options = part.made_with
     digest = part.header.inputs["dictionary"][0]
     with create_part(part) as file:
         for stage_range, its_images in groupby(part.images, key=itemgetter(1)):
@@ -187,8 +187,8 @@ def _pool_descriptors(part):
                 stored = cached_file(path, "descriptors", digests[path])
                 rows = stored, stage_range, numbers[0], numbers[-1] + 1
                 columns.append(read_image_columns(*rows))
-                both = zip(described_images(*rows), columns[-1]["view"])
-                for features in map_ordered(partial(_encode_patches, encoder), both):
+                described_and_views = zip(described_images(*rows), columns[-1]["view"])
+                for features in map_ordered(partial(_encode_patches, encoder), described_and_views):
                     pooled.append(features)
                     item_done()
             joined = {name: [value for some in columns for value in some[name]] for name in columns[0]}
@@ -204,7 +204,7 @@ def _encode_patches(encoder, described_and_view):
 
 def _pool_images(part):
     """Pool images of a data set in a worker, and write them as a part."""
-    (dictionary, options) = part.made_with
+    dictionary, options = part.made_with
     digest = part.header.inputs["dictionary"][0]
     stage_ranges = {image.stage_range for image in part.images}
     encoders = {s: load_encoder(dictionary, digest, s, options) for s in stage_ranges}

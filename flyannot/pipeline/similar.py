@@ -158,6 +158,7 @@ class SimilarityIndex:
 
     @cached_property
     def _pictures(self):
+        """The pictures of the file, as `find_pictures` returns them."""
         folder = self.stored.path.absolute().parent
         named = self._data_set or recorded_data_set(folder)
         return find_pictures(pictures_of_file(self.stored), folder, named)

@@ -36,7 +36,7 @@ log = logging.getLogger("flyannot")
 
 
 @dataclass(frozen=True)
-class _Trained:
+class _StageRangeModel:
     """The model of one stage range, with its terms and the genes that it learned from."""
 
     terms: list
@@ -119,7 +119,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
 
 
 def _train(files, annotations, stage_ranges, options, seed, execution):
-    """Return stage range -> _Trained.  The features of one stage range at a time are in memory."""
+    """Return stage range -> _StageRangeModel.  The features of one stage range at a time are in memory."""
     features = {s: StoredFeatures(files, s) for s in stage_ranges}
     for note in notes_on_columns({s: stored.columns for s, stored in features.items()}, annotations):
         log.info("note: %s", note)
@@ -147,7 +147,7 @@ def _train_stage_range(curated, features, options, fit_options, rng):
     ]
     if not kept:
         known = _known_images(features, curated.groups, rng)
-        return _Trained([], model_of_no_terms(features.shape[1]), frozenset(genes), known)
+        return _StageRangeModel([], model_of_no_terms(features.shape[1]), frozenset(genes), known)
     fit_options.on_terms(len(curated.terms) - len(kept))
     rows = curated.with_features(features, options, fit_options.n_threads)
     known = {"genes": rows.genes, "observed": rows.observed[:, kept]}
@@ -156,7 +156,7 @@ def _train_stage_range(curated, features, options, fit_options, rng):
     known = _known_images(
         features, curated.groups, rng
     )  # after the fit, so that the fit draws the same random numbers as before
-    return _Trained([curated.terms[j] for j in kept], model, frozenset(genes), known)
+    return _StageRangeModel([curated.terms[j] for j in kept], model, frozenset(genes), known)
 
 
 def _known_images(features, groups, rng):

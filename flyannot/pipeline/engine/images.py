@@ -104,6 +104,7 @@ class ImagesInParts:
         )
 
     def _build_part(self, images, made_with, files):
+        """Build the Part of some images."""
         header = self._header
         described = [_describe_image(image) for image in images]
         return ImagePart(
@@ -119,7 +120,7 @@ class ImagesInParts:
 class ImagePart(Part):
     """A part whose images are files."""
 
-    def identified(self):
+    def with_image_digests(self):
         if "images" in self.header.inputs:
             return self
         inputs = self.header.inputs | {"images": list(_file_digests(self.images))}
@@ -136,6 +137,7 @@ def digest_of_images(images, contents=()):
 
 
 def _describe_image(image):
+    """Return what a table says of an image, as JSON."""
     return [image.name, *(getattr(image, name, "") for name in IMAGE_COLUMNS[1:]), image.stage_range]
 
 
@@ -146,6 +148,7 @@ def _file_digests(images):
 
 
 def _file_digest(path):
+    """Return the digest of a file, or a text that says why it cannot be read."""
     try:
         return digest_of_file(path) if os.path.isfile(path) else "not a file"
     except OSError as error:
@@ -199,9 +202,11 @@ def describe_image_changes(images, stored):
 
 
 def _format_stage_ranges(present):
+    """List stage ranges in the order of development."""
     return ", ".join(s for s in STAGE_RANGES if s in present) or "none"
 
 
 def _count_and_first(images):
+    """Say how many images there are, with the name of the first."""
     first = min(name for _, name in images)
     return pluralise(len(images), f"image, {first}", f"images, such as {first}")

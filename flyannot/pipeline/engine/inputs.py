@@ -184,6 +184,13 @@ def imported_width(stored):
 
 
 def _read_header_options(stored, table, read):
+    """Return `read` of a table of options in the header of an open file.
+
+    Raises
+    ------
+    DataError
+        If the header has no such table, or `read` refuses it.
+    """
     try:
         return read(stored.options[table])
     except (KeyError, TypeError, ValueError, InputError) as error:

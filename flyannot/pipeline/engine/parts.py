@@ -58,7 +58,7 @@ class Part:
         paths = (getattr(image, "path", None) for image in self.images)
         return [*self.files, *(path for path in paths if path and path.is_file())]
 
-    def identified(self):
+    def with_image_digests(self):
         """Return the part with the digests of its image files, which are read, in the header."""
         return self
 
@@ -135,7 +135,7 @@ def make_missing_parts(make_part, parts, execution):
 
 def _make_and_summarise(make_part, part):
     """Make a part in a worker and read its contents, which takes longer than joining it."""
-    return make_part(part.identified()), closed_file(part.path)
+    return make_part(part.with_image_digests()), closed_file(part.path)
 
 
 def create_part(part, failures=()):
@@ -209,7 +209,7 @@ def _is_kept(part):
     if not _is_whole(part.path):
         return False
     with open_stored(part.path) as stored:
-        return stored.inputs == part.identified().header.inputs
+        return stored.inputs == part.with_image_digests().header.inputs
 
 
 def _is_whole(part):
