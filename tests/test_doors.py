@@ -45,7 +45,7 @@ ALLOWED = {
     "report/page.py": "its own pictures and text, in a folder beside the page that appears as a whole",
     "report/nearest.py": "a picture in memory, which it has made itself",
     "files/hdf5/concatenation.py": "bytes of parts, copied into the output that is being made",
-    "jobs/dask_cluster.py": "an array for workers, written and read by it alone",
+    "jobs/dask_cluster.py": "a task for a worker, which the same flyannot has packed",
 }
 
 # What makes an output appear whole.  The output of a step is made by its task (`pipeline/engine`), and an

@@ -376,7 +376,7 @@ class ScoresTask(Task):
             return "it is damaged"
         except InputError:
             raise InputError(
-                f"{self.path} exists and does not hold scores", fix="name another file with --json"
+                f"{self.path} exists and does not contain scores", fix="name another file with --json"
             ) from None
         made_before |= {"evaluate": EvaluateOptions.without_gone(made_before.get("evaluate", {}))}
         return ", ".join(changes_in_header(made_before, self._evaluation.with_chosen_options().made_from()))

@@ -110,7 +110,7 @@ def read_scores(path):
         scores = read_json(path, what="scores", fix=fix)
         if isinstance(scores, dict) and "made_from" in scores and has_own_digest(scores):
             return scores | {"made_from": renamed_options(scores["made_from"])}
-        raise InputError(f"{path} does not hold scores", fix=fix)
+        raise InputError(f"{path} does not contain scores", fix=fix)
     except InputError:
         if not Path(path).is_file() or first_bytes(path, len(_BEGINS)) != _BEGINS:
             raise
