@@ -30,11 +30,6 @@ class Tables:
     keys: np.ndarray
     atoms: np.ndarray
 
-    @property
-    def n_atoms(self):
-        """How many were hashed."""
-        return self.atoms.shape[1]
-
 
 def build_tables(D, rng, *, n_tables=_N_TABLES, n_functions=_N_FUNCTIONS):
     """Hash the rows of D, which have length 1."""
@@ -50,11 +45,8 @@ def build_tables(D, rng, *, n_tables=_N_TABLES, n_functions=_N_FUNCTIONS):
     )
 
 
-def atoms_beside(tables, r, *, n_probes=None):
-    """The atoms that share a cell of any table with r / |r| or with -r / |r|: int32, each once.
-
-    `n_probes` has a meaning for other hash cells only.
-    """
+def atoms_beside(tables, r):
+    """The atoms that share a cell of any table with r / |r| or with -r / |r|: int32, each once."""
     v = np.asarray(r, np.float32) / np.float32(np.linalg.norm(r))
     wanted = _keys(np.stack([v, -v]), tables.directions, tables.shifts, tables.factors)
     found = []

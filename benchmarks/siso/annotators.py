@@ -1,6 +1,6 @@
 """The methods of Huang et al. and their stand-ins: what each answers to queries, and the time it takes."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,6 @@ from benchmarks.references.classifiers import fit_nearest_neighbours, fit_rbf_sv
 from benchmarks.references.other_programs import lasso_codes, spread_labels
 from benchmarks.references.p_stable import atoms_beside, build_tables
 from benchmarks.siso import hash_siso
-from benchmarks.siso.hash_siso import HashSearch, build_index
 from flyannot.sparse.coders import siso
 from flyannot.terms import CLASSIFIERS
 from flyannot.terms.feature_rows import unit_rows
@@ -26,8 +25,8 @@ VARIANT = (
 )
 _RIVALS = {"svm": fit_rbf_svm, "knn": fit_nearest_neighbours}
 _SEARCHES = {  # the paper believes an empty answer of the hash
-    HASH: (build_index, HashSearch(None)),
-    P_STABLE: (build_tables, HashSearch(None, candidates=atoms_beside)),
+    HASH: (hash_siso.build_index, hash_siso.candidates_of_query),
+    P_STABLE: (build_tables, atoms_beside),
 }
 _TOL = 1e-5  # of the gap of a code, as part of 1/2 |y|^2: what flyannot's classifiers ask of SISO
 _N_WARM = 20  # rows of a first small fit
@@ -67,11 +66,11 @@ def _fit_our_classifier(classifier, X, Y, *, rng):
 
 def _hashed(method, X, Y, rng):
     """SISO's codes through cells."""
-    build, search = _SEARCHES[method]
+    build, candidates = _SEARCHES[method]
     build(unit_rows(X[:_N_WARM]), np.random.default_rng(0))
     with Stopwatch() as watch:
         A = unit_rows(X)
-        search = replace(search, index=build(A, rng))
+        search = partial(candidates, build(A, rng))
 
     def encode(X, A):
         return hash_siso.solve(X, A, FRACTION, search, tol=_TOL)

@@ -22,9 +22,7 @@ of them grow, because a residual lies where the atoms vary little.  The price is
 where the residual is the sample itself: its nearest atoms are found no better than by chance.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -35,6 +33,7 @@ from flyannot.sparse.kernels import track_gap
 
 _FUNCTIONS = 64  # functions whose cells are filled at once
 _RIDGE = 1e-4  # of the mean second moment: directions in which no atom varies stay finite
+_MOST_ROUNDS = 1000
 _MEASURED = 50_000  # atoms that the second moments are taken from
 
 
@@ -44,12 +43,10 @@ class HashIndex:
 
     directions : float32 (n_functions, n_features), to be multiplied with a query: they contain W^-T
     cells : int32 (n_functions, length), the atoms of every cell, rising; -1 fills up
-    n_atoms : int
     """
 
     directions: np.ndarray
     cells: np.ndarray
-    n_atoms: int
 
 
 def build_index(D, rng, *, n_functions=None, length=None):
@@ -81,7 +78,7 @@ def build_index(D, rng, *, n_functions=None, length=None):
         _, largest = siso.largest_correlations(D, part, 0.0, length, none_left_out)
         for i, atoms in enumerate(largest, start=start):
             cells[i, : len(atoms)] = np.sort(atoms)
-    return HashIndex(A @ unwhitener.T, cells, len(D))
+    return HashIndex(A @ unwhitener.T, cells)
 
 
 def cell_length(n_atoms):
@@ -89,7 +86,7 @@ def cell_length(n_atoms):
     return min(n_atoms, int(3 * np.sqrt(n_atoms)) + 1)
 
 
-def candidates_of_query(index, r, *, n_probes=10):
+def candidates_of_query(index, r, *, n_probes=5):
     """The atoms of the cells that a query is likeliest to share with atoms of large |d r|.
 
     Parameters
@@ -119,42 +116,30 @@ def _whitening(D, rng):
     return (vectors / np.sqrt(values)).astype(np.float32), (vectors * np.sqrt(values)).astype(np.float32)
 
 
-@dataclass(frozen=True)
-class HashSearch:
-    """How the cells are searched.
-
-    index : HashIndex over the atoms, or what `candidates` takes in its place
-    n_probes : cells per round
-    candidates : function that returns the atoms of the cells, as `candidates_of_query` does
-    """
-
-    index: Any
-    n_probes: int = 5
-    candidates: Callable = candidates_of_query
-
-
-def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000):
+def solve(X, D, lam, candidates, *, tol=1e-4):
     """Return codes of X over very many atoms, found through hash cells: CSR matrix (n_samples, n_atoms).
+
+    candidates : function of a residual (n_features,) that returns the atoms of its cells
 
     Source
     ------
     Huang et al., ACM Multimedia 2013, algorithm 1.  They take an empty answer of the hash for the minimum.
     """
     X, D, _, _ = validate_samples(X, D, lam, norms=np.zeros(0))  # norms would take longer than the codes
-    problem = siso.SISOProblem(D, float(lam), float(tol), int(max_sweeps), siso.exact_gram(D))
+    problem = siso.SISOProblem(D, float(lam), float(tol), _MOST_ROUNDS, siso.exact_gram(D))
     small = FewAtoms(X.shape[1])
-    codes = [_search_cells(x, problem, search, small) for x in X]
+    codes = [_search_cells(x, problem, candidates, small) for x in X]
     return siso.join_codes(codes, len(D), X.dtype)
 
 
-def _search_cells(x, problem, search, small):
+def _search_cells(x, problem, candidates, small):
     """Return the code (atoms, values) of one sample when the cells give no more atoms."""
     code, best, n_stale = (np.zeros(0, np.int64), np.zeros(0)), np.inf, 0
     for _ in range(problem.max_sweeps):
         r = siso.code_residual(x, code, problem.D)
         if not r.any() or not len(problem.D):
             break
-        chosen = search.candidates(search.index, r, n_probes=search.n_probes)
+        chosen = candidates(r)
         largest, joining = largest_correlations_among(problem, r, code[0], chosen)
         gap = siso.residual_gap(x, r, code[1], largest, problem.lam)  # as far as the cells show it
         best, n_stale = track_gap(gap, best, n_stale)

@@ -1,4 +1,4 @@
-"""The whole way, from a folder of pictures to terms: what every step costs, and what its time goes to."""
+"""The whole way, from a folder of pictures to terms: what every step costs."""
 
 import time
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 from benchmarks.findings import Finding, Source, Target
 from benchmarks.inputs.pictures import embryo_images, first_pictures, image_folder, many_pictures
 from benchmarks.measures import Stopwatch, bytes_moved, processor_seconds
-from benchmarks.processor_shares import processor_shares
 from benchmarks.rows import Rows
 from benchmarks.speed.baseline import NEW, WHOLE, WHOLE_WAY, compare_with_baseline
 from benchmarks.workers import peak_mb
@@ -86,11 +85,11 @@ def compile_kernels(**given):
 
 
 def cost_of_step(way, data_set, output, step, jobs, epochs):
-    """In a worker: one step of a run, made anew; besides its cost, the seconds that went to every part."""
+    """In a worker: one step of a run, made anew, and its cost."""
     Path(output).mkdir(parents=True, exist_ok=True)
     configuration = _configuration(way, data_set, output, epochs)
     start, wall, before = time.process_time(), time.perf_counter(), bytes_moved()
-    with processor_shares() as parts, _TimedWorkers(jobs) as workers, Stopwatch() as working:
+    with _TimedWorkers(jobs) as workers, Stopwatch() as working:
         task = _task(step, configuration)
         task.path.unlink(missing_ok=True)
         run_task(task, Execution(workers=workers, force=True))
@@ -100,10 +99,8 @@ def cost_of_step(way, data_set, output, step, jobs, epochs):
         return cost
     if after:
         cost |= {f"{what}_mb": (b - a) / 1e6 for what, a, b in zip(("read", "written"), before, after)}
-    begun = sum(parts.get(name, 0.0) for name in ("start-up", "loading kernels"))
-    by_workers = max(0.0, workers.seconds - parts.get("loading kernels", 0.0))
-    cost |= {"by_workers": by_workers, "serial": max(0.0, working.seconds - begun - by_workers)}
-    return cost | parts | {"start-up": parts.get("start-up", 0.0) + start}
+    serial = max(0.0, working.seconds - workers.seconds)
+    return cost | {"by_workers": workers.seconds, "serial": serial, "start-up": start}
 
 
 def _task(step, configuration):

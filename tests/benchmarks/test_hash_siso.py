@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -63,7 +65,7 @@ def test_what_fills_up_a_cell_is_no_candidate(atoms, rng):
     index = hash_siso.build_index(atoms, rng, n_functions=16)
     cells = index.cells.copy()
     cells[:, 10:] = -1
-    short = hash_siso.HashIndex(index.directions, cells, len(atoms))
+    short = hash_siso.HashIndex(index.directions, cells)
     for r in atoms[:20]:
         found = hash_siso.candidates_of_query(short, r, n_probes=4)
         assert len(found) and found.min() >= 0 and np.isin(found, cells).all()
@@ -79,7 +81,7 @@ def test_atoms_come_from_the_chosen_ones_and_codes_are_near_the_minimum(rng):
     largest, best = hash_siso.largest_correlations_among(problem, r, active, some)
     expected = [k for k in np.argsort(-q) if k in some and k not in active and q[k] > 0.1]
     assert best.tolist() == expected[: siso.TOP_K] and largest == q[some].max()
-    search = hash_siso.HashSearch(hash_siso.build_index(D, rng))
+    search = partial(hash_siso.candidates_of_query, hash_siso.build_index(D, rng))
     found, exact = hash_siso.solve(X, D, 0.02, search, tol=1e-8), siso.encode(X, D, 0.02, tol=1e-8)
     least, none = objective(X, D, exact, 0.02), objective(X, D, 0 * exact, 0.02)
     assert (objective(X, D, found, 0.02) - least <= 0.2 * (none - least)).all()

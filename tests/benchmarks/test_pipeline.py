@@ -1,30 +1,14 @@
-"""The item of the whole way: a row for every step, what its time goes to, and the usual way beside it."""
+"""The item of the whole way: a row for every step, and the usual way for comparison."""
 
 import time
 
-import numpy as np
 import pytest
 
 from benchmarks.findings import Source
-from benchmarks.processor_shares import processor_shares
 from benchmarks.rows import Rows
 from benchmarks.speed import baseline, pipeline
 from benchmarks.speed.pipeline import extrapolated_minutes
-from flyannot.files.digest import digest_of_json
 from flyannot.sparse.coders import CODERS
-
-
-@pytest.mark.parametrize(
-    "part, work, given",
-    [("hashing", digest_of_json, [[*range(999)]]), ("coding", CODERS["cd"], [np.eye(64), np.eye(64), 0.1])],
-)
-def test_the_time_goes_to_the_part_that_works(part, work, given):
-    work(*given)
-    with processor_shares() as parts:
-        end = time.process_time() + 0.1
-        while time.process_time() < end:
-            work(*given)
-    assert max(parts, key=parts.get) == part and sum(parts.values()) > 0
 
 
 def test_a_step_tells_its_cost_and_the_usual_way_codes_nothing_with_features(chain, tmp_path, monkeypatch):
@@ -35,9 +19,8 @@ def test_a_step_tells_its_cost_and_the_usual_way_codes_nothing_with_features(cha
     for step in ("extract", "learn-dict", "pool", "train", baseline.NEW):
         cost[step] = pipeline.cost_of_step("small", str(chain.embryos), made, step, jobs=1, epochs=1)
     pool = cost["pool"]
-    assert pool["peak_mb"] > 0 and {"coding", "HDF5", "start-up"} <= set(pool)
+    assert pool["peak_mb"] > 0 and pool["start-up"] > 0
     assert pool["by_workers"] > 0 and pool["serial"] + pool["by_workers"] < pool["seconds"]
-    assert {"decoding", "coding"} <= set(cost[baseline.NEW])
 
     def code(X, D, lam, gram):
         coded.append(len(X))
