@@ -22,7 +22,7 @@ _AS_HAS_IT = re.compile(r"\bas \S+ has (it|them)\b")
 _MODULE_PATH = re.compile(r"`~?flyannot(\.\w+){2,}`")
 _CODE = re.compile(r"``[^`]+``|`[^`]+`")
 _HEADING = re.compile(r"^.+\n-{3,}$", re.MULTILINE)
-_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`(])")
+_END = re.compile(r"(?<=[.!?])\s+")
 _END_IN_LIST = re.compile(r"(?<=[.!?;])\s+")  # a description of a parameter may hold several phrases
 _LIST_ITEM = re.compile(r"\s*([-*] |\d+\. |\w+ *: |\w+ {2,})")
 

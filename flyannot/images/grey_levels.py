@@ -2,8 +2,8 @@
 
 The stain of an in-situ hybridisation is separated from the colour of the embryo by colour deconvolution.
 Light that passes through several dyes is multiplied, so their optical densities add up.  The density of a
-pixel is the sum of three parts: a multiple of the colour of the stain, a multiple of the colour of the
-tissue, and a rest at right angles to both.
+pixel is a multiple of the stain's colour, plus a multiple of the tissue's colour, plus a rest at right angles
+to both.
 """
 
 from functools import lru_cache

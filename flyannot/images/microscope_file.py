@@ -39,7 +39,7 @@ class Scene(NamedTuple):
     dtype : type of its numbers
     used_bits : for each channel, the number of bits in use as stated by the file; 0 if it is not stated, and
         possibly fewer entries than channels
-    read : function of the coordinates of a plane (dict from the name of an axis to a number from 0), that
+    read : function of the coordinates of a plane, a dict from the name of an axis to a number from 0; it
         returns an array (height, width) or (height, width, 3 or more), colours first
     inverted : whether 0 is white
     """

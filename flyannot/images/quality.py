@@ -46,9 +46,11 @@ def standard_warnings(grey):
     Returns
     -------
     warnings : tuple of str
-        "blank" (one white), "uniform" (one other grey level), "low contrast" (1st and 99th percentile within
-        10 grey levels), "no plain background" (more than 30% of the border differ from its median by over 20
-        grey levels: noise, a photograph, several embryos).
+        - "blank": one white.
+        - "uniform": one other grey level.
+        - "low contrast": the 1st and the 99th percentile lie within 10 grey levels.
+        - "no plain background": more than 30% of the border differ from its median by over 20 grey levels,
+          as in noise, in a photograph, or with several embryos.
     """
     if grey.max() - grey.min() < _ROUNDING:
         return ("blank",) if grey[0, 0] >= WHITE - 1 else ("uniform",)
@@ -73,10 +75,13 @@ def picture_warnings(picture):
     Returns
     -------
     warnings : tuple of str
-        "fewer than 16 bits: 12" (numbers of a camera, stored in 16 bits), "small: 60 x 24 px" (enlarged more
-        than twice), "portrait" (taller than wide), "dark background" (fluorescence, dark field), "several
-        embryos" (on a plain background, touching or not), "outline not clear" (like several embryos, but
-        pale), "posterior left?" (the left end is blunter, by more than in any of FlyExpress's 165 embryos).
+        - "fewer than 16 bits: 12": numbers of a camera, stored in 16 bits.
+        - "small: 60 x 24 px": enlarged more than twofold.
+        - "portrait": taller than wide.
+        - "dark background": fluorescence or dark field.
+        - "several embryos": on a plain background, touching or not.
+        - "outline not clear": like several embryos, but pale.
+        - "posterior left?": the left end is blunter, by more than in any of FlyExpress's 165 embryos.
     """
     height, width = picture.shape[:2]
     warnings = [f"fewer than 16 bits: {bits}" for bits in _bits_in_use(picture)]

@@ -147,9 +147,11 @@ class Evaluation:
 
         Returns
         -------
-        result : dict, as `score_terms` returns, with `notes` (sentences), `synthetic` (whether images are),
-            `evaluated` (predictions for every group, see `group_outcomes`), `model` (digest or None) and
-            `made_from` (digests of the inputs, and options)
+        result : dict, as `score_terms` returns, with
+
+            - `notes`, sentences, and `synthetic`, whether images are;
+            - `evaluated`, the predictions for every group as `group_outcomes` returns them;
+            - `model`, a digest or None, and `made_from`, digests of the inputs, and options.
 
         Raises
         ------

@@ -13,8 +13,8 @@ How atoms are averaged
 ----------------------
 Sequential SCC keeps, for every atom, h = h0 + sum w z^2 and d = d0 + sum w z r / h.  So d is a mean, weighted
 by h, of its start and of where each visit moves it.  A round of S parts starts from one (d0, h0).  Every part
-learns as if its samples were the samples of all parts: if the part makes v of the V visits of the round, each
-visit counts V / v times.  So h_s grows in every part, and steps are as long, as in a sequential run.
+learns as if its samples were the samples of all parts.  If the part makes v of the V visits of the round,
+each visit counts V / v times.  So h_s grows in every part, and steps are as long, as in a sequential run.
 Each part reaches one estimate of the atoms of that run.  The estimates are averaged, each weighted by its h
 and its number of visits:
 
@@ -110,10 +110,11 @@ def begin_rounds(source, n_atoms, plan):
     Parameters
     ----------
     source : the samples, an object with
-        sizes         int array (n_units,), the samples of each unit
-        subset(units) a source of these units alone, in that order, which can be sent to a worker
-        read()        an iterator of arrays, the stored samples of each unit
-        samples(rows) stored rows as an array-like of samples, which takes an integer array as index
+
+        - `sizes`: int array (n_units,), the samples of each unit;
+        - `subset(units)`: a source of these units alone, in that order, which can be sent to a worker;
+        - `read()`: an iterator of arrays, the stored samples of each unit;
+        - `samples(rows)`: stored rows as an array-like of samples, which takes an integer array as index.
     n_atoms : int
     plan : LearningPlan
 

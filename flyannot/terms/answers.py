@@ -1,7 +1,7 @@
 """Answers about groups and terms, and the evidence for every term.
 
-All code that shows or writes an answer gets it from here as an `Answer`: the table beside predictions.h5, the
-exports, and the report.  predictions.h5 stores the answers of a stage range as arrays (`GroupPredictions`).
+The table beside predictions.h5, the exports and the report get answers from here, each as an `Answer`.
+predictions.h5 stores the answers of a stage range as arrays (`GroupPredictions`).
 """
 
 from dataclasses import dataclass, fields

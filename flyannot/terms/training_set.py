@@ -162,7 +162,7 @@ def curated_groups(columns, annotations, stage_range, options):
 
     Parameters
     ----------
-    columns : image columns, as `StoredFeatures` has them
+    columns : image columns, see `StoredFeatures`
     annotations : Annotations
     stage_range : str
     options : TrainOptions

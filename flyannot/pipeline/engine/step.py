@@ -77,8 +77,8 @@ class Step:
         Raises
         ------
         ValueError
-            If an HDF5 output has no kind, if a step that reads and makes one kind has no `transform`, or if
-            the table of its options is not named like the step.
+            If an HDF5 output has no kind, or a step that reads and makes one kind has no `transform`.  Also
+            if the options of a transform are in a table that is not named like the step.
         """
         if not self.kind and self.makes.endswith(".h5"):
             raise ValueError(f"the step {self.name} makes {self.makes}, and needs a kind")
