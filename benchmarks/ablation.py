@@ -16,21 +16,21 @@ from pathlib import Path
 import click
 import numpy as np
 
-from flyannot.base.options import kebab
+from flyannot.base.options import to_kebab_case
 from flyannot.dataset.folder import read_images
 from flyannot.encode.groups import InMemoryFeatures
 from flyannot.encode.options import Grid
-from flyannot.files.digest import digest_of_json
+from flyannot.files.digest import json_digest
 from flyannot.files.text_files import read_toml
-from flyannot.images.geometry import scaled_image
+from flyannot.images.geometry import resize_image
 from flyannot.images.picture import read_grey
 from flyannot.pipeline.chain import STEPS
-from flyannot.pipeline.engine.images import digest_of_images, image_columns, images_in_order
+from flyannot.pipeline.engine.images import image_columns, images_digest, sort_images
 from flyannot.pipeline.engine.step import StepRequest
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.evaluate import CrossValidation, ScoresTask
 from flyannot.pipeline.options import Selection
-from flyannot.pipeline.runs.configuration import configuration_of, in_kebab_case
+from flyannot.pipeline.runs.configuration import build_configuration, convert_to_kebab_case
 from flyannot.terms.group_outcomes import read_scores
 
 _STEPS = ("extract", "learn-dict", "pool")  # before a row is evaluated
@@ -48,7 +48,7 @@ class PixelBaseline(CrossValidation):
 
     def images(self):
         """Return the images of each stage range."""
-        images = images_in_order(read_images(self.paths[0]))
+        images = sort_images(read_images(self.paths[0]))
         return {s: list(some) for s, some in groupby(images, key=attrgetter("stage_range"))}
 
     def read_columns(self):
@@ -65,7 +65,7 @@ class PixelBaseline(CrossValidation):
         }
 
     def input_digests(self):
-        return [digest_of_images(images_in_order(read_images(self.paths[0])))]
+        return [images_digest(sort_images(read_images(self.paths[0])))]
 
     def made_from(self):
         return super().made_from() | {"pixels": [list(cells) for cells in self.grid]}
@@ -89,7 +89,7 @@ def pixel_features(paths, grid):
     """
     darkness = (1 - read_grey(path) / 255 for path in paths)
     return np.stack(
-        [np.concatenate([scaled_image(dark, (n, m)).ravel() for m, n in grid]) for dark in darkness]
+        [np.concatenate([resize_image(dark, (n, m)).ravel() for m, n in grid]) for dark in darkness]
     )
 
 
@@ -104,17 +104,17 @@ def evaluate_rows(path, data_set, output, *, nested=False):
     path, tables = Path(path), read_toml(path, example="configs/ablation.toml")
     places = {"data-set": str(data_set.absolute()), "output": str(output.absolute())}
     for row in tables["row"]:
-        row = in_kebab_case(row)
+        row = convert_to_kebab_case(row)
         name, base, pixels = row.pop("name"), row.pop("base", None), row.pop("pixels", None)
         changed = read_toml(path.parent / base) if base else {}
-        changed = {kebab(key): table for key, table in changed.items() if isinstance(table, dict)}
+        changed = {to_kebab_case(key): table for key, table in changed.items() if isinstance(table, dict)}
         for step in STEPS.values():
             if step.makes_data_set:  # the rows share one
                 changed.pop(step.name, None)
         for key, table in row.items():
-            changed[key] = in_kebab_case(changed.get(key, {})) | in_kebab_case(table)
+            changed[key] = convert_to_kebab_case(changed.get(key, {})) | convert_to_kebab_case(table)
         changed.setdefault("evaluate", {})["nested"] = nested
-        configuration = configuration_of(places | {"seed": tables.get("seed", 0)} | changed, path)
+        configuration = build_configuration(places | {"seed": tables.get("seed", 0)} | changed, path)
         logging.getLogger("flyannot").info("== %s", name)
         scores = _evaluate_row(configuration, pixels and Grid().parse(pixels))
         yield name, read_scores(scores), scores
@@ -128,13 +128,13 @@ def _evaluate_row(configuration, grid):
         done.append(step.name)
         scored = files[step.kind] = configuration.output / f"{step.kind}-{_key(configuration, done)}.h5"
         request = StepRequest(
-            inputs=step.paths_read(configuration.data_set, files.__getitem__),
+            inputs=step.input_paths(configuration.data_set, files.__getitem__),
             out=scored,
             options=options[step.name],
             selection=Selection(),
             seed=configuration.seed,
         )
-        run_task(step.task_of(request), Execution())
+        run_task(step.build_task(request), Execution())
     out = configuration.output / f"scores-{_key(configuration, [*done, 'train', 'evaluate'], grid)}.json"
     evaluation, more = (PixelBaseline, {"grid": grid}) if grid else (CrossValidation, {})
     evaluation = evaluation(
@@ -151,7 +151,7 @@ def _evaluate_row(configuration, grid):
 
 def _key(configuration, steps, grid=None):
     options = {name: configuration.options[name].to_header() for name in steps}
-    return digest_of_json([configuration.seed, options, grid])[:10]
+    return json_digest([configuration.seed, options, grid])[:10]
 
 
 def format_rows(rows, *, nested=False):

@@ -153,7 +153,7 @@ class Finding:
 
     @classmethod
     def from_json(cls, stored):
-        """Build a finding from what `as_json` returned."""
+        """Build a finding from what `to_json` returned."""
         kinds = {"targets": Target, "comparisons": Comparison}
         parts = {name: [kind(**one) for one in stored[name]] for name, kind in kinds.items()} | {"claims": []}
         panels = [Panel(**p | {"series": [Series(**s) for s in p["series"]]}) for p in stored["panels"]]

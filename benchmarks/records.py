@@ -16,7 +16,7 @@ from benchmarks.findings import Finding
 from benchmarks.references import REFERENCES, why_reference_is_absent
 from flyannot import __version__
 from flyannot.files.atomic_file import write_text
-from flyannot.jobs.environment import processor_facts
+from flyannot.jobs.environment import processor_info
 
 FOLDER = "items"
 
@@ -82,7 +82,7 @@ def record_of(path):
 
 def machine():
     """Describe the processor, its cores, and the versions of the measured programs."""
-    found = processor_facts()
+    found = processor_info()
     versions = {"numpy": version("numpy"), "numba": version("numba")} | _versions()
     listed = ", ".join(f"{project} {number or 'absent'}" for project, number in versions.items())
     return f"{found['model'] or platform.machine()}, {found['usable']} cores; {listed}"

@@ -14,9 +14,9 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from flyannot.dataset.folder import read_annotations
-from flyannot.dataset.paths import annotations_table
-from flyannot.encode.groups import groups_of
-from flyannot.encode.similarity import N_LEAST, collection_of, map_of_patterns, most_similar
+from flyannot.dataset.paths import find_annotation_table
+from flyannot.encode.groups import group_images
+from flyannot.encode.similarity import N_LEAST, build_collection, map_patterns, most_similar
 from flyannot.files.hdf5.features import StoredFeatures
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval
@@ -38,9 +38,9 @@ def score_features(features, annotations):
         stored = stack.enter_context(open_stored(features, "features"))
         for stage_range in stored.stage_ranges:
             rows = StoredFeatures([stored], stage_range)
-            groups = groups_of(rows.columns)
-            collection = collection_of(lambda rows=rows: (block for _, block in rows.blocks()), groups)
-            genes = [groups.gene_ids[g] for g in groups.of_image]
+            groups = group_images(rows.columns)
+            collection = build_collection(lambda rows=rows: (block for _, block in rows.blocks()), groups)
+            genes = [groups.gene_ids[g] for g in groups.group_numbers]
             similarities = (collection.images @ image for image in collection.images)
             annotated, terms = annotated_groups(groups, annotations, stage_range)
             number = {name: g for g, name in enumerate(groups.name)}
@@ -67,7 +67,7 @@ def _score_neighbours(groups, rows, carried):
 
     scores = {"shared_terms": score(rows[kept])}
     if len(rows) >= N_LEAST:
-        scores["shared_terms_on_map"] = score(map_of_patterns(rows)[kept])
+        scores["shared_terms_on_map"] = score(map_patterns(rows)[kept])
     return scores
 
 
@@ -142,7 +142,9 @@ def format_retrieval(scores):
 @click.argument("annotations", type=click.Path(path_type=Path))
 def command(features, annotations):
     """Score the similarities in FEATURES by the terms in ANNOTATIONS."""
-    click.echo(format_retrieval(score_features(features, read_annotations(annotations_table(annotations)))))
+    click.echo(
+        format_retrieval(score_features(features, read_annotations(find_annotation_table(annotations))))
+    )
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from benchmarks.page import PAGE, write_pages
 from benchmarks.page.figures import draw
 from benchmarks.records import Record, commit, machine, paths_of, read_record, settings_of, write_record
 from flyannot.base.errors import FlyannotError, WriteError
-from flyannot.files.atomic_file import locked_output
-from flyannot.jobs.resources import one_blas_thread
+from flyannot.files.atomic_file import lock_output
+from flyannot.jobs.resources import limit_blas_threads
 
 log = logging.getLogger("flyannot")
 
@@ -49,7 +49,7 @@ def measure_items(items, setup, out=None, *, force=False):
     """
     with ExitStack() as stack:
         if out is not None:
-            stack.enter_context(locked_output(Path(out) / PAGE))
+            stack.enter_context(lock_output(Path(out) / PAGE))
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="flyannot-benchmarks-"))
         setup = replace(setup, scratch=Path(scratch))
         failed = {}
@@ -80,7 +80,7 @@ def _measure_one(item, setup, out):
     log.info("%-16s %s", item.name, item.title)
     started = processor_seconds()
     try:
-        with one_blas_thread():
+        with limit_blas_threads():
             finding = Finding.from_json(item.finding(setup).as_json())  # as it will be read again
     except WriteError:
         raise

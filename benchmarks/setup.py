@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks import workers
 from flyannot.base.errors import InputError
-from flyannot.base.stage_ranges import rng_for
+from flyannot.base.stage_ranges import stage_range_rng
 
 SCALES = ("quick", "full")
 VARIABLE = "FLYANNOT_DATA"  # names the folder of the data sets of data/registry.toml
@@ -46,7 +46,7 @@ class Setup:
 
     def rng(self, name):
         """Return a generator that depends only on the seed and on `name`."""
-        return rng_for(self.seed, name)
+        return stage_range_rng(self.seed, name)
 
     def data_file(self, name):
         """Return the file of a data set, or None if it is absent."""

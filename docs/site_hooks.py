@@ -13,7 +13,7 @@ from pathlib import Path
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
-from flyannot.base.options import kebab, shown_default
+from flyannot.base.options import format_default, to_kebab_case
 from flyannot.sparse.learners import LEARNERS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -103,5 +103,5 @@ def learner_tables():
             kind = field.metadata["kind"]
             value = ", ".join(f"`{choice}`" for choice in kind.choices) or kind.words
             text = field.metadata["help"].replace("|", "\\|")
-            lines.append(f"| `{kebab(field.name)}` | {value} | {shown_default(field)} | {text} |")
+            lines.append(f"| `{to_kebab_case(field.name)}` | {value} | {format_default(field)} | {text} |")
     return "\n".join(lines) + "\n"

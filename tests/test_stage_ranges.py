@@ -3,8 +3,8 @@
 import pytest
 
 from flyannot.base.errors import InputError
-from flyannot.base.stage_ranges import STAGE_RANGES, bdgp_name, note_on_stages, parse_stage_range
-from flyannot.dataset.importers.resolve import stage_range_of
+from flyannot.base.stage_ranges import STAGE_RANGES, describe_stages, exact_stage_range, parse_stage_range
+from flyannot.dataset.importers.resolve import parse_published_stage
 from flyannot.pipeline.options import Selection
 
 STAGES = dict(zip(STAGE_RANGES, (range(1, 4), range(4, 7), (7, 8), (9, 10), (11, 12), range(13, 18))))
@@ -59,8 +59,8 @@ def test_a_date_is_refused_with_the_stage_range_that_it_was(text, meant):
 
 
 def test_one_line_says_what_stages_were_taken_for(caplog):
-    assert note_on_stages(["4-6", "13-17", "Stage 7\u20138"]) == ""
-    assert note_on_stages(["6", "5", "stage 5", "9", "4-6"]) == (
+    assert describe_stages(["4-6", "13-17", "Stage 7\u20138"]) == ""
+    assert describe_stages(["6", "5", "stage 5", "9", "4-6"]) == (
         "stages 5, 6 lie in stage range 4-6; stage 9 lies in stage range 9-10"
     )
     with caplog.at_level("INFO"):
@@ -69,10 +69,10 @@ def test_one_line_says_what_stages_were_taken_for(caplog):
 
 
 def test_only_importers_read_flyexpress_numbers():
-    assert [stage_range_of(str(number)) for number in range(8)] == [None, *STAGE_RANGES, None]
-    assert [stage_range_of(text) for text in ("4-6", "13-17", "5-6", "stage 5", "")] == [
+    assert [parse_published_stage(str(number)) for number in range(8)] == [None, *STAGE_RANGES, None]
+    assert [parse_published_stage(text) for text in ("4-6", "13-17", "5-6", "stage 5", "")] == [
         "4-6",
         "13-16",
         *[None] * 3,
     ]
-    assert bdgp_name("5") is None
+    assert exact_stage_range("5") is None

@@ -15,7 +15,7 @@ from benchmarks.scc.learning import learned_atoms
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE
 from flyannot.encode.encoder import Encoder
-from flyannot.encode.groups import Groups, group_features, groups_of, normalise_features
+from flyannot.encode.groups import Groups, group_features, group_images, normalise_features
 from flyannot.encode.options import PoolOptions
 from flyannot.images.extract import describe_patches
 from flyannot.images.options import ExtractOptions
@@ -24,7 +24,7 @@ from flyannot.terms.cross_validation import cross_validate
 from flyannot.terms.folds import assign_gene_folds
 from flyannot.terms.metrics import NOT_ANATOMY
 from flyannot.terms.scorer import FitOptions
-from flyannot.terms.training_set import LabelledRows, annotated_groups, truth_of
+from flyannot.terms.training_set import LabelledRows, annotated_groups, truth_matrix
 
 N_FOLDS = 5
 N_TERMS = 10
@@ -99,12 +99,12 @@ def annotated_pictures(setup, least=None):
     genes, fbgns = (arrays[name].tolist() for name in ("gene", "fbgn"))
     columns = {"gene": genes, "fbgn": fbgns, "group": [fbgn or gene for gene, fbgn in zip(genes, fbgns)]}
     annotations = read_annotations(setup.data_file("wu2016").parent)
-    groups, carried = annotated_groups(groups_of(columns), annotations, STAGE_RANGE)
+    groups, carried = annotated_groups(group_images(columns), annotations, STAGE_RANGE)
     counts = Counter(term for terms in carried for term in terms if least or term not in NOT_ANATOMY)
     terms = sorted(counts, key=lambda term: (-counts[term], term))
     terms = [term for term in terms if counts[term] >= least] if least else terms[:N_TERMS]
     note = f"{len(terms)} terms of {len(groups)} groups: {', '.join(terms)}."
-    return Pictures(STAGE_RANGE, greys, groups, terms, truth_of(carried, terms), source, note)
+    return Pictures(STAGE_RANGE, greys, groups, terms, truth_matrix(carried, terms), source, note)
 
 
 def annotate(setup, pictures, protocol, who, n_atoms, *, seed=0):

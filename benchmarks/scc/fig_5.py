@@ -12,7 +12,7 @@ from benchmarks.rows import Rows
 from benchmarks.scc import claims
 from benchmarks.scc.annotation import DIFFERENCES, LEARNERS, N_FOLDS, PAPERS_OWN, annotate, annotated_pictures
 from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval, resample_aucs
-from flyannot.terms.metrics import rates_of_counts
+from flyannot.terms.metrics import confusion_rates
 
 _ABLATED = "SCC", 1000
 
@@ -96,7 +96,7 @@ def _rates(outcome, weights):
     """Return each rate of each term in each sample: dict of (n_samples, n_terms), nan for 0/0."""
     yes, truth = np.asarray(outcome.yes, bool), np.asarray(outcome.truth, bool)
     counts = [weights @ both for both in (yes & truth, yes & ~truth, ~yes & truth, ~yes & ~truth)]
-    flat = [rates_of_counts(*four) for four in zip(*(count.ravel() for count in counts))]
+    flat = [confusion_rates(*four) for four in zip(*(count.ravel() for count in counts))]
     return {
         m: np.array([one[m] if one[m] is not None else np.nan for one in flat]).reshape(counts[0].shape)
         for m in METRICS

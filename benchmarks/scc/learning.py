@@ -19,7 +19,7 @@ from benchmarks.measures import (
 from benchmarks.references import other_programs, why_reference_is_absent
 from benchmarks.references.plain_learners import PlainSCC
 from flyannot.images.sift import normalise_descriptors
-from flyannot.jobs.resources import one_blas_thread
+from flyannot.jobs.resources import limit_blas_threads
 from flyannot.sparse.fit import default_lam, random_patches, run_epoch
 from flyannot.sparse.fit import learn_dictionary as epochs_of
 from flyannot.sparse.learners import LEARNERS
@@ -125,7 +125,7 @@ def learn(
     list(epochs_of(X[:_N_WARM], warm, n_epochs=2, rng=np.random.default_rng(_SEED), n_evaluated=0))
     made, trace, seconds = make(D, len(X), lam=lam, **settings), [], 0.0
     sample = normalised_patches(held, slice(None))
-    with one_blas_thread():  # as `flyannot learn-dict` holds it: BLAS's idle threads spin on beside ours
+    with limit_blas_threads():  # as `flyannot learn-dict` holds it: BLAS's idle threads spin on beside ours
         for rng in np.random.default_rng(_SEED).spawn(n_epochs + 1)[1:]:  # as `fit.learn` draws
             if seconds and is_traced:
                 trace.append((seconds, exact_objective(sample, made.D, lam)))

@@ -15,7 +15,7 @@ from flyannot.sparse.fit import learn_dictionary
 from flyannot.sparse.kernels import kernel
 from flyannot.sparse.learners.scc import SCC
 from flyannot.sparse.learners.scc_kernels import solve_code, store_code
-from flyannot.sparse.simd.vectors import whole_chunks
+from flyannot.sparse.simd.vectors import pad_to_chunks
 
 _STAGE_RANGE = "7-8"  # the hours of the table are those of this column of Table 2
 _N_WARM_EPOCHS = 2
@@ -94,7 +94,7 @@ class CodesOnly(SCC):
     """SCC whose dictionary stands still: the same kernels from the same warm starts, without the step."""
 
     def step(self, X, rows):
-        X = whole_chunks(X, self.D.dtype)
+        X = pad_to_chunks(X, self.D.dtype)
         codes = self._codes
         codes.reserve(len(rows) * len(self.D))
         both, order = (codes.past, codes.now, codes.n_used), (self._orders, self._n_visits)

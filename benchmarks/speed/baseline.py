@@ -15,7 +15,7 @@ from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.images.patches import patch_corners, patch_std
 from flyannot.images.sift import normalise_descriptors
-from flyannot.pipeline.engine.inputs import lam_of_dictionary
+from flyannot.pipeline.engine.inputs import dictionary_lam
 from flyannot.pipeline.loaded_model import load_model
 
 WHOLE_WAY = ("extract", "pool", "annotate")  # what grows with the images, once there is a dictionary
@@ -66,7 +66,7 @@ def cost_of_baseline(folder, made, stride_px, n):
     spent, cosines, differences, pooled = [], [], [], {}
     with open_stored(made / "descriptors.h5") as d, open_stored(made / "features.h5") as f:
         with open_stored(made / "dictionary.h5") as stored, open_stored(made / "model.h5") as model:
-            lam, D_of = lam_of_dictionary(stored), {s: read_dictionary(stored, s) for s in d.stage_ranges}
+            lam, D_of = dictionary_lam(stored), {s: read_dictionary(stored, s) for s in d.stage_ranges}
             scorers = {s: load_model(model.path, model.digest, s).model.scorer for s in model.stage_ranges}
         grams = {s: D @ D.T for s, D in D_of.items()}
         where = [(s, i, name) for s in d.stage_ranges for i, name in enumerate(d.array(s, "image"))]

@@ -14,7 +14,7 @@ from flyannot.jobs.executor import Executor
 from flyannot.pipeline.engine.step import StepRequest
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.runs.configuration import read_configuration
-from flyannot.pipeline.runs.run import step_named, steps_of, task_in_run
+from flyannot.pipeline.runs.run import build_run_task, find_step, list_steps
 
 IN_PARALLEL = (*WHOLE_WAY, NEW, "evaluate")
 _N_WARM = 8  # images that kernels are compiled for
@@ -59,7 +59,7 @@ def _steps(setup, folder, way, n_images):
     """Yield a row for every step, and one more for each step that several jobs share."""
     given = {"way": way, "data_set": str(folder), "output": str(setup.scratch / _name(way))}
     given["epochs"] = setup.sizes["n_epochs"]
-    steps = [step.name for step in steps_of(_configuration(**given)) if step.name != "report"]
+    steps = [step.name for step in list_steps(_configuration(**given)) if step.name != "report"]
     for step in (*steps, NEW):
         for jobs in (1, 2) if step in IN_PARALLEL else (1,):
             cost = setup.run(cost_of_step, given | {"step": step, "jobs": jobs})
@@ -106,11 +106,11 @@ def cost_of_step(way, data_set, output, step, jobs, epochs):
 def _task(step, configuration):
     """Return the task of a step of a run, or of `flyannot annotate` without features of these pictures."""
     if step != NEW:
-        return task_in_run(step_named(configuration, step), configuration)
+        return build_run_task(find_step(configuration, step), configuration)
     inputs = {"model": (configuration.output / "model.h5",), "images": (configuration.data_set,)}
     given = {"options": configuration.options["annotate"], "selection": configuration.options["select"]}
     command = StepRequest(inputs=inputs, out=configuration.output / "new.h5", **given)
-    return step_named(configuration, "annotate").task_of(command)
+    return find_step(configuration, "annotate").build_task(command)
 
 
 class _TimedWorkers(Executor):

@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 from flyannot.dataset.folder import read_annotations, read_images, write_images_csv
-from flyannot.encode.groups import group_features, groups_of, normalise_features
+from flyannot.encode.groups import group_features, group_images, normalise_features
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.images.options import ExtractOptions
@@ -214,7 +214,7 @@ def _rows_of(features):
     annotations = read_annotations(WORK / "embryos")
     with open_stored(features, "features") as stored:
         columns, X = read_features([stored], STAGE_RANGE)
-    groups = groups_of(columns)
+    groups = group_images(columns)
     carried = [annotations.terms_of(g, STAGE_RANGE, f) for g, f in zip(groups.gene, groups.fbgn)]
     kept = [k for k, terms in enumerate(carried) if terms is not None]
     groups, carried = groups.subset(kept), [carried[k] for k in kept]

@@ -63,7 +63,7 @@ class LockedError(FlyannotError):
     exit_code = 75
 
 
-def message_of(error):
+def error_message(error):
     """Return the message of an error without its remedy, to be part of a table or of another message."""
     return getattr(error, "message", str(error))
 

@@ -49,11 +49,11 @@ class Kind:
         """
         raise NotImplementedError
 
-    def as_json(self, value):
+    def to_json(self, value):
         """Return the value as JSON, from which `parse` restores it."""
         return value
 
-    def as_text(self, value):
+    def to_text(self, value):
         """Return the value as it is typed on a command line."""
         return str(value)
 
@@ -82,7 +82,7 @@ class FilePath(Kind):
             raise ValueError(self.words)
         return Path(value)
 
-    def as_json(self, value):
+    def to_json(self, value):
         return str(value)
 
 
@@ -202,11 +202,11 @@ class Several(Kind):
         values = value if isinstance(value, list | tuple) else (value,)
         return tuple(map(self.kind.parse, values))
 
-    def as_json(self, value):
-        return list(map(self.kind.as_json, value))
+    def to_json(self, value):
+        return list(map(self.kind.to_json, value))
 
-    def as_text(self, value):
-        return ", ".join(map(self.kind.as_text, value))
+    def to_text(self, value):
+        return ", ".join(map(self.kind.to_text, value))
 
 
 def _parse_number(kind, value):
@@ -256,14 +256,14 @@ class Options:
     """
 
     table: ClassVar[str] = ""
-    gone: ClassVar[Mapping] = {}
+    removed: ClassVar[Mapping] = {}
 
     def __post_init__(self):
         for entry in fields(self):
-            object.__setattr__(self, entry.name, parsed(entry, getattr(self, entry.name), entry.name))
+            object.__setattr__(self, entry.name, parse_option(entry, getattr(self, entry.name), entry.name))
 
     @classmethod
-    def of_table(cls, table, where, *, spelled=None):
+    def from_table(cls, table, where, *, spelled=None):
         """Make an options object from a table of a configuration; options not in it keep their defaults.
 
         Parameters
@@ -278,26 +278,28 @@ class Options:
             If an option does not exist or its value is not valid.
         """
         known = {entry.name: entry for entry in fields(cls)}
-        spelled = spelled or kebab
+        spelled = spelled or to_kebab_case
         values = {}
-        for name, value in cls.without_gone(table).items():
+        for name, value in cls.drop_removed(table).items():
             plain = name.replace("-", "_")
             if plain not in known:
                 names = [spelled(entry) for entry in known]
                 meant = did_you_mean(spelled(plain), names)
                 raise InputError(f'{where} has no option "{name}".{meant}', fix=f"use {', '.join(names)}")
-            values[plain] = parsed(known[plain], value, f"{where} {spelled(plain)}")
+            values[plain] = parse_option(known[plain], value, f"{where} {spelled(plain)}")
         return cls(**values)
 
     @classmethod
-    def without_gone(cls, table):
+    def drop_removed(cls, table):
         """Return a table without the removed options that had no effect."""
         return {
-            name: value for name, value in table.items() if name not in cls.gone or value != cls.gone[name]
+            name: value
+            for name, value in table.items()
+            if name not in cls.removed or value != cls.removed[name]
         }
 
     @classmethod
-    def of_header(cls, header):
+    def from_header(cls, header):
         """Make an options object from the header of a file, which may contain other entries.
 
         Raises
@@ -323,7 +325,7 @@ class Options:
         }
 
 
-def parsed(entry, value, where):
+def parse_option(entry, value, where):
     """Parse a value for a field of an options class.
 
     Parameters
@@ -352,12 +354,12 @@ def _field_default(entry):
     return entry.default_factory() if entry.default is MISSING else entry.default
 
 
-def shown_default(entry):
+def format_default(entry):
     """Return the default of a field as help shows it, or "" if there is none to show."""
     kind = entry.metadata["kind"]
     default = _field_default(entry)
     is_shown = not isinstance(kind, Flag) and default not in (None, (), {})
-    return entry.metadata["stands_for"] or (kind.as_text(default) if is_shown else "")
+    return entry.metadata["stands_for"] or (kind.to_text(default) if is_shown else "")
 
 
 def environment_name(options, entry):
@@ -365,7 +367,7 @@ def environment_name(options, entry):
     return entry.metadata["variable"] or f"FLYANNOT_{options.table}_{entry.name}".replace("-", "_").upper()
 
 
-def kebab(name):
+def to_kebab_case(name):
     """Convert a name to kebab case, as in command lines and configurations."""
     return name.replace("_", "-")
 
@@ -379,4 +381,4 @@ def _header_name(entry):
 
 
 def _as_json(entry, value):
-    return None if value is None else entry.metadata["kind"].as_json(value)
+    return None if value is None else entry.metadata["kind"].to_json(value)

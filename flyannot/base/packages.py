@@ -5,7 +5,7 @@ from importlib import import_module
 from flyannot.base.errors import InputError
 
 
-def optional_package(name, extra, needs="this format needs"):
+def import_optional(name, extra, needs="this format needs"):
     """Import an optional package and return it.
 
     Parameters

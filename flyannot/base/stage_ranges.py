@@ -28,7 +28,7 @@ _DATE_PATTERNS = [
         r"(?P<a>\d{1,2})[/.-](?P<b>\d{1,2})[/.-]\d{2,4}",  # 4/6/2023
     )
 ]
-AS_TEXT = (
+TEXT_COLUMN_ADVICE = (
     "in Excel, format the column as Text before you type or paste, or import the file by "
     "Data > From Text/CSV with the column's type Text"
 )
@@ -46,7 +46,7 @@ def parse_stage_range(text):
         If the text names no stage range, or stages in several of them.
     """
     plain = _normalise(text)
-    lie_in = [name] if (name := bdgp_name(plain)) else _overlapping_ranges(plain)
+    lie_in = [name] if (name := exact_stage_range(plain)) else _overlapping_ranges(plain)
     if len(lie_in) == 1:
         return lie_in[0]
     if lie_in:
@@ -54,31 +54,32 @@ def parse_stage_range(text):
             f'stages "{text}" lie in several stage ranges: {", ".join(lie_in)}',
             fix="name one of them; in a table, give each stage range a row of its own",
         )
-    if date_of_text := month_and_day(_parse_serial_date(plain) or text):
+    if date_of_text := parse_spreadsheet_date(_parse_serial_date(plain) or text):
         meant = "-".join(map(str, sorted(date_of_text)))
         raise InputError(
-            f'"{text}" is a date, which a spreadsheet made from {meant}', fix=f"write {meant}; {AS_TEXT}"
+            f'"{text}" is a date, which a spreadsheet made from {meant}',
+            fix=f"write {meant}; {TEXT_COLUMN_ADVICE}",
         )
     raise InputError(f'unknown stage range "{text}".{did_you_mean(plain, STAGE_RANGES)}', fix=_FIX)
 
 
-def stage_range_of_date(text):
+def recover_stage_range(text):
     """Return the stage range that a spreadsheet turned into a date, or None.
 
     None means that the text is no date, or that its day and month name no stage range.
     """
-    numbers = month_and_day(_parse_serial_date(_normalise(text)) or text)
+    numbers = parse_spreadsheet_date(_parse_serial_date(_normalise(text)) or text)
     try:
         return parse_stage_range("-".join(map(str, sorted(numbers)))) if numbers else None
     except InputError:
         return None
 
 
-def note_on_stages(texts):
+def describe_stages(texts):
     """Describe in words how stages among some texts were read; return "" if all are BDGP's names."""
     taken = {}
     for plain in sorted({_normalise(text) for text in texts}, key=lambda plain: (len(plain), plain)):
-        if not bdgp_name(plain):
+        if not exact_stage_range(plain):
             taken.setdefault(parse_stage_range(plain), []).append(plain)
     return "; ".join(f"{_name_stages(texts)} in stage range {name}" for name, texts in taken.items())
 
@@ -88,7 +89,7 @@ def _name_stages(texts):
     return f"stage {texts[0]} lies" if is_one else f"stages {', '.join(texts)} lie"
 
 
-def bdgp_name(text):
+def exact_stage_range(text):
     """Return the stage range if a text is BDGP's name of it, or 13-17; otherwise None.
 
     Any kind of dash, and spaces, are accepted.
@@ -97,7 +98,7 @@ def bdgp_name(text):
     return "13-16" if plain == "13-17" else plain if plain in STAGE_RANGES else None
 
 
-def month_and_day(text):
+def parse_spreadsheet_date(text):
     """Return (month, day) of a date that a spreadsheet wrote, such as 06-Apr or 4/6/2023; or None."""
     for pattern in _DATE_PATTERNS:
         if match := pattern.fullmatch(str(text).strip()):
@@ -145,12 +146,12 @@ class StageRange(Kind):
     def parse(self, value):
         """Return BDGP's name of the stage range; log how a single stage was read."""
         stage_range = parse_stage_range(value)
-        if note := note_on_stages([value]):
+        if note := describe_stages([value]):
             log.info("note: %s", note)
         return stage_range
 
 
-def rng_for(seed, stage_range):
+def stage_range_rng(seed, stage_range):
     """Return the random generator of one stage range, which does not depend on the other stage ranges."""
     import numpy as np  # imported here, so that `--help` stays quick
 

@@ -21,7 +21,7 @@ _PAUSE_S = 0.05
 _at_end = []  # functions without arguments
 
 
-def call_at_end(call):
+def run_at_exit(call):
     """Call `call()` when the process ends, also if it ends by `exit_immediately`."""
     atexit.register(call)
     _at_end.append(call)
@@ -69,7 +69,7 @@ def _watch(is_due, every_s):
 
 
 @contextmanager
-def interrupts_deferred():
+def defer_interrupts():
     """Defer Ctrl-C until the end of the block.
 
     A process that is started within the block inherits this, except on Windows.
@@ -84,7 +84,7 @@ def interrupts_deferred():
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def synchronise_file(path):
+def fsync_path(path):
     """Flush a file, or the names in a folder, to the disk."""
     if IS_WINDOWS and Path(path).is_dir():  # Windows keeps a journal of names and cannot open a folder
         return

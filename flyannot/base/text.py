@@ -11,10 +11,10 @@ _UNFIT_FOR_CELLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control c
 def short_repr(thing):
     """Return a short repr of a dataclass instance, which shows arrays by shape and long lists by length."""
     shown = {field.name: getattr(thing, field.name) for field in fields(thing) if field.repr}
-    return named_values(type(thing).__name__, shown)
+    return format_call(type(thing).__name__, shown)
 
 
-def named_values(name, values):
+def format_call(name, values):
     """Return `name(key=value, ...)` for a dict of values, each shortened by `short_value`."""
     return f"{name}({', '.join(f'{key}={short_value(value)}' for key, value in values.items())})"
 
@@ -30,12 +30,12 @@ def short_value(value):
     return f"<{len(value):,} items>" if isinstance(value, list | tuple | dict | set) else f"{text[:57]}..."
 
 
-def is_fit_for_cells(text):
+def is_valid_cell(text):
     """Return whether a cell of a table can hold a text: valid Unicode without control characters."""
     return _UNFIT_FOR_CELLS.search(text) is None
 
 
-def printable_text(text, *, keep="\n\t"):
+def escape_unprintable(text, *, keep="\n\t"):
     """Return a text in which characters that would control a terminal are replaced by JSON's escapes.
 
     These are control characters, except those in `keep`, and marks that turn the direction of writing.

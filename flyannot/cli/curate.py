@@ -24,13 +24,13 @@ def command(tables, out, force):
     Example:
         flyannot curate anna.csv ben.csv -o merged.csv
     """
-    from flyannot.pipeline.curate import agreement_in_words, settle_corrections, write_curated
+    from flyannot.pipeline.curate import format_agreement, settle_corrections, write_merged_corrections
 
     curated = settle_corrections(tables)
     if out:
-        to_decide = write_curated(out, curated, force=force)
+        to_decide = write_merged_corrections(out, curated, force=force)
         log.info("wrote %s%s", out, f"; to decide: {to_decide}" if to_decide else "")
-    print_text(agreement_in_words(curated))
+    print_text(format_agreement(curated))
 
 
 @click.command("annotations", cls=Command)

@@ -6,7 +6,7 @@ import click
 from click.core import ParameterSource
 
 from flyannot.base.errors import InputError
-from flyannot.base.options import kebab
+from flyannot.base.options import to_kebab_case
 from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, add_options, seed_option
 from flyannot.cli.shared.output import make_execution, print_text
 from flyannot.pipeline.options import EvaluateOptions, RunOptions, Selection
@@ -52,17 +52,17 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
         flyannot evaluate features.h5 embryos/annotations.csv --json scores.json
     """
     from flyannot.pipeline.engine.task import run_task
-    from flyannot.pipeline.evaluate import ScoresTask, cross_validation_of_model, evaluation_of_files
-    from flyannot.pipeline.evaluation import nothing_evaluated
-    from flyannot.terms.group_outcomes import json_of_scores, read_scores
+    from flyannot.pipeline.evaluate import ScoresTask, build_evaluation, build_model_evaluation
+    from flyannot.pipeline.evaluation import nothing_evaluated_error
+    from flyannot.terms.group_outcomes import format_scores_json, read_scores
     from flyannot.terms.table import format_scores
 
     execution = make_execution(run=run)
     if model:
         _refuse_trained_options()
-        evaluation = cross_validation_of_model(model, scored, annotations, options, train.corrections)
+        evaluation = build_model_evaluation(model, scored, annotations, options, train.corrections)
     else:
-        evaluation = evaluation_of_files(
+        evaluation = build_evaluation(
             scored,
             annotations,
             options=options,
@@ -77,11 +77,11 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
         result = read_scores(json_file)
     is_printed = str(json_file) == "-"
     print_text(
-        json_of_scores(result).rstrip()
+        format_scores_json(result).rstrip()
         if is_printed
         else format_scores(result, synthetic=result["synthetic"])
     )
-    if nothing := nothing_evaluated(result):
+    if nothing := nothing_evaluated_error(result):
         raise nothing
 
 
@@ -98,6 +98,6 @@ def _refuse_trained_options():
     for name in (*sorted(trained), "seed", "stage_range"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise InputError(
-                f"--{kebab(name)} cannot be combined with --model, whose training set this option",
-                fix=f"leave out --{kebab(name)} or --model",
+                f"--{to_kebab_case(name)} cannot be combined with --model, whose training set this option",
+                fix=f"leave out --{to_kebab_case(name)} or --model",
             )

@@ -47,11 +47,11 @@ def command(model, images, terms, genes, stage_range, folder, force):
     Example:
         flyannot explain model.h5 embryo.png --stage-range 4-6 --term "pole cell" -o why
     """
-    from flyannot.dataset.images import images_named, select_images
+    from flyannot.dataset.images import read_named_images, select_images
     from flyannot.pipeline.explain import draw_explanations, explain
 
     chosen = select_images(
-        images_named(images, stage_range), genes=genes, stage_ranges=[stage_range] if stage_range else ()
+        read_named_images(images, stage_range), genes=genes, stage_ranges=[stage_range] if stage_range else ()
     )
     explanations = explain(model, chosen, terms=terms)
     if folder is None:

@@ -24,11 +24,11 @@ def _build_command(name):
     is_several = importer.sources.endswith("...")
 
     def run(sources, folder, options, force):
-        from flyannot.dataset.importers.import_log import text_of_summary
+        from flyannot.dataset.importers.import_log import format_summary
 
         sources = sources if is_several else [sources]
         summary = importer.run(sources, folder, options, force=force)
-        print_text(text_of_summary(summary))
+        print_text(format_summary(summary))
         log.info("wrote %s", folder)
 
     n = -1 if is_several else 1

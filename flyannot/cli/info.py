@@ -19,13 +19,13 @@ def command(as_json):
     Example:
         flyannot info
     """
-    from flyannot.jobs.environment import environment_in_words, installed_environment
+    from flyannot.jobs.environment import collect_environment, format_environment
 
-    facts = installed_environment()
+    facts = collect_environment()
     if as_json:
         print_json(facts)
     else:
-        print_text(environment_in_words(facts))
+        print_text(format_environment(facts))
 
 
 @click.command("completion", cls=Command)

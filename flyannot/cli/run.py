@@ -80,20 +80,20 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
     Example:
         flyannot run configs/demo.toml --data-set embryos --output results --dry-run
     """
-    from flyannot.files.atomic_file import locked_output
+    from flyannot.files.atomic_file import lock_output
     from flyannot.jobs.environment import configurations_folder
-    from flyannot.pipeline.engine.task import make_part_of_task
+    from flyannot.pipeline.engine.task import run_task_share
     from flyannot.pipeline.runs.configuration import (
         RECORD,
         read_configuration,
         write_record,
     )
     from flyannot.pipeline.runs.run import (
+        build_run_task,
         check_run,
         describe_first_outdated,
-        step_named,
-        steps_of,
-        task_in_run,
+        find_step,
+        list_steps,
     )
 
     if part and not step:
@@ -114,7 +114,7 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
         config, data_set=data_set, output=folder, settings=settings, corrections=corrections
     )
     check_run(configuration)
-    steps = [step_named(configuration, step)] if step else steps_of(configuration)
+    steps = [find_step(configuration, step)] if step else list_steps(configuration)
     execution = make_execution(run=_merge_run_options(run, configuration.options["run"]))
     if dry_run:
         planned = describe_first_outdated(steps, configuration)
@@ -123,12 +123,12 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
         _log_steps_left_out(configuration)
         return 0
     if part:
-        made = make_part_of_task(task_in_run(steps[0], configuration), part, execution)
+        made = run_task_share(build_run_task(steps[0], configuration), part, execution)
         log.info("%s part %d/%d of %s", "wrote" if made else "up to date:", *part, step)
         return 0
     with ExitStack() as held:
         patience = {"patience_s": _PATIENCE_S} if step else {}
-        held.enter_context(locked_output(configuration.output / RECORD, **patience))
+        held.enter_context(lock_output(configuration.output / RECORD, **patience))
         write_record(configuration)
         if step:  # steps of one run may run at the same time on several machines; whole runs may not
             held.close()
@@ -147,7 +147,7 @@ def _log_steps_left_out(configuration):
 def _run_steps(configuration, steps, execution):
     """Run the steps, print new scores, and return the exit code."""
     from flyannot.pipeline.engine.failures import NAME
-    from flyannot.pipeline.evaluation import nothing_evaluated
+    from flyannot.pipeline.evaluation import nothing_evaluated_error
     from flyannot.pipeline.runs.run import run_all_steps
     from flyannot.terms.group_outcomes import read_scores
     from flyannot.terms.table import format_scores
@@ -161,7 +161,7 @@ def _run_steps(configuration, steps, execution):
         n_made += outcome.made
         if step.name == "evaluate":
             result = read_scores(outcome.path)
-            nothing = nothing_evaluated(result)
+            nothing = nothing_evaluated_error(result)
             if outcome.made:
                 print_text(format_scores(result, synthetic=result["synthetic"]))
         if step.name == "report":

@@ -22,9 +22,9 @@ def command(file, header, as_json):
     Example:
         flyannot show model.h5
     """
-    from flyannot.pipeline.show import contents, file_in_words
+    from flyannot.pipeline.show import file_contents, format_file
 
     if as_json:
-        print_json(contents(file))
+        print_json(file_contents(file))
     else:
-        print_text(file_in_words(file, header=header))
+        print_text(format_file(file, header=header))

@@ -29,11 +29,11 @@ def build_step_command(name):
 
         paths = {name: path if isinstance(path, tuple) else (path,) for name, path in inputs.items()}
         request = StepRequest(inputs=paths, out=out, options=options, selection=selection, seed=seed)
-        task = step.task_of(request)
+        task = step.build_task(request)
         execution = make_execution(force, run)
         code = report_outcome(run_task(task, execution), images=task.images)
         if page:
-            report_outcome(run_task(step.page_of(request), execution))
+            report_outcome(run_task(step.build_page_task(request), execution))
         return code
 
     function = force_option(run_step)

@@ -25,7 +25,7 @@ class Agreement:
     why: str = ""
 
 
-def agreements_of_curators(verdicts):
+def pairwise_agreements(verdicts):
     """Return the Agreement of every two curators on every term that both reviewed, and last on all terms, "".
 
     `verdicts` maps a curator to a dict, (gene_id, stage range, term) -> verdict.

@@ -13,11 +13,11 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from flyannot.base.errors import InputError, did_you_mean
-from flyannot.base.stage_ranges import AS_TEXT, STAGE_RANGES
+from flyannot.base.stage_ranges import STAGE_RANGES, TEXT_COLUMN_ADVICE
 from flyannot.base.text import pluralise
 from flyannot.dataset.folder import Annotations, read_gene_rows
-from flyannot.dataset.table_warnings import bdgp_terms, first_names
-from flyannot.files.tables import table_as_text
+from flyannot.dataset.table_warnings import abbreviate_names, bdgp_terms
+from flyannot.files.tables import format_table
 
 ACCEPT, REJECT, UNSURE = VERDICTS = ("accept", "reject", "unsure")
 _REQUIRED = ("gene", "stage_range", "term", "verdict", "date")
@@ -48,12 +48,12 @@ class Correction:
         return self.fbgn or self.gene, self.stage_range, self.term
 
     @property
-    def what(self):
+    def description(self):
         """Subject of the verdict in words."""
         return f"{self.term} of {self.gene} in {self.stage_range}"
 
     @property
-    def decided(self):
+    def decided_curators(self):
         """Curators whose disagreement the row decides; none if the row is a curator's own verdict."""
         return [name for part in self.decides.split(";") if (name := " ".join(part.split()))]
 
@@ -89,10 +89,10 @@ def read_corrections(paths):
     ]
 
 
-def corrections_as_text(corrections):
+def format_corrections(corrections):
     """Format a table of corrections, sorted by stage range, gene and term."""
     ordered = sorted(corrections, key=lambda c: (STAGE_RANGES.index(c.stage_range), *c.key))
-    return table_as_text(COLUMNS, ([getattr(c, name) for name in COLUMNS] for c in ordered))
+    return format_table(COLUMNS, ([getattr(c, name) for name in COLUMNS] for c in ordered))
 
 
 def _read_table(path, curator):
@@ -127,7 +127,8 @@ def _iso_date(text, where):
         day = date.fromisoformat(match[1] if match else "")
     except ValueError:
         raise InputError(
-            f'{where}: "{text}" is no date such as 2026-01-31', fix=f"write year-month-day; {AS_TEXT}"
+            f'{where}: "{text}" is no date such as 2026-01-31',
+            fix=f"write year-month-day; {TEXT_COLUMN_ADVICE}",
         ) from None
     if day > date.today() + timedelta(days=1):  # in another time zone it may be tomorrow
         raise InputError(
@@ -195,7 +196,7 @@ def _latest_verdicts(rows):
     """
     last = {}
     for row in rows:  # they are sorted, so that the order of tables does not matter
-        for curator in {row.curator, *row.decided}:
+        for curator in {row.curator, *row.decided_curators}:
             others = (r for r in last.get(curator, ()) if r.date == row.date and r.verdict != row.verdict)
             last[curator] = [*others, row]
     return last
@@ -238,7 +239,7 @@ def describe_changes(changes):
 
 
 def _list_terms(corrections):
-    return f" ({first_names([correction.what for correction in corrections])})"
+    return f" ({abbreviate_names([correction.description for correction in corrections])})"
 
 
 def apply_corrections(annotations, corrections, table, known=()):

@@ -10,9 +10,9 @@ from pathlib import PurePosixPath
 from flyannot.base.errors import FlyannotError, InputError, did_you_mean
 from flyannot.dataset.importers.bdgp import DUMPS, TABLES, dump_kind
 from flyannot.dataset.importers.import_log import ImportLog
-from flyannot.dataset.importers.resolve import AmbiguousGene, Genes, stage_range_of
+from flyannot.dataset.importers.resolve import AmbiguousGene, Genes, parse_published_stage
 from flyannot.dataset.importers.source_tables import read_source_rows
-from flyannot.files.text_files import first_bytes, read_text
+from flyannot.files.text_files import read_first_bytes, read_text
 
 FILES = {kind: f"{name}.gz" for kind, name in DUMPS.items()}
 MAX_IMAGE_BYTES = 50_000_000
@@ -34,13 +34,13 @@ class FetchPlan:
     n_genes: int
 
 
-def url_of_file(base_url, name):
+def file_url(base_url, name):
     """Return the address of one of the two dumps, or of an image by its path in the dump."""
     place = _TABLE_PLACE if name in FILES.values() else _IMAGE_PLACE
     return f"{base_url.rstrip('/')}/{place}{name}"
 
 
-def gene_names(values):
+def parse_gene_names(values):
     """Return the names in values of --genes: separated by commas, or @FILE with one name a line.
 
     Raises InputError if a file cannot be read.
@@ -83,7 +83,7 @@ def plan_images(annotations, images, *, genes=(), stage_ranges=(), most=None, th
     refused = {}
     gene_ids = set()
     for row in rows:
-        if not row.items or stage_ranges and stage_range_of(row.stage) not in stage_ranges:
+        if not row.items or stage_ranges and parse_published_stage(row.stage) not in stage_ranges:
             continue
         try:
             gene = known.find(*row.names, fbgn=row.fbgn)
@@ -123,7 +123,7 @@ def validate_downloaded_image(path):
     from flyannot.images.picture import read_grey
     from flyannot.images.unreadable import UnreadableImage
 
-    start = first_bytes(path, 512)
+    start = read_first_bytes(path, 512)
     if not start.startswith(_PICTURES):
         return "a web page, not an image" if _is_page(start) else "not an image"
     try:
@@ -135,7 +135,7 @@ def validate_downloaded_image(path):
 
 def validate_downloaded_table(path, kind):
     """Return why a file is not the dump of that kind, "" if it is."""
-    if _is_page(first_bytes(path, 512)):
+    if _is_page(read_first_bytes(path, 512)):
         return "a web page, not a table"
     try:
         kinds = [dump_kind(cells) for _, cells, fault in read_source_rows(path) if not fault]

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from flyannot import __version__
-from flyannot.base.packages import optional_package
-from flyannot.files.atomic_file import locked_output, replacing_file
+from flyannot.base.packages import import_optional
+from flyannot.files.atomic_file import atomic_write, lock_output
 
 log = logging.getLogger("flyannot")
-httpx = optional_package("httpx", "fetch", "fetching needs")
+httpx = import_optional("httpx", "fetch", "fetching needs")
 _TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
 _ASKING_TO_WAIT = {429, 503}
 _WORTH_REPORTING_S = 1.0
@@ -151,7 +151,7 @@ class Downloader:
 
     def _attempt(self, url, path, check, most_bytes):
         self._limiter.wait()
-        with locked_output(path), replacing_file(path) as beside:
+        with lock_output(path), atomic_write(path) as beside:
             self._receive(url, beside, most_bytes)
             if beside.stat().st_size == 0:
                 raise DownloadFailed("an empty file")

@@ -18,23 +18,23 @@ from typing import Any
 
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.stage_ranges import (
-    AS_TEXT,
     STAGE_RANGES,
-    note_on_stages,
+    TEXT_COLUMN_ADVICE,
+    describe_stages,
     parse_stage_range,
-    stage_range_of_date,
+    recover_stage_range,
 )
 from flyannot.base.text import short_repr
 from flyannot.dataset.paths import (
     ANNOTATIONS,
     IMAGES,
     ImagePaths,
-    annotations_table,
-    table_of_data_set,
+    find_annotation_table,
+    find_table,
 )
 from flyannot.dataset.table_warnings import (
+    abbreviate_names,
     bdgp_terms,
-    first_names,
     fold_name,
     raise_errors,
     split_terms,
@@ -44,8 +44,8 @@ from flyannot.dataset.table_warnings import (
     warn_about_terms,
 )
 from flyannot.files.atomic_file import write_text
-from flyannot.files.tables import read_table, table_as_text, write_table
-from flyannot.images.address import TURNS, address_in_file, turned_name
+from flyannot.files.tables import format_table, read_table, write_table
+from flyannot.images.address import TURNS, add_turn, join_address
 
 log = logging.getLogger("flyannot")
 
@@ -87,7 +87,7 @@ class Image:
     @property
     def address(self) -> str:
         """The file, and the part of it that the name refers to: what is read."""
-        return address_in_file(self.file, self.name)
+        return join_address(self.file, self.name)
 
     @property
     def path(self) -> Path:
@@ -125,7 +125,7 @@ def read_gene_rows(table, required, optional, faults=None):
         text = cells[where]
         if text not in stage_ranges and text not in dates:
             try:
-                if stage_range := stage_range_of_date(text):
+                if stage_range := recover_stage_range(text):
                     dates[text] = line, stage_range
                 else:
                     stage_ranges[text] = parse_stage_range(text)
@@ -138,12 +138,12 @@ def read_gene_rows(table, required, optional, faults=None):
         cells[where] = dates[text][1] if text in dates else stage_ranges[text]
         line_of_gene.setdefault(cells[who], line)
         yield line, cells
-    if note := note_on_stages(stage_ranges):
+    if note := describe_stages(stage_ranges):
         log.info("note: %s: %s", table.name, note)
     taken = [f'"{text}" as {stage_range} (line {line})' for text, (line, stage_range) in dates.items()]
     one = "date was taken as a stage range"
     many = "dates were taken as stage ranges"
-    warn_about(table, taken, one, many, f"; {AS_TEXT}")
+    warn_about(table, taken, one, many, f"; {TEXT_COLUMN_ADVICE}")
     warn_about_genes(table, line_of_gene)
 
 
@@ -164,7 +164,7 @@ def read_images(folder_or_csv: str | os.PathLike[str], faults: list | None = Non
         As `read_gene_rows`.  Also if an image is named twice, if a group has two genes, or if a symbol
         without FlyBase number has two numbers elsewhere in the table.
     """
-    table = table_of_data_set(Path(folder_or_csv).absolute(), IMAGES)
+    table = find_table(Path(folder_or_csv).absolute(), IMAGES)
     found = [] if faults is None else faults
     paths = ImagePaths(table.parent)
     images = deque()
@@ -180,7 +180,7 @@ def read_images(folder_or_csv: str | os.PathLike[str], faults: list | None = Non
     if not images and not found:
         found.append(InputError(f"{table} lists no image", fix="add one row per image"))
     paths.warn(table)
-    found += _find_repeated_images(table, lines, (address_in_file(*image[:2]) for image in images))
+    found += _find_repeated_images(table, lines, (join_address(*image[:2]) for image in images))
     fbgns = _fill_in_fbgns(table, lines, [(image[2], image[5]) for image in images], found)
     images = _group_images(table, lines, images, fbgns, found)
     if faults is None:
@@ -276,7 +276,7 @@ def read_annotations(
     InputError
         As `read_images`.
     """
-    table = annotations_table(Path(folder_or_csv).absolute())
+    table = find_annotation_table(Path(folder_or_csv).absolute())
     found = [] if faults is None else faults
     rows = []
     lines = []
@@ -325,13 +325,13 @@ def write_images_csv(path, rows):
 
 
 def write_annotations_csv(path, rows):
-    """Write `annotations.csv` from mappings, as `annotations_as_text` formats them."""
-    write_text(path, annotations_as_text(rows))
+    """Write `annotations.csv` from mappings, as `format_annotations` formats them."""
+    write_text(path, format_annotations(rows))
 
 
-def annotations_as_text(rows):
+def format_annotations(rows):
     """Format an `annotations.csv` from mappings: gene, stage_range, term, perhaps fbgn and date."""
-    return table_as_text(*_used_columns(rows, _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS))
+    return format_table(*_used_columns(rows, _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS))
 
 
 def _used_columns(rows, required, optional):
@@ -353,7 +353,7 @@ def check_tables(folder):
     tables = {}
     for name, read in ((IMAGES, read_images), (ANNOTATIONS, read_annotations)):
         try:
-            if table_of_data_set(folder, name).is_file():
+            if find_table(folder, name).is_file():
                 tables[name] = read(folder, faults=faults)
         except InputError as error:  # not one row can be read
             faults.append(error)
@@ -397,7 +397,7 @@ def _group_images(table, lines, images, fbgns, faults):
     grouped = []
     for line, fbgn in zip(lines, fbgns):
         file, name, gene, stage_range, view, _, group, source, turned = images.popleft()
-        name = turned_name(name, turned) if turned else name
+        name = add_turn(name, turned) if turned else name
         gene_id = fbgn or gene
         group = group or gene_id
         first, first_line = genes.setdefault(group, (gene_id, line))
@@ -409,7 +409,7 @@ def _group_images(table, lines, images, fbgns, faults):
     return grouped
 
 
-def notes_on_columns(columns_of, annotations):
+def column_coverage_notes(columns_of, annotations):
     """Return `coverage_notes` for the image columns (a dict of lists) of some stage ranges."""
     images = [
         Image("", name, gene, stage_range, fbgn=fbgn, group=group)
@@ -456,12 +456,12 @@ def coverage_notes(images, annotations, stage_ranges=STAGE_RANGES):
     if any(absent.values()):
         where = ", ".join(f"{n:,} in {s}" for s, n in absent.items() if n)
         names = _list_genes_without_images(images, annotations, stage_ranges)
-        lines.append(f"annotated genes without an image: {where} ({first_names(names)})")
+        lines.append(f"annotated genes without an image: {where} ({abbreviate_names(names)})")
     if any(n for n, _ in bare.values()):
         where = ", ".join(f"{n:,} of {n_all:,} in {s}" for s, (n, n_all) in bare.items() if n)
         groups = (i for i in images if annotations.terms_of(i.gene, i.stage_range, i.fbgn) is None)
         names = list(dict.fromkeys(i.gene or i.group for i in groups))
-        lines.append(f"groups without annotation: {where} ({first_names(names)})")
+        lines.append(f"groups without annotation: {where} ({abbreviate_names(names)})")
     return lines
 
 

@@ -13,22 +13,22 @@ from pathlib import Path
 
 from flyannot.base.errors import FlyannotError, InputError, did_you_mean
 from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
-from flyannot.base.text import printable_text
+from flyannot.base.text import escape_unprintable
 from flyannot.dataset.folder import Image, read_images
-from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, find_table_folder, has_table, path_from
-from flyannot.files.hdf5.reading import kind_claimed
+from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, find_table_folder, has_table, resolve_path
+from flyannot.files.hdf5.reading import claimed_kind
 from flyannot.images.address import (
-    address_in_file,
-    file_of_address,
-    file_of_name,
-    photograph_of_embryo,
+    address_file,
+    file_part,
+    join_address,
+    photograph_name,
 )
 
 _NAME_IMAGES = "name a data set folder, a folder of images, or images"
 SUFFIXES = (".png", ".bmp", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".btf", ".czi", ".lif")
 
 
-def images_named(paths, stage_range=None):
+def read_named_images(paths, stage_range=None):
     """List the images that the arguments of a command name.
 
     Parameters
@@ -47,9 +47,9 @@ def images_named(paths, stage_range=None):
     """
     first = Path(paths[0])
     for path in paths:
-        if not file_of_address(path).exists():
+        if not address_file(path).exists():
             raise InputError(f"{path} is not there", fix=_NAME_IMAGES)
-        if kind_claimed(path):
+        if claimed_kind(path):
             raise InputError(f"{path} is an HDF5 file, not an image", fix=_NAME_IMAGES)
     if len(paths) == 1 and (first.suffix.lower() in TABLE_SUFFIXES or has_table(first, IMAGES)):
         return read_images(first)
@@ -62,7 +62,7 @@ def images_named(paths, stage_range=None):
         raise InputError(
             f"{folders[0]} is a folder among single images", fix="name one folder, or images only"
         )
-    return images_of_files(paths, stage_range)
+    return images_from_files(paths, stage_range)
 
 
 def read_folder(folder, stage_range):
@@ -103,12 +103,12 @@ def _stage_range_error(path):
     )
 
 
-def images_of_files(files, stage_range):
+def images_from_files(files, stage_range):
     """List picture files as images in the order given, each once and as a group of its own."""
     stage_range = parse_stage_range(stage_range)
     names = dict.fromkeys(Path(file).as_posix() for file in files)
     return [
-        _unknown_gene_image(str(path_from(Path.cwd(), file_of_address(name))), name, stage_range)
+        _unknown_gene_image(str(resolve_path(Path.cwd(), address_file(name))), name, stage_range)
         for name in names
     ]
 
@@ -116,11 +116,11 @@ def images_of_files(files, stage_range):
 def _unknown_gene_image(file, name, stage_range):
     """Build the Image of an unknown gene; characters that no table can hold are escaped in its name."""
     name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    name = printable_text(name, keep="")
+    name = escape_unprintable(name, keep="")
     return Image(file, name, "", stage_range, group=name)
 
 
-def named_as_genes(images):
+def name_genes_by_file(images):
     """Name each image of an unknown gene after its file, as a gene of its own.
 
     The name is the stem of the file's name, or the whole name if several files have that stem.
@@ -168,7 +168,7 @@ def _require_known(what, names, known, *, fix):
 
 
 @dataclass(frozen=True)
-class PicturesOfFile:
+class FoundPictures:
     """Pictures that belong to a file of a run.
 
     paths : dict, name of an image -> Path, of pictures that exist
@@ -181,7 +181,7 @@ class PicturesOfFile:
     place: Path | None = None
 
 
-def pictures_of_file(stored):
+def list_wanted_pictures(stored):
     """Return (name, gene, stage range) of all images of an open file, as a set."""
     return {
         (name, gene, s)
@@ -195,14 +195,14 @@ def find_pictures(wanted, folder, named=None):
 
     Parameters
     ----------
-    wanted : set, as `pictures_of_file` returns
+    wanted : set, as `list_wanted_pictures` returns
     folder : Path of the folder of the file
     named : Path of a data set, or of a folder of pictures.  None to search near the file, where a table
         must agree with the file on gene and stage range
 
     Returns
     -------
-    pictures : PicturesOfFile
+    pictures : FoundPictures
 
     Raises
     ------
@@ -210,21 +210,21 @@ def find_pictures(wanted, folder, named=None):
         If a table that is named cannot be read.
     """
     if not wanted:
-        return PicturesOfFile(place=named)
+        return FoundPictures(place=named)
     if named is not None:
-        return PicturesOfFile(_find_paths(named, wanted, same_rows=False), len(wanted), named)
-    best = PicturesOfFile(n_wanted=len(wanted))
-    for place in likely_places(folder):
+        return FoundPictures(_find_paths(named, wanted, same_rows=False), len(wanted), named)
+    best = FoundPictures(n_wanted=len(wanted))
+    for place in candidate_folders(folder):
         try:
             paths = _find_paths(place, wanted, same_rows=True)
         except FlyannotError:
             continue  # the table is of another program
         if len(paths) > len(best.paths):
-            best = PicturesOfFile(paths, len(wanted), place)
+            best = FoundPictures(paths, len(wanted), place)
     return best
 
 
-def likely_places(folder) -> Iterable[Path]:
+def candidate_folders(folder) -> Iterable[Path]:
     """Yield the folder of a run and its subfolders, then the folder above and its subfolders."""
     for near in (folder, folder.absolute().parent):
         yield near
@@ -238,12 +238,12 @@ def _find_paths(place, wanted, *, same_rows):
         return _find_paths_in_folder(place, {name for name, *_ in wanted})
     names = defaultdict(list)  # image in the table -> its name, or the names of the embryos on it
     for name, *_ in wanted:
-        names[photograph_of_embryo(name)].append(name)
+        names[photograph_name(name)].append(name)
     paths = {}
     for image in read_images(place):
         for name in names.get(image.name, ()) if image.path.is_file() else ():
             if not same_rows or (name, image.gene, image.stage_range) in wanted:
-                paths[name] = Path(address_in_file(image.file, name))
+                paths[name] = Path(join_address(image.file, name))
     return paths
 
 
@@ -255,7 +255,7 @@ def _find_paths_in_folder(folder, names):
         except OSError:
             continue
         for name in names:
-            file = name if name in present else file_of_name(name)
+            file = name if name in present else file_part(name)
             if (file in present or "/" in file) and (place / file).is_file():
-                paths[name] = Path(address_in_file(str(place / file), name))
+                paths[name] = Path(join_address(str(place / file), name))
     return paths

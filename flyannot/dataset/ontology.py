@@ -15,9 +15,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from flyannot.base.errors import InputError
-from flyannot.base.stage_ranges import STAGE_RANGES, bdgp_name
+from flyannot.base.stage_ranges import STAGE_RANGES, exact_stage_range
 from flyannot.files.tables import read_table
-from flyannot.files.text_files import first_bytes, read_lines
+from flyannot.files.text_files import read_first_bytes, read_lines
 
 ANATOMY = "FBbt"
 DEVELOPMENT = "FBdv"
@@ -152,9 +152,9 @@ class IdColumns:
     def __init__(self, ontology):
         self._ontology = ontology
         self._known = {}
-        self._stages = {s: " ".join(ids) for s, ids in ids_of_stage_ranges(ontology).items()}
+        self._stages = {s: " ".join(ids) for s, ids in stage_ids(ontology).items()}
 
-    def of(self, term, stage_range):
+    def look_up(self, term, stage_range):
         """Return the ids of a term and of a stage range, in the order of COLUMNS."""
         key = term, stage_range
         if key not in self._known:
@@ -196,9 +196,9 @@ def read_ontology(*paths):
 def _read_id_table(path):
     """Return a dict, (term, stage range) -> id, from a table."""
     given = {}
-    is_of_bgee = _COLUMNS_OF_BGEE[1][1].encode() in first_bytes(path, 1000)
+    is_of_bgee = _COLUMNS_OF_BGEE[1][1].encode() in read_first_bytes(path, 1000)
     for line, (term, text, stage) in read_table(path, *(_COLUMNS_OF_BGEE if is_of_bgee else _COLUMNS)):
-        stage_range = bdgp_name(stage) if stage else ""
+        stage_range = exact_stage_range(stage) if stage else ""
         if stage_range is None:
             raise InputError(f'{path}, line {line}: unknown stage range "{stage}"', fix="write it as 4-6")
         try:
@@ -212,7 +212,7 @@ def _read_id_table(path):
     return given
 
 
-def ids_of_stage_ranges(ontology):
+def stage_ids(ontology):
     """Return a dict, stage range -> ids of its stages ("embryonic stage 4" ...) in the ontology."""
     ids = {}
     for stage_range in STAGE_RANGES:
@@ -223,7 +223,7 @@ def ids_of_stage_ranges(ontology):
     return ids
 
 
-def parent_terms(ontology, terms, stage_range=""):
+def find_parent_terms(ontology, terms, stage_range=""):
     """Return a dict, term -> frozenset of the other given terms that are its ancestors in a stage range."""
     ids = {term: ontology.match(term, stage_range).id for term in terms}
     by_id = defaultdict(set)
@@ -233,13 +233,13 @@ def parent_terms(ontology, terms, stage_range=""):
     return {term: frozenset().union(*(by_id.get(a, ()) for a in ancestors[term])) - {term} for term in terms}
 
 
-def with_parent_terms(annotations, ontology):
+def add_parent_terms(annotations, ontology):
     """Return annotations in which a gene with a term also has the parents of this term.
 
     Only terms that are in the annotations are added.  Terms are then less specific, but on one level.
     """
     terms = set().union(*annotations.terms_by_gene.values())
-    parents = {s: parent_terms(ontology, terms, s) for s in STAGE_RANGES}
+    parents = {s: find_parent_terms(ontology, terms, s) for s in STAGE_RANGES}
 
     def rolled_up(terms_by_gene):
         return {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from flyannot.base.errors import InputError, did_you_mean
 from flyannot.dataset.table_warnings import warn_about
-from flyannot.images.address import file_of_name
+from flyannot.images.address import file_part
 
 IMAGES = "images.csv"
 ANNOTATIONS = "annotations.csv"
@@ -29,14 +29,14 @@ def relative_path(path, folder):
     return os.path.relpath(os.path.join(os.path.realpath(head), name), os.path.realpath(folder))
 
 
-def path_from(folder, path):
+def resolve_path(folder, path):
     """Return the path that is written in a folder as `path`, without `..` if that leads to the same place."""
     written = Path(folder) / path
     plain = Path(os.path.normpath(written))
     return plain if os.path.realpath(plain) == os.path.realpath(written) else written
 
 
-def table_of_data_set(folder_or_table, name):
+def find_table(folder_or_table, name):
     """Return the path of a table: a file as it is, or the table `name` of a folder, perhaps as .xlsx.
 
     Raises InputError if a folder lacks the table, but the folder around it, or the only one within, has
@@ -57,9 +57,9 @@ def table_of_data_set(folder_or_table, name):
     return path / name
 
 
-def annotations_table(path):
+def find_annotation_table(path):
     """Return the path of a table of annotations: a file as it is, or `annotations.csv` of a folder."""
-    return table_of_data_set(path, ANNOTATIONS)
+    return find_table(path, ANNOTATIONS)
 
 
 def has_table(folder, name):
@@ -109,7 +109,7 @@ class ImagePaths:
 
     def find_image(self, name, line):
         """Return the absolute path of an image, without `..`, as text."""
-        texts = dict.fromkeys((name, file_of_name(name)))  # the name of a file may contain a number sign
+        texts = dict.fromkeys((name, file_part(name)))  # the name of a file may contain a number sign
         for text in texts:
             if path := self._find(text) or ("\\" in text and self._find(text.replace("\\", "/"))):
                 return path
@@ -166,7 +166,7 @@ class ImagePaths:
 
     def _list_folder(self, below):
         """Return a folder, ending in a slash, and its names as stored and composed."""
-        folder = str(path_from(self._folder, below))
+        folder = str(resolve_path(self._folder, below))
         try:
             names = os.listdir(folder)
         except OSError:

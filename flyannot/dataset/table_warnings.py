@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 
 from flyannot.base.errors import InputError
-from flyannot.base.stage_ranges import AS_TEXT, month_and_day
+from flyannot.base.stage_ranges import TEXT_COLUMN_ADVICE, parse_spreadsheet_date
 from flyannot.base.text import pluralise
 
 log = logging.getLogger("flyannot")
@@ -71,7 +71,9 @@ def warn_about(table, named, one, many, more=""):
     more : text at the end of the warning
     """
     if named:
-        names = first_names(named) if len(named) <= _MOST_NAMED else "".join(f"\n  {name}" for name in named)
+        names = (
+            abbreviate_names(named) if len(named) <= _MOST_NAMED else "".join(f"\n  {name}" for name in named)
+        )
         log.warning("warning: %s: %s: %s%s", table.name, pluralise(len(named), one, many), names, more)
 
 
@@ -92,7 +94,7 @@ def unify_capitals(terms, known):
     return respelt
 
 
-def first_names(names):
+def abbreviate_names(names):
     """Return the first few of some names, and how many more there are, as text."""
     more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(names[:_MOST_NAMED]) + more
@@ -126,12 +128,12 @@ def warn_about_genes(table, line_of_gene):
     shown = [
         f'"{gene}" (line {line})'
         for gene, line in line_of_gene.items()
-        if _MAYBE_DATE.match(gene) and (_NUMBER.fullmatch(gene) or month_and_day(gene))
+        if _MAYBE_DATE.match(gene) and (_NUMBER.fullmatch(gene) or parse_spreadsheet_date(gene))
     ]
     what = "that a spreadsheet made of the name"
     one = f"gene is a date or number {what}"
     many = f"genes are dates or numbers {what}"
-    warn_about(table, shown, one, many, f"; write the name again; {AS_TEXT}")
+    warn_about(table, shown, one, many, f"; write the name again; {TEXT_COLUMN_ADVICE}")
 
 
 def find_misspelt_terms(counts, known):

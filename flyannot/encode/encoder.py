@@ -10,12 +10,12 @@ import numpy as np
 from flyannot.base.errors import DataError, FlyannotError
 from flyannot.base.text import short_repr
 from flyannot.encode.options import n_cells
-from flyannot.encode.pooling import Pooled, pool_image
+from flyannot.encode.pooling import PooledFeatures, pool_image
 from flyannot.images.extract import DescribedPatches, describe_patches
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions, patch_sides
 from flyannot.images.picture import read_embryo
-from flyannot.images.sift import mirrored_descriptors, normalise_descriptors
+from flyannot.images.sift import mirror_descriptors, normalise_descriptors
 from flyannot.sparse.coders import CODERS, gram_for
 from flyannot.sparse.coders.verified import unconverged_rows
 
@@ -100,7 +100,7 @@ class Encoder:
             raise DataError(f"the dictionary is for patches of {sides} px, and others were given")
         part = np.searchsorted(sides, described.patch_px)
         if view in self.pool.mirror:
-            descriptors = np.concatenate([descriptors, mirrored_descriptors(descriptors)])
+            descriptors = np.concatenate([descriptors, mirror_descriptors(descriptors)])
             centres_px = np.concatenate([centres_px, (STANDARD_PX[0], 0) + centres_px * (-1, 1)])
             part = np.tile(part, 2)
         tol = self.pool.tol
@@ -108,7 +108,7 @@ class Encoder:
         Z, gaps = CODERS[self.pool.coder].codes(rows, self.D, self.lam, tol=tol, gram=self.gram)
         pooled = pool_image(Z, centres_px, STANDARD_PX, grid=self.pool.grid, part=part, n_parts=len(sides))
         winner = np.where(pooled.winner < n_patches, pooled.winner, pooled.winner - n_patches)
-        return Pooled(pooled.features, winner, is_exact=not len(unconverged_rows(gaps, tol)))
+        return PooledFeatures(pooled.features, winner, is_exact=not len(unconverged_rows(gaps, tol)))
 
     def encode(self, grey, view=""):
         """Return the `Pooled` features of an image from its grey levels."""
@@ -168,7 +168,7 @@ def transform_patches(transform, described):
     return changed
 
 
-def add_warning(warnings, pooled):
+def add_inexact_warning(warnings, pooled):
     """Return the quality warnings of an image, with one more if its codes are inexact."""
     if pooled.is_exact:
         return warnings

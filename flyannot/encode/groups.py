@@ -34,7 +34,7 @@ class Groups:
         return [fbgn or gene or name for fbgn, gene, name in zip(self.fbgn, self.gene, self.name)]
 
     @property
-    def of_image(self):
+    def group_numbers(self):
         """Return the number of the group of every image, int32 (n_images,)."""
         groups = np.empty(sum(map(len, self.rows)), np.int32)
         for g, rows in enumerate(self.rows):
@@ -47,7 +47,7 @@ class Groups:
         return Groups(*([column[g] for g in chosen] for column in columns))
 
 
-def groups_of(columns):
+def group_images(columns):
     """Return the Groups of a stage range, from its image columns (a dict of lists: group, gene, fbgn)."""
     names = np.array(columns["group"])
     name, first, group_of_image = np.unique(names, return_index=True, return_inverse=True)
@@ -61,7 +61,7 @@ def group_features(features, groups, scheme="group"):
 
     With the scheme "group" they equal the maximum over all patches of a group.
     """
-    return pooled_columns(InMemoryFeatures(features), groups, slice(None), scheme)
+    return pool_columns(InMemoryFeatures(features), groups, slice(None), scheme)
 
 
 class InMemoryFeatures:
@@ -77,7 +77,7 @@ class InMemoryFeatures:
         yield 0, self._features[:, columns]
 
 
-def pooled_columns(features, groups, columns, scheme):
+def pool_columns(features, groups, columns, scheme):
     """Pool some columns of the features of images to features of groups, as the images are read.
 
     Parameters

@@ -37,11 +37,11 @@ class Grid(Kind):
             raise ValueError(self.words)
         return tuple(map(tuple, levels))
 
-    def as_json(self, value):
+    def to_json(self, value):
         """Return a list of lists."""
         return [list(level) for level in value]
 
-    def as_text(self, value):
+    def to_text(self, value):
         """Return the grids as on the command line."""
         return "+".join(f"{rows}x{columns}" for rows, columns in value)
 

@@ -21,7 +21,7 @@ NO_PATCH = -1
 
 
 @dataclass(frozen=True)
-class Pooled:
+class PooledFeatures:
     """The features of one image, and the patches that gave them.
 
     features : float32 array (n_cells * n_atoms,)
@@ -73,7 +73,7 @@ def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
         _pool_max(Z.data, Z.indices, Z.indptr, cell, Z.shape[1], features, winner)
         levels.append((features, winner))
     features, winner = (np.concatenate(arrays) for arrays in zip(*levels))
-    return Pooled(features, winner)
+    return PooledFeatures(features, winner)
 
 
 @compiled

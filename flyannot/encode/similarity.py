@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.base.text import short_repr
-from flyannot.jobs.resources import one_blas_thread
+from flyannot.jobs.resources import limit_blas_threads
 
 N_AXES = 256  # more axes are no better: docs/similar.md
 _N_SPREAD = 2000  # images from which the axes are computed
@@ -44,11 +44,11 @@ class ImageCollection:
 
     def coordinates(self, features):
         """Return the directions of feature vectors along the axes, (n, n_axes)."""
-        with one_blas_thread():
+        with limit_blas_threads():
             return _directions(features, self.mean) @ self.axes.T
 
 
-def collection_of(blocks, groups):
+def build_collection(blocks, groups):
     """Build the ImageCollection of one stage range.
 
     Parameters
@@ -57,7 +57,7 @@ def collection_of(blocks, groups):
         (n, n_features), of all images in order; it is called once for every pass
     groups : Groups
     """
-    n_images = len(groups.of_image)
+    n_images = len(groups.group_numbers)
     weights = np.empty(n_images)
     for rows in groups.rows:
         weights[rows] = 1 / (len(rows) * len(groups))
@@ -71,7 +71,7 @@ def collection_of(blocks, groups):
         spread.append(units[chosen[(chosen >= start) & (chosen < start + len(rows))] - start])
         start += len(rows)
     mean = mean.astype(np.float32)
-    with one_blas_thread():
+    with limit_blas_threads():
         axes = _principal_axes(_unit_rows(np.concatenate(spread) - mean))
         parts = [_directions(rows, mean) @ axes.T for rows in blocks()]
     images = np.concatenate(parts)
@@ -149,7 +149,7 @@ def _principal_axes(rows):
     return ((vectors[:, kept] / np.sqrt(values[kept])).T @ rows).astype(np.float32)
 
 
-def map_of_patterns(directions):
+def map_patterns(directions):
     """Place patterns on a plane.
 
     Parameters

@@ -231,10 +231,10 @@ class DictionaryLearning(SparseCoding):
 
     def _options(self):
         params = self.learner_params or {}
-        return LEARNERS[self.learner].Options.of_table(params, f"learner {self.learner}", spelled=str)
+        return LEARNERS[self.learner].Options.from_table(params, f"learner {self.learner}", spelled=str)
 
     def _n_epochs(self):
-        return self.max_iter or LEARNERS[self.learner].usual_epochs(self._options())
+        return self.max_iter or LEARNERS[self.learner].default_n_epochs(self._options())
 
     def _positive(self):
         positive = Positive(bool(self.positive_code), bool(self.positive_dict))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from flyannot.base.errors import InputError, message_of
+from flyannot.base.errors import InputError, error_message
 from flyannot.base.text import short_repr
 from flyannot.encode.options import Grid
 from flyannot.encode.pooling import pool_image
@@ -126,7 +126,7 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         try:
             self._levels = Grid().parse(self.grid)
         except ValueError as error:
-            raise InputError(f"the grid is {self.grid}, and must be {message_of(error)}") from None
+            raise InputError(f"the grid is {self.grid}, and must be {error_message(error)}") from None
         check_samples(self, X, reset=True, accept_sparse="csr")
         return self
 

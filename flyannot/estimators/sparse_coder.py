@@ -16,7 +16,7 @@ from flyannot.estimators.image_patches import ImagePatches, check_samples
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.jobs.resources import available_cpus
-from flyannot.pipeline.engine.inputs import lam_of_dictionary
+from flyannot.pipeline.engine.inputs import dictionary_lam
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.verified import warn_unconverged
 from flyannot.sparse.fit import default_lam
@@ -186,7 +186,7 @@ class SparseCoder(SparseCoding):
         stage_range = parse_stage_range(stage_range)
         with open_stored(Path(path), "dictionary") as stored:
             D = read_dictionary(stored, stage_range)
-            return cls(D, **({"alpha": lam_of_dictionary(stored)} | options))
+            return cls(D, **({"alpha": dictionary_lam(stored)} | options))
 
     def fit(self, X: ImagePatches | ArrayLike, y: object = None) -> Self:
         """Check X, array-like (n_samples, n_features) or ImagePatches.

@@ -1,9 +1,9 @@
 """Predictions and features as data frames: Parquet (package pyarrow) and AnnData (package anndata)."""
 
-from flyannot.base.packages import optional_package
+from flyannot.base.packages import import_optional
 from flyannot.export.arrays import read_all_features
-from flyannot.files.hdf5.writing import new_hdf5
-from flyannot.terms.answers import ANSWERS, EVIDENCE, predictions_table, read_predicted
+from flyannot.files.hdf5.writing import create_hdf5
+from flyannot.terms.answers import ANSWERS, EVIDENCE, predictions_table, read_group_predictions
 
 _LAYERS = ("answer_threshold", "held_out", "model_probability", "decision_value")
 
@@ -21,8 +21,8 @@ def write_features_parquet(stored, stage_ranges, path):
 
 
 def _write_parquet(stored, columns, path):
-    arrow = optional_package("pyarrow", "parquet")
-    parquet = optional_package("pyarrow.parquet", "parquet")
+    arrow = import_optional("pyarrow", "parquet")
+    parquet = import_optional("pyarrow.parquet", "parquet")
     table = arrow.table({name: list(values) for name, values in columns.items()})
     parquet.write_table(table.replace_schema_metadata({"flyannot_digest": stored.digest}), path)
 
@@ -35,10 +35,10 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
     held_out, model_probability and decision_value. `var` has the evidence of each stage range in columns such
     as "auc 4-6". A term that no model knows in a stage range is NaN, and so is an AUC that is untested.
     """
-    anndata = optional_package("anndata", "anndata")
+    anndata = import_optional("anndata", "anndata")
     parts = []
     for s in stage_ranges:
-        groups, predicted = read_predicted(stored, s)
+        groups, predicted = read_group_predictions(stored, s)
         evidence = {f"threshold {s}": predicted.probability_threshold.astype(float)}
         evidence |= {f"{name} {s}": getattr(predicted, name).astype(float) for name in EVIDENCE}
         columns = {
@@ -51,7 +51,7 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
             "quality_warnings": predicted.quality_warnings,
             "n_images": [len(images) for images in groups.rows],
         }
-        columns |= {"stage_id": [ids.of("", s)[1]] * len(groups)} if ids else {}
+        columns |= {"stage_id": [ids.look_up("", s)[1]] * len(groups)} if ids else {}
         obs = _frame([f"{s} {name}" for name in groups.name], columns)
         layers = {name: getattr(predicted, name).astype(float) for name in _LAYERS}
         layers["answer"] = predicted.answers.astype(float)
@@ -60,7 +60,7 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
     whole = anndata.concat(parts, join="outer", merge="first")
     whole = whole[:, sorted(whole.var_names)].copy()
     if ids:
-        whole.var["term_id"] = [ids.of(term, stage_ranges[0])[0] for term in whole.var_names]
+        whole.var["term_id"] = [ids.look_up(term, stage_ranges[0])[0] for term in whole.var_names]
     _write_anndata(stored, whole, path)
 
 
@@ -69,16 +69,16 @@ def write_features_anndata(stored, stage_ranges, path):
     columns, features = read_all_features(stored, stage_ranges)
     names = [f"{s} {image}" for s, image in zip(columns["stage_range"], columns["image"])]
     var = _frame([f"f{i}" for i in range(features.shape[1])], {})
-    whole = optional_package("anndata", "anndata").AnnData(features, obs=_frame(names, columns), var=var)
+    whole = import_optional("anndata", "anndata").AnnData(features, obs=_frame(names, columns), var=var)
     _write_anndata(stored, whole, path)
 
 
 def _frame(names, columns):
-    pandas = optional_package("pandas", "anndata")
+    pandas = import_optional("pandas", "anndata")
     return pandas.DataFrame(columns, index=pandas.Index(list(map(str, names)), dtype=object))
 
 
 def _write_anndata(stored, whole, path):
     whole.uns["flyannot"] = {"kind": stored.kind, "digest": stored.digest, "answers": list(ANSWERS)}
-    with new_hdf5(path) as (file, _):  # HDF5 by itself crashes if the disk is full
-        optional_package("anndata.io", "anndata").write_elem(file, "/", whole)
+    with create_hdf5(path) as (file, _):  # HDF5 by itself crashes if the disk is full
+        import_optional("anndata.io", "anndata").write_elem(file, "/", whole)

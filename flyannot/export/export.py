@@ -6,7 +6,7 @@ from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.ontology import IdColumns, read_ontology
 from flyannot.export import EXPORTERS
-from flyannot.files.atomic_file import replacing_file
+from flyannot.files.atomic_file import atomic_write
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.pipeline.engine.task import output_file
 
@@ -46,5 +46,5 @@ def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
         for stage_range in stage_ranges:
             stored.group(stage_range)
         chosen = [s for s in STAGE_RANGES if s in (stage_ranges or stored.stage_ranges)]
-        with output_file(out, [path, *ontology], force=force), replacing_file(out) as beside:
+        with output_file(out, [path, *ontology], force=force), atomic_write(out) as beside:
             write(stored, chosen, beside, **more)

@@ -10,10 +10,10 @@ from functools import partial
 from io import BytesIO
 
 from flyannot.base.errors import InputError
-from flyannot.base.packages import optional_package
+from flyannot.base.packages import import_optional
 from flyannot.files.hdf5.reading import read_image_columns
 from flyannot.files.tables import write_csv_rows
-from flyannot.terms.answers import YES, answers_of_group, predictions_table, read_predicted
+from flyannot.terms.answers import YES, group_answers, predictions_table, read_group_predictions
 
 _JSON_FIELDS = ("term", "probability", "threshold", "answer", "curated", "change", "held_out")
 _JSON_FIELDS += ("decision_value", "model_probability")
@@ -52,7 +52,7 @@ def write_predictions_json(stored, stage_ranges, path, *, ids=None):
 
 
 def _stage_range_to_json(stored, stage_range, ids):
-    groups, predicted = read_predicted(stored, stage_range)
+    groups, predicted = read_group_predictions(stored, stage_range)
     names = read_image_columns(stored, stage_range)["image"]
     learned = predicted.learned
     described = {
@@ -60,7 +60,7 @@ def _stage_range_to_json(stored, stage_range, ids):
         "groups": [],
     }
     for g, rows in enumerate(groups.rows):
-        answers = answers_of_group(stage_range, groups, predicted, g)
+        answers = group_answers(stage_range, groups, predicted, g)
         group = {
             "group": groups.name[g],
             "gene": groups.gene[g],
@@ -73,7 +73,7 @@ def _stage_range_to_json(stored, stage_range, ids):
         }
         described["groups"].append(group)
     if ids:
-        known = {one.term: ids.of(one.term, stage_range) for one in learned}
+        known = {one.term: ids.look_up(one.term, stage_range) for one in learned}
         described["term_ids"] = {term: term_id for term, (term_id, _) in known.items()}
         described["stage_id"] = next((stages for _, stages in known.values()), "")
     return described
@@ -91,7 +91,7 @@ def write_predictions_xlsx(stored, stage_ranges, path, *, ids=None):
         If a stage range has more rows than a sheet of Excel.
     """
     content = BytesIO()
-    with optional_package("xlsxwriter", "excel").Workbook(content, _AS_THEY_ARE) as workbook:
+    with import_optional("xlsxwriter", "excel").Workbook(content, _AS_THEY_ARE) as workbook:
         workbook.set_properties({"created": _NO_DATE})
         in_short = workbook.add_worksheet("yes only")
         answered = []

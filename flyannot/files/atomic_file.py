@@ -15,7 +15,7 @@ from glob import escape
 from pathlib import Path
 
 from flyannot.base.errors import InputError, WriteError
-from flyannot.base.system import replace_file, synchronise_file
+from flyannot.base.system import fsync_path, replace_file
 from flyannot.files.locks import exclusive_lock
 
 _TABLES = ("annotations.csv", "images.csv")  # moved last, since a folder with images.csv is complete
@@ -35,7 +35,7 @@ def protect_inputs(paths):
         _kept = before
 
 
-def refuse_as_output(out, inputs=(), *, is_own=False):
+def check_output(out, inputs=(), *, is_own=False):
     """Raise InputError if an output would replace one of its inputs, by any name, or a device or pipe.
 
     Parameters
@@ -65,7 +65,7 @@ def _status(path):
 
 
 @contextmanager
-def locked_output(path, *, beside=(), **patience):
+def lock_output(path, *, beside=(), **patience):
     """Lock an output against other runs, and remove the temporary files that killed runs left.
 
     Parameters
@@ -83,7 +83,7 @@ def locked_output(path, *, beside=(), **patience):
     """
     path = Path(path)
     with ExitStack() as stack:
-        with explained_write_error(path):
+        with explain_write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(exclusive_lock(path, **patience))
             for output in (path, *beside):
@@ -103,7 +103,7 @@ def _sweep_leftovers(path):
 
 
 @contextmanager
-def replacing_file(path, *, check=None, keep_same=False, is_own=False):
+def atomic_write(path, *, check=None, keep_same=False, is_own=False):
     """Yield a temporary path to write to; on leaving, check it, write it to disk and rename it to `path`.
 
     If anything fails, `path` is unchanged and the temporary file is removed.
@@ -112,48 +112,48 @@ def replacing_file(path, *, check=None, keep_same=False, is_own=False):
     ----------
     check : function called with the temporary path before the file is renamed
     keep_same : whether a file that already has the same bytes is left untouched
-    is_own : as `refuse_as_output` takes it
+    is_own : as `check_output` takes it
     """
     path = Path(path)
-    refuse_as_output(path, is_own=is_own)
+    check_output(path, is_own=is_own)
     beside = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
-        with explained_write_error(path):
+        with explain_write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             yield beside
             if check is not None:
                 check(beside)
             if keep_same and path.is_file() and filecmp.cmp(beside, path, shallow=False):
                 return
-            refuse_as_output(path, is_own=is_own)  # again, since its folder may be new
-            synchronise_file(beside)
+            check_output(path, is_own=is_own)  # again, since its folder may be new
+            fsync_path(beside)
             replace_file(beside, path)
-            synchronise_file(path.parent)
+            fsync_path(path.parent)
     finally:
         with suppress(OSError):  # without a folder there is no temporary file
             beside.unlink()
 
 
 def write_text(path, text, **how):
-    """Write a whole text file in UTF-8, with its line ends unchanged; `how` goes to `replacing_file`."""
-    with replacing_file(path, **how) as beside:
+    """Write a whole text file in UTF-8, with its line ends unchanged; `how` goes to `atomic_write`."""
+    with atomic_write(path, **how) as beside:
         beside.write_bytes(text.encode())
 
 
 def copy_file(path, out):
     """Copy a file and replace the target as a whole."""
-    with replacing_file(out) as beside:
+    with atomic_write(out) as beside:
         shutil.copyfile(path, beside)
 
 
-def holds_text(path, text):
+def file_has_text(path, text):
     """Return whether a file consists of exactly this text."""
     encoded = text.encode(errors="surrogatepass")
     return path.is_file() and path.stat().st_size == len(encoded) and path.read_bytes() == encoded
 
 
 @contextmanager
-def explained_write_error(path):
+def explain_write_errors(path):
     """Raise a `WriteError` with path, cause and free space instead of the system's write errors."""
     try:
         yield
@@ -175,7 +175,7 @@ def explained_write_error(path):
 
 
 @contextmanager
-def new_folder(folder, inputs=(), *, force=False):
+def create_folder(folder, inputs=(), *, force=False):
     """Yield an empty folder to fill; on leaving, move it to `folder`.
 
     If anything fails, `folder` is unchanged. An existing folder keeps the files that the new ones do not
@@ -193,10 +193,10 @@ def new_folder(folder, inputs=(), *, force=False):
     """
     named = folder
     folder = Path(os.path.realpath(folder))  # a link may lead to another disk
-    refuse_as_output(named, inputs)
+    check_output(named, inputs)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{named} is a file, not a folder", fix="name another folder")
-    with locked_output(folder):
+    with lock_output(folder):
         if not force and folder.is_dir() and any(folder.iterdir()):
             raise InputError(
                 f"the folder {named} is not empty",
@@ -204,7 +204,7 @@ def new_folder(folder, inputs=(), *, force=False):
             )
         staged = folder.with_name(f".{folder.name}.{os.getpid()}.new")
         try:
-            with explained_write_error(folder):
+            with explain_write_errors(folder):
                 staged.mkdir()
                 yield staged
                 _publish(staged, folder, inputs)
@@ -218,8 +218,8 @@ def _publish(staged, folder, inputs):
     files.sort(key=lambda file: (str(file) in _TABLES, str(file)))
     for file in files:
         if not (staged / file).is_symlink():
-            refuse_as_output(folder / file, inputs)
-            synchronise_file(staged / file)
+            check_output(folder / file, inputs)
+            fsync_path(staged / file)
     if not folder.exists():
         os.rename(staged, folder)
     else:
@@ -228,5 +228,5 @@ def _publish(staged, folder, inputs):
         for file in files:
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             replace_file(staged / file, folder / file)
-    synchronise_file(folder)
-    synchronise_file(folder.parent)
+    fsync_path(folder)
+    fsync_path(folder.parent)

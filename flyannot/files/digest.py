@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from flyannot.files.text_files import open_regular
 
 _SETTLED_S = 2.0  # a file that changed less than this before it was read may change again with equal times
-_known: dict[bytes, bytes] | None = None  # identity -> digest; None outside of `remembered_digests`
+_known: dict[bytes, bytes] | None = None  # identity -> digest; None outside of `cache_digests`
 
 
-def digest_of_file(path):
+def file_digest(path):
     """Return the SHA-256 digest of a file in hexadecimal.
 
-    Within `remembered_digests` each file is read once.
+    Within `cache_digests` each file is read once.
     """
     if _known is None:
         with open_regular(path) as f:
@@ -31,7 +31,7 @@ def digest_of_file(path):
     return digest.hex()
 
 
-def digest_of_rows(path):
+def table_digest(path):
     """Return the SHA-256 digest of a table's lines in hexadecimal; rows may be in any order."""
     with open_regular(path) as f:
         lines = [line.rstrip(b"\r\n") for line in f]
@@ -39,7 +39,7 @@ def digest_of_rows(path):
 
 
 @contextmanager
-def remembered_digests():
+def cache_digests():
     """Remember the digests of files while their path, size and times stay the same."""
     global _known
     before = _known
@@ -62,20 +62,20 @@ def _identity(path, status):
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).digest()
 
 
-def digest_of_json(value):
+def json_digest(value):
     """Return the SHA-256 digest of a JSON value in hexadecimal, for any order of the keys."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
-def sealed_with_digest(value):
-    """Return a JSON object with its digest as a further entry, which `has_own_digest` checks."""
-    return value | {"digest": digest_of_json(value)}
+def add_digest(value):
+    """Return a JSON object with its digest as a further entry, which `matches_own_digest` checks."""
+    return value | {"digest": json_digest(value)}
 
 
-def has_own_digest(value):
-    """Return whether a JSON object is unchanged since `sealed_with_digest` added its digest."""
+def matches_own_digest(value):
+    """Return whether a JSON object is unchanged since `add_digest` added its digest."""
     try:
-        return value.get("digest") == digest_of_json({k: v for k, v in value.items() if k != "digest"})
+        return value.get("digest") == json_digest({k: v for k, v in value.items() if k != "digest"})
     except (RecursionError, UnicodeEncodeError):  # nested too deep; half a surrogate pair
         return False
 

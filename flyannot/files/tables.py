@@ -16,10 +16,10 @@ from itertools import chain
 from pathlib import Path
 
 from flyannot.base.errors import InputError, did_you_mean
-from flyannot.base.packages import optional_package
-from flyannot.base.text import is_fit_for_cells, pluralise, printable_text
+from flyannot.base.packages import import_optional
+from flyannot.base.text import escape_unprintable, is_valid_cell, pluralise
 from flyannot.files.atomic_file import write_text
-from flyannot.files.text_files import first_bytes, most_unpacked_bytes, open_regular, read_lines
+from flyannot.files.text_files import max_unpacked_bytes, open_regular, read_first_bytes, read_lines
 
 log = logging.getLogger("flyannot")
 _GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")  # as written; the apostrophe is not read
@@ -60,7 +60,7 @@ def read_table(path, required, optional=(), *, meant=None, faults=None):
         n_cells = len(row)
         row += [""] * (n_columns + 1 - n_cells)  # the last one stands for missing columns
         cells = [row[place].strip() for place in places]
-        if n_cells > n_columns or not all(cells[: len(required)]) or not is_fit_for_cells("".join(cells)):
+        if n_cells > n_columns or not all(cells[: len(required)]) or not is_valid_cell("".join(cells)):
             error = _row_error(f"{path}, line {begins}", n_cells, n_columns, cells, required, optional)
             if faults is None:
                 raise error
@@ -71,10 +71,10 @@ def read_table(path, required, optional=(), *, meant=None, faults=None):
 
 def write_table(path, columns, rows):
     """Write rows of text as CSV, unless the file already has the same bytes; errors as `write_text`."""
-    write_text(path, table_as_text(columns, rows), keep_same=True)
+    write_text(path, format_table(columns, rows), keep_same=True)
 
 
-def table_as_text(columns, rows):
+def format_table(columns, rows):
     """Return rows as the text of a CSV table."""
     text = io.StringIO()
     write_csv_rows(text, [columns, *rows])
@@ -124,7 +124,7 @@ def _row_error(where, n_cells, n_columns, cells, required, optional):
             fix="put a cell that contains a comma, or another separator, in double quotes",
         )
     named = dict(zip(required + optional, cells))
-    if unfit := next((name for name, cell in named.items() if not is_fit_for_cells(cell)), ""):
+    if unfit := next((name for name, cell in named.items() if not is_valid_cell(cell)), ""):
         return InputError(
             f'{where}, column "{unfit}": a control character in {named[unfit]!r}',
             fix="delete it, or rename the file it names",
@@ -135,7 +135,7 @@ def _row_error(where, n_cells, n_columns, cells, required, optional):
 
 def _list_columns(header):
     """Return the names of columns for a message: few, short and without unprintable characters."""
-    shown = [printable_text(name[:_COLUMNS_SHOWN], keep="") for name in header[:_COLUMNS_SHOWN]]
+    shown = [escape_unprintable(name[:_COLUMNS_SHOWN], keep="") for name in header[:_COLUMNS_SHOWN]]
     return ", ".join(shown) + ", ..." * (len(header) > _COLUMNS_SHOWN)
 
 
@@ -159,7 +159,7 @@ def _read_cells(path, required):
     neither, or malformed.
     """
     try:
-        begins = first_bytes(path, 4)
+        begins = read_first_bytes(path, 4)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     if begins == _ZIP:
@@ -214,14 +214,14 @@ def _find_separator(first, required):
 def _sheet_rows(path):
     """Yield the rows of the first sheet of a workbook as (line number, list of str), without empty ones."""
     try:
-        openpyxl = optional_package("openpyxl", "excel", f"{path} is an Excel workbook; reading it needs")
+        openpyxl = import_optional("openpyxl", "excel", f"{path} is an Excel workbook; reading it needs")
     except InputError as absent:
         raise InputError(absent.message, fix=f"{_SAVE_AS}; or {absent.fix}") from None
     try:
         file = open_regular(path)  # stays open while rows are read
         with zipfile.ZipFile(file) as archive:
             n_bytes = sum(member.file_size for member in archive.infolist())
-        if n_bytes > (most := most_unpacked_bytes(path, _MAX_BYTES)):
+        if n_bytes > (most := max_unpacked_bytes(path, _MAX_BYTES)):
             raise InputError(f"{path} unpacks to more than {most:,} bytes", fix=_SAVE_AS)
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         sheet = book.worksheets[0]

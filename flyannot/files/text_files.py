@@ -14,7 +14,7 @@ import tomllib
 import zlib
 
 from flyannot.base.errors import InputError
-from flyannot.base.text import printable_text
+from flyannot.base.text import escape_unprintable
 
 _MAX_BYTES = 2**29  # of a file that is read at once
 MAX_LINE_FILE_BYTES = 2**30  # of a file that is read line by line, unpacked
@@ -41,7 +41,7 @@ def _open_if_regular(path, flags):
     raise OSError(errno.EINVAL, "not a regular file", path)
 
 
-def most_unpacked_bytes(path, most):
+def max_unpacked_bytes(path, most):
     """Return the number of bytes that a packed file may unpack to.
 
     The limit is 16 MiB and 100 times the size of the file, and at most `most` bytes.
@@ -92,7 +92,7 @@ def read_lines(path, *, fix, is_latin1=False):
     """
     n_letters = 0
     try:
-        most = most_unpacked_bytes(path, MAX_LINE_FILE_BYTES)
+        most = max_unpacked_bytes(path, MAX_LINE_FILE_BYTES)
         with open_regular(path) as raw:
             file = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
             text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
@@ -103,7 +103,7 @@ def read_lines(path, *, fix, is_latin1=False):
                 if not line.isascii() and _NOT_UTF8.search(line):
                     line = line.encode("utf-8", "surrogateescape").decode("latin-1")
                     if not is_latin1:
-                        shown = printable_text(line.strip()[:_MAX_SHOWN], keep="")
+                        shown = escape_unprintable(line.strip()[:_MAX_SHOWN], keep="")
                         what = f'not UTF-8 text, but perhaps Latin-1: "{shown}"'
                         raise InputError(f"{path}, line {number}: {what}", fix=fix)
                 yield line
@@ -112,7 +112,7 @@ def read_lines(path, *, fix, is_latin1=False):
         raise InputError(f"cannot read {path}: {reason}", fix=fix) from error
 
 
-def first_bytes(path, n_bytes):
+def read_first_bytes(path, n_bytes):
     """Return the first bytes of a file, which tell its format; raise OSError if it cannot be read."""
     with open_regular(path) as file:
         return file.read(n_bytes)

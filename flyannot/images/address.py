@@ -48,12 +48,12 @@ def split_address(address):
     return file, tuple(planes.split("#")[1:]), number and int(number)
 
 
-def file_of_address(address):
+def address_file(address):
     """Return the Path of the file of an address."""
     return Path(split_address(address)[0])
 
 
-def file_of_name(name):
+def file_part(name):
     """Return the part of an image's name in a table that names its file.
 
     The disk is not read.
@@ -61,18 +61,18 @@ def file_of_name(name):
     return _ADDRESS.fullmatch(name)[1]
 
 
-def address_in_file(file, name):
+def join_address(file, name):
     """Return the address of an image by its file, and by its name in a table."""
-    behind_file = name[len(file_of_name(name)) :] if "#" in name else ""
+    behind_file = name[len(file_part(name)) :] if "#" in name else ""
     return file if file.endswith(behind_file) else file + behind_file
 
 
-def name_of_embryo(photograph, number):
+def embryo_name(photograph, number):
     """Return the name or address of an embryo of a photograph."""
     return f"{photograph}#{number}"
 
 
-def photograph_of_embryo(name):
+def photograph_name(name):
     """Return the name of the photograph of an embryo.
 
     The name of any other picture is returned unchanged.
@@ -81,16 +81,16 @@ def photograph_of_embryo(name):
     return name.removesuffix(f"#{number}")
 
 
-def turned_name(name, turned):
+def add_turn(name, turned):
     """Return the name of a turned picture, or of a turned embryo of a photograph.
 
     `turned` is one of TURNS.
     """
-    photograph = photograph_of_embryo(name)
+    photograph = photograph_name(name)
     return f"{photograph}#turned={turned}{name[len(photograph) :]}"
 
 
-def turn_and_planes(address, planes):
+def split_turn(address, planes):
     """Separate the turn of a picture from its planes.
 
     Parameters

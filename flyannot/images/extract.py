@@ -78,13 +78,13 @@ def _describe_side(grey, side, options):
     return DescribedPatches(descriptors, patch_centres(corners, side), sides_px, len(candidates))
 
 
-def n_candidate_patches(options):
+def count_candidate_patches(options):
     """Return the number of patches of an image of the standard size, before any are left out."""
     sides = patch_sides(options.patch_px)
     return sum(len(patch_corners(STANDARD_PX, side, options.stride_px)) for side in sides)
 
 
-def options_for_images(options, n_images):
+def choose_stride(options, n_images):
     """Return a copy of the options with a number as `stride_px`.
 
     An open stride is STRIDE_PX.  It is halved if the images have too few patches to learn a dictionary from.
@@ -97,7 +97,7 @@ def options_for_images(options, n_images):
     if options.stride_px is not None:
         return options
     usual = replace(options, stride_px=STRIDE_PX)
-    is_few = n_images * n_candidate_patches(usual) < _ENOUGH_PATCHES
+    is_few = n_images * count_candidate_patches(usual) < _ENOUGH_PATCHES
     return replace(options, stride_px=STRIDE_PX // 2) if is_few else usual
 
 

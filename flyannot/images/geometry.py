@@ -15,7 +15,7 @@ _REDUCING_GAP = 4  # whole blocks are averaged first: from this ratio on, roundi
 
 
 @cache
-def opencv():
+def load_opencv():
     """Import cv2, and set it to one thread.
 
     Images are processed in parallel, and the bits must not depend on the number of threads.
@@ -26,12 +26,12 @@ def opencv():
     return cv2
 
 
-def scaled_image(picture, size):
+def resize_image(picture, size):
     """Resize a picture to (width, height), float32.
 
     Shrinking averages areas; enlarging is linear.
     """
-    cv2 = opencv()
+    cv2 = load_opencv()
     height, width = picture.shape[:2]
     block_px = min(width // size[0], height // size[1]) // _REDUCING_GAP
     if block_px > 1:
@@ -41,12 +41,12 @@ def scaled_image(picture, size):
     return cv2.resize(picture.astype(np.float32), size, interpolation=how)
 
 
-def enlarged_image(picture, factor):
+def enlarge_image(picture, factor):
     """Enlarge grey levels by an integer factor, linearly.
 
     Every factor-th pixel, across and down, keeps its value.
     """
-    cv2 = opencv()
+    cv2 = load_opencv()
     height, width = picture.shape
     matrix = np.array([[1 / factor, 0, 0], [0, 1 / factor, 0]])
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
@@ -54,7 +54,7 @@ def enlarged_image(picture, factor):
     return cv2.warpAffine(picture, matrix, size, flags=flags, borderMode=cv2.BORDER_REPLICATE)
 
 
-def warped_image(picture, matrix, size, fill=0.0):
+def warp_image(picture, matrix, size, fill=0.0):
     """Warp a picture into a frame by cubic interpolation.
 
     Parameters
@@ -69,7 +69,7 @@ def warped_image(picture, matrix, size, fill=0.0):
     -------
     frame : float32 array
     """
-    cv2 = opencv()
+    cv2 = load_opencv()
     steps = matrix[:, :2]
     corner = matrix[:, 2]
     to_middles = np.column_stack([steps, corner + steps @ (0.5, 0.5) - 0.5])  # OpenCV counts from middles
@@ -78,13 +78,13 @@ def warped_image(picture, matrix, size, fill=0.0):
     return cv2.warpAffine(picture, to_middles, size, flags=flags, borderValue=fill)
 
 
-def blurred_image(picture, sigma_px, *, truncate=4.0):
+def blur_image(picture, sigma_px, *, truncate=4.0):
     """Blur a picture with a Gaussian.
 
     `sigma_px` is one standard deviation, or (down, across).  The kernel ends at `truncate` standard
     deviations.
     """
-    cv2 = opencv()
+    cv2 = load_opencv()
     down, across = (float(sigma) for sigma in np.broadcast_to(sigma_px, 2))
     size = [2 * int(truncate * sigma + 0.5) + 1 for sigma in (across, down)]
     return cv2.GaussianBlur(picture, size, across, sigmaY=down, borderType=cv2.BORDER_REFLECT)
@@ -95,7 +95,7 @@ def distance_transform(mask):
 
     The mask must not be true everywhere.  Pixels outside have the distance 0.
     """
-    cv2 = opencv()
+    cv2 = load_opencv()
     was_used = cv2.ipp.useIPP()
     cv2.ipp.setUseIPP(False)  # the last bit of its square roots depends on where an array lies in memory
     try:
@@ -104,7 +104,7 @@ def distance_transform(mask):
         cv2.ipp.setUseIPP(was_used)
 
 
-def fitted_to_standard(picture, size_px):
+def fit_image(picture, size_px):
     """Scale a picture to fit inside `size_px`, float32 from 0 to 255.
 
     Proportions are kept.  The picture is centred, and padded with the median of its border.  A picture of
@@ -114,11 +114,11 @@ def fitted_to_standard(picture, size_px):
     size = picture.shape[:2]
     scale = min(height / size[0], width / size[1])
     inner = _centred_length(size[0] * scale, height), _centred_length(size[1] * scale, width)
-    picture = picture.astype(np.float32) if inner == size else scaled_image(picture, inner[::-1])
+    picture = picture.astype(np.float32) if inner == size else resize_image(picture, inner[::-1])
     if inner == (height, width):
         return np.clip(picture, 0, WHITE)
     framed = np.empty((height, width, *picture.shape[2:]), np.float32)
-    framed[:] = np.median(border_of_image(picture), axis=0)
+    framed[:] = np.median(border_values(picture), axis=0)
     top = (height - inner[0]) // 2
     left = (width - inner[1]) // 2
     framed[top : top + inner[0], left : left + inner[1]] = picture
@@ -133,6 +133,6 @@ def _centred_length(length, outer):
     return max(2 - outer % 2, outer - 2 * round((outer - length) / 2))
 
 
-def border_of_image(picture):
+def border_values(picture):
     """Return the values along the four sides of a picture, each once."""
     return np.concatenate([picture[0], picture[-1], picture[1:-1, 0], picture[1:-1, -1]])

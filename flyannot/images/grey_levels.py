@@ -21,7 +21,7 @@ STAIN = (0.70, 0.67, 0.23)  # NBT/BCIP, blue-purple: hardly absorbs blue
 TISSUE = (0.57, 0.54, 0.61)  # shadow and yolk: grey, a little yellow
 
 
-def to_eight_bit_range(path, pixels, dtype, *, inverted=False, full=None):
+def scale_to_eight_bits(path, pixels, dtype, *, inverted=False, full=None):
     """Scale numbers of any type to float32 from 0 to 255.
 
     Parameters
@@ -43,7 +43,7 @@ def to_eight_bit_range(path, pixels, dtype, *, inverted=False, full=None):
         raise unreadable_image(path, "it has grey levels that are NaN or infinite")
     if full is None or highest > full:
         is_whole = np.dtype(dtype).kind == "u"
-        full = white_of(highest, dtype) if is_whole else (1.0 if highest <= 1 else WHITE)
+        full = white_level(highest, dtype) if is_whole else (1.0 if highest <= 1 else WHITE)
     if lowest < 0 or highest > full:
         raise unreadable_image(
             path,
@@ -54,7 +54,7 @@ def to_eight_bit_range(path, pixels, dtype, *, inverted=False, full=None):
     return np.float32(WHITE) - grey if inverted else grey
 
 
-def white_of(highest, dtype):
+def white_level(highest, dtype):
     """Return the number that stands for white, for whole numbers up to `highest`.
 
     Numbers of 16 bits often come from a camera with 8, 12 or 14 bits.  White is then the largest number of
@@ -64,7 +64,7 @@ def white_of(highest, dtype):
     return float(2 ** next(in_use, 8 * np.dtype(dtype).itemsize) - 1)
 
 
-def luma_of_colours(pixels):
+def to_luma(pixels):
     """Convert colours (height, width, 3) to grey levels, Rec. 601.
 
     Bytes are converted exactly as by Pillow's mode "L".
@@ -76,7 +76,7 @@ def luma_of_colours(pixels):
     return pixels @ LUMA
 
 
-def stain_as_grey(rgb):
+def separate_stain(rgb):
     """Return the grey levels that a picture would have if it showed only the stain.
 
     What absorbs blue as much as red or more (shadow, yolk, brown) counts as no stain.  The two colours are

@@ -14,8 +14,8 @@ import numpy as np
 
 from flyannot.base.errors import FlyannotError
 from flyannot.files.text_files import open_regular
-from flyannot.images.grey_levels import to_eight_bit_range, white_of
-from flyannot.images.microscope_file import microscope_format, read_plane
+from flyannot.images.grey_levels import scale_to_eight_bits, white_level
+from flyannot.images.microscope_file import detect_format, read_plane
 from flyannot.images.unreadable import (
     require_few_scans,
     require_image_size,
@@ -104,7 +104,7 @@ def _decode(path, file, mode, planes):
 
     ImageFile.LOAD_TRUNCATED_IMAGES = False  # another library may have set it
     require_whole_file(path, file)
-    kind = microscope_format(file)
+    kind = detect_format(file)
     if kind in ("czi", "lif"):
         return read_plane(path, file, planes, mode)
     try:
@@ -163,5 +163,5 @@ def _pixels(path, picture, mode, *, inverted, largest):
     if picture.mode not in _SIXTEEN_BIT and picture.mode != "F":
         raise unknown_pixel_type(path, f"Pillow's mode {picture.mode}")
     dtype = np.float32 if picture.mode == "F" else np.uint16
-    full = white_of(largest, dtype) if largest and dtype == np.uint16 else None
-    return to_eight_bit_range(path, np.asarray(picture), dtype, inverted=inverted, full=full)
+    full = white_level(largest, dtype) if largest and dtype == np.uint16 else None
+    return scale_to_eight_bits(path, np.asarray(picture), dtype, inverted=inverted, full=full)

@@ -14,9 +14,9 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from flyannot.base.packages import optional_package
+from flyannot.base.packages import import_optional
 from flyannot.images.address import Axis, choose_plane
-from flyannot.images.grey_levels import luma_of_colours, to_eight_bit_range
+from flyannot.images.grey_levels import scale_to_eight_bits, to_luma
 from flyannot.images.unreadable import (
     MAX_PAGES,
     TIFF_SIGNATURES,
@@ -53,7 +53,7 @@ class Scene(NamedTuple):
     inverted: bool = False
 
 
-def microscope_format(file):
+def detect_format(file):
     """Return "czi", "lif" or "tiff" by the first bytes of an open file, or "" for another format.
 
     The file is rewound.
@@ -92,7 +92,7 @@ def read_plane(path, file, planes, mode):
     UnreadableImage
         As `decode_image`.
     """
-    with _FORMATS[microscope_format(file)](path, file) as scenes:
+    with _FORMATS[detect_format(file)](path, file) as scenes:
         if not scenes:
             raise unreadable_image(path, "it contains no picture")
         scene_axis = Axis("scene", len(scenes), tuple(scene.name for scene in scenes))
@@ -118,8 +118,8 @@ def _picture(path, scene, chosen, mode):
         is_said = pixels.dtype.kind == "u" and channel < len(scene.used_bits)
         bits = scene.used_bits[channel] if is_said else 0
         full = float(2**bits - 1) if 0 < bits < 8 * pixels.dtype.itemsize else None
-        pixels = to_eight_bit_range(path, pixels, pixels.dtype, inverted=scene.inverted, full=full)
-    return luma_of_colours(pixels) if pixels.ndim == 3 and mode == "L" else pixels
+        pixels = scale_to_eight_bits(path, pixels, pixels.dtype, inverted=scene.inverted, full=full)
+    return to_luma(pixels) if pixels.ndim == 3 and mode == "L" else pixels
 
 
 def _axes(sizes, channel_names):
@@ -217,7 +217,7 @@ def _tiff_series(path, series, about):
                 raise unreadable_image(path, reason, fix="save the wanted plane as a file")
         except ValueError as error:
             if "imagecodecs" in str(error):
-                optional_package("imagecodecs", _EXTRA, f"the compression of {path} needs")
+                import_optional("imagecodecs", _EXTRA, f"the compression of {path} needs")
             raise
         return np.moveaxis(pixels, 0, -1) if page.axes == "SYX" else pixels
 
@@ -241,7 +241,7 @@ def _require_whole(path, page):
 @contextmanager
 def _czi(path, file):
     """Open a CZI, and yield its scenes."""
-    czi = optional_package("pylibCZIrw.czi", _EXTRA, f"{path} is a CZI, and to read it needs")
+    czi = import_optional("pylibCZIrw.czi", _EXTRA, f"{path} is a CZI, and to read it needs")
     with czi.open_czi(str(path)) as reader:
         sizes = {d: n for d, (_, n) in reader.total_bounding_box.items() if d not in "XYSM"}
         names, used_bits = _czi_channels(reader.raw_metadata)
@@ -279,7 +279,7 @@ def _czi_channels(xml):
 @contextmanager
 def _lif(path, file):
     """Open a LIF, and yield a Scene for each image."""
-    liffile = optional_package("liffile", _EXTRA, f"{path} is a LIF, and to read it needs")
+    liffile = import_optional("liffile", _EXTRA, f"{path} is a LIF, and to read it needs")
     logging.getLogger("liffile").setLevel(logging.CRITICAL)
     with liffile.LifFile(file) as lif:
         yield [_lif_image(image) for image in lif.images if {"X", "Y"} <= set(image.dims)]

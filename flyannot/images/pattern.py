@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from flyannot.images.geometry import STANDARD_PX, blurred_image, opencv
+from flyannot.images.geometry import STANDARD_PX, blur_image, load_opencv
 from flyannot.images.grey_levels import WHITE
 
 GRID = (16, 32)
@@ -34,7 +34,7 @@ def ellipse_mask():
     return np.array([[first <= at <= last for at in range(1, GRID[1] + 1)] for first, last in spans])
 
 
-def pattern_of_picture(grey):
+def extract_pattern(grey):
     """Return the pattern of a picture in which one embryo fills the frame.
 
     Parameters
@@ -52,9 +52,9 @@ def pattern_of_picture(grey):
     return np.clip((values - palest) / max(darkest - palest, _LEAST_RANGE), 0, 1)
 
 
-def drawn_as_pattern(grey):
+def redraw_as_pattern(grey):
     """Draw a picture as its pattern: float32 (128, 320), from 0 to 255."""
-    (picture,) = render_patterns(pattern_of_picture(grey)[None], ellipse_mask())
+    (picture,) = render_patterns(extract_pattern(grey)[None], ellipse_mask())
     return picture.astype(np.float32)
 
 
@@ -76,7 +76,7 @@ def render_patterns(patterns, mask):
     picture : uint8 array (128, 320)
         The mean over a block of 8 x 10 px inside the body is nearly BODY_GREY (1 - value).
     """
-    cv2 = opencv()
+    cv2 = load_opencv()
     body, nearest = _body_and_nearest(mask.tobytes())
     grid = np.zeros(mask.shape)
     for pattern in patterns:
@@ -89,7 +89,7 @@ def render_patterns(patterns, mask):
 
 @lru_cache(maxsize=1)  # photographs are drawn one by one, all with one mask
 def _body_and_nearest(mask):
-    """Return `body_of_embryo` of a mask, and the indices of the nearest pixel within the mask.
+    """Return `smooth_body_mask` of a mask, and the indices of the nearest pixel within the mask.
 
     The mask is given as bytes.  Of several nearest pixels the leftmost is taken.
     """
@@ -98,13 +98,13 @@ def _body_and_nearest(mask):
     everywhere = np.argwhere(np.ones(GRID))
     distance2 = ((everywhere[:, None] - inside) ** 2).sum(axis=2)
     nearest = inside[distance2.argmin(axis=1)].T.reshape(2, *GRID)
-    return body_of_embryo(mask), tuple(nearest)
+    return smooth_body_mask(mask), tuple(nearest)
 
 
-def body_of_embryo(mask):
+def smooth_body_mask(mask):
     """Return how much of each pixel of a picture is body, in [0, 1]: the mask, enlarged and smoothed."""
     padded = np.pad(mask.astype(float), 2)  # the body touches the edge of the grid
-    enlarged = blurred_image(_enlarge(padded), (5.0, 6.25))
+    enlarged = blur_image(_enlarge(padded), (5.0, 6.25))
     rows, columns = (2 * px for px in BLOCK_PX)
     return np.clip((enlarged[rows:-rows, columns:-columns] - 0.36) / 0.2, 0, 1)
 

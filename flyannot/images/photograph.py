@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flyannot.images import registration
-from flyannot.images.geometry import opencv, scaled_image
+from flyannot.images.geometry import load_opencv, resize_image
 from flyannot.images.grey_levels import LUMA
 from flyannot.images.quality import SEVERAL_EMBRYOS, UNCLEAR, picture_warnings
 from flyannot.images.registration import connected_parts, grow_mask
@@ -49,13 +49,13 @@ class EmbryoPlace(NamedTuple):
     breadth: float
     angle: float
 
-    def as_text(self):
+    def to_text(self):
         """Return the numbers as text, such as left=10 top=20."""
         return " ".join(f"{name}={value:g}" for name, value in self._asdict().items())
 
     @classmethod
-    def of_text(cls, text):
-        """Read the result of `as_text`; the numbers stay text."""
+    def from_text(cls, text):
+        """Read the result of `to_text`; the numbers stay text."""
         return cls(**dict(part.split("=") for part in text.split()))
 
 
@@ -126,7 +126,7 @@ def _foreground_masks(picture):
     """Return a mask for each thing that stands out in a small copy of the picture."""
     height, width = picture.shape[:2]
     scale = min(1.0, _WORK_PX / max(height, width))
-    small = scaled_image(picture, (max(1, round(width * scale)), max(1, round(height * scale))))
+    small = resize_image(picture, (max(1, round(width * scale)), max(1, round(height * scale))))
     opened = registration.foreground_mask(small if small.ndim == 2 else small @ LUMA, _CLOSED_PX, _OPENED_PX)
     parts, areas = connected_parts(opened)
     return [parts == k for k, area in enumerate(areas, 1) if area >= _LEAST_PIXELS]
@@ -137,8 +137,8 @@ def _pose_and_shape(mask):
 
     Two embryos that touch each other leave a gap, so that their mask is not convex.
     """
-    cv2 = opencv()
-    pose, has_shape = registration.pose_and_shape_of_mask(mask)
+    cv2 = load_opencv()
+    pose, has_shape = registration.measure_mask(mask)
     hull = cv2.convexHull(np.argwhere(mask)[:, ::-1].astype(np.int32))
     filled = cv2.fillConvexPoly(np.zeros(mask.shape, np.uint8), hull, 1)
     return pose, has_shape and mask.sum() >= _CONVEX * filled.sum()
@@ -203,5 +203,5 @@ def _reject_touching(picture, candidate, candidates):
 
 def _enlarge_mask(mask, picture):
     """Enlarge a mask of the small copy to the size of the picture."""
-    cv2 = opencv()
+    cv2 = load_opencv()
     return cv2.resize(mask.astype(np.uint8), picture.shape[1::-1], interpolation=cv2.INTER_NEAREST) > 0

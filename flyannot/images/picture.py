@@ -10,14 +10,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from flyannot.images.address import split_address, turn_and_planes
-from flyannot.images.geometry import STANDARD_PX, fitted_to_standard
-from flyannot.images.grey_levels import luma_of_colours, stain_as_grey
+from flyannot.images.address import split_address, split_turn
+from flyannot.images.geometry import STANDARD_PX, fit_image
+from flyannot.images.grey_levels import separate_stain, to_luma
 from flyannot.images.image_file import decode_image
-from flyannot.images.pattern import drawn_as_pattern
+from flyannot.images.pattern import redraw_as_pattern
 from flyannot.images.photograph import cut_out_embryo, find_embryos
 from flyannot.images.quality import PORTRAIT, POSTERIOR_LEFT, picture_warnings, standard_warnings
-from flyannot.images.registration import NoEmbryo, frame_embryo, pose_in_picture
+from flyannot.images.registration import NoEmbryo, find_pose, frame_embryo
 from flyannot.images.unreadable import unreadable_image
 
 EITHER_WAY = "cannot tell which end is anterior"  # a warning
@@ -25,7 +25,7 @@ _LEAST_ASYMMETRY = 0.006  # 14 of 165 embryos of FlyExpress have less; one of th
 _MODES = {"grey": "L", "stain": "RGB", "pattern": "RGB"}  # Pillow's mode for each channel
 
 
-def picture_at(address, mode, planes=()):
+def read_picture(address, mode, planes=()):
     """Read the picture at an address, as `decode_image`.
 
     Parameters
@@ -40,7 +40,7 @@ def picture_at(address, mode, planes=()):
         As `decode_image`; also if there is no such embryo, or it cannot be used.
     """
     file, planes_of_address, number = split_address(address)
-    turn, planes = turn_and_planes(address, (*planes, *planes_of_address))
+    turn, planes = split_turn(address, (*planes, *planes_of_address))
     if number is None:
         return np.ascontiguousarray(decode_image(file, mode, planes)[turn])
     picture, candidates = _photograph(file, planes)
@@ -51,10 +51,10 @@ def picture_at(address, mode, planes=()):
     if candidate.why_not:
         raise unreadable_image(address, candidate.why_not)
     cut = np.ascontiguousarray(cut_out_embryo(picture, candidate, candidates)[turn])
-    return luma_of_colours(cut) if cut.ndim == 3 and mode == "L" else cut
+    return to_luma(cut) if cut.ndim == 3 and mode == "L" else cut
 
 
-def embryos_at(address, planes=()):
+def read_embryo_candidates(address, planes=()):
     """Return a list of EmbryoCandidate: everything that stands out from the background of a photograph.
 
     Raises
@@ -63,7 +63,7 @@ def embryos_at(address, planes=()):
         As `decode_image`; NoEmbryo if nothing stands out.
     """
     file, planes_of_address, _ = split_address(address)
-    return _photograph(file, turn_and_planes(address, (*planes, *planes_of_address))[1])[1]
+    return _photograph(file, split_turn(address, (*planes, *planes_of_address))[1])[1]
 
 
 def _photograph(file, planes):
@@ -99,9 +99,9 @@ def read_grey(path, *, size_px=STANDARD_PX):
     Raises
     ------
     UnreadableImage
-        As `picture_at`.
+        As `read_picture`.
     """
-    return fitted_to_standard(picture_at(path, "L"), size_px)
+    return fit_image(read_picture(path, "L"), size_px)
 
 
 def read_embryo(path, options):
@@ -122,9 +122,9 @@ def read_embryo(path, options):
     Raises
     ------
     UnreadableImage
-        As `picture_at`.
+        As `read_picture`.
     """
-    picture = picture_at(path, _MODES[options.channel], options.plane)
+    picture = read_picture(path, _MODES[options.channel], options.plane)
     warnings = picture_warnings(picture)
     if options.multiple_embryos:  # an embryo may be upright on its photograph
         warnings = tuple(warning for warning in warnings if warning != PORTRAIT)
@@ -134,14 +134,14 @@ def read_embryo(path, options):
     if options.orient and pose and abs(pose.axis_asymmetry) < _LEAST_ASYMMETRY:
         why_not = [EITHER_WAY]
     grey = _at_standard_size(picture, pose, options)
-    grey = grey if grey.ndim == 2 else stain_as_grey(grey)
+    grey = grey if grey.ndim == 2 else separate_stain(grey)
     warnings = [*standard_warnings(grey), *warnings, *why_not]
-    return drawn_as_pattern(grey) if options.channel == "pattern" else grey, ", ".join(warnings)
+    return redraw_as_pattern(grey) if options.channel == "pattern" else grey, ", ".join(warnings)
 
 
 def read_embryo_in_colour(path, options):
     """Read a picture for display, placed as by `read_embryo`: uint8 colours, or grey levels."""
-    picture = picture_at(path, "RGB", options.plane)
+    picture = read_picture(path, "RGB", options.plane)
     return np.rint(_at_standard_size(picture, _pose(picture, options)[0], options)).astype(np.uint8)
 
 
@@ -153,7 +153,7 @@ def _pose(picture, options):
     if options.register == "none":
         return None, []
     try:
-        return pose_in_picture(picture), []
+        return find_pose(picture), []
     except NoEmbryo as error:
         return None, [f"not registered: {error.reason}"]
 
@@ -164,7 +164,7 @@ def _at_standard_size(picture, pose, options):
     It is scaled to fit.  With a pose it is instead turned, cut out, and mirrored if the options ask for it.
     """
     if pose is None:
-        return fitted_to_standard(picture, STANDARD_PX)
+        return fit_image(picture, STANDARD_PX)
     framed = frame_embryo(picture, STANDARD_PX, pose)
     is_mirrored = options.orient and pose.axis_asymmetry <= -_LEAST_ASYMMETRY
     return np.ascontiguousarray(framed[:, ::-1]) if is_mirrored else framed

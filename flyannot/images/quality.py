@@ -5,9 +5,9 @@ They are found in a small copy of the picture: the faults are large, and the che
 
 import numpy as np
 
-from flyannot.images.geometry import STANDARD_PX, border_of_image, opencv
+from flyannot.images.geometry import STANDARD_PX, border_values, load_opencv
 from flyannot.images.grey_levels import CAMERA_BITS, WHITE
-from flyannot.images.registration import pose_and_shape_of_mask, without_holes
+from flyannot.images.registration import fill_holes, measure_mask
 
 _STEP_ROUNDING = 0.01  # rounding error in float32, in steps of 14 bits
 _ROUNDING = 0.01  # rounding error of scaling, in grey levels
@@ -60,7 +60,7 @@ def standard_warnings(grey):
     low, high = np.partition(some, (rank, some.size - 1 - rank))[[rank, -1 - rank]]
     if high - low < _LEAST_RANGE:
         warnings.append("low contrast")
-    if not _is_plain(border_of_image(grey)):
+    if not _is_plain(border_values(grey)):
         warnings.append("no plain background")
     return tuple(warnings)
 
@@ -91,7 +91,7 @@ def picture_warnings(picture):
     if height > width:
         warnings.append(PORTRAIT)
     small = _small_copy(picture)
-    border = border_of_image(small)
+    border = border_values(small)
     if _upper_median(border) < _DARK:
         warnings.append("dark background")
     if _is_plain(border) and not is_small:
@@ -125,7 +125,7 @@ def _is_plain(border):
 
 def _small_copy(picture):
     """Return grey levels, float32 (height, width), at most _WORK_PX long."""
-    cv2 = opencv()
+    cv2 = load_opencv()
     height, width = picture.shape[:2]
     times = max(-(-max(height, width) // _WORK_PX), min(_WORK_TIMES, min(height, width) // _WORK_HEIGHT_PX))
     if times > 1:
@@ -148,16 +148,16 @@ def _find_bodies(grey):
     bodies : uint8 mask without holes, with a margin of two pixels
     contrast : float, the median difference of its pixels from the background
     """
-    cv2 = opencv()
+    cv2 = load_opencv()
     left, right, top, bottom = (_upper_median(side) for side in (grey[:, 0], grey[:, -1], grey[0], grey[-1]))
     across = np.linspace(left - right, right - left, grey.shape[1], dtype=np.float32) / 2
     down = np.linspace(top - bottom, bottom - top, grey.shape[0], dtype=np.float32) / 2
     off = np.abs(grey - (left + right + top + bottom) / 4 - across - down[:, None])
-    least = max(_STEP, _NOISES * 1.4826 * _upper_median(border_of_image(off)))
+    least = max(_STEP, _NOISES * 1.4826 * _upper_median(border_values(off)))
     margin = (2, 2, 2, 2)
     stands_out = cv2.copyMakeBorder((off > least).astype(np.uint8), *margin, cv2.BORDER_CONSTANT, value=0)
     closed = cv2.morphologyEx(stands_out, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
-    bodies = without_holes(closed)
+    bodies = fill_holes(closed)
     inside = off[bodies[2:-2, 2:-2] > 0]
     return bodies, _upper_median(inside) if inside.size else 0.0
 
@@ -168,7 +168,7 @@ def _shape_warnings(mask, contrast):
     Several embryos have several cores, which are the places far from the outline.  A flat embryo also has two
     cores if only the places farthest from the outline count.
     """
-    cv2 = opencv()
+    cv2 = load_opencv()
     depth = cv2.distanceTransform(mask, cv2.DIST_L2, cv2.DIST_MASK_3)
     deepest = depth.max()
     if deepest < _LEAST_DEPTH_PX or np.count_nonzero(mask) < _LEAST_AREA * mask.size:
@@ -176,7 +176,7 @@ def _shape_warnings(mask, contrast):
     n_parts, part_of = cv2.connectedComponents(mask, ltype=cv2.CV_16U)
     if n_parts > 2:  # the background, the largest, and others
         mask = (part_of == part_of.flat[depth.argmax()]).astype(np.uint8)
-    pose, is_embryo = pose_and_shape_of_mask(mask > 0)
+    pose, is_embryo = measure_mask(mask > 0)
     for core in _CORES if is_embryo else (*_CORES, _CLUMP_CORE):
         if cv2.connectedComponents((depth > core * deepest).astype(np.uint8))[0] > 2:
             return [SEVERAL_EMBRYOS if contrast >= _PALE else UNCLEAR]

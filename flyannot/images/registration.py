@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.images.geometry import border_of_image, distance_transform, opencv, scaled_image, warped_image
+from flyannot.images.geometry import border_values, distance_transform, load_opencv, resize_image, warp_image
 from flyannot.images.grey_levels import LUMA, WHITE
 from flyannot.images.unreadable import UnreadableImage
 
@@ -44,7 +44,7 @@ class EmbryoPose(NamedTuple):
     axis_asymmetry: float
 
 
-def pose_in_picture(picture):
+def find_pose(picture):
     """Find the embryo of a picture of any size.
 
     The embryo will be turned by at most a quarter turn, so that left stays left.
@@ -63,8 +63,8 @@ def pose_in_picture(picture):
         If nothing stands out from the background, or something without the shape of one embryo.
     """
     size = np.array(picture.shape[1::-1])
-    small = scaled_image(picture, tuple((-(-size // -(-size.max() // _WORK_PX))).tolist()))
-    pose = pose_of_mask(embryo_mask(small if small.ndim == 2 else small @ LUMA))
+    small = resize_image(picture, tuple((-(-size // -(-size.max() // _WORK_PX))).tolist()))
+    pose = require_pose(embryo_mask(small if small.ndim == 2 else small @ LUMA))
     zoom = size / small.shape[1::-1]
     return EmbryoPose(pose.centre * zoom, pose.half_sides * zoom.mean(), pose.direction, pose.axis_asymmetry)
 
@@ -100,11 +100,11 @@ def foreground_mask(grey, close_px, open_px):
     Gaps are closed and holes filled.  Then bumps and dust are removed.
     """
     off = np.abs(grey - _background(grey))
-    noise = 1.4826 * np.median(border_of_image(off))
+    noise = 1.4826 * np.median(border_values(off))
     margin = int(close_px + open_px) + 2  # an embryo may touch the border
     stands_out = np.pad(off > max(_LEAST_STEP, _NOISE_STEP * noise), margin)
     closed = _shrink_mask(grow_mask(stands_out, close_px), close_px)
-    filled = without_holes(closed.astype(np.uint8)) > 0
+    filled = fill_holes(closed.astype(np.uint8)) > 0
     return grow_mask(_shrink_mask(filled, open_px), open_px)[margin:-margin, margin:-margin]
 
 
@@ -115,8 +115,8 @@ def _background(grey):
     """
     y, x = np.indices(grey.shape)
     plane = np.stack([np.ones(grey.shape), x, y])
-    border = np.stack([border_of_image(values) for values in plane], axis=1)
-    levels = border_of_image(grey)
+    border = np.stack([border_values(values) for values in plane], axis=1)
+    levels = border_values(grey)
     kept = np.abs(levels - np.median(levels)) <= _SLOPE
     for _ in range(3):
         fit = np.linalg.lstsq(border[kept], levels[kept], rcond=None)[0]
@@ -135,9 +135,9 @@ def _shrink_mask(mask, px):
     return mask if mask.all() else distance_transform(mask) > px
 
 
-def without_holes(mask):
+def fill_holes(mask):
     """Fill the holes of a uint8 mask."""
-    cv2 = opencv()
+    cv2 = load_opencv()
     outlines, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     return cv2.drawContours(np.zeros_like(mask), outlines, -1, 1, cv2.FILLED)
 
@@ -150,12 +150,12 @@ def connected_parts(mask):
     parts : int array (height, width), the number of the part of each pixel; 0 outside the mask
     areas : int array (n_parts,), in pixels
     """
-    cv2 = opencv()
+    cv2 = load_opencv()
     _, parts, facts, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=4)
     return parts, facts[1:, cv2.CC_STAT_AREA]
 
 
-def pose_of_mask(mask):
+def require_pose(mask):
     """Return the EmbryoPose of a mask.
 
     Raises
@@ -163,13 +163,13 @@ def pose_of_mask(mask):
     NoEmbryo
         If the mask is too round, too long, or not like an ellipse.
     """
-    pose, has_shape = pose_and_shape_of_mask(mask)
+    pose, has_shape = measure_mask(mask)
     if not has_shape:
         raise no_embryo("what stands out does not have the shape of one embryo")
     return pose
 
 
-def pose_and_shape_of_mask(mask):
+def measure_mask(mask):
     """Measure the place and the shape of a mask.
 
     Parameters
@@ -199,7 +199,7 @@ def _axis_and_shape(mask):
 
     All follow from the moments of first and second order.
     """
-    moments = opencv().moments(mask.astype(np.uint8), binaryImage=True)
+    moments = load_opencv().moments(mask.astype(np.uint8), binaryImage=True)
     area = moments["m00"]
     covariance = np.array([[moments["mu20"], moments["mu11"]], [moments["mu11"], moments["mu02"]]]) / area
     variances, axes = np.linalg.eigh(covariance)
@@ -222,7 +222,7 @@ def frame_embryo(picture, size_px, pose):
     ----------
     picture : array (height, width) of grey levels, or (height, width, 3) of colours
     size_px : (height, width) of the frame
-    pose : EmbryoPose, as `pose_in_picture` returns
+    pose : EmbryoPose, as `find_pose` returns
 
     Returns
     -------
@@ -231,13 +231,13 @@ def frame_embryo(picture, size_px, pose):
     size = np.array(picture.shape[1::-1])
     middle = np.array(size_px[::-1]) / 2
     shrunk = np.maximum(1, np.rint(size * min(1.0, middle[0] / pose.half_sides[0]))).astype(int)
-    fill = np.median(border_of_image(picture), axis=0)
-    small = scaled_image(picture, tuple(shrunk.tolist()))
+    fill = np.median(border_values(picture), axis=0)
+    small = resize_image(picture, tuple(shrunk.tolist()))
     to_small = shrunk / size
     # Where a pixel of the frame, counted from the frame's centre, lies in the small picture.
     steps = to_small[:, None] * _rotation(*pose.direction) * (pose.half_sides / middle)
     corner = pose.centre * to_small - steps @ middle
-    framed = warped_image(small, np.column_stack([steps, corner]), size_px[::-1], fill)
+    framed = warp_image(small, np.column_stack([steps, corner]), size_px[::-1], fill)
     return np.clip(framed, 0, WHITE)
 
 

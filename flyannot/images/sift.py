@@ -109,7 +109,7 @@ def normalise_descriptors(descriptors):
     return X
 
 
-def mirrored_descriptors(descriptors):
+def mirror_descriptors(descriptors):
     """Return the descriptors of an image turned upside down (its rows in reverse order).
 
     Parameters

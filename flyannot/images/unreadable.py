@@ -12,7 +12,7 @@ import struct
 import zlib
 
 from flyannot.base.errors import DataError
-from flyannot.base.text import printable_text
+from flyannot.base.text import escape_unprintable
 
 MAX_PIXELS = 24_000_000  # checked in the header, before anything is decoded
 MAX_DEEP_PIXELS = 12_000_000  # pixels of more than 8 bits, or CMYK, take more memory to decode
@@ -70,7 +70,7 @@ def unknown_pixel_type(path, kind):
 
 def printable_path(path):
     """Return a path as it stands in a message."""
-    return printable_text(os.fsdecode(path), keep="")
+    return escape_unprintable(os.fsdecode(path), keep="")
 
 
 def require_image_size(path, width, height, n_bytes=1):

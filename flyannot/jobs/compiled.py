@@ -29,7 +29,7 @@ import platformdirs
 
 from flyannot import __version__
 from flyannot.base.errors import InputError
-from flyannot.jobs.progress_events import kernel_compiles, log
+from flyannot.jobs.progress_events import log, report_compilation
 
 # Set before numba is imported: otherwise colorama, if installed, writes to the terminal at exit.
 os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
@@ -189,7 +189,7 @@ class Kernel(LazyFunction):
                 if folder is not None:
                     self._folder = folder / f"{self.py_func.__module__}.{self.py_func.__qualname__}"
                 if self._folder is None or not _remove_damage(self._folder):
-                    kernel_compiles()
+                    report_compilation()
                 self._dispatcher = _njit(self.py_func, self._folder, **self._options)
 
     def _record(self, n_overloads):

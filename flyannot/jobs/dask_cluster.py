@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 
 from flyannot import __version__
 from flyannot.base.errors import FlyannotError, InputError
-from flyannot.base.packages import optional_package
-from flyannot.files.atomic_file import explained_write_error
-from flyannot.jobs.progress_events import progress_sent_to
-from flyannot.jobs.resources import one_thread_for_good
+from flyannot.base.packages import import_optional
+from flyannot.files.atomic_file import explain_write_errors
+from flyannot.jobs.progress_events import send_progress
+from flyannot.jobs.resources import limit_worker_threads
 
 log = logging.getLogger("flyannot")
 _CONNECTS_S = 10
@@ -41,7 +41,7 @@ class DaskCluster:
 
     def __init__(self, address):
         self.address = _check_address(address)
-        distributed = optional_package("distributed", "dask", needs="--scheduler needs")
+        distributed = import_optional("distributed", "dask", needs="--scheduler needs")
         if not log.isEnabledFor(logging.DEBUG):  # our own message says the same in one line
             for name in _LOUD:
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -175,7 +175,7 @@ def _create_mark(folder):
         yield None
         return
     mark = folder.absolute() / f".wanted-{secrets.token_hex(8)}"
-    with explained_write_error(mark):
+    with explain_write_errors(mark):
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
     try:
@@ -236,7 +236,7 @@ def run_packed(packed_task, worker):
     for path in filter(None, paths):
         if not _sees(path):
             raise FlyannotError(f"{worker} does not see {path}", fix=_SHARE)
-    one_thread_for_good()
+    limit_worker_threads()
     n_items = 0
 
     def count(n):
@@ -246,7 +246,7 @@ def run_packed(packed_task, worker):
         if mark is not None and not mark.exists():  # the run has ended
             raise FlyannotError(f"{worker} does not see {mark} any more", fix=_SHARE)
 
-    with progress_sent_to(count):
+    with send_progress(count):
         return "", work(task), n_items
 
 

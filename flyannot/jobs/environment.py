@@ -15,7 +15,7 @@ from flyannot.jobs.resources import THREAD_VARIABLES, available_bytes, available
 _VECTORS = ("sse4_2", "avx2", "fma", "avx512f", "asimd", "sve")  # Linux's names of vector instructions
 
 
-def installed_environment():
+def collect_environment():
     """Return facts about the installation by name, as a dict for JSON; unknown ones are None."""
     from flyannot.jobs.compiled import cache_folder
 
@@ -30,7 +30,7 @@ def installed_environment():
         "system": platform.platform(),
         "packages": {name: _version(name) for name in needed.pop("", ())},
         "extras": {extra: {name: _version(name) for name in names} for extra, names in needed.items()},
-        "processor": processor_facts(),
+        "processor": processor_info(),
         "memory_free_bytes": available_bytes(),
         "threads": {name: os.environ.get(name) for name in THREAD_VARIABLES},
         "kernel_cache": None if kernels is None else str(kernels),
@@ -45,7 +45,7 @@ def configurations_folder():
     return inside if inside.is_dir() else package.with_name("configs")
 
 
-def environment_in_words(facts):
+def format_environment(facts):
     """Return the facts as lines of text."""
     extras = {f"[{extra}]": packages for extra, packages in facts["extras"].items()}
     named = {name.replace("_", " "): fact for name, fact in facts.items() if name != "extras"} | extras
@@ -84,7 +84,7 @@ def _version(package):
     return None
 
 
-def processor_facts():
+def processor_info():
     """Return model, cores, usable cores and vector instructions of the processor as a dict."""
     model = platform.processor() or None
     flags = ""

@@ -18,14 +18,14 @@ from functools import partial
 from typing import Any
 
 from flyannot.base.errors import FlyannotError
-from flyannot.base.system import interrupts_deferred
+from flyannot.base.system import defer_interrupts
 from flyannot.base.text import pluralise
-from flyannot.jobs.progress_events import kernel_compiles, progress_sent_to
+from flyannot.jobs.progress_events import report_compilation, send_progress
 from flyannot.jobs.resources import (
     THREAD_VARIABLES,
-    one_blas_thread,
-    one_thread_for_good,
-    threads_of_one_blas,
+    create_thread_pool,
+    limit_blas_threads,
+    limit_worker_threads,
 )
 from flyannot.jobs.subprocess_call import exit_with_parent
 
@@ -142,7 +142,7 @@ class Executor(AbstractContextManager):
             pace.count(n)
             tell(n)
 
-        with self.threads(n_threads), one_blas_thread(), progress_sent_to(told if pace else tell):
+        with self.threads(n_threads), limit_blas_threads(), send_progress(told if pace else tell):
             return work(task)
 
     @contextmanager
@@ -166,7 +166,7 @@ def map_ordered(work, items):
         yield from map(work, items)
         return
     waiting: deque = deque()
-    threads = threads_of_one_blas(n)
+    threads = create_thread_pool(n)
     try:
         for item in items:
             waiting.append(threads.submit(work, item))
@@ -289,7 +289,7 @@ class LocalProcesses:
         worker_life, life = multiprocessing.Pipe(duplex=False)
         self._pipes = life, worker_life, worker_events, self._events
         _start_trackers()
-        with interrupts_deferred():
+        with defer_interrupts():
             self._pool = ProcessPoolExecutor(
                 n_workers,
                 initializer=_start_worker,
@@ -312,7 +312,7 @@ class LocalProcesses:
                     return
                 if not kills[i] or not any(kills[j] for j in running.values()):
                     waiting.remove(i)
-                    with interrupts_deferred():
+                    with defer_interrupts():
                         running[self._pool.submit(_run_in_worker, i, work, tasks[i])] = i
 
         while waiting or running:
@@ -335,7 +335,7 @@ class LocalProcesses:
             if what == _ITEMS:
                 tell(i)
             elif what == _COMPILES:
-                kernel_compiles()
+                report_compilation()
             else:
                 (self._begun.add if what == _BEGINS else self._begun.discard)(i)
 
@@ -362,7 +362,7 @@ def _start_worker(events, life):
     from joblib.externals.loky import process_executor
 
     process_executor._USE_PSUTIL = False  # otherwise it ends workers that keep a dictionary in memory
-    one_thread_for_good()
+    limit_worker_threads()
 
 
 def _run_in_worker(i, work, task):
@@ -381,7 +381,7 @@ def _run_in_worker(i, work, task):
 
     _tell(_BEGINS, i)
     try:
-        with progress_sent_to(count, partial(_tell, _COMPILES, 0)):
+        with send_progress(count, partial(_tell, _COMPILES, 0)):
             result = work(task)
         _tell(_ITEMS, n_items)
         return result

@@ -16,8 +16,8 @@ _said = {"compiles": False}
 
 
 @contextmanager
-def progress_sent_to(on_items, on_compile=None):
-    """Let `item_done` call on_items(1), and `kernel_compiles` call on_compile(), if given."""
+def send_progress(on_items, on_compile=None):
+    """Let `report_item` call on_items(1), and `report_compilation` call on_compile(), if given."""
     items_token = _on_items.set(on_items)
     compile_token = _on_compile.set(on_compile)
     try:
@@ -27,14 +27,14 @@ def progress_sent_to(on_items, on_compile=None):
         _on_compile.reset(compile_token)
 
 
-def item_done():
+def report_item():
     """Report that an item of the task has ended."""
     on_items = _on_items.get()
     if on_items is not None:
         on_items(1)
 
 
-def kernel_compiles():
+def report_compilation():
     """Report that a kernel is about to be compiled, here or in a worker; log it once."""
     on_compile = _on_compile.get()
     if on_compile is not None:

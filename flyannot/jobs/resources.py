@@ -51,7 +51,7 @@ def _address_limit():
     return math.inf if limit == resource.RLIM_INFINITY else limit
 
 
-def require_bytes(needed, purpose, *, fix):
+def require_memory(needed, purpose, *, fix):
     """Raise FlyannotError if a computation needs more memory than is free.
 
     Parameters
@@ -135,7 +135,7 @@ def available_cpus():
     return max(1, min(allowed, _cgroup_processors()))  # joblib.cpu_count takes long to import
 
 
-def one_blas_thread():
+def limit_blas_threads():
     """Limit BLAS to the calling thread in a context, for numpy and SciPy.
 
     SciPy's BLAS must be loaded before it can be limited, which takes long. This is not needed if the
@@ -147,19 +147,19 @@ def one_blas_thread():
     return _libraries(len(sys.modules)).limit(limits=1)
 
 
-def threads_of_one_blas(n_threads):
+def create_thread_pool(n_threads):
     """Return a pool of threads in which BLAS runs on the calling thread alone.
 
-    A BLAS with OpenMP has a number of threads for each calling thread, so `one_blas_thread` limits only its
-    own.
+    A BLAS with OpenMP has a number of threads for each calling thread, so `limit_blas_threads` limits only
+    its own.
     """
     libraries = _libraries(len(sys.modules))  # searched once, not by each thread
     return ThreadPoolExecutor(n_threads, initializer=partial(libraries.limit, limits=1))
 
 
-def one_thread_for_good():
+def limit_worker_threads():
     """Limit BLAS and OpenCV to the calling thread from now on, in a worker beside other workers."""
-    one_blas_thread()
+    limit_blas_threads()
     _limit_opencv()
 
 

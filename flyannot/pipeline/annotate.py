@@ -11,24 +11,24 @@ import numpy as np
 from flyannot.base.errors import DataError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
-from flyannot.dataset.images import images_named, select_images
+from flyannot.dataset.images import read_named_images, select_images
 from flyannot.dataset.ontology import IdColumns, read_ontology
-from flyannot.encode.groups import groups_of
-from flyannot.encode.pooling import Pooled
+from flyannot.encode.groups import group_images
+from flyannot.encode.pooling import PooledFeatures
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.file_cache import cached_file
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.model import read_atoms
-from flyannot.files.hdf5.reading import kind_claimed, open_stored
-from flyannot.files.hdf5.writing import changes_in_header, create_stored
+from flyannot.files.hdf5.reading import claimed_kind, open_stored
+from flyannot.files.hdf5.writing import create_stored, describe_changes
 from flyannot.files.tables import write_table
-from flyannot.pipeline.answers_of_run import AnswersOfRun
+from flyannot.pipeline.answers_of_run import RunAnswers
 from flyannot.pipeline.encoding import encode_images
 from flyannot.pipeline.engine.images import (
     ImagesInParts,
-    digest_of_images,
-    images_in_order,
-    selected_images,
+    images_digest,
+    read_selected_images,
+    sort_images,
     write_part,
 )
 from flyannot.pipeline.engine.inputs import choose_stage_ranges, encoding_options
@@ -39,16 +39,16 @@ from flyannot.pipeline.loaded_model import (
     require_stage_ranges_with_terms,
     stage_ranges_with_terms,
 )
-from flyannot.pipeline.show import weak_terms
+from flyannot.pipeline.show import describe_weak_terms
 from flyannot.terms.answers import (
     learned_terms,
-    precision_of_yes,
     predictions_table,
-    read_predicted,
-    write_predicted,
+    read_group_predictions,
+    write_group_predictions,
+    yes_precision,
 )
 from flyannot.terms.training_set import training_rows
-from flyannot.terms.unlikeness import warnings_of_images
+from flyannot.terms.unlikeness import novelty_warnings
 
 log = logging.getLogger("flyannot")
 _OF_TERMS = (
@@ -73,23 +73,23 @@ def build_task(request):
         if "scores" in request.inputs:
             (scores,) = request.inputs["scores"]
             (annotations,) = request.inputs["annotations"]
-            of_run = AnswersOfRun(scores, made[0], annotations, request.run.options["train"].corrections)
-        images = selected_images(sources[0], chosen)
+            of_run = RunAnswers(scores, made[0], annotations, request.run.options["train"].corrections)
+        images = read_selected_images(sources[0], chosen)
         return annotate_task(model, images, request.out, request.options, made=made, of_run=of_run)
-    if len(sources) == 1 and kind_claimed(sources[0]) == "features":
+    if len(sources) == 1 and claimed_kind(sources[0]) == "features":
         stage_ranges = chosen.stage_range
         return _annotate_features_task(
             model, sources[0], request.out, request.options, stage_ranges=stage_ranges
         )
     only = chosen.stage_range[0] if len(chosen.stage_range) == 1 else None  # for pictures without a table
-    images = images_named(sources, only or _only_stage_range(model))
+    images = read_named_images(sources, only or _only_stage_range(model))
     images = select_images(images, views=chosen.view, stage_ranges=chosen.stage_range)
     return annotate_task(model, images, request.out, request.options)
 
 
 def _only_stage_range(model):
     """Return the stage range of a model that has terms for no other, or None."""
-    if kind_claimed(model) != "model":
+    if claimed_kind(model) != "model":
         return None  # the task refuses it, after the images were read
     with open_stored(model, "model") as stored:
         known = stage_ranges_with_terms(stored)
@@ -107,7 +107,7 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
     options : AnnotateOptions
     made : Paths of the features and the descriptors of a run. The features are reused if they are of these
         images and the model learned from them
-    of_run : AnswersOfRun that are added to the predictions of a run, or None
+    of_run : RunAnswers that are added to the predictions of a run, or None
 
     Returns
     -------
@@ -205,7 +205,7 @@ def _require_same_encoding(model, features):
         If an option or a dictionary differs.
     """
     learned, made = (encoding_options(stored.options) for stored in (model, features))
-    changes = "; ".join(changes_in_header(learned, made))
+    changes = "; ".join(describe_changes(learned, made))
     for s in (s for s in features.stage_ranges if s in model.stage_ranges and not changes):
         if not np.array_equal(read_atoms(model, s), features.array(s, "D")):
             changes = f"another dictionary of {s}"
@@ -234,11 +234,11 @@ def _make_part(part):
 
 def _predict_groups(file, stage_range, loaded, columns, features, header):
     """Write the predictions of one stage range, from the columns and features of its images."""
-    groups = groups_of(columns)
+    groups = group_images(columns)
     columns = columns | {"unlikeness": np.full(len(features), np.nan)}
     if loaded.known:
-        genes = np.array(groups.gene_ids)[groups.of_image].tolist()
-        columns["unlikeness"], said = warnings_of_images(loaded.known, features, genes, columns["view"])
+        genes = np.array(groups.gene_ids)[groups.group_numbers].tolist()
+        columns["unlikeness"], said = novelty_warnings(loaded.known, features, genes, columns["view"])
         both = zip(columns["quality_warnings"], said)
         columns["quality_warnings"] = [", ".join(filter(None, texts)) for texts in both]
     X = training_rows(features, groups, loaded.classify)
@@ -253,7 +253,7 @@ def _predict_groups(file, stage_range, loaded, columns, features, header):
         "undetermined": model.near_threshold(values, header.options["annotate"]["abstain_margin"]),
         "in_training": np.array([gene in loaded.train_genes for gene in groups.gene_ids]),
     }
-    write_predicted(file, stage_range, columns, groups, predicted | of_terms)
+    write_group_predictions(file, stage_range, columns, groups, predicted | of_terms)
 
 
 def summarise_predictions(out):
@@ -261,9 +261,9 @@ def summarise_predictions(out):
     lines = []
     with open_stored(out, "predictions") as stored:
         for stage_range in stored.stage_ranges:
-            groups, predicted = read_predicted(stored, stage_range)
+            groups, predicted = read_group_predictions(stored, stage_range)
             learned = learned_terms(stored, stage_range)
-            precision = precision_of_yes(learned)
+            precision = yes_precision(learned)
             worth = "" if precision is None else f"; in cross-validation {precision:.0%} of yeses were right"
             n_yes = predicted.yes.sum() / max(1, len(groups))
             n_known = int(predicted.in_training.sum())
@@ -282,7 +282,7 @@ def summarise_predictions(out):
                 lines.append(
                     f"{'':>7}{n_changed:,} answers changed with the curated terms (see the column change)"
                 )
-            if weak := weak_terms(learned):
+            if weak := describe_weak_terms(learned):
                 lines.append(f"{'':>7}warning: {weak}")
         lines += format_warnings(stored)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])
@@ -312,7 +312,7 @@ def features_digest_if_reusable(model, images, features, descriptors):
         is_of_run = (
             learned.inputs.get("features") == [pooled.digest]
             and pooled.inputs.get("descriptors") == [described.digest]
-            and described.inputs.get("images") == [digest_of_images(images_in_order(images))]
+            and described.inputs.get("images") == [images_digest(sort_images(images))]
         )
         return pooled.digest if is_of_run else None
 
@@ -351,5 +351,5 @@ def _read_encoded(source, images):
             warnings = stored.array(s, "quality_warnings", first, stop)
         for image, row in known.items():
             i = row - first
-            made[image] = image, Pooled(values[i], winner[i]), warnings[i]
+            made[image] = image, PooledFeatures(values[i], winner[i]), warnings[i]
     return made

@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.base.errors import FlyannotError, InputError
-from flyannot.dataset.paths import annotations_table
+from flyannot.dataset.paths import find_annotation_table
 from flyannot.files.atomic_file import copy_file
-from flyannot.files.digest import canonical_json, digest_of_file
-from flyannot.files.hdf5.predictions import write_answers_of_run
+from flyannot.files.digest import canonical_json, file_digest
+from flyannot.files.hdf5.predictions import write_run_answers
 from flyannot.files.hdf5.reading import StoredFile, open_stored
-from flyannot.pipeline.engine.inputs import curated_annotations_of, digests_of_curated
-from flyannot.terms.answers import read_predicted
-from flyannot.terms.group_outcomes import is_cross_validated, outcomes_of_groups, read_scores
-from flyannot.terms.training_set import annotated_groups, observed_terms, truth_of
+from flyannot.pipeline.engine.inputs import curated_digests, read_curated_annotations
+from flyannot.terms.answers import read_group_predictions
+from flyannot.terms.group_outcomes import is_cross_validated, outcomes_from_json, read_scores
+from flyannot.terms.training_set import annotated_groups, observed_terms, truth_matrix
 
 PREDICTIONS, SCORES = "predictions.h5", "scores.json"
 BEFORE = "before"  # folder beside them, with both files from before the curated terms changed
@@ -28,7 +28,7 @@ _CURATED = {"annotations", "corrections"}  # inputs of scores
 
 
 @dataclass(frozen=True)
-class AnswersOfRun:
+class RunAnswers:
     """The files from which a run adds answers to its predictions.
 
     scores : Path of the scores of the model
@@ -60,8 +60,8 @@ class AnswersOfRun:
                 f"{self.scores} does not exist, and annotated genes get their answers from it",
                 fix="make it first: flyannot run CONFIG --step evaluate",
             )
-        digests = digests_of_curated(annotations_table(self.annotations), self.corrections)
-        digests["scores"] = [digest_of_file(self.scores)]
+        digests = curated_digests(find_annotation_table(self.annotations), self.corrections)
+        digests["scores"] = [file_digest(self.scores)]
         if self.before.is_file():
             with open_stored(self.before, "predictions") as stored:
                 digests["predictions before"] = [stored.digest]
@@ -71,11 +71,11 @@ class AnswersOfRun:
         """Add the answers to every stage range of an open HDF5 file of predictions with this Header."""
         scores = read_scores(self.scores)
         stored = StoredFile(file, self.before, header)
-        annotations, _ = curated_annotations_of(self.annotations, corrections=self.corrections)
+        annotations, _ = read_curated_annotations(self.annotations, corrections=self.corrections)
         margin = header.options["annotate"]["abstain_margin"]
         evaluated = self._evaluated_images()
         for s in stored.stage_ranges:
-            groups, predicted = read_predicted(stored, s)
+            groups, predicted = read_group_predictions(stored, s)
             names = _evaluated_names(groups, stored.array(s, "image"), evaluated.get(s, ()))
             probability, threshold, of_terms = _cross_validated_answers(scores, s, names, predicted.terms)
             is_held_out = np.isfinite(probability)
@@ -94,7 +94,7 @@ class AnswersOfRun:
             }
             for name, values in of_terms.items():
                 arrays[name] = np.where(np.isfinite(values), values, getattr(predicted, name))
-            write_answers_of_run(file[s], arrays)
+            write_run_answers(file[s], arrays)
 
     def _evaluated_images(self):
         """Return stage range -> the set of names of the images that were cross-validated."""
@@ -111,7 +111,7 @@ class AnswersOfRun:
             with open_stored(self.before, "predictions") as stored:
                 if stage_range not in stored.stage_ranges:
                     return answers
-                then, predicted = read_predicted(stored, stage_range)
+                then, predicted = read_group_predictions(stored, stage_range)
             now, before = _matching_entries(groups.name, then.name, terms, predicted.terms)
             answers[now] = predicted.answers[before]
         return answers
@@ -137,7 +137,7 @@ def _cross_validated_answers(scores, stage_range, names, terms):
     evaluated = scores["evaluated"].get(stage_range)
     if not evaluated or not is_cross_validated(evaluated):
         return probability, threshold, of_terms
-    outcome = outcomes_of_groups(evaluated)
+    outcome = outcomes_from_json(evaluated)
     if outcome.thresholds is not None:
         here, there = _matching_entries(names, evaluated["group"], terms, outcome.terms)
         probability[here], threshold[here] = outcome.probabilities[there], outcome.thresholds[there]
@@ -175,7 +175,7 @@ def _curated_terms(groups, annotations, stage_range, terms):
     annotated, carried = annotated_groups(groups, annotations, stage_range)
     known = observed_terms(annotated, annotations, stage_range, terms)
     rows = np.flatnonzero(np.isin(groups.name, annotated.name))
-    curated[rows] = np.where(known, truth_of(carried, terms), -1)
+    curated[rows] = np.where(known, truth_matrix(carried, terms), -1)
     return curated
 
 
@@ -207,7 +207,7 @@ def snapshot_previous_run(scores, made_now):
             if canonical_json(was) != canonical_json(now):
                 changed.add(role)
         with open_stored(predictions, "predictions") as stored:
-            is_of_scores = stored.inputs.get("scores") == [digest_of_file(scores)]
+            is_of_scores = stored.inputs.get("scores") == [file_digest(scores)]
     if not changed or not changed <= _CURATED:
         shutil.rmtree(before, ignore_errors=True)
     elif is_of_scores:  # otherwise the run was interrupted between the two, and the older copies stay

@@ -37,7 +37,7 @@ STEPS = Registry(
 )
 
 
-def maker_of(role, before):
+def find_maker(role, before):
     """Return the last step before another step that makes a kind of file, or a file of that name.
 
     Parameters

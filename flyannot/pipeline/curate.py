@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
-from flyannot.curation.agreement import agreements_of_curators
+from flyannot.curation.agreement import pairwise_agreements
 from flyannot.curation.corrections import (
     apply_corrections,
-    corrections_as_text,
     describe_changes,
+    format_corrections,
     read_corrections,
     settle_verdicts,
 )
-from flyannot.dataset.folder import annotations_as_text, read_annotations
-from flyannot.dataset.paths import annotations_table
-from flyannot.dataset.table_warnings import first_names
+from flyannot.dataset.folder import format_annotations, read_annotations
+from flyannot.dataset.paths import find_annotation_table
+from flyannot.dataset.table_warnings import abbreviate_names
 from flyannot.pipeline.engine.task import write_output, write_outputs
 
 
@@ -25,7 +25,7 @@ class MergedCorrections:
 
     settled : dict, key -> Consensus
     said : dict, curator -> {key: last verdict of this curator}
-    agreements : see `agreements_of_curators`
+    agreements : see `pairwise_agreements`
     """
 
     settled: dict
@@ -58,10 +58,10 @@ def settle_corrections(paths):
         for row in of_key.rows:
             if not row.decides:  # decisions would raise the agreement
                 said[row.curator][key] = row.verdict
-    return MergedCorrections(settled, said, agreements_of_curators(said))
+    return MergedCorrections(settled, said, pairwise_agreements(said))
 
 
-def write_curated(path, curated, *, force=False):
+def write_merged_corrections(path, curated, *, force=False):
     """Write one table of all verdicts; learning from it is the same as learning from all tables.
 
     The disagreements go into a second table beside it, each with a row for the decision to fill in.
@@ -81,15 +81,15 @@ def write_curated(path, curated, *, force=False):
     InputError
         If one of the two exists and `force` is off.
     """
-    texts = {path: corrections_as_text(row for settled in curated.settled.values() for row in settled.rows)}
+    texts = {path: format_corrections(row for settled in curated.settled.values() for row in settled.rows)}
     beside = path.with_name(f"{path.stem}.to-decide.csv")
     if curated.contested or beside.exists():
-        texts[beside] = corrections_as_text(r for s in curated.contested for r in (*s.rows, s.to_decide()))
+        texts[beside] = format_corrections(r for s in curated.contested for r in (*s.rows, s.to_decide()))
     write_outputs(texts, force=force)
     return beside if curated.contested else None
 
 
-def agreement_in_words(curated):
+def format_agreement(curated):
     """Format the agreement of curators and every disagreement as text."""
     who = ", ".join(f"{c} ({pluralise(len(said), 'term')})" for c, said in sorted(curated.said.items()))
     lines = [f"{pluralise(len(curated.said), 'curator')}: {who}; {len(curated.settled):,} in all"]
@@ -122,7 +122,7 @@ def _format_disagreement(settled):
         f"{row.curator}: {row.verdict} ({row.date}{', decides' * bool(row.decides)})" for row in settled.rows
     )
     becomes = "is unsure until decided" if settled.is_contested else f"is {settled.correction.verdict}"
-    return f"{settled.correction.what}: {said}; {becomes}"
+    return f"{settled.correction.description}: {said}; {becomes}"
 
 
 def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=False, force=False):
@@ -146,7 +146,7 @@ def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=F
     InputError
         If a table cannot be read, or `out` is one of them. Or if `out` exists and `force` is off.
     """
-    table = annotations_table(annotations_csv)
+    table = find_annotation_table(annotations_csv)
     before = read_annotations(annotations_csv)
     after, changes = apply_corrections(before, read_corrections(paths), table)
     left_out = frozenset() if with_new_genes else frozenset(after.known_only)
@@ -158,10 +158,10 @@ def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=F
     }
     days = before.dates | ({correction.key: correction.date for correction in added} if before.dates else {})
     symbols = {i: gene for gene, ids in sorted(after.genes_by_symbol.items()) for i in ids}
-    text = annotations_as_text(_rows(terms, symbols, days))
+    text = format_annotations(_rows(terms, symbols, days))
     write_output(out, text, (table, *paths), force=force)
-    lines = [f"added: {correction.what}" for correction in added]
-    lines += [f"removed: {correction.what}" for correction in changes["removed"]]
+    lines = [f"added: {correction.description}" for correction in added]
+    lines += [f"removed: {correction.description}" for correction in changes["removed"]]
     return lines, [*describe_changes(changes), *_list_losses(changes, terms, left_out)]
 
 
@@ -186,8 +186,8 @@ def _list_losses(changes, terms, left_out):
     genes = sorted({new.gene for new in changes["of_new_genes"] if new.key[:2] in left_out})
     if genes:
         yield (
-            f"left out, because they have no row: {first_names(genes)}; a row would say no to every term "
-            "that was not accepted (--new-genes writes it)"
+            f"left out, because they have no row: {abbreviate_names(genes)}; a row would say no to every "
+            "term that was not accepted (--new-genes writes it)"
         )
     if empty := [gene for (gene, _), left in terms.items() if not left]:
-        yield f"no longer annotated, because no term is left: {first_names(sorted(set(empty)))}"
+        yield f"no longer annotated, because no term is left: {abbreviate_names(sorted(set(empty)))}"

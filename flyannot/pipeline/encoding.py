@@ -6,20 +6,20 @@ from functools import lru_cache, partial
 from flyannot.base.errors import DataError
 from flyannot.base.registry import import_object
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.encode.encoder import Encoder, add_warning
+from flyannot.encode.encoder import Encoder, add_inexact_warning
 from flyannot.encode.options import PoolOptions
 from flyannot.files.hdf5.file_cache import cached_file
-from flyannot.images.address import name_of_embryo, split_address
+from flyannot.images.address import embryo_name, split_address
 from flyannot.images.options import ExtractOptions
-from flyannot.images.picture import embryos_at
+from flyannot.images.picture import read_embryo_candidates
 from flyannot.jobs.executor import map_ordered
-from flyannot.jobs.progress_events import item_done
+from flyannot.jobs.progress_events import report_item
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.failures import format_failure
-from flyannot.pipeline.engine.inputs import lam_of_dictionary, options_from, require_known_chain
+from flyannot.pipeline.engine.inputs import dictionary_lam, read_options, require_known_chain
 
 
-def encoder_of(stored, stage_range="", pool=None):
+def build_encoder(stored, stage_range="", pool=None):
     """Build the encoder that made an open file, or that its dictionary was learned for.
 
     Parameters
@@ -33,15 +33,15 @@ def encoder_of(stored, stage_range="", pool=None):
     DataError
         If the header does not say how the file was made, or names an unknown step.
     """
-    extract = options_from(stored, ExtractOptions)
+    extract = read_options(stored, ExtractOptions)
     transforms = tuple(
-        partial(import_object(step.transform), options=options_from(stored, step.options))
+        partial(import_object(step.transform), options=read_options(stored, step.options))
         for step in map(STEPS.__getitem__, require_known_chain(stored))
     )
     if not stage_range:
         return Encoder(extract, transforms=transforms)
-    pool = pool or options_from(stored, PoolOptions)
-    return Encoder(extract, pool, stored.array(stage_range, "D"), lam_of_dictionary(stored), transforms)
+    pool = pool or read_options(stored, PoolOptions)
+    return Encoder(extract, pool, stored.array(stage_range, "D"), dictionary_lam(stored), transforms)
 
 
 @lru_cache(maxsize=len(STAGE_RANGES))
@@ -50,7 +50,7 @@ def load_encoder(dictionary, digest, stage_range, pool):
 
     The digest identifies the contents of the path.
     """
-    return encoder_of(cached_file(dictionary, "dictionary", digest), stage_range, pool)
+    return build_encoder(cached_file(dictionary, "dictionary", digest), stage_range, pool)
 
 
 def split_photographs(images, options, failures):
@@ -71,18 +71,18 @@ def split_photographs(images, options, failures):
             yield image
             continue
         try:
-            embryos = embryos_at(image.address, options.plane)
+            embryos = read_embryo_candidates(image.address, options.plane)
         except DataError as error:
             failures.append((image.name, format_failure(error)))
             continue
         for number, embryo in enumerate(embryos, 1):
-            name = name_of_embryo(image.name, number)
+            name = embryo_name(image.name, number)
             place = embryo.place
             if embryo.why_not:
                 failures.append((name, f"{embryo.why_not}, around x={place.x:.0f} y={place.y:.0f}"))
                 continue
             group = name if image.group == image.name else image.group
-            yield replace(image, name=name, group=group, place=place.as_text())
+            yield replace(image, name=name, group=group, place=place.to_text())
 
 
 def _process_image(image, encoder, make):
@@ -129,7 +129,7 @@ def process_images(images, encoder, make, *, known=None, each=map_ordered):
     for some, not_read in each(of_image, images):
         made += some
         failures += not_read
-        item_done()
+        report_item()
     return made, failures
 
 
@@ -151,6 +151,6 @@ def encode_images(images, encoders, *, known=None):
     def encoded(embryo, grey, warnings):
         """Return the embryo, its features and its quality warnings."""
         pooled = encoders[embryo.stage_range].encode(grey, embryo.view)
-        return embryo, pooled, add_warning(warnings, pooled)
+        return embryo, pooled, add_inexact_warning(warnings, pooled)
 
     return process_images(images, next(iter(encoders.values())), encoded, known=known)

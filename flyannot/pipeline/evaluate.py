@@ -9,43 +9,43 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.base.errors import DataError, InputError
-from flyannot.base.stage_ranges import rng_for
+from flyannot.base.stage_ranges import stage_range_rng
 from flyannot.base.text import pluralise
-from flyannot.dataset.folder import notes_on_columns
-from flyannot.dataset.paths import annotations_table
+from flyannot.dataset.folder import column_coverage_notes
+from flyannot.dataset.paths import find_annotation_table
 from flyannot.files.atomic_file import write_text
-from flyannot.files.digest import digest_of_file
+from flyannot.files.digest import file_digest
 from flyannot.files.hdf5.features import StoredFeatures
-from flyannot.files.hdf5.reading import kind_of_file, open_stored
-from flyannot.files.hdf5.writing import changes_in_header
-from flyannot.jobs.resources import one_blas_thread
+from flyannot.files.hdf5.reading import file_kind, open_stored
+from flyannot.files.hdf5.writing import describe_changes
+from flyannot.jobs.resources import limit_blas_threads
 from flyannot.pipeline.answers_of_run import snapshot_previous_run
 from flyannot.pipeline.engine.inputs import (
     choose_stage_ranges,
-    curated_annotations_of,
-    digests_of_curated,
-    is_synthetic,
+    curated_digests,
+    has_synthetic_images,
     open_all,
-    options_from,
+    read_curated_annotations,
+    read_options,
     refuse_unknown_excluded_terms,
 )
 from flyannot.pipeline.engine.task import Execution, Outcome, ProgressCount, Task
 from flyannot.pipeline.evaluation import describe_curation_effect
 from flyannot.pipeline.options import EvaluateOptions
-from flyannot.terms.answers import read_predicted
+from flyannot.terms.answers import read_group_predictions
 from flyannot.terms.bootstrap import add_confidence
-from flyannot.terms.cross_validation import cross_validate, joined_outcomes
+from flyannot.terms.cross_validation import cross_validate, join_outcomes
 from flyannot.terms.folds import assign_gene_folds
-from flyannot.terms.group_outcomes import group_outcomes, json_of_scores, read_scores
+from flyannot.terms.group_outcomes import format_scores_json, outcomes_to_json, read_scores
 from flyannot.terms.metrics import TermOutcomes, score_terms
 from flyannot.terms.options import TrainOptions
 from flyannot.terms.training_set import (
     ENOUGH_GROUPS,
     annotated_groups,
-    curated_groups,
-    enough_groups_of_columns,
+    build_training_set,
+    enough_groups_in_columns,
     observed_terms,
-    truth_of,
+    truth_matrix,
 )
 
 log = logging.getLogger("flyannot")
@@ -56,19 +56,19 @@ def build_task(request):
     (model,) = request.inputs["model"]
     (annotations,) = request.inputs["annotations"]
     corrections = request.run.options["train"].corrections
-    evaluation = cross_validation_of_model(
+    evaluation = build_model_evaluation(
         model, request.inputs["features"], annotations, request.options, corrections
     )
     return ScoresTask(evaluation, request.out, partial(snapshot_previous_run, request.out))
 
 
-def evaluation_of_files(paths, annotations_csv, **more):
+def build_evaluation(paths, annotations_csv, **more):
     """Build the Evaluation of features files, or of a predictions file; `more` has its other fields."""
-    evaluation = HeldOutTest if kind_of_file(paths[0]) == "predictions" else CrossValidation
+    evaluation = HeldOutTest if file_kind(paths[0]) == "predictions" else CrossValidation
     return evaluation(paths=tuple(paths), annotations_csv=annotations_csv, **more)
 
 
-def cross_validation_of_model(model, paths, annotations_csv, options, corrections=()):
+def build_model_evaluation(model, paths, annotations_csv, options, corrections=()):
     """Build the CrossValidation with the data, options and seed that a model was trained with.
 
     Raises
@@ -80,11 +80,11 @@ def cross_validation_of_model(model, paths, annotations_csv, options, correction
         inputs = stored.inputs
         seed = stored.seed
         digest = stored.digest
-        train = options_from(stored, TrainOptions)
+        train = read_options(stored, TrainOptions)
         stage_ranges = tuple(stored.options["train"]["stage_ranges"])
-    annotations_csv = annotations_table(annotations_csv)
+    annotations_csv = find_annotation_table(annotations_csv)
     named = {"features": file_digests(paths), "corrections": []}
-    named |= digests_of_curated(annotations_csv, corrections)
+    named |= curated_digests(annotations_csv, corrections)
     for role, digests in named.items():
         if sorted(inputs.get(role, [])) != sorted(digests):
             raise InputError(
@@ -124,7 +124,7 @@ class Evaluation:
     model: str | None = None
 
     def __post_init__(self):
-        object.__setattr__(self, "annotations_csv", annotations_table(self.annotations_csv))
+        object.__setattr__(self, "annotations_csv", find_annotation_table(self.annotations_csv))
 
     def input_digests(self):
         """Return the digests of the files to score."""
@@ -150,7 +150,7 @@ class Evaluation:
         result : dict, as `score_terms` returns, with
 
             - `notes`, sentences, and `synthetic`, whether images are;
-            - `evaluated`, the predictions for every group as `group_outcomes` returns them;
+            - `evaluated`, the predictions for every group as `outcomes_to_json` returns them;
             - `model`, a digest or None, and `made_from`, digests of the inputs, and options.
 
         Raises
@@ -173,7 +173,7 @@ class Evaluation:
     def read_annotations(self):
         """Return the Annotations, and sentences on what corrections changed."""
         train, options = self.train, self.options
-        return curated_annotations_of(
+        return read_curated_annotations(
             self.annotations_csv, corrections=train.corrections, roll_up=options.roll_up
         )
 
@@ -181,10 +181,10 @@ class Evaluation:
         """Return all that the scores depend on: digests of the inputs, and options."""
         return {
             "scored": self.input_digests(),
-            **digests_of_curated(self.annotations_csv, self.train.corrections),
+            **curated_digests(self.annotations_csv, self.train.corrections),
             "train": self.train.to_header(),
             "evaluate": self.options.to_header(),
-            "roll_up": [digest_of_file(path) for path in self.options.roll_up],
+            "roll_up": [file_digest(path) for path in self.options.roll_up],
             "seed": self.seed,
             "stage_ranges": list(self.stage_ranges),
             "model": self.model,
@@ -208,7 +208,7 @@ class CrossValidation(Evaluation):
     def open_features(self):
         """Yield stage range -> (image columns, features) while the files are open.
 
-        The features are read as `pooled_columns` takes them; one stage range at a time is in memory.
+        The features are read as `pool_columns` takes them; one stage range at a time is in memory.
         """
         with open_all(self.paths, "features") as files:
             features = {s: StoredFeatures(files, s) for s in choose_stage_ranges(files, self.stage_ranges)}
@@ -223,22 +223,24 @@ class CrossValidation(Evaluation):
         train, options = self.train, self.options
         if train.min_groups is None or options.folds is None:
             annotations = annotations or self.read_annotations()[0]
-            enough = enough_groups_of_columns(self.read_columns(), annotations, train.exclude_terms)
+            enough = enough_groups_in_columns(self.read_columns(), annotations, train.exclude_terms)
             train = replace(train, min_groups=train.min_groups or enough)
             options = replace(options, folds=options.folds or enough)
         return replace(self, train=train, options=options)
 
     def score(self, annotations, execution):
-        with self.open_features() as loaded, one_blas_thread():
+        with self.open_features() as loaded, limit_blas_threads():
             return self._cross_validate_all(loaded, annotations, execution)
 
     def _cross_validate_all(self, loaded, annotations, execution):
         """Return the result, with one split of all genes; None if no gene is annotated."""
         train, options = self.train, self.options
         n_folds = options.folds or ENOUGH_GROUPS
-        curated = {s: curated_groups(columns, annotations, s, train) for s, (columns, _) in loaded.items()}
+        curated = {
+            s: build_training_set(columns, annotations, s, train) for s, (columns, _) in loaded.items()
+        }
         curated = {s: groups for s, groups in curated.items() if len(groups)}
-        covered = notes_on_columns({s: columns for s, (columns, _) in loaded.items()}, annotations)
+        covered = column_coverage_notes({s: columns for s, (columns, _) in loaded.items()}, annotations)
         if not curated:
             for note in covered:
                 log.info("note: %s", note)
@@ -262,11 +264,11 @@ class CrossValidation(Evaluation):
             rows = groups.with_features(loaded[s][1], train, execution.jobs)
             outcomes[s], members = validate(rows, s, folds, train.method, fit_options, seed=self.seed)
             names = [[column[g] for g in members] for column in (groups.groups.name, rows.genes)]
-            evaluated[s] = group_outcomes(outcomes[s], *names)
+            evaluated[s] = outcomes_to_json(outcomes[s], *names)
         count.finish()
         how = "nested: within the training genes of each fold of a" if options.nested else "a"
         split = f"{n_folds}-fold cross-validation, split by gene over all stage ranges"
-        is_drawn = is_synthetic(columns for columns, _ in loaded.values())
+        is_drawn = has_synthetic_images(columns for columns, _ in loaded.values())
         notes = [f"{how} {split}: {len(genes)} genes", *covered]
         return score_terms(outcomes) | {"notes": notes, "synthetic": is_drawn, "evaluated": evaluated}
 
@@ -287,7 +289,7 @@ class HeldOutTest(Evaluation):
         columns = []
         with open_stored(self.paths[0], "predictions") as stored:
             for stage_range in choose_stage_ranges([stored], self.stage_ranges):
-                groups, predicted = read_predicted(stored, stage_range)
+                groups, predicted = read_group_predictions(stored, stage_range)
                 columns.append({"source": stored.array(stage_range, "source")})
                 kept, carried = annotated_groups(groups, annotations, stage_range)
                 rows = [groups.name.index(name) for name in kept.name]
@@ -297,7 +299,7 @@ class HeldOutTest(Evaluation):
                     outcome = _build_outcome(predicted, rows, carried)
                     known = observed_terms(kept, annotations, stage_range, outcome.terms)
                     outcome = outcomes[stage_range] = replace(outcome, observed=known)
-                    evaluated[stage_range] = group_outcomes(outcome, kept.name, kept.gene_ids)
+                    evaluated[stage_range] = outcomes_to_json(outcome, kept.name, kept.gene_ids)
         if not outcomes:
             return None
         notes = [f"predictions of a model on {pluralise(n_groups, 'annotated group')}"]
@@ -305,7 +307,7 @@ class HeldOutTest(Evaluation):
             notes.append(
                 f"warning: the model learned from the genes of {n_seen} of them; these scores flatter it"
             )
-        more = {"notes": notes, "synthetic": is_synthetic(columns), "evaluated": evaluated}
+        more = {"notes": notes, "synthetic": has_synthetic_images(columns), "evaluated": evaluated}
         return score_terms(outcomes, excluded=self.train.exclude_terms) | more
 
 
@@ -319,7 +321,7 @@ def _build_outcome(predicted, rows, carried):
     yes = np.where(predicted.held_out[rows], above, predicted.yes[rows])
     return TermOutcomes(
         terms=terms,
-        truth=truth_of(carried, terms),
+        truth=truth_matrix(carried, terms),
         values=np.hstack([predicted.decision_value[rows], blank]),
         yes=np.hstack([yes, blank]).astype(bool),
         probabilities=np.hstack([probability, blank]),
@@ -330,7 +332,7 @@ def _build_outcome(predicted, rows, carried):
 
 def _cross_validate(rows, stage_range, folds, method, options, *, seed):
     """Return the outcome of a stage range, and the indices of its groups in the order of the outcome."""
-    rng = rng_for(seed, stage_range)
+    rng = stage_range_rng(seed, stage_range)
     outcome = cross_validate(rows, folds=folds, rng=rng, method=method, options=options)
     return outcome, np.arange(len(rows))
 
@@ -347,11 +349,11 @@ def _cross_validate_nested(rows, stage_range, folds, method, options, *, seed):
     for fold in range(n_folds):
         training = [gene for gene, of_gene in folds.items() if of_gene != fold]
         inner = assign_gene_folds(training, n_folds, np.random.default_rng([seed, fold]))
-        inside = rows.of_genes(inner)
+        inside = rows.select_genes(inner)
         if len(inside):
             parts.append(_cross_validate(inside, stage_range, inner, method, options, seed=seed)[0])
             members += [number[name] for name in inside.groups.name]
-    return joined_outcomes(parts), members
+    return join_outcomes(parts), members
 
 
 class ScoresTask(Task):
@@ -380,13 +382,13 @@ class ScoresTask(Task):
             raise InputError(
                 f"{self.path} exists and does not contain scores", fix="name another file with --json"
             ) from None
-        made_before |= {"evaluate": EvaluateOptions.without_gone(made_before.get("evaluate", {}))}
-        return ", ".join(changes_in_header(made_before, self._evaluation.with_chosen_options().made_from()))
+        made_before |= {"evaluate": EvaluateOptions.drop_removed(made_before.get("evaluate", {}))}
+        return ", ".join(describe_changes(made_before, self._evaluation.with_chosen_options().made_from()))
 
     def make(self, execution):
         before = self._scores_before(self._evaluation.made_from())
         result = self._evaluation.result(execution)
         if before is not None:
             result["notes"] += describe_curation_effect(before, result)
-        write_text(self.path, json_of_scores(result))
+        write_text(self.path, format_scores_json(result))
         return Outcome(self.path, True)

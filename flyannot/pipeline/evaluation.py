@@ -79,7 +79,7 @@ def describe_curation_effect(before, now):
     return sentences
 
 
-def nothing_evaluated(result):
+def nothing_evaluated_error(result):
     """Return an error that says what is missing if no term could be evaluated, otherwise None.
 
     Parameters

@@ -12,13 +12,13 @@ import numpy as np
 
 from flyannot.base.errors import FlyannotError, InputError, did_you_mean
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.encode.groups import groups_of
-from flyannot.files.atomic_file import new_folder
+from flyannot.encode.groups import group_images
+from flyannot.files.atomic_file import create_folder
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.files.tables import write_table
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.pipeline.encoding import split_photographs
-from flyannot.pipeline.engine.images import image_columns, images_in_order
+from flyannot.pipeline.engine.images import image_columns, sort_images
 from flyannot.pipeline.loaded_model import load_model, require_stage_ranges_with_terms
 from flyannot.terms.explain import Explanation, explain_group, require_linear
 from flyannot.terms.training_set import training_rows
@@ -55,7 +55,7 @@ class GroupExplanation:
 
     def patches(self, number):
         """Return the centres (n, 2) and contributions (n,) of patches of one image, strongest first."""
-        patch, contribution = self.split.of_image(number)
+        patch, contribution = self.split.select_image(number)
         order = np.argsort(-np.abs(contribution), kind="stable")
         return self.described[number].centres_px[patch[order]], contribution[order]
 
@@ -80,7 +80,7 @@ def explain(model, images, *, terms=()):
     DataError
         If an image cannot be read.
     """
-    images = images_in_order(images)
+    images = sort_images(images)
     with open_stored(model, "model") as stored:
         require_stage_ranges_with_terms(stored, images)  # refuses images of other stage ranges
         digest = stored.digest
@@ -106,7 +106,7 @@ def explain(model, images, *, terms=()):
             log.warning("note: %s was left out: %s", name, reason)
         wanted = [term for term in terms if term in loaded.terms]
         if wanted or not terms:
-            for rows in groups_of(image_columns(embryos)).rows:
+            for rows in group_images(image_columns(embryos)).rows:
                 yield from _explain_group(loaded, [embryos[row] for row in rows], wanted)
 
 
@@ -114,7 +114,7 @@ def _explain_group(loaded, images, terms):
     """Yield the GroupExplanation of each term, or of the most probable terms if none is named."""
     pictures = [(image.address, image.view) for image in images]
     greys, described, features, winner = loaded.encoder.encode_pictures(pictures)
-    group = groups_of(image_columns(images))
+    group = group_images(image_columns(images))
     model = loaded.model
     X = training_rows(features, group, loaded.classify)
     values = model.decision_values(X)[0]
@@ -154,11 +154,11 @@ def draw_explanations(explained, folder, *, force=False):
     Raises
     ------
     InputError, WriteError
-        See `new_folder`.
+        See `create_folder`.
     """
     rows = []
     used = Counter()
-    with new_folder(folder, force=force) as staged:
+    with create_folder(folder, force=force) as staged:
         for explanation in explained:
             names = [_picture_name(explanation, number, used) for number in range(len(explanation.images))]
             for name, picture in zip(names, _pictures(explanation)):

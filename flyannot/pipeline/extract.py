@@ -6,17 +6,17 @@ from functools import partial
 from flyannot.base.errors import FlyannotError
 from flyannot.base.text import pluralise
 from flyannot.encode.encoder import Encoder
-from flyannot.files.atomic_file import refuse_as_output, replacing_file
+from flyannot.files.atomic_file import atomic_write, check_output
 from flyannot.files.hdf5.descriptors import write_descriptors
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.files.tables import write_table
-from flyannot.images.address import address_in_file, photograph_of_embryo
-from flyannot.images.extract import options_for_images
+from flyannot.images.address import join_address, photograph_name
+from flyannot.images.extract import choose_stride
 from flyannot.images.photograph import EmbryoPlace
 from flyannot.images.picture import read_embryo_in_colour
 from flyannot.pipeline.encoding import process_images
-from flyannot.pipeline.engine.images import ImagesInParts, selected_images, write_part
+from flyannot.pipeline.engine.images import ImagesInParts, read_selected_images, write_part
 from flyannot.pipeline.engine.parts import drop_parts
 
 _COLUMNS_OF_PLACES = ("image", "gene", "fbgn", "stage_range", *EmbryoPlace._fields)
@@ -25,7 +25,7 @@ _N_NAMED = 5  # images with a quality warning that a summary names
 
 def build_task(request):
     """Build the Task for a request."""
-    images = selected_images(request.inputs["data_set"][0], request.selection)
+    images = read_selected_images(request.inputs["data_set"][0], request.selection)
     return extract_task(images, request.out, request.options)
 
 
@@ -43,13 +43,13 @@ def extract_task(images, out, options):
     task : Task; it raises a FlyannotError if not one image can be read
     """
     of_stage_range = Counter(image.stage_range for image in images)
-    options = options_for_images(options, max(of_stage_range.values(), default=0))
+    options = choose_stride(options, max(of_stage_range.values(), default=0))
     header = Header("descriptors", {"extract": options.to_header()}, {})
     in_parts = ImagesInParts(images, out, header)
     return in_parts.task(
         _make_part,
         options,
-        summary=summary_of_extract,
+        summary=summarise_descriptors,
         complete=partial(_refuse_without_patches, out),
         write_beside=partial(_write_beside, images, out, options),
         tables=embryo_table_path(out, header.options),
@@ -84,7 +84,7 @@ def _refuse_without_patches(out, file, header):
         )
 
 
-def summary_of_extract(path):
+def summarise_descriptors(path):
     """Return a line per stage range, as one text: images, patches, and the fraction of patches kept."""
     lines = []
     with open_stored(path, "descriptors") as stored:
@@ -93,7 +93,7 @@ def summary_of_extract(path):
             names = stored.array(stage_range, "image")
             images = pluralise(len(names), "image")
             if stored.options["extract"]["many"]:
-                n_photographs = len({photograph_of_embryo(name) for name in names})
+                n_photographs = len({photograph_name(name) for name in names})
                 images = f"{pluralise(len(names), 'embryo')} on {pluralise(n_photographs, 'photograph')}"
             n_patches = len(stored.group(stage_range)["descriptors"])
             lines.append(
@@ -141,11 +141,11 @@ def _write_beside(images, out, options):
     with open_stored(out) as stored:
         names = [name for s in stored.stage_ranges for name in stored.array(s, "image")]
     for name in names:
-        image = by_name.get(name) or by_name[photograph_of_embryo(name)]
+        image = by_name.get(name) or by_name[photograph_name(name)]
         path = options.pictures / f"{name.replace('/', '_')}.png"
-        refuse_as_output(path, [image.file])
-        with replacing_file(path, keep_same=True) as beside:
-            pixels = read_embryo_in_colour(address_in_file(image.file, name), options)
+        check_output(path, [image.file])
+        with atomic_write(path, keep_same=True) as beside:
+            pixels = read_embryo_in_colour(join_address(image.file, name), options)
             Image.fromarray(pixels).save(beside, format="PNG")
 
 
@@ -156,6 +156,6 @@ def write_embryo_table(out):
         rows = []
         for s in stored.stage_ranges if tables else ():
             columns = [stored.array(s, name) for name in ("image", "gene", "fbgn", "place")]
-            rows += [(*about, s, *EmbryoPlace.of_text(place)) for *about, place in zip(*columns) if place]
+            rows += [(*about, s, *EmbryoPlace.from_text(place)) for *about, place in zip(*columns) if place]
     for table in tables:
         write_table(table, _COLUMNS_OF_PLACES, rows)

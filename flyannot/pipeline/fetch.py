@@ -11,11 +11,11 @@ from pathlib import Path
 from flyannot.base.errors import FlyannotError
 from flyannot.base.text import pluralise
 from flyannot.dataset import bdgp_site
-from flyannot.dataset.bdgp_site import FILES, url_of_file
+from flyannot.dataset.bdgp_site import FILES, file_url
 from flyannot.dataset.download import Downloader, DownloadFailed, RetryPolicy, ServerBusy
 from flyannot.dataset.importers.bdgp import BDGP
-from flyannot.dataset.importers.import_log import text_of_summary
-from flyannot.files.atomic_file import holds_text, locked_output, write_text
+from flyannot.dataset.importers.import_log import format_summary
+from flyannot.files.atomic_file import file_has_text, lock_output, write_text
 from flyannot.pipeline.engine.failures import NAME as FAILURES
 from flyannot.pipeline.engine.task import Outcome, Task
 
@@ -39,7 +39,7 @@ class FetchTask(Task):
     def stale_reason(self, *, is_verified=True):
         if not (self.path / "images.csv").exists():
             return "it is not there yet"
-        is_same = holds_text(self._record, self._wanted) and not self._options.refresh
+        is_same = file_has_text(self._record, self._wanted) and not self._options.refresh
         return "" if is_same else "these images were fetched with other options, or are to be fetched again"
 
     def make(self, execution):
@@ -48,7 +48,7 @@ class FetchTask(Task):
         copies = BDGP.options(copy=sys.platform == "win32")  # there only some users may make links
         summary = BDGP.run([str(files)], self.path, copies, force=execution.force)
         write_text(self._record, self._wanted)
-        return Outcome(self.path, True, f"{fetched.summary}\n{text_of_summary(summary)}", fetched.failures)
+        return Outcome(self.path, True, f"{fetched.summary}\n{format_summary(summary)}", fetched.failures)
 
 
 def build_task(request):
@@ -81,7 +81,7 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
     policy = policy or RetryPolicy(connections=options.connections, pause_s=options.pause)
     with closing(Downloader(policy)) as downloader:
         run = _Fetch(Path(folder), options, downloader, policy)
-        with locked_output(Path(folder) / FAILURES):  # the tables have locks of their own
+        with lock_output(Path(folder) / FAILURES):  # the tables have locks of their own
             return run.fetch(execution.progress, dry_run=dry_run)
 
 
@@ -118,7 +118,7 @@ class _Fetch:
         return bdgp_site.plan_images(
             self._folder / FILES["terms"],
             self._folder / FILES["images"],
-            genes=bdgp_site.gene_names(self._options.genes),
+            genes=bdgp_site.parse_gene_names(self._options.genes),
             stage_ranges=self._options.stage_range,
             most=self._options.max_images,
             thumbnails=self._options.thumbnails,
@@ -156,7 +156,7 @@ class _Fetch:
 
     def _url(self, name):
         """Return the address of a file on the site."""
-        return url_of_file(self._options.base_url, name)
+        return file_url(self._options.base_url, name)
 
     def _get_images(self, names, progress):
         """Download images into the folder; returns failures as (name, reason)."""

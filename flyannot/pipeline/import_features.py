@@ -7,8 +7,8 @@ import numpy as np
 
 from flyannot.base.text import pluralise
 from flyannot.dataset.importers.vectors import read_vectors
-from flyannot.encode.pooling import Pooled
-from flyannot.files.digest import digest_of_file
+from flyannot.encode.pooling import PooledFeatures
+from flyannot.files.digest import file_digest
 from flyannot.files.hdf5.features import write_features
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.writing import create_stored
@@ -34,13 +34,13 @@ def import_features(source, out, execution):
     read = read_vectors(source)
     n_features = next(iter(read.values()))[1].shape[1]
     options = {"import": {"n_features": n_features, "stage_ranges": list(read)}}
-    header = Header("features", options, {"vectors": [digest_of_file(source)]})
+    header = Header("features", options, {"vectors": [file_digest(source)]})
 
     def make(execution):
         lines = []
         with create_stored(out, header) as file:
             for s, (columns, vectors) in read.items():
-                pooled = [Pooled(vector, _NO_WINNERS) for vector in vectors]
+                pooled = [PooledFeatures(vector, _NO_WINNERS) for vector in vectors]
                 write_features(file, s, columns, pooled, _NO_ATOMS)
                 images, each = pluralise(len(vectors), "image"), pluralise(vectors.shape[1], "feature")
                 lines.append(f"{s:>5}: {images}, {each} each")

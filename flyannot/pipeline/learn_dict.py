@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.base.errors import DataError
-from flyannot.base.stage_ranges import rng_for
+from flyannot.base.stage_ranges import stage_range_rng
 from flyannot.base.text import pluralise
-from flyannot.files.digest import digest_of_json
+from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.descriptors import n_patches, read_patches
 from flyannot.files.hdf5.dictionary import read_checkpoint, write_checkpoint, write_dictionary, write_trace
 from flyannot.files.hdf5.file_cache import close_cached_files
@@ -21,7 +21,7 @@ from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.files.hdf5.writing import create_stored, header_mismatch
 from flyannot.jobs.executor import Executor
-from flyannot.jobs.resources import available_bytes, one_blas_thread, require_bytes
+from flyannot.jobs.resources import available_bytes, limit_blas_threads, require_memory
 from flyannot.pipeline.engine.inputs import choose_stage_ranges, digests_by_path, open_all
 from flyannot.pipeline.engine.parts import drop_parts, part_path
 from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
@@ -87,7 +87,7 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
         header = Header("dictionary", files[0].options | {"learn-dict": learned}, made_of, seed)
 
     def make(execution):
-        with open_all(paths, "descriptors", digests=digests) as files, one_blas_thread():
+        with open_all(paths, "descriptors", digests=digests) as files, limit_blas_threads():
             learned = {
                 stage_ranges: _learn(files, stage_ranges, out, header, own_options, execution)
                 for stage_ranges, own_options in dictionaries.items()
@@ -148,13 +148,13 @@ def _learn(files, stage_ranges, out, header, options, execution):
     """Return the atoms, records and number of patches, starting from the last checkpoint if there is one."""
     name = _join_name(stage_ranges)
     place = stage_ranges[0]
-    path = part_path(out, digest_of_json([place, header.options, header.inputs, header.seed]))
+    path = part_path(out, json_digest([place, header.options, header.inputs, header.seed]))
     checkpoint = _Checkpoint(path, replace(header, kind="checkpoint"), place)
-    rng = rng_for(header.seed, name)
+    rng = stage_range_rng(header.seed, name)
     if options.data_parallel:
         return _learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng)
     count = options.n_most(sum(_count_patches(files, stage_ranges)))
-    require_bytes(
+    require_memory(
         _BYTES_OF_PATCH * count,
         f"learning from {count:,} patches in memory",
         fix="add --data-parallel 16, which reads them as they are visited, or --max-patches auto",

@@ -14,10 +14,10 @@ from flyannot.files.hdf5.model import (
     read_terms,
     read_train_genes,
 )
-from flyannot.files.hdf5.reading import damaged_file
-from flyannot.pipeline.encoding import encoder_of
-from flyannot.pipeline.engine.inputs import imported_width, is_imported, options_from
-from flyannot.terms.model import Model, model_from_arrays, schema_of
+from flyannot.files.hdf5.reading import damaged_file_error
+from flyannot.pipeline.encoding import build_encoder
+from flyannot.pipeline.engine.inputs import imported_width, is_imported, read_options
+from flyannot.terms.model import Model, array_schema, model_from_arrays
 from flyannot.terms.options import TrainOptions
 from flyannot.terms.unlikeness import ARRAYS, NoveltyReference
 
@@ -50,7 +50,7 @@ def load_model(path, digest, stage_range):
     stored = cached_file(path, "model", digest)
     if stage_range not in stored.stage_ranges:
         return None
-    encoder = None if is_imported(stored) else encoder_of(stored, stage_range)
+    encoder = None if is_imported(stored) else build_encoder(stored, stage_range)
     n_features = encoder.n_features if encoder else imported_width(stored)
     known = read_known_images(stored, stage_range, ARRAYS)
     return LoadedModel(
@@ -59,7 +59,7 @@ def load_model(path, digest, stage_range):
         _classifier(stored, stage_range, n_features),
         read_train_genes(stored, stage_range),
         NoveltyReference(**known) if known else None,
-        options_from(stored, TrainOptions),
+        read_options(stored, TrainOptions),
     )
 
 
@@ -97,7 +97,9 @@ def _classifier(stored, stage_range, n_features):
     """Read the classifier of a stage range."""
     method = read_method(stored, stage_range)
     try:
-        datasets = schema_of(method)
+        datasets = array_schema(method)
     except InputError as error:
-        raise damaged_file(stored.path, f"{stage_range}/method: {error.message}", stored.kind) from error
+        raise damaged_file_error(
+            stored.path, f"{stage_range}/method: {error.message}", stored.kind
+        ) from error
     return model_from_arrays(method, read_classifier(stored, stage_range, datasets, n_features))

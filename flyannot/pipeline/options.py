@@ -192,7 +192,7 @@ class LearnOptions(Options):
         """Return a copy with numbers for `lam` and `n_epochs`; the learner's defaults if they were open."""
         from flyannot.sparse.fit import default_lam  # numba would slow `--help`
 
-        n_epochs = self.n_epochs or LEARNERS[self.learner].usual_epochs(self.settings())
+        n_epochs = self.n_epochs or LEARNERS[self.learner].default_n_epochs(self.settings())
         return replace(self, lam=self.lam or float(default_lam(128)), n_epochs=n_epochs)
 
     def to_header(self):
@@ -226,7 +226,9 @@ class LearnOptions(Options):
         InputError
             If the learner has no such option, or does not accept the value.
         """
-        return LEARNERS[self.learner].Options.of_table(self.learner_option, f"{where}learner {self.learner}")
+        return LEARNERS[self.learner].Options.from_table(
+            self.learner_option, f"{where}learner {self.learner}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,25 +12,25 @@ from flyannot.base.errors import DataError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.paths import TABLE_SUFFIXES
-from flyannot.encode.encoder import INEXACT, add_warning
+from flyannot.encode.encoder import INEXACT, add_inexact_warning
 from flyannot.encode.options import PoolOptions
-from flyannot.files.digest import digest_of_json
+from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.features import write_features
 from flyannot.files.hdf5.file_cache import cached_file
 from flyannot.files.hdf5.header import Header, add_step
 from flyannot.files.hdf5.reading import open_stored, read_image_columns
-from flyannot.files.hdf5.writing import changes_in_header
+from flyannot.files.hdf5.writing import describe_changes
 from flyannot.jobs.executor import map_ordered
-from flyannot.jobs.progress_events import item_done
+from flyannot.jobs.progress_events import report_item
 from flyannot.pipeline.encoding import encode_images, load_encoder
-from flyannot.pipeline.engine.images import ImagesInParts, selected_images, write_part
+from flyannot.pipeline.engine.images import ImagesInParts, read_selected_images, write_part
 from flyannot.pipeline.engine.inputs import (
     choose_stage_ranges,
-    described_images,
     digests_by_path,
     encoding_options,
     open_all,
-    options_from,
+    read_described_patches,
+    read_options,
     require_known_chain,
 )
 from flyannot.pipeline.engine.parts import Part, create_part, cut_into_parts, part_path, take_share
@@ -43,7 +43,7 @@ def build_task(request):
     sources = request.inputs["descriptors"]
     (dictionary,) = request.inputs["dictionary"]
     if len(sources) == 1 and (sources[0].is_dir() or sources[0].suffix.lower() in TABLE_SUFFIXES):
-        images = selected_images(sources[0], request.selection)
+        images = read_selected_images(sources[0], request.selection)
         return pool_images_task(images, dictionary, request.out, request.options)
     if request.selection.view and not request.is_in_run:
         raise InputError(
@@ -141,7 +141,7 @@ def _require_same_descriptors(files, atoms):
     learned, made = (encoding_options(stored.options) for stored in (atoms, files[0]))
     del learned["learn-dict"]
     if made != learned:
-        changes = "; ".join(changes_in_header(learned, made))
+        changes = "; ".join(describe_changes(learned, made))
         raise DataError(
             f"{atoms.path} ({atoms.digest[:12]}) was learned from other descriptors than {files[0].path} "
             f"({files[0].digest[:12]}): {changes}",
@@ -167,7 +167,7 @@ def _build_part(header, number, images, out, made_with):
     return Part(
         images=images,
         header=header,
-        path=part_path(out, digest_of_json([header.options, header.inputs, number])),
+        path=part_path(out, json_digest([header.options, header.inputs, number])),
         made_with=made_with,
         name=f"the images {first + 1} of {first_range} to {last + 1} of {last_range} in {path}",
         files=[made_with[1], *{path for path, _, _ in images}],
@@ -187,12 +187,12 @@ def _pool_descriptors(part):
                 stored = cached_file(path, "descriptors", digests[path])
                 rows = stored, stage_range, numbers[0], numbers[-1] + 1
                 columns.append(read_image_columns(*rows))
-                described_and_views = zip(described_images(*rows), columns[-1]["view"])
+                described_and_views = zip(read_described_patches(*rows), columns[-1]["view"])
                 for features in map_ordered(partial(_encode_patches, encoder), described_and_views):
                     pooled.append(features)
-                    item_done()
+                    report_item()
             joined = {name: [value for some in columns for value in some[name]] for name in columns[0]}
-            joined["quality_warnings"] = list(map(add_warning, joined["quality_warnings"], pooled))
+            joined["quality_warnings"] = list(map(add_inexact_warning, joined["quality_warnings"], pooled))
             write_features(file, stage_range, joined, pooled, encoder.D)
     return len(part.images)
 
@@ -228,7 +228,7 @@ def _summarise_stage_range(stored, stage_range):
     line = f"{stage_range:>5}: {pluralise(n_images, 'image')}, {pluralise(width, 'feature')} each"
     if n_inexact := sum(INEXACT in text for text in stored.array(stage_range, "quality_warnings")):
         line = f"{line}; {pluralise(n_inexact, 'image')} with {INEXACT}"
-    views = options_from(stored, PoolOptions).mirror
+    views = read_options(stored, PoolOptions).mirror
     if not views:
         return line
     n_mirrored = sum(view in views for view in stored.array(stage_range, "view"))

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from textwrap import wrap
 
 from flyannot.base.text import pluralise
-from flyannot.files.hdf5.description import describe_file, file_summary, first_line, skipped_lines
+from flyannot.files.hdf5.description import describe_file, file_summary, format_skipped, format_title
 from flyannot.files.hdf5.model import read_train_genes
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.terms.answers import learned_terms
@@ -21,7 +21,7 @@ _INDENT = " " * 7
 _LEAST_WIDTH = 40  # characters of the column of terms
 
 
-def weak_terms(learned):
+def describe_weak_terms(learned):
     """Say which terms of a stage range, a list of LearnedTerm, are unreliable; "" if none is."""
     few = sum(term.n_genes < FEW_GENES for term in learned)
     untested = sum(term.auc is None for term in learned)
@@ -36,7 +36,7 @@ def weak_terms(learned):
     return "; ".join(parts)
 
 
-def file_in_words(path, *, header=False):
+def format_file(path, *, header=False):
     """Format a file: the terms of a model or of predictions, otherwise its header.
 
     With `header` the header is shown in any case; see `describe_file`.
@@ -45,7 +45,7 @@ def file_in_words(path, *, header=False):
         parts = {} if header else _read_terms(stored)
         if not parts:
             return describe_file(path)
-        top = [first_line(stored), *skipped_lines(stored), *_format_top(stored, parts)]
+        top = [format_title(stored), *format_skipped(stored), *_format_top(stored, parts)]
     blocks = ["\n".join(top), *(_format_table(s, learned) for s, learned in parts.items() if learned)]
     legend = wrap(" ".join(_LEGEND.format(least=LEAST_GENES).split()), _WIDTH)
     return "\n\n".join(
@@ -53,7 +53,7 @@ def file_in_words(path, *, header=False):
     )
 
 
-def contents(path):
+def file_contents(path):
     """Return all that `file_summary` has, and the terms, as JSON."""
     with open_stored(path) as stored:
         terms = {s: [asdict(term) for term in learned] for s, learned in _read_terms(stored).items()}
@@ -70,7 +70,7 @@ def _format_top(stored, parts):
     """Yield the lines on every stage range above the tables."""
     for stage_range, learned in parts.items():
         yield f"{stage_range:>5}: {_format_counts(stored, stage_range, learned)}"
-        if weak := weak_terms(learned):
+        if weak := describe_weak_terms(learned):
             yield from wrap(f"warning: {weak}", _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
 
 

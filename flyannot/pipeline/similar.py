@@ -8,22 +8,22 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.base.errors import InputError, did_you_mean
-from flyannot.dataset.images import find_pictures, pictures_of_file
-from flyannot.encode.groups import Groups, groups_of
-from flyannot.encode.similarity import collection_of, most_similar
+from flyannot.dataset.images import find_pictures, list_wanted_pictures
+from flyannot.encode.groups import Groups, group_images
+from flyannot.encode.similarity import build_collection, most_similar
 from flyannot.files.hdf5.reading import read_image_columns
-from flyannot.files.tables import table_as_text
-from flyannot.images.address import file_of_address, name_of_embryo, split_address
-from flyannot.images.picture import embryos_at
-from flyannot.pipeline.encoding import encoder_of
+from flyannot.files.tables import format_table
+from flyannot.images.address import address_file, embryo_name, split_address
+from flyannot.images.picture import read_embryo_candidates
+from flyannot.pipeline.encoding import build_encoder
 from flyannot.pipeline.engine.inputs import is_imported
 from flyannot.pipeline.engine.task import write_output
-from flyannot.pipeline.runs.configuration import recorded_data_set
+from flyannot.pipeline.runs.configuration import read_recorded_data_set
 
 COLUMNS = ("query", "stage_range", "found", "rank", "gene", "fbgn", "image", "view", "similarity")
 
 
-def similar(index, texts, *, top=20, stage_ranges=()):
+def rank_similar(index, texts, *, top=20, stage_ranges=()):
     """Rank the genes and images of a features file by their similarity to each query.
 
     A query is compared with the images of its stage range. Its own image and gene are left out, but not the
@@ -76,9 +76,9 @@ def write_similar(out, results, index, *, force=False):
     WriteError
         If it cannot be written.
     """
-    text = table_as_text(COLUMNS, (row for result in results for row in _rows(result, index)))
+    text = format_table(COLUMNS, (row for result in results for row in _rows(result, index)))
     pictures = (result.query.picture for result in results)
-    inputs = [index.stored.path, *(file_of_address(picture) for picture in pictures if picture)]
+    inputs = [index.stored.path, *(address_file(picture) for picture in pictures if picture)]
     write_output(out, text, inputs, force=force)
 
 
@@ -133,14 +133,14 @@ class SimilarityIndex:
         self.stored = stored
         self._data_set = data_set
         self.columns = {s: read_image_columns(stored, s) for s in stored.stage_ranges}
-        self.groups: dict[str, Groups] = {s: groups_of(columns) for s, columns in self.columns.items()}
+        self.groups: dict[str, Groups] = {s: group_images(columns) for s, columns in self.columns.items()}
         self.is_imported = is_imported(stored)
         self.collection = cache(self._collection)
 
     def _collection(self, stage_range):
         """Return the ImageCollection of a stage range."""
-        blocks = partial(self.stored.blocks_of_images, stage_range)
-        return collection_of(lambda: (rows for rows, _ in blocks()), self.groups[stage_range])
+        blocks = partial(self.stored.iterate_images, stage_range)
+        return build_collection(lambda: (rows for rows, _ in blocks()), self.groups[stage_range])
 
     def query_group(self, text, stage_range, number):
         """Return the Query for a group, by its index."""
@@ -150,7 +150,7 @@ class SimilarityIndex:
     def query_image(self, text, stage_range, number):
         """Return the Query for an image, by its index."""
         place = self.collection(stage_range).images[number]
-        return Query(text, stage_range, place, [self.groups[stage_range].of_image[number]], [number])
+        return Query(text, stage_range, place, [self.groups[stage_range].group_numbers[number]], [number])
 
     def path_of(self, stage_range, number):
         """Return the path of the picture of an image, or None."""
@@ -160,14 +160,14 @@ class SimilarityIndex:
     def _pictures(self):
         """The pictures of the file, as `find_pictures` returns them."""
         folder = self.stored.path.absolute().parent
-        named = self._data_set or recorded_data_set(folder)
-        return find_pictures(pictures_of_file(self.stored), folder, named)
+        named = self._data_set or read_recorded_data_set(folder)
+        return find_pictures(list_wanted_pictures(self.stored), folder, named)
 
 
 def _find_queries(text, index, stage_ranges):
     """Return the queries that a text means, one for each stage range."""
     image = _find_image(text, index)
-    if image is None and file_of_address(text).is_file():
+    if image is None and address_file(text).is_file():
         return _encode_picture(text, index, stage_ranges)
     found = [image] if image else _find_gene(text, index)
     chosen = [(s, number) for s, number in found if not stage_ranges or s in stage_ranges]
@@ -187,12 +187,12 @@ def _find_image(text, index):
         if text in columns["image"]:
             return s, columns["image"].index(text)
     path = Path(text)
-    file = file_of_address(text)
+    file = address_file(text)
     if file.is_file():
         for s, columns in index.columns.items():
             for number, name in enumerate(columns["image"]):
                 known = index.path_of(s, number) if Path(name).name == path.name else None
-                if known and file_of_address(known).samefile(file):
+                if known and address_file(known).samefile(file):
                     return s, number
     return None
 
@@ -231,7 +231,7 @@ def _encode_picture(text, index, stage_ranges):
             f"the features of {stored.path} were imported, and flyannot cannot compute them for {text}",
             fix="name an image or a gene of the file",
         )
-    encoders = {s: encoder_of(stored, s) for s in stage_ranges or present}
+    encoders = {s: build_encoder(stored, s) for s in stage_ranges or present}
     picture = Path(_choose_embryo(Path(text), next(iter(encoders.values())).extract))
     queries = []
     for s, encoder in encoders.items():
@@ -245,14 +245,14 @@ def _choose_embryo(path, extract):
     """Return the address of the only embryo on a photograph, if the file is of embryos."""
     if not extract.multiple_embryos or split_address(path)[2] is not None:
         return path
-    embryos = enumerate(embryos_at(path, extract.plane), 1)
+    embryos = enumerate(read_embryo_candidates(path, extract.plane), 1)
     numbers = [number for number, embryo in embryos if not embryo.why_not]
     if len(numbers) != 1:
         others = ", ".join(map(str, numbers))
         raise InputError(
             f"{path} shows {len(numbers)} embryos that can be used",
-            fix=f"name one: {name_of_embryo(path, numbers[0])}, or another of {others}"
+            fix=f"name one: {embryo_name(path, numbers[0])}, or another of {others}"
             if numbers
             else "name a photograph with whole embryos that do not touch each other",
         )
-    return name_of_embryo(path, numbers[0])
+    return embryo_name(path, numbers[0])

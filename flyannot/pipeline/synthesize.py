@@ -1,7 +1,7 @@
 """Synthetic embryos as a step of a run."""
 
-from flyannot.dataset.synthetic.generate import README, readme_of_synthesis, synthesize
-from flyannot.files.text_files import first_bytes
+from flyannot.dataset.synthetic.generate import README, format_readme, synthesize
+from flyannot.files.text_files import read_first_bytes
 from flyannot.pipeline.engine.task import Outcome, Task
 
 
@@ -19,8 +19,8 @@ class SynthesizeTask(Task):
         if not (self.path / "images.csv").exists():
             return "it is not there yet"
         readme = self.path / README
-        expected = readme_of_synthesis(self._options, self._seed).encode()
-        is_other = readme.is_file() and first_bytes(readme, len(expected) + 1) != expected
+        expected = format_readme(self._options, self._seed).encode()
+        is_other = readme.is_file() and read_first_bytes(readme, len(expected) + 1) != expected
         return "these embryos were drawn with other options" if is_other else ""
 
     def make(self, execution):

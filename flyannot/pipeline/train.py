@@ -6,30 +6,30 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flyannot.base.errors import InputError
-from flyannot.base.stage_ranges import rng_for
+from flyannot.base.stage_ranges import stage_range_rng
 from flyannot.base.text import pluralise
-from flyannot.dataset.folder import notes_on_columns
-from flyannot.dataset.paths import annotations_table
+from flyannot.dataset.folder import column_coverage_notes
+from flyannot.dataset.paths import find_annotation_table
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.features import StoredFeatures
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.model import write_model
 from flyannot.files.hdf5.writing import create_stored
-from flyannot.jobs.resources import one_blas_thread
+from flyannot.jobs.resources import limit_blas_threads
 from flyannot.pipeline.engine.inputs import (
     choose_stage_ranges,
-    curated_annotations_of,
+    curated_digests,
     digests_by_path,
-    digests_of_curated,
     open_all,
+    read_curated_annotations,
     refuse_unknown_excluded_terms,
 )
 from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
-from flyannot.pipeline.show import weak_terms
-from flyannot.terms.answers import terms_of_model
-from flyannot.terms.model import Model, fit_model, model_of_no_terms, untrainable
+from flyannot.pipeline.show import describe_weak_terms
+from flyannot.terms.answers import model_terms
+from flyannot.terms.model import Model, empty_model, fit_model, untrainable_reason
 from flyannot.terms.scorer import observed_rows
-from flyannot.terms.training_set import curated_groups, enough_groups_of_columns
+from flyannot.terms.training_set import build_training_set, enough_groups_in_columns
 from flyannot.terms.unlikeness import NoveltyReference
 
 log = logging.getLogger("flyannot")
@@ -75,19 +75,19 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
     -------
     task : Task; it raises an InputError if no term of any stage range can be trained
     """
-    annotations_csv = annotations_table(annotations_csv)
+    annotations_csv = find_annotation_table(annotations_csv)
     with open_all(paths, "features") as files:
-        annotations, changes = curated_annotations_of(annotations_csv, corrections=options.corrections)
+        annotations, changes = read_curated_annotations(annotations_csv, corrections=options.corrections)
         refuse_unknown_excluded_terms(options.exclude_terms, annotations, annotations_csv)
         chosen = choose_stage_ranges(files, stage_ranges)
         if options.min_groups is None:
             columns = {s: StoredFeatures(files, s).columns for s in chosen}
-            enough = enough_groups_of_columns(columns, annotations, options.exclude_terms)
+            enough = enough_groups_in_columns(columns, annotations, options.exclude_terms)
             options = replace(options, min_groups=enough)
         digests = digests_by_path(files)
         made_with = files[0].options | {"train": options.to_header() | {"stage_ranges": chosen}}
         made_of = {"features": list(digests.values())}
-        made_of |= digests_of_curated(annotations_csv, options.corrections)
+        made_of |= curated_digests(annotations_csv, options.corrections)
         header = Header("model", made_with, made_of, seed)
 
     def make(execution):
@@ -107,7 +107,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
                     known = learned.known.arrays()
                     write_model(file, s, D, learned.terms, model.method, model.arrays(), learned.genes, known)
         for s, learned in trained.items():
-            if weak := weak_terms(terms_of_model(learned.terms, learned.model)):
+            if weak := describe_weak_terms(model_terms(learned.terms, learned.model)):
                 log.warning("warning: %s: %s. Which: flyannot show %s", s, weak, out)
         summary = [
             f"{s:>5}: {pluralise(len(learned.terms), 'term')} from {pluralise(len(learned.genes), 'gene')}"
@@ -121,15 +121,17 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
 def _train(files, annotations, stage_ranges, options, seed, execution):
     """Return stage range -> _StageRangeModel.  The features of one stage range at a time are in memory."""
     features = {s: StoredFeatures(files, s) for s in stage_ranges}
-    for note in notes_on_columns({s: stored.columns for s, stored in features.items()}, annotations):
+    for note in column_coverage_notes({s: stored.columns for s, stored in features.items()}, annotations):
         log.info("note: %s", note)
-    curated = {s: curated_groups(stored.columns, annotations, s, options) for s, stored in features.items()}
+    curated = {
+        s: build_training_set(stored.columns, annotations, s, options) for s, stored in features.items()
+    }
     n_terms = sum(len(groups.terms) for groups in curated.values())
     count = ProgressCount(execution.progress, n_terms, "term")
     fit_options = options.fit_options(execution.jobs, on_terms=count.add)
-    with one_blas_thread():
+    with limit_blas_threads():
         trained = {
-            s: _train_stage_range(groups, features[s], options, fit_options, rng_for(seed, s))
+            s: _train_stage_range(groups, features[s], options, fit_options, stage_range_rng(seed, s))
             for s, groups in curated.items()
         }
     count.finish()
@@ -143,11 +145,11 @@ def _train_stage_range(curated, features, options, fit_options, rng):
     kept = [
         j
         for j, why in enumerate(curated.reasons)
-        if not why and not untrainable(curated.Y[observed[j], j], genes[observed[j]])
+        if not why and not untrainable_reason(curated.Y[observed[j], j], genes[observed[j]])
     ]
     if not kept:
         known = _known_images(features, curated.groups, rng)
-        return _StageRangeModel([], model_of_no_terms(features.shape[1]), frozenset(genes), known)
+        return _StageRangeModel([], empty_model(features.shape[1]), frozenset(genes), known)
     fit_options.on_terms(len(curated.terms) - len(kept))
     rows = curated.with_features(features, options, fit_options.n_threads)
     known = {"genes": rows.genes, "observed": rows.observed[:, kept]}
@@ -166,4 +168,4 @@ def _known_images(features, groups, rng):
         for i in images:
             genes[i] = gene
     learned_from = np.flatnonzero(genes)
-    return NoveltyReference.of_images(features, learned_from, genes, features.columns["view"], rng)
+    return NoveltyReference.from_images(features, learned_from, genes, features.columns["view"], rng)

@@ -10,7 +10,7 @@ from flyannot.files.hdf5.header import Header, add_step
 from flyannot.files.hdf5.reading import open_stored, read_image_columns
 from flyannot.files.hdf5.writing import create_stored
 from flyannot.pipeline.chain import STEPS
-from flyannot.pipeline.engine.inputs import described_images, open_all
+from flyannot.pipeline.engine.inputs import open_all, read_described_patches
 from flyannot.pipeline.engine.task import FileTask, Outcome
 
 
@@ -32,7 +32,7 @@ def build_task(request):
         with open_stored(path, digest=digest) as stored, create_stored(request.out, header) as file:
             for s in stored.stage_ranges:
                 columns = read_image_columns(stored, s)
-                described = [transform_patches(transform, one) for one in described_images(stored, s)]
+                described = [transform_patches(transform, one) for one in read_described_patches(stored, s)]
                 write_descriptors(file, s, columns, described)
                 lines.append(f"{s:>5}: {pluralise(len(columns['image']), 'image')}")
         return Outcome(request.out, True, "\n".join(lines))

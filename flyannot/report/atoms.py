@@ -6,10 +6,10 @@ import numpy as np
 
 from flyannot.base.errors import DataError
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.images.geometry import scaled_image
+from flyannot.images.geometry import resize_image
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import read_embryo
-from flyannot.pipeline.engine.inputs import described_images, is_imported, options_from
+from flyannot.pipeline.engine.inputs import is_imported, read_described_patches, read_options
 from flyannot.report.drawing import encode_jpeg, to_data_url
 from flyannot.report.templates import render
 
@@ -70,7 +70,7 @@ def _strongest_features(stored, stage_range):
     n_atoms = len(stored.array(stage_range, "D"))
     largest = []
     cells = []
-    for block, _ in stored.blocks_of_images(stage_range):
+    for block, _ in stored.iterate_images(stage_range):
         by_cell = block.reshape(len(block), -1, n_atoms)
         largest.append(by_cell.max(axis=1))
         cells.append(by_cell.argmax(axis=1))
@@ -80,13 +80,13 @@ def _strongest_features(stored, stage_range):
 def _read_patch(path, described, stage_range, image, patch):
     """Return a list of the grey levels of one patch; an empty list if the image is unreadable."""
     try:
-        grey = _read_grey(path, options_from(described, ExtractOptions))
+        grey = _read_grey(path, read_options(described, ExtractOptions))
     except DataError:
         return []
-    patches = next(described_images(described, stage_range, image, image + 1))
+    patches = next(read_described_patches(described, stage_range, image, image + 1))
     side = int(patches.patch_px[patch])
     top, left = np.rint(patches.centres_px[patch] - side / 2).astype(int)
-    scaled = scaled_image(grey[top : top + side, left : left + side], (_PATCH_PX, _PATCH_PX))
+    scaled = resize_image(grey[top : top + side, left : left + side], (_PATCH_PX, _PATCH_PX))
     return [np.rint(scaled).astype(np.uint8)]
 
 

@@ -9,15 +9,15 @@ from flyannot.base.errors import DataError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.paths import relative_path
-from flyannot.files.digest import digest_of_json
+from flyannot.files.digest import json_digest
 from flyannot.images.options import ExtractOptions
-from flyannot.pipeline.engine.inputs import is_synthetic, options_from
+from flyannot.pipeline.engine.inputs import has_synthetic_images, read_options
 from flyannot.pipeline.engine.task import Outcome, ProgressCount, Task
 from flyannot.pipeline.options import ReportOptions
 from flyannot.pipeline.runs.configuration import RECORD
-from flyannot.pipeline.show import weak_terms
+from flyannot.pipeline.show import describe_weak_terms
 from flyannot.report.atoms import render_dictionary
-from flyannot.report.drawing import jpeg_for_page
+from flyannot.report.drawing import encode_embryo
 from flyannot.report.groups import ReviewQueue, group_entries
 from flyannot.report.maps import MapMaker
 from flyannot.report.page import PATTERNS, Page, build_review, read_page_digest, write_page
@@ -25,7 +25,7 @@ from flyannot.report.run_folder import open_run, render_origin
 from flyannot.report.scores_section import render_scores, to_sentence
 from flyannot.report.templates import read_all_templates, render
 from flyannot.report.term_ids import find_term_ids
-from flyannot.terms.answers import precision_of_yes
+from flyannot.terms.answers import yes_precision
 
 _SYNTHETIC = (
     "SYNTHETIC embryos: drawn by a program, not photographed. Their terms are known, and nothing here "
@@ -70,7 +70,7 @@ class ReportTask(Task):
         """Return the run, its TermIds and the digest of its page; InputError if the folder has no run."""
         run = open_run(stack, self._folder, self._data_set)
         ids = find_term_ids(run, self._options.ontology)
-        return run, ids, digest_of_json([run.digest(), read_all_templates(), asdict(ids)])
+        return run, ids, json_digest([run.digest(), read_all_templates(), asdict(ids)])
 
     def stale_reason(self, *, is_verified=True):
         """Return why the page must be made, or ""; InputError if the output exists and is no report."""
@@ -119,11 +119,11 @@ def _count_entries(entries, count):
 def _jpeg_reader(run):
     """Return a function from the path of an image to its JPEG, or to None if it cannot be read any more."""
     described = run.files.get("descriptors")
-    options = options_from(described, ExtractOptions) if described else ExtractOptions()
+    options = read_options(described, ExtractOptions) if described else ExtractOptions()
 
     def jpeg_or_none(path):
         try:
-            return jpeg_for_page(path, options)
+            return encode_embryo(path, options)
         except DataError:
             return None
 
@@ -137,7 +137,7 @@ def _build_page(run, ids, shown, wanted):
     parts = [part for of_range in shown.values() for part in of_range]
     learned = {s: part[-1].learned for s, of_range in shown.items() for part in of_range if part[-1]}
     failures = [(file.path.name, *failure) for file in run.files.values() for failure in file.failures]
-    drawn = is_synthetic(columns for columns, _, _ in parts)
+    drawn = has_synthetic_images(columns for columns, _, _ in parts)
     banners = [_SYNTHETIC] if drawn or scores.get("synthetic") else []
     banners += describe_evidence(learned)
     banners += describe_pictures(run) if len(run.pictures.paths) < run.pictures.n_wanted else []
@@ -166,9 +166,9 @@ def describe_evidence(learned):
     """
     terms = [term for of_range in learned.values() for term in of_range]
     sentences = []
-    if (precision := precision_of_yes(terms)) is not None:
+    if (precision := yes_precision(terms)) is not None:
         sentences.append(f"In cross-validation, {100 * precision:.0f}% of the yes answers were right.")
-    if weak := weak_terms(terms):
+    if weak := describe_weak_terms(terms):
         sentences.append(to_sentence(weak))
         is_tested = any(term.auc is not None for term in terms)
         trust = "How far to trust each term stands beside its probability."

@@ -16,7 +16,7 @@ _QUALITY = 76  # of a JPEG
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 328, 12, 254  # edges of a chart in pixels
 
 
-def jpeg_for_page(path, options):
+def encode_embryo(path, options):
     """Return an embryo as the bytes of a JPEG, at the standard size and in colour if the file has colour.
 
     `options` are the ExtractOptions by which the embryo is placed. Raises the errors of

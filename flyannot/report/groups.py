@@ -13,8 +13,8 @@ import numpy as np
 
 from flyannot.report.maps import MapMaker
 from flyannot.report.nearest import SimilarPatterns
-from flyannot.terms.answers import NO, UNDETERMINED, YES, Answer, answers_of_group
-from flyannot.terms.group_outcomes import is_cross_validated, outcomes_of_groups
+from flyannot.terms.answers import NO, UNDETERMINED, YES, Answer, group_answers
+from flyannot.terms.group_outcomes import is_cross_validated, outcomes_from_json
 
 AGREED, MISSED, NEW, PREDICTED = "agreed", "missed", "new", "predicted"
 UNLEARNED, ABSENT = "unlearned", "absent"
@@ -152,7 +152,7 @@ def group_entries(run, shown, queue):
                 entry.images.append(
                     ImageEntry(name, columns["view"][i], path, columns["quality_warnings"][i])
                 )
-            answers = list(answers_of_group(stage_range, groups, predicted, g)) if predicted else []
+            answers = list(group_answers(stage_range, groups, predicted, g)) if predicted else []
             _add_terms(entry, answers, run.annotations)
             queue.mark(entry.terms)
             entry.terms.sort(key=lambda t: (t.status == UNLEARNED, t.is_minor, -(t.probability or 0)))
@@ -218,7 +218,7 @@ class ReviewQueue:
         doubts = []
         for evaluated in ((scores or {}).get("evaluated") or {}).values():
             if is_cross_validated(evaluated):
-                outcome = outcomes_of_groups(evaluated)
+                outcome = outcomes_from_json(evaluated)
                 doubt = curation_doubt(outcome.probabilities, outcome.truth, outcome.yes)
                 doubts.append(doubt[outcome.observed])
         self._least = float(np.quantile(np.concatenate(doubts), 1 - PART_TO_CHECK)) if doubts else np.inf

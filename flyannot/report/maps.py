@@ -9,7 +9,7 @@ import numpy as np
 from flyannot.base.errors import DataError, InputError
 from flyannot.encode.groups import Groups
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.pipeline.engine.inputs import described_images, is_imported
+from flyannot.pipeline.engine.inputs import is_imported, read_described_patches
 from flyannot.pipeline.loaded_model import load_model
 from flyannot.report.drawing import CELL_PX, pack_map
 from flyannot.terms.explain import explain_group, require_linear
@@ -89,7 +89,7 @@ class MapMaker:
         rows, described = ([known[name] for name in names] for known in self._rows)
         of_images = [self._features.images(self._stage_range, i, i + 1) for i in rows]
         rows_of_images = ((self._stage_range, i, i + 1) for i in described)
-        patches = [next(described_images(self._descriptors, *rows)) for rows in rows_of_images]
+        patches = [next(read_described_patches(self._descriptors, *rows)) for rows in rows_of_images]
         return patches, *(np.concatenate(arrays) for arrays in zip(*of_images))
 
     def _encode_pictures(self, entry):

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.encode.groups import groups_of
-from flyannot.encode.similarity import N_LEAST, collection_of, farthest_first, map_of_patterns, most_similar
+from flyannot.encode.groups import group_images
+from flyannot.encode.similarity import N_LEAST, build_collection, farthest_first, map_patterns, most_similar
 from flyannot.files.hdf5.reading import read_image_columns
 from flyannot.report.drawing import encode_jpeg
 from flyannot.terms.answers import YES
@@ -54,12 +54,12 @@ class SimilarPatterns:
         if stored is None:
             return
         columns = read_image_columns(stored, stage_range)
-        self._groups = groups_of(columns)
+        self._groups = group_images(columns)
         self._images = columns["image"]
         if len(self._groups) > 1:
             self._numbers = {name: g for g, name in enumerate(self._groups.name)}
-            blocks = stored.blocks_of_images
-            collection = collection_of(lambda: (rows for rows, _ in blocks(stage_range)), self._groups)
+            blocks = stored.iterate_images
+            collection = build_collection(lambda: (rows for rows, _ in blocks(stage_range)), self._groups)
             self._patterns = collection.groups
             self._of_images = collection.images
 
@@ -126,7 +126,7 @@ class SimilarPatterns:
         """Return the place of every group on the map, a dict of pairs by name; empty for a few groups."""
         if len(self._numbers) < N_LEAST:
             return {}
-        places = map_of_patterns(self._patterns)
+        places = map_patterns(self._patterns)
         return {name: tuple(map(float, places[g])) for name, g in self._numbers.items()}
 
 

@@ -21,9 +21,9 @@ from markupsafe import Markup
 from flyannot import __version__
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.table_warnings import bdgp_terms, bdgp_vocabulary
-from flyannot.files.atomic_file import explained_write_error, write_text
-from flyannot.files.digest import digest_of_json
-from flyannot.files.text_files import first_bytes
+from flyannot.files.atomic_file import explain_write_errors, write_text
+from flyannot.files.digest import json_digest
+from flyannot.files.text_files import read_first_bytes
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.report.drawing import CELL_PX, to_data_url
 from flyannot.report.groups import ABSENT
@@ -108,7 +108,7 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
     folder = None
     embedded = []
     try:
-        with explained_write_error(path):
+        with explain_write_errors(path):
             staged.mkdir(parents=True)
             chunks = _ChunkWriter(staged, jpeg_of, page.ids)
             for entry in entries:
@@ -119,7 +119,7 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
             if n_bytes + chunks.n_bytes <= page_bytes:
                 embedded = list(chunks.embedded())
             else:
-                folder = path.with_name(prefix + digest_of_json([page.made_from, chunks.index])[:12])
+                folder = path.with_name(prefix + json_digest([page.made_from, chunks.index])[:12])
                 shutil.rmtree(folder, ignore_errors=True)
                 os.rename(staged, folder)
         if not chunks.maps:
@@ -137,7 +137,7 @@ def read_page_digest(path):
     """Return the digest that a page was made from; None if there is no file, "" if it is no such page."""
     if not path.is_file():
         return "" if path.exists() else None
-    match = _MADE_FROM.search(first_bytes(path, _HEAD_BYTES).decode("utf-8", "replace"))
+    match = _MADE_FROM.search(read_first_bytes(path, _HEAD_BYTES).decode("utf-8", "replace"))
     return match[1] if match else ""
 
 

@@ -9,18 +9,18 @@ from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
 from flyannot.dataset.folder import Annotations, read_images
-from flyannot.dataset.images import PicturesOfFile, find_pictures, pictures_of_file
-from flyannot.dataset.paths import ANNOTATIONS, IMAGES, has_table, path_from, relative_path
-from flyannot.encode.groups import groups_of
-from flyannot.files.digest import digest_of_file, digest_of_json
+from flyannot.dataset.images import FoundPictures, find_pictures, list_wanted_pictures
+from flyannot.dataset.paths import ANNOTATIONS, IMAGES, has_table, relative_path, resolve_path
+from flyannot.encode.groups import group_images
+from flyannot.files.digest import file_digest, json_digest
 from flyannot.files.hdf5.reading import StoredFile, open_stored, read_image_columns
 from flyannot.files.hdf5.schema import MADE_BY
-from flyannot.images.address import photograph_of_embryo
+from flyannot.images.address import photograph_name
 from flyannot.pipeline.chain import STEPS
-from flyannot.pipeline.engine.inputs import curated_annotations_of, require_known_chain
+from flyannot.pipeline.engine.inputs import read_curated_annotations, require_known_chain
 from flyannot.pipeline.runs.configuration import read_record
 from flyannot.report.templates import render
-from flyannot.terms.answers import read_predicted
+from flyannot.terms.answers import read_group_predictions
 from flyannot.terms.group_outcomes import read_scores
 
 SCORES = STEPS["evaluate"].makes
@@ -36,7 +36,7 @@ class Run:
     scores : dict or None
     others : dict from the name of another output of a step to its digest
     annotations : Annotations, empty if there are none
-    pictures : PicturesOfFile of predictions and features
+    pictures : FoundPictures of predictions and features
     notes : sentences on what is missing
     data_set_name : name of the recorded data set folder, otherwise of the folder named, otherwise of the run
     """
@@ -46,7 +46,7 @@ class Run:
     scores: dict | None = None
     others: dict = field(default_factory=dict)
     annotations: Annotations = Annotations({}, {})
-    pictures: PicturesOfFile = PicturesOfFile()
+    pictures: FoundPictures = FoundPictures()
     notes: list = field(default_factory=list)
     data_set_name: str = ""
 
@@ -86,10 +86,10 @@ class Run:
         features = self.stored("features", stage_range)
         if features:
             columns = read_image_columns(features, stage_range)
-            described = groups_of(columns)
+            described = group_images(columns)
             group_of = {columns["image"][i]: g for g, rows in enumerate(described.rows) for i in rows}
         if stored := self.stored("predictions", stage_range):
-            groups, predicted = read_predicted(stored, stage_range)
+            groups, predicted = read_group_predictions(stored, stage_range)
             for g, name in enumerate(groups.name):
                 if not groups.gene[g] and name in group_of:
                     groups.gene[g] = described.gene[group_of[name]]
@@ -108,7 +108,7 @@ class Run:
         annotations = [sorted((list(k), sorted(v)) for k, v in table.items()) for table in tables]
         parts = [{kind: file.digest for kind, file in self.files.items()}, self.others, annotations]
         places = sorted(relative_path(path, self.folder) for path in self.pictures.paths.values())
-        return digest_of_json([__version__, *parts, places, self.notes])
+        return json_digest([__version__, *parts, places, self.notes])
 
 
 def open_run(stack: ExitStack, folder, data_set=None):
@@ -154,9 +154,9 @@ def open_run(stack: ExitStack, folder, data_set=None):
     others = [step.makes for step in STEPS.values() if step.makes and not step.kind]
     others = [name for name in others if name != STEPS[_PAGE_STEP].makes and (folder / name).is_file()]
     record = read_record(folder) or {}
-    recorded = path_from(folder, record["data-set"]) if "data-set" in record else None
+    recorded = resolve_path(folder, record["data-set"]) if "data-set" in record else None
     pictures = _find_pictures(folder, files, data_set, recorded, notes)
-    corrections = [path_from(folder, path) for path in record.get("train", {}).get("corrections", [])]
+    corrections = [resolve_path(folder, path) for path in record.get("train", {}).get("corrections", [])]
     try:
         annotations = _read_annotations(pictures.place, corrections, notes)
     except FlyannotError as error:
@@ -168,7 +168,7 @@ def open_run(stack: ExitStack, folder, data_set=None):
         folder,
         files,
         scores,
-        {name: digest_of_file(folder / name) for name in others},
+        {name: file_digest(folder / name) for name in others},
         annotations,
         pictures,
         notes,
@@ -202,7 +202,7 @@ def _find_pictures(folder, files, data_set, recorded, notes):
 
     Returns
     -------
-    PicturesOfFile
+    FoundPictures
 
     Raises
     ------
@@ -211,14 +211,14 @@ def _find_pictures(folder, files, data_set, recorded, notes):
     """
     wanted = set()
     for kind in _SHOWN_KINDS:
-        wanted |= pictures_of_file(files.get(kind))
+        wanted |= list_wanted_pictures(files.get(kind))
     try:
         pictures = find_pictures(wanted, folder, data_set or recorded)
     except FlyannotError as error:
         if data_set is not None:
             raise
         notes.append(f"The data set of the run cannot be read: {error.message}.")
-        pictures = PicturesOfFile(n_wanted=len(wanted))
+        pictures = FoundPictures(n_wanted=len(wanted))
     if data_set is not None and wanted and not pictures.paths:
         raise InputError(
             f"{data_set} has none of the {pluralise(len(wanted), 'picture')} of {folder}",
@@ -239,7 +239,7 @@ def _read_annotations(place, corrections, notes):
     gone = [path.name for path in corrections if not path.is_file()]
     if gone:
         notes.append(f"{', '.join(gone)} is missing: curated terms are shown without corrections.")
-    annotations, changes = curated_annotations_of(folder, corrections=[] if gone else corrections)
+    annotations, changes = read_curated_annotations(folder, corrections=[] if gone else corrections)
     notes += [f"{sentence}." for sentence in changes]
     return annotations
 
@@ -253,8 +253,8 @@ def unshown_images(run):
         return
     known = {image for stored in run.files.values() for image, _ in stored.failures}
     for kind in _SHOWN_KINDS:
-        known |= {name for name, *_ in pictures_of_file(run.files.get(kind))}
-    known |= {photograph_of_embryo(name) for name in known}
+        known |= {name for name, *_ in list_wanted_pictures(run.files.get(kind))}
+    known |= {photograph_name(name) for name in known}
     why = "not among the images of this run: not selected, or its stage range has too few patches"
     for image in read_images(run.pictures.place):
         if image.name not in known:

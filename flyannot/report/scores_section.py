@@ -10,8 +10,8 @@ from flyannot.report import curves
 from flyannot.report.drawing import draw_curve, draw_reliability
 from flyannot.report.templates import render
 from flyannot.report.term_ids import NO_IDS
-from flyannot.terms.bootstrap import bootstrap_gene_weights, mean_of_defined
-from flyannot.terms.group_outcomes import outcomes_of_groups
+from flyannot.terms.bootstrap import bootstrap_gene_weights, finite_mean
+from flyannot.terms.group_outcomes import outcomes_from_json
 from flyannot.terms.metrics import METRICS
 
 _CURVES = (
@@ -65,10 +65,10 @@ def _draw_panels(scores):
     genes_of_parts = [evaluated["gene"] for evaluated in parts.values()]
     weights_of_parts = bootstrap_gene_weights(*genes_of_parts, n_samples=curves.N_RESAMPLES)
     for (s, evaluated), weights in zip(parts.items(), weights_of_parts):
-        outcome = outcomes_of_groups(evaluated)
+        outcome = outcomes_from_json(evaluated)
         for j, term in enumerate(outcome.terms):
             if row := rows.get((s, term)):
-                at = outcome.rows_of(j)
+                at = outcome.known_rows(j)
                 of_term = outcome.values[at, j], outcome.truth[at, j], outcome.group_folds[at], weights[:, at]
                 heights_of_terms.append([make(*of_term) for _, make, *_ in _CURVES])
                 frequencies.append(row["n_positive"] / row["n_groups"])
@@ -77,7 +77,7 @@ def _draw_panels(scores):
     if not frequencies:
         return {}
     overall = scores["summary"]["all"]
-    means = [mean_of_defined(np.stack(heights), 0) for heights in zip(*heights_of_terms)]
+    means = [finite_mean(np.stack(heights), 0) for heights in zip(*heights_of_terms)]
     row = overall["macro"] | {"auc_interval": overall.get("auc_interval")}
     name = f"mean of {pluralise(len(frequencies), 'term')}"
     panels[""] = _draw_panel(name, means, row, np.mean(frequencies))
@@ -105,7 +105,7 @@ def _draw_calibration(scores):
     truth = []
     for evaluated in (scores.get("evaluated") or {}).values():
         if evaluated["probability"]:
-            outcome = outcomes_of_groups(evaluated)
+            outcome = outcomes_from_json(evaluated)
             probabilities += outcome.probabilities[outcome.observed].tolist()
             truth += outcome.truth[outcome.observed].tolist()
     if not truth or overall.get("ece") is None:

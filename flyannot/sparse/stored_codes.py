@@ -133,7 +133,7 @@ class Learner:
         self._codes = CodeStore(n_samples, n_atoms, dtype)
 
     @classmethod
-    def usual_epochs(cls, options):
+    def default_n_epochs(cls, options):
         """Return the default number of epochs for `options`, which are of the class `Options`."""
         return 10
 

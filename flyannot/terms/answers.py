@@ -14,7 +14,7 @@ from flyannot.encode.groups import Groups
 from flyannot.files.hdf5 import predictions as store
 from flyannot.files.hdf5.model import read_classifier, read_method, read_terms
 from flyannot.files.hdf5.reading import read_image_columns
-from flyannot.terms.model import LEAST_GENES, PER_TERM, model_of_terms
+from flyannot.terms.model import LEAST_GENES, PER_TERM, build_model
 from flyannot.terms.scorer import Scorer
 
 ANSWERS = NO, YES, UNDETERMINED = ("no", "yes", "undetermined")
@@ -166,7 +166,7 @@ class GroupPredictions:
         return "" if before in (-1, now) else f"{ANSWERS[before]} to {ANSWERS[now]}"
 
 
-def write_predicted(file, stage_range, columns, groups, predicted):
+def write_group_predictions(file, stage_range, columns, groups, predicted):
     """Add one stage range to an open predictions file.
 
     Parameters
@@ -180,10 +180,10 @@ def write_predicted(file, stage_range, columns, groups, predicted):
     named = {name: getattr(groups, name) for name in ("name", "gene", "fbgn")}
     renamed = {"term": predicted["terms"], "threshold": predicted["probability_threshold"]}
     arrays = predicted | renamed | {"unlikeness": columns["unlikeness"]}
-    store.write_predictions(file, stage_range, columns, groups.of_image, named, arrays)
+    store.write_predictions(file, stage_range, columns, groups.group_numbers, named, arrays)
 
 
-def read_predicted(stored, stage_range):
+def read_group_predictions(stored, stage_range):
     """Return the Groups and the GroupPredictions of one stage range of an open file."""
     of_image, named, arrays = store.read_predictions(stored, stage_range)
     ends = np.cumsum(np.bincount(of_image, minlength=len(named["name"])))
@@ -204,7 +204,7 @@ def _quality_warnings(columns, groups):
     return texts
 
 
-def answers_of_group(stage_range, groups, predicted, g):
+def group_answers(stage_range, groups, predicted, g):
     """Yield the `Answer`s about one group, by its number, the most probable first."""
     of_group = {
         "gene": groups.gene[g],
@@ -246,9 +246,9 @@ def predictions_table(stored, stage_ranges, ids=None, *, as_text=True):
 
     def rows():
         for stage_range in stage_ranges:
-            groups, predicted = read_predicted(stored, stage_range)
+            groups, predicted = read_group_predictions(stored, stage_range)
             for g in range(len(groups)):
-                for answer in answers_of_group(stage_range, groups, predicted, g):
+                for answer in group_answers(stage_range, groups, predicted, g):
                     values = vars(answer)
                     more = ids.of(answer.term, stage_range) if ids else ()
                     yield (*(_as_text(values) if as_text else values.values()), *more)
@@ -281,7 +281,7 @@ def _known_number(number):
     return None if np.isnan(number) else float(number)
 
 
-def terms_of_model(terms, model):
+def model_terms(terms, model):
     """Return a LearnedTerm for each term of a `Model`."""
     return _learned_terms(terms, model.probability_threshold, model.slope > 0, model)
 
@@ -289,13 +289,13 @@ def terms_of_model(terms, model):
 def learned_terms(stored, stage_range):
     """Return a LearnedTerm for each term of an open file of a model or of predictions."""
     if stored.kind != "model":
-        return read_predicted(stored, stage_range)[1].learned
+        return read_group_predictions(stored, stage_range)[1].learned
     per_term = read_classifier(stored, stage_range, PER_TERM, 0)  # without the scorer, which may be large
-    model = model_of_terms(read_method(stored, stage_range), Scorer(), per_term)
-    return terms_of_model(read_terms(stored, stage_range), model)
+    model = build_model(read_method(stored, stage_range), Scorer(), per_term)
+    return model_terms(read_terms(stored, stage_range), model)
 
 
-def precision_of_yes(learned):
+def yes_precision(learned):
     """Return the expected fraction of yes answers that are right, from LearnedTerms; None if untested."""
     tested = [term for term in learned if term.precision is not None and term.n_yes]
     n_right = sum(term.precision * term.n_yes for term in tested)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from flyannot.terms.group_outcomes import outcomes_of_groups
+from flyannot.terms.group_outcomes import outcomes_from_json
 
 N_SAMPLES = 1000
 LEVEL = 0.95
@@ -49,7 +49,7 @@ def resample_aucs(outcome, weights):
     """
     aucs = []
     for j, (values, truth) in enumerate(zip(outcome.values.T, outcome.truth.T)):
-        rows = outcome.rows_of(j)
+        rows = outcome.known_rows(j)
         aucs.append(weighted_aucs(values[rows], truth[rows], outcome.group_folds[rows], weights[:, rows]))
     return np.array(aucs).reshape(-1, len(weights)).T
 
@@ -80,7 +80,7 @@ def add_confidence(result):
     weights = bootstrap_gene_weights(*(groups["gene"] for groups in evaluated.values()))
     for (s, groups), weights_of_range in zip(evaluated.items(), weights):
         rows = {row["term"]: row for row in result["terms"] if row["stage_range"] == s and not row["reason"]}
-        outcome = outcomes_of_groups(groups)
+        outcome = outcomes_from_json(groups)
         outcome = outcome.subset(slice(None), [j for j, term in enumerate(outcome.terms) if term in rows])
         resampled = resample_aucs(outcome, weights_of_range)[1:]
         for j, term in enumerate(outcome.terms):
@@ -90,7 +90,7 @@ def add_confidence(result):
         outcomes.append(outcome)
     parts = {s: ([samples[i]], [outcomes[i]]) for i, s in enumerate(evaluated)} | {"all": (samples, outcomes)}
     for name, (of_terms, of_part) in parts.items():
-        interval = bootstrap_interval(mean_of_defined(np.hstack(of_terms), 1))
+        interval = bootstrap_interval(finite_mean(np.hstack(of_terms), 1))
         result["summary"][name] |= {"auc_interval": interval} | _calibration(of_part)
     return result
 
@@ -126,7 +126,7 @@ def compare_outcomes(first, second):
                 rows.append({"stage_range": s, "term": term} | _difference(aucs[-1], samples[-1]))
     if not rows:
         return {"terms": [], "mean": None}
-    return {"terms": rows, "mean": _difference(np.mean(aucs, axis=0), mean_of_defined(samples, 0))}
+    return {"terms": rows, "mean": _difference(np.mean(aucs, axis=0), finite_mean(samples, 0))}
 
 
 def _difference(measured, samples):
@@ -155,7 +155,7 @@ def _paired(first, second):
         rows = [i for i, name in enumerate(first["group"]) if name in row_in_second]
         rows_in_second = [row_in_second[first["group"][i]] for i in rows]
     pair = [
-        outcomes_of_groups(evaluated).subset(kept, [evaluated["term"].index(term) for term in terms])
+        outcomes_from_json(evaluated).subset(kept, [evaluated["term"].index(term) for term in terms])
         for evaluated, kept in ((first, rows), (second, rows_in_second))
     ]
     observed = pair[0].observed & pair[1].observed
@@ -181,7 +181,7 @@ def weighted_aucs(values, truth, folds, weights):
     return np.divide(ordered, n_pairs, out=np.full(len(weights), np.nan), where=n_pairs > 0)
 
 
-def mean_of_defined(values, axis):
+def finite_mean(values, axis):
     """Return the mean of the numbers that are not nan; nan if all are, as for samples without a pair."""
     defined = np.isfinite(values)
     n = defined.sum(axis=axis)

@@ -28,9 +28,9 @@ from functools import partial
 
 import numpy as np
 
-from flyannot.terms.feature_rows import inner_products, weights_of_rows
+from flyannot.terms.feature_rows import inner_products, row_weights
 from flyannot.terms.folds import inner_folds
-from flyannot.terms.scorer import LinearScorer, choose_held_out, observed_blocks, observed_mask
+from flyannot.terms.scorer import LinearScorer, choose_setting, observed_blocks, observed_mask
 
 ALPHAS = (2.0, 1.0, 0.3, 5.0, 10.0, 30.0)  # the preferred first
 SHARES = (0.3, 0.0, 0.15, 0.5)
@@ -68,13 +68,13 @@ class CoupledRidge(LinearScorer):
         candidates = [
             _mixed_held_out(H / _spread(H), Y, folds, share, observed) for H in unmixed for share in SHARES
         ]
-        chosen, held_out = choose_held_out(candidates, Y, folds, margin=MARGIN, observed=observed)
+        chosen, held_out = choose_setting(candidates, Y, folds, margin=MARGIN, observed=observed)
         alpha, share = ALPHAS[chosen // len(SHARES)], SHARES[chosen % len(SHARES)]
         H = unmixed[chosen // len(SHARES)]
         scale = _spread(H)
         mixing = _mixing(H / scale, Y, share, observed)
         dual = _dual_solver(products, Y.astype(float), observed)(alpha)
-        weights = weights_of_rows(dual.T, X, mean)
+        weights = row_weights(dual.T, X, mean)
         intercept = -weights @ mean
         weights, intercept = mixing.T @ (weights / scale[:, None]), mixing.T @ (intercept / scale)
         options.on_terms(Y.shape[1])

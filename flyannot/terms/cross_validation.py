@@ -11,7 +11,7 @@ import numpy as np
 
 from flyannot.terms.folds import look_up_folds
 from flyannot.terms.metrics import TermOutcomes
-from flyannot.terms.model import fit_model, untrainable
+from flyannot.terms.model import fit_model, untrainable_reason
 from flyannot.terms.scorer import FitOptions, observed_rows
 
 log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     )
 
 
-def joined_outcomes(outcomes):
+def join_outcomes(outcomes):
     """Concatenate outcomes of the same terms; their folds stay separate.
 
     A term that one of them leaves out is left out.
@@ -86,10 +86,10 @@ def _exclusion_reasons(Y, genes, row_folds, n_folds, observed):
     reasons = []
     for j, known in enumerate(observed_rows(observed)):
         positive, of_term = Y[known, j], genes[known]
-        reason = untrainable(positive, of_term, n_folds)
+        reason = untrainable_reason(positive, of_term, n_folds)
         for fold in np.unique(row_folds):
             train = row_folds[known] != fold
-            short = untrainable(positive[train], of_term[train])
+            short = untrainable_reason(positive[train], of_term[train])
             reason = reason or (f"outside fold {fold}: {short}" if short else "")
         reasons.append(f"not evaluable: {reason}" if reason else "")
     return reasons

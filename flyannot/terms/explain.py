@@ -55,7 +55,7 @@ class Explanation:
         minus = -self.contribution[self.contribution < 0].sum()
         return float(plus), float(minus), self.intercept + self.without_patch
 
-    def of_image(self, number):
+    def select_image(self, number):
         """Return the patches and the contributions of one image."""
         of_image = self.image == number
         return self.patch[of_image], self.contribution[of_image]
@@ -70,7 +70,7 @@ class Explanation:
         size_px : (height, width) of the image
         cell_px : int, side of the cells of the map
         """
-        patch, contribution = self.of_image(number)
+        patch, contribution = self.select_image(number)
         sides = patches.patch_px[patch].astype(int)
         return contribution_map(patches.centres_px[patch], contribution, sides, size_px, cell_px)
 

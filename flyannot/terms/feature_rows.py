@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.base.errors import DataError
-from flyannot.jobs.resources import threads_of_one_blas
+from flyannot.jobs.resources import create_thread_pool
 
 COLUMNS = 1024  # columns that are converted to float64 at once
 _QUERY_COLUMNS = 4096  # the same for the products of few rows and many
@@ -21,7 +21,7 @@ _TILE = 1024  # rows of one task: the order of sums does not depend on the numbe
 _ROWS = 256  # rows that are scaled at once
 
 
-def checked_columns(X, n_features):
+def check_columns(X, n_features):
     """Return X as an array; raise DataError unless it is a table of `n_features` columns."""
     X = np.asarray(X)
     if X.ndim != 2 or X.shape[1] != n_features:
@@ -49,7 +49,7 @@ def add_inner_products(K, X, *, mean=0.0, n_threads=1):
     """Add the inner products of the rows of X - mean, float64, to the lower triangle of K, tile by tile."""
     mean = np.broadcast_to(mean, X.shape[1])
     tiles = [slice(start, start + _TILE) for start in range(0, len(X), _TILE)]
-    with threads_of_one_blas(n_threads) as pool:
+    with create_thread_pool(n_threads) as pool:
         for start in range(0, X.shape[1], COLUMNS):
             columns = X[:, start : start + COLUMNS] - mean[start : start + COLUMNS]
 
@@ -80,7 +80,7 @@ def cross_products(X, A):
     return products
 
 
-def weights_of_rows(parts, X, mean):
+def row_weights(parts, X, mean):
     """Return the weights parts (X - mean) of linear models, by blocks of columns.
 
     The result is float64 (n_models, n_features).
@@ -106,7 +106,7 @@ class CholeskyBasis:
     pivots: np.ndarray
 
     @classmethod
-    def of_products(cls, K):
+    def from_products(cls, K):
         """Compute the basis from the inner products of the rows, by Cholesky's factorisation with pivoting.
 
         Only the lower triangle of K is read, and K is overwritten.  Rows that depend on others add nothing.
@@ -123,7 +123,7 @@ class CholeskyBasis:
         coordinates[order] = lower[:, :rank]
         return cls(coordinates, order[:rank])
 
-    def of_rows(self, weights):
+    def row_coefficients(self, weights):
         """Write weights in this basis as combinations of the rows.
 
         The numbers of one model do not depend on the other models.
@@ -145,7 +145,7 @@ class CholeskyBasis:
                 part[self.pivots] = solve_triangular(triangle, of_model, lower=True, trans="T")
         return parts
 
-    def coordinates_of(self, products):
+    def project_rows(self, products):
         """Return other rows in this basis, (n_others, rank), from their inner products with the `pivots`.
 
         Their part outside the span of the rows is left out.

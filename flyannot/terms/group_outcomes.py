@@ -18,16 +18,16 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.base.errors import DataError, InputError
-from flyannot.files.digest import has_own_digest, sealed_with_digest
-from flyannot.files.hdf5.header import renamed_options
-from flyannot.files.text_files import first_bytes, read_json
+from flyannot.files.digest import add_digest, matches_own_digest
+from flyannot.files.hdf5.header import rename_old_options
+from flyannot.files.text_files import read_first_bytes, read_json
 from flyannot.terms.metrics import TermOutcomes
 
 _BEGINS = b'{\n "terms": ['  # the first bytes of a file of scores, also of a damaged one
 _DIGITS = 9  # digits of a decision value; a probability has 6 decimals
 
 
-def group_outcomes(outcome, names, genes):
+def outcomes_to_json(outcome, names, genes):
     """Convert TermOutcomes of one stage range to JSON.
 
     Parameters
@@ -54,12 +54,12 @@ def group_outcomes(outcome, names, genes):
 
 
 def is_cross_validated(groups):
-    """Return whether a result of `group_outcomes` has answers by models of the other folds."""
+    """Return whether a result of `outcomes_to_json` has answers by models of the other folds."""
     return groups["fold"] is not None
 
 
-def outcomes_of_groups(groups):
-    """Read the `TermOutcomes` of one stage range from a result of `group_outcomes`."""
+def outcomes_from_json(groups):
+    """Read the `TermOutcomes` of one stage range from a result of `outcomes_to_json`."""
     n = len(groups["group"])
     folds = groups["fold"]
     thresholds = groups["threshold"]
@@ -79,14 +79,14 @@ def outcomes_of_groups(groups):
     )
 
 
-def json_of_scores(result):
+def format_scores_json(result):
     """Format scores as JSON text.
 
     It is indented, except for the values of the groups, which take one line per stage range.
 
-    Its `digest` covers everything else (`sealed_with_digest`).
+    Its `digest` covers everything else (`add_digest`).
     """
-    result = sealed_with_digest(json.loads(json.dumps({k: v for k, v in result.items() if k != "digest"})))
+    result = add_digest(json.loads(json.dumps({k: v for k, v in result.items() if k != "digest"})))
     text = json.dumps({k: v for k, v in result.items() if k != "evaluated"}, indent=1, ensure_ascii=False)
     lines = [
         f"  {json.dumps(s)}: {json.dumps(groups, ensure_ascii=False, separators=(',', ':'))}"
@@ -96,7 +96,7 @@ def json_of_scores(result):
 
 
 def read_scores(path):
-    """Read a file that `json_of_scores` made.
+    """Read a file that `format_scores_json` made.
 
     Raises
     ------
@@ -108,11 +108,11 @@ def read_scores(path):
     fix = "name a file made by: flyannot evaluate --json"
     try:
         scores = read_json(path, what="scores", fix=fix)
-        if isinstance(scores, dict) and "made_from" in scores and has_own_digest(scores):
-            return scores | {"made_from": renamed_options(scores["made_from"])}
+        if isinstance(scores, dict) and "made_from" in scores and matches_own_digest(scores):
+            return scores | {"made_from": rename_old_options(scores["made_from"])}
         raise InputError(f"{path} does not contain scores", fix=fix)
     except InputError:
-        if not Path(path).is_file() or first_bytes(path, len(_BEGINS)) != _BEGINS:
+        if not Path(path).is_file() or read_first_bytes(path, len(_BEGINS)) != _BEGINS:
             raise
         raise DataError(
             f"{path} is damaged: its contents do not match its digest",

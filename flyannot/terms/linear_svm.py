@@ -22,10 +22,10 @@ from functools import partial
 import numpy as np
 
 from flyannot.base.errors import FlyannotError
-from flyannot.jobs.resources import require_bytes, threads_of_one_blas
-from flyannot.terms.feature_rows import COLUMNS, CholeskyBasis, inner_products, weights_of_rows
+from flyannot.jobs.resources import create_thread_pool, require_memory
+from flyannot.terms.feature_rows import COLUMNS, CholeskyBasis, inner_products, row_weights
 from flyannot.terms.folds import assign_gene_folds, look_up_folds
-from flyannot.terms.scorer import LinearScorer, OutOfFoldValues, choose_held_out, observed_mask, observed_rows
+from flyannot.terms.scorer import LinearScorer, OutOfFoldValues, choose_setting, observed_mask, observed_rows
 
 CS = (0.01, 0.1, 1.0, 10.0)  # C is one of these; of equally good ones the smallest
 
@@ -71,7 +71,7 @@ def _run_in_threads(n_threads, work, tasks, on_terms):
 
     liblinear releases the lock of the interpreter.
     """
-    pool = threads_of_one_blas(n_threads)
+    pool = create_thread_pool(n_threads)
     results = []
     try:
         for result in pool.map(work, tasks):
@@ -99,7 +99,7 @@ def _check_memory(n_rows, n_features, n_terms, n_threads):
     """Raise FlyannotError if there is too little memory for fitting."""
     import sklearn.svm  # noqa: F401  (its libraries need memory too, so they are loaded before the check)
 
-    require_bytes(
+    require_memory(
         training_bytes(n_rows, n_features, n_terms, n_threads),
         f"training on {n_rows} rows of {n_features} features",
         fix="use fewer atoms, a smaller pooling grid, fewer groups or one job",
@@ -121,7 +121,7 @@ def _coordinates(X, n_threads):
         K = inner_products(X, mean=mean, n_threads=n_threads)
         scale = np.sqrt(np.trace(K) / len(X)) or 1.0
         K /= scale**2
-        basis = CholeskyBasis.of_products(K)
+        basis = CholeskyBasis.from_products(K)
         coordinates = basis.coordinates
     else:
         basis, coordinates = None, X - mean
@@ -130,7 +130,7 @@ def _coordinates(X, n_threads):
 
     def back(weights, intercept):
         if basis is not None:
-            weights = weights_of_rows(basis.of_rows(weights) / scale, X, mean)
+            weights = row_weights(basis.row_coefficients(weights) / scale, X, mean)
         weights = weights / scale
         return weights, intercept - np.array([of_term @ mean for of_term in weights])
 
@@ -163,7 +163,7 @@ def _train_term(A, term, *, genes, seed, n_folds):
     dealt = assign_gene_folds(genes, n_folds, np.random.default_rng(seed), positive=positive)
     folds = look_up_folds(genes, dealt)
     candidates = [_held_out_values(A, positive, folds, C)[:, None] for C in CS]
-    chosen, held_out = choose_held_out(candidates, positive[:, None], folds)
+    chosen, held_out = choose_setting(candidates, positive[:, None], folds)
     return *fit_liblinear(A, positive, CS[chosen]), CS[chosen], _spread_to_all(held_out, rows, n_rows)
 
 

@@ -89,7 +89,7 @@ class TermOutcomes:
             **{name: getattr(self, name)[rows][:, columns] for name in names},
         )
 
-    def rows_of(self, j):
+    def known_rows(self, j):
         """Return an index of the groups whose truth is known for term number j."""
         known = self.observed[:, j]
         return slice(None) if known.all() else np.flatnonzero(known)
@@ -115,7 +115,7 @@ def concordant_pairs(values, truth, folds=None, observed=None):
     ordered : float64 array (n_folds,), pairs in which the positive has the larger value; a tie is half a pair
     n_pairs : int64 array (n_folds,), all pairs
     """
-    values, truth = checked_decision_values(values, truth)
+    values, truth = check_decision_values(values, truth)
     folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
     observed = np.ones(len(values), bool) if observed is None else observed
     counts = []
@@ -154,7 +154,7 @@ def average_precision(values, truth, folds=None):
     folds : int array (n_groups,), or None if one model predicts all groups.  Values of different models have
         no common scale: each fold is ranked separately, and the folds are weighted by their positives.
     """
-    values, truth = checked_decision_values(values, truth)
+    values, truth = check_decision_values(values, truth)
     if not truth.any():
         return None
     folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
@@ -162,7 +162,7 @@ def average_precision(values, truth, folds=None):
     return float(total / truth.sum())
 
 
-def checked_decision_values(values, truth):
+def check_decision_values(values, truth):
     """Return decision values as floats and truth as bool; DataError if a value is nan."""
     values, truth = np.asarray(values, float), np.asarray(truth, bool)
     if np.isnan(values).any():
@@ -193,7 +193,7 @@ def confusion_counts(yes, truth):
     return tuple(int(np.count_nonzero(c)) for c in counts)
 
 
-def rates_of_counts(tp, fp, fn, tn):
+def confusion_rates(tp, fp, fn, tn):
     """Return sensitivity, specificity, accuracy, f1 and precision as a dict; 0/0 is None."""
     fractions = {
         "sensitivity": (tp, tp + fn),
@@ -205,7 +205,7 @@ def rates_of_counts(tp, fp, fn, tn):
     return {name: part / whole if whole else None for name, (part, whole) in fractions.items()}
 
 
-def scores_of_term(values, yes, truth, folds=None):
+def score_term(values, yes, truth, folds=None):
     """Return all metrics of one term, as a dict with the keys METRICS and precision.
 
     Parameters
@@ -214,7 +214,7 @@ def scores_of_term(values, yes, truth, folds=None):
     yes, truth : bool arrays (n_groups,)
     folds : int array (n_groups,), or None if one model predicts all groups
     """
-    return _ranked(values, truth, folds) | rates_of_counts(*confusion_counts(yes, truth))
+    return _ranked(values, truth, folds) | confusion_rates(*confusion_counts(yes, truth))
 
 
 def _ranked(values, truth, folds):
@@ -262,7 +262,7 @@ def _score_range(stage_range, outcome, excluded):
     """Return the rows of one stage range, in the order of the terms of the outcome."""
     rows = []
     for j, term in enumerate(outcome.terms):
-        observed = outcome.rows_of(j)
+        observed = outcome.known_rows(j)
         truth = outcome.truth[observed, j]
         reason, scores = outcome.reasons[j], _NO_SCORES
         if term in excluded:
@@ -271,7 +271,7 @@ def _score_range(stage_range, outcome, excluded):
             reason = f"not evaluable: no {'negative' if truth.any() else 'positive'} group"
         if not reason:
             folds = outcome.group_folds[observed]
-            scores = scores_of_term(outcome.values[observed, j], outcome.yes[observed, j], truth, folds)
+            scores = score_term(outcome.values[observed, j], outcome.yes[observed, j], truth, folds)
             if scores["auc"] is None:
                 reason, scores = "not evaluable: no fold has both classes", _NO_SCORES
         counts = {"n_groups": len(truth), "n_positive": int(truth.sum())}
@@ -296,7 +296,7 @@ def _micro(evaluated):
         # Decision values of different terms have no common scale; probabilities have.
         matrices = outcome.probabilities[:, kept], outcome.yes[:, kept], outcome.truth[:, kept], folds
         pools.append([matrix[known] for matrix in matrices])
-    return scores_of_term(*map(np.concatenate, zip(*pools)))
+    return score_term(*map(np.concatenate, zip(*pools)))
 
 
 def _ranked_terms(evaluated):

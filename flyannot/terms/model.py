@@ -96,10 +96,10 @@ class Model:
 def model_from_arrays(method, arrays):
     """Return the `Model` of a method with these `arrays`."""
     scorer = {n.removeprefix("scorer/"): a for n, a in arrays.items() if n.startswith("scorer/")}
-    return model_of_terms(method, CLASSIFIERS[method].from_arrays(scorer), arrays)
+    return build_model(method, CLASSIFIERS[method].from_arrays(scorer), arrays)
 
 
-def model_of_terms(method, scorer, arrays):
+def build_model(method, scorer, arrays):
     """Return the `Model` of a scorer, with the arrays that have one entry per term by name."""
     untested = {"precision": np.full(len(arrays["auc"]), np.nan)}  # models of version 0.9 and before
     arrays = untested | arrays
@@ -107,7 +107,7 @@ def model_of_terms(method, scorer, arrays):
     return Model(method, scorer, **per_term)
 
 
-def schema_of(method):
+def array_schema(method):
     """Return the types and dimensions of the `arrays` of a model of a method."""
     scorer = {f"scorer/{name}": known for name, known in CLASSIFIERS[method].ARRAYS.items()}
     return PER_TERM | scorer
@@ -154,7 +154,7 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     decision_threshold = np.array([choose_threshold(v, t, options.operating_point) for v, t in pairs], float)
     n_groups = np.array([len(truth) for _, truth in pairs], np.int32)
     n_positive = Y.sum(axis=0).astype(np.int32)
-    n_genes, _ = genes_of_terms(Y, genes, observed)
+    n_genes, _ = count_genes(Y, genes, observed)
     areas = held_out_aucs(held_out, Y, genes, observed)
     answered = [truth[values > cut] for (values, truth), cut in zip(pairs, decision_threshold)]
     precision = np.array([truth.mean() if len(truth) else np.nan for truth in answered], float)
@@ -163,7 +163,7 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     return Model(method, scorer, decision_threshold, *of_terms)
 
 
-def genes_of_terms(Y, genes, observed):
+def count_genes(Y, genes, observed):
     """Count the genes with each term and the genes without it: two int32 arrays (n_terms,).
 
     Parameters
@@ -201,7 +201,7 @@ def held_out_aucs(held_out: OutOfFoldValues, Y, genes, observed):
     (weights,) = bootstrap_gene_weights(genes)
     areas = np.full((3, Y.shape[1]), np.nan)
     rows = observed_rows(observed)
-    for j in np.flatnonzero(np.minimum(*genes_of_terms(Y, genes, observed)) >= LEAST_GENES):
+    for j in np.flatnonzero(np.minimum(*count_genes(Y, genes, observed)) >= LEAST_GENES):
         values, truth, folds = (column[rows[j], j] for column in (held_out.scored, Y, held_out.folds))
         area, *samples = weighted_aucs(values, truth, folds, weights[:, rows[j]])
         if np.isfinite(area):
@@ -209,14 +209,14 @@ def held_out_aucs(held_out: OutOfFoldValues, Y, genes, observed):
     return areas
 
 
-def model_of_no_terms(n_features):
+def empty_model(n_features):
     """Return the model of a stage range without trainable terms: a linear SVM without terms."""
     scorer = CLASSIFIERS["svm"](np.zeros((0, n_features)), np.zeros(0), np.zeros(0))
     none = {name: np.zeros(0, np.int32 if kind == "i" else float) for name, (kind, _) in PER_TERM.items()}
-    return model_of_terms("svm", scorer, none)
+    return build_model("svm", scorer, none)
 
 
-def untrainable(positive, genes, needed=2):
+def untrainable_reason(positive, genes, needed=2):
     """Return the reason why a term cannot be trained or evaluated, or "".
 
     Parameters
@@ -226,7 +226,7 @@ def untrainable(positive, genes, needed=2):
     needed : int >= 2, the least number of genes with the term, and of genes without it
     """
     positive = np.asarray(positive, bool)[:, None]
-    counts = genes_of_terms(positive, genes, np.ones_like(positive))
+    counts = count_genes(positive, genes, np.ones_like(positive))
     for (n,), sign in zip(counts, ("positive", "negative")):
         if n < needed:
             return f"{pluralise(n, f'{sign} gene')}, {needed} needed"

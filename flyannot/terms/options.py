@@ -41,11 +41,11 @@ class Terms(Kind):
             named = named - {"not-anatomy"} | set(NOT_ANATOMY)
         return tuple(sorted(named))
 
-    def as_json(self, value):
+    def to_json(self, value):
         """Return a list."""
         return list(value)
 
-    def as_text(self, value):
+    def to_text(self, value):
         """Return the names, separated by commas."""
         return ", ".join(value)
 
@@ -66,11 +66,11 @@ class OperatingPoint(Kind):
                 pass
         raise ValueError(self.words)
 
-    def as_json(self, value):
+    def to_json(self, value):
         """Return a list of two."""
         return list(value)
 
-    def as_text(self, value):
+    def to_text(self, value):
         """Return the point as on the command line."""
         return "{}={:g}".format(*value)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.terms.feature_rows import checked_columns, unit_rows
+from flyannot.terms.feature_rows import check_columns, unit_rows
 from flyannot.terms.scorer import LinearScorer, observed_blocks, observed_mask
 
 
@@ -40,7 +40,7 @@ class Ridge(LinearScorer):
 
     def decision_values(self, X, n_threads=1):
         """Return X W + b, with the rows of X scaled to length 1."""
-        units = unit_rows(checked_columns(X, self.weights.shape[1]))
+        units = unit_rows(check_columns(X, self.weights.shape[1]))
         return super().decision_values(units.astype(np.float64))
 
     def linear_form(self, X, term):

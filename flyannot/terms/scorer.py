@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from flyannot.base.text import short_repr
-from flyannot.terms.feature_rows import checked_columns
+from flyannot.terms.feature_rows import check_columns
 from flyannot.terms.folds import inner_folds
 from flyannot.terms.metrics import concordant_pairs
 
@@ -103,7 +103,7 @@ class Scorer:
             cls._held_out_values(setting, (X, Y, observed), folds, fold_rngs, options.n_threads)
             for setting in settings
         ]
-        chosen, held_out = choose_held_out(candidates, Y, folds, observed=observed)
+        chosen, held_out = choose_setting(candidates, Y, folds, observed=observed)
         more = {"rng": rng, "n_threads": options.n_threads, "observed": observed}
         scorer = cls.fit_setting(X, Y, settings[chosen], **more)
         options.on_terms(Y.shape[1])
@@ -156,7 +156,7 @@ class LinearScorer(Scorer):
 
     def decision_values(self, X, n_threads=1):
         """Return X w + b."""
-        return checked_columns(X, self.weights.shape[1]) @ self.weights.T + self.intercept
+        return check_columns(X, self.weights.shape[1]) @ self.weights.T + self.intercept
 
     def linear_form(self, X, term):
         """Return weights (n_features,), intercept and rows.
@@ -166,7 +166,7 @@ class LinearScorer(Scorer):
         return self.weights[term], self.intercept[term], X
 
 
-def choose_held_out(candidates, Y, folds, *, margin=0.0, observed=None):
+def choose_setting(candidates, Y, folds, *, margin=0.0, observed=None):
     """Choose the setting with the best mean AUC within folds.
 
     Parameters

@@ -46,7 +46,7 @@ class Siso(Scorer):
 
     def decision_values(self, X, n_threads=1):
         """Return sum_i Y_i z_i, with z the lasso code of the row at lam = FRACTION |A y|_inf."""
-        X = unit_rows(feature_rows.checked_columns(X, self.A.shape[1]))
+        X = unit_rows(feature_rows.check_columns(X, self.A.shape[1]))
         largest = largest_products(X, self.A)
         # y / |A y|_inf has the code z / |A y|_inf, and the same lam for every query
         scaled = X / np.where(largest > 0, largest, 1).astype(np.float32)[:, None]
@@ -57,7 +57,7 @@ class Siso(Scorer):
     @cached_property
     def _basis(self):
         """Return the basis of the rows, computed once per model: annotation is by few images at a time."""
-        return CholeskyBasis.of_products(feature_rows.inner_products(self.A))
+        return CholeskyBasis.from_products(feature_rows.inner_products(self.A))
 
     def _codes(self, X, n_threads):
         """Return the sparse codes of queries, in the basis of the rows if that is shorter."""
@@ -65,7 +65,7 @@ class Siso(Scorer):
         if len(A) < A.shape[1]:
             products = feature_rows.cross_products(X, A[self._basis.pivots])
             A = self._basis.coordinates.astype(np.float32)
-            X = self._basis.coordinates_of(products).astype(np.float32)
+            X = self._basis.project_rows(products).astype(np.float32)
         return siso.encode(X, A, FRACTION, tol=_TOL, n_threads=n_threads).astype(np.float64)
 
 

@@ -9,8 +9,8 @@ from itertools import chain
 import numpy as np
 
 from flyannot.base.text import pluralise, short_repr
-from flyannot.encode.groups import Groups, InMemoryFeatures, groups_of, normalise_features, pooled_columns
-from flyannot.jobs.resources import require_bytes
+from flyannot.encode.groups import Groups, InMemoryFeatures, group_images, normalise_features, pool_columns
+from flyannot.jobs.resources import require_memory
 from flyannot.terms import CLASSIFIERS
 from flyannot.terms.feature_rows import CholeskyBasis, add_inner_products
 from flyannot.terms.scorer import observed_mask
@@ -62,7 +62,7 @@ class TrainingSet(LabelledRows):
     def __len__(self):
         return len(self.groups)
 
-    def of_genes(self, genes):
+    def select_genes(self, genes):
         """Return the groups of the given genes."""
         rows = [g for g, gene in enumerate(self.genes) if gene in genes]
         groups = self.groups.subset(rows)
@@ -74,7 +74,7 @@ class TrainingSet(LabelledRows):
 
         Parameters
         ----------
-        features : of images, (n_images, n_features), as `pooled_columns` takes them
+        features : of images, (n_images, n_features), as `pool_columns` takes them
         options : TrainOptions
         """
         rows = GroupRows(features, self.groups, options)
@@ -88,7 +88,7 @@ class TrainingSet(LabelledRows):
 class GroupRows:
     """The feature vectors of groups, pooled and normalised by TrainOptions: (n_groups, n_features).
 
-    features : of images, as `pooled_columns` takes them
+    features : of images, as `pool_columns` takes them
     """
 
     def __init__(self, features, groups, options):
@@ -124,7 +124,7 @@ class GroupRows:
         block = min(_BLOCK_BYTES, 4 * n_groups * n_features)
         what = f"the inner products of {n_groups:,} groups"
         fix = "use a machine with more memory, or fewer groups"
-        require_bytes(2 * 8 * n_groups**2 + block, what, fix=fix)
+        require_memory(2 * 8 * n_groups**2 + block, what, fix=fix)
         K = np.zeros((n_groups, n_groups))
         for columns in self._blocks():
             add_inner_products(K, self._pooled(columns), n_threads=n_threads)
@@ -132,11 +132,11 @@ class GroupRows:
         lengths = np.where((lengths > 0) & (self._options.normalisation == "l2"), lengths, 1.0)
         K /= lengths
         K /= lengths[:, None]
-        return CholeskyBasis.of_products(K), lengths
+        return CholeskyBasis.from_products(K), lengths
 
     def in_features(self, scorer, basis, lengths):
         """Map a linear scorer of the basis to a scorer of the features, which are read once more."""
-        parts = basis.of_rows(scorer.weights) / lengths
+        parts = basis.row_coefficients(scorer.weights) / lengths
         weights = np.empty((len(parts), self.shape[1]))
         for columns in self._blocks():
             weights[:, columns] = parts @ self._pooled(columns)
@@ -144,7 +144,7 @@ class GroupRows:
 
     def _pooled(self, columns):
         """Return some columns of the pooled rows."""
-        return pooled_columns(self._features, self._groups, columns, self._options.scheme)
+        return pool_columns(self._features, self._groups, columns, self._options.scheme)
 
     def _blocks(self):
         """Return the blocks of columns; they, and so the sums, depend only on the shape of the features."""
@@ -157,7 +157,7 @@ def training_rows(features, groups, options):
     return GroupRows(InMemoryFeatures(features), groups, options).whole()
 
 
-def curated_groups(columns, annotations, stage_range, options):
+def build_training_set(columns, annotations, stage_range, options):
     """Return the `TrainingSet` of one stage range; its X has no columns.
 
     Parameters
@@ -167,9 +167,9 @@ def curated_groups(columns, annotations, stage_range, options):
     stage_range : str
     options : TrainOptions
     """
-    groups, carried = annotated_groups(groups_of(columns), annotations, stage_range)
+    groups, carried = annotated_groups(group_images(columns), annotations, stage_range)
     terms = sorted(set().union(*carried))
-    truth = truth_of(carried, terms)
+    truth = truth_matrix(carried, terms)
     observed = observed_terms(groups, annotations, stage_range, terms)
     reasons = [_exclusion_reason(t, n, options) for t, n in zip(terms, truth.sum(axis=0))]
     genes = groups.gene_ids
@@ -205,9 +205,9 @@ def enough_groups(carried_of, excluded=()):
     return max(2, min(ENOUGH_GROUPS, n_groups // 4, most))
 
 
-def enough_groups_of_columns(columns_of, annotations, excluded=()):
+def enough_groups_in_columns(columns_of, annotations, excluded=()):
     """Return `enough_groups` from a dict of the image columns of every stage range."""
-    parts = (annotated_groups(groups_of(columns), annotations, s) for s, columns in columns_of.items())
+    parts = (annotated_groups(group_images(columns), annotations, s) for s, columns in columns_of.items())
     return enough_groups([carried for _, carried in parts], excluded)
 
 
@@ -218,7 +218,7 @@ def annotated_groups(groups, annotations, stage_range):
     return groups.subset(annotated), [terms[g] for g in annotated]
 
 
-def truth_of(carried, terms):
+def truth_matrix(carried, terms):
     """Return which of the terms each group has, bool (n_groups, n_terms), from the set of terms of each."""
     truth = np.array([[term in carries for term in terms] for carries in carried], bool)
     return truth.reshape(len(carried), len(terms))
@@ -228,7 +228,7 @@ def observed_terms(groups, annotations, stage_range, terms):
     """Return whether curators said for every group if it has each term, bool (n_groups, n_terms)."""
     genes = zip(groups.gene, groups.fbgn)
     unknown = [annotations.unknown_terms(gene, stage_range, terms, fbgn) for gene, fbgn in genes]
-    return ~truth_of(unknown, terms)
+    return ~truth_matrix(unknown, terms)
 
 
 def _exclusion_reason(term, count, options):

@@ -46,7 +46,7 @@ class NoveltyReference:
     __repr__ = short_repr
 
     @classmethod
-    def of_images(cls, features, images, genes, views, rng):
+    def from_images(cls, features, images, genes, views, rng):
         """Keep the sketches of images of a stage range, at most 4,096, drawn at random.
 
         Parameters
@@ -62,7 +62,7 @@ class NoveltyReference:
         sketch = np.empty((len(chosen), _N_NUMBERS), np.int8)
         for first, block in features.blocks(slice(None)):
             here = np.flatnonzero((chosen >= first) & (chosen < first + len(block)))
-            sketch[here] = sketches(block[chosen[here] - first])
+            sketch[here] = compute_sketches(block[chosen[here] - first])
         genes = [genes[i] for i in chosen]
         far = _distances(sketch, genes, sketch, genes)
         known_views = {views[i] for i in images}
@@ -78,7 +78,7 @@ class NoveltyReference:
         """
         if len(self.gene) < LEAST_IMAGES:
             return np.full(len(X), np.nan)
-        far = _distances(sketches(X), genes, self.sketch, self.gene)
+        far = _distances(compute_sketches(X), genes, self.sketch, self.gene)
         return np.searchsorted(self.distance, far) / len(self.distance)
 
     def arrays(self):
@@ -86,7 +86,7 @@ class NoveltyReference:
         return {name: getattr(self, name) for name in ARRAYS}
 
 
-def sketches(X):
+def compute_sketches(X):
     """Return the sketch of every row of features (n_rows, n_features): int8 (n_rows, 512)."""
     from scipy.sparse import csr_array
 
@@ -121,7 +121,7 @@ def _lengths(sketch):
     return np.where(lengths > 0, lengths, 1)
 
 
-def warnings_of_images(known, X, genes, views):
+def novelty_warnings(known, X, genes, views):
     """Return the unlikeness of every image, and a warning for each; "" for none.
 
     An image from which the model learned gets no warning, even if it is unlike most others.
@@ -129,7 +129,7 @@ def warnings_of_images(known, X, genes, views):
     ranks = known.novelty(X, genes)
     learned = {sketch.tobytes() for sketch in known.sketch}
     texts = []
-    for rank, view, sketch in zip(ranks, views, sketches(X)):
+    for rank, view, sketch in zip(ranks, views, compute_sketches(X)):
         said = []
         if rank > UNLIKE and sketch.tobytes() not in learned:
             said.append(f"{UNLIKE_WORDS}: stranger than {100 * rank:.1f}% of them")

@@ -26,7 +26,7 @@ class Some(Options):
 
 
 def test_a_value_has_one_form_whatever_its_spelling():
-    typed = Some.of_table({"side-px": ["8", 16], "most": "3", "weight": 1, "is-quick": "true"}, "[some]")
+    typed = Some.from_table({"side-px": ["8", 16], "most": "3", "weight": 1, "is-quick": "true"}, "[some]")
     assert typed == Some(side_px=[8, 16], most=3, weight=1.0, is_quick=True)
     assert typed.side_px == (8, 16) and isinstance(typed.weight, float)
     assert Some(side_px=8).side_px == (8,)
@@ -36,12 +36,12 @@ def test_a_value_has_one_form_whatever_its_spelling():
 def test_a_header_gives_back_the_options_that_it_took():
     some = Some(side_px=[8, 12], weight=0.25, kind="bcd", note="x")
     header = json.loads(json.dumps(some.to_header() | {"other": {}}))
-    assert Some.of_header(header) == some
+    assert Some.from_header(header) == some
     assert header["fast"] is False and "is_quick" not in header  # files keep the name they had
     with pytest.raises(KeyError):
-        Some.of_header({"weight": 1})
+        Some.from_header({"weight": 1})
     with pytest.raises(InputError):
-        Some.of_header(header | {"weight": 2})
+        Some.from_header(header | {"weight": 2})
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,14 @@ def test_a_header_gives_back_the_options_that_it_took():
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_words(name, wrong, words):
-    for make in (lambda: Some(**{name: wrong}), lambda: Some.of_table({name: wrong}, "[some]")):
+    for make in (lambda: Some(**{name: wrong}), lambda: Some.from_table({name: wrong}, "[some]")):
         with pytest.raises(InputError, match=words):
             make()
 
 
 def test_an_unknown_option_is_refused_with_the_nearest_known():
     with pytest.raises(InputError, match=r'\[some\] has no option "wieght". Did you mean "weight"'):
-        Some.of_table({"wieght": 1}, "[some]")
+        Some.from_table({"wieght": 1}, "[some]")
 
 
 def test_an_option_of_an_earlier_version_may_stand_where_it_had_no_effect():
@@ -88,6 +88,6 @@ def test_an_option_of_an_earlier_version_may_stand_where_it_had_no_effect():
         gone: ClassVar[dict] = {"old": False}
         kept: int = option(1, Count(), "Is kept.")
 
-    assert Fewer.of_table({"kept": 2, "old": False}, "[fewer]") == Fewer(kept=2)
+    assert Fewer.from_table({"kept": 2, "old": False}, "[fewer]") == Fewer(kept=2)
     with pytest.raises(InputError, match='no option "old"'):
-        Fewer.of_table({"old": True}, "[fewer]")
+        Fewer.from_table({"old": True}, "[fewer]")

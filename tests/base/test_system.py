@@ -43,9 +43,9 @@ def test_windows_opens_no_folder_and_writes_to_what_it_synchronises(monkeypatch,
     monkeypatch.setattr(system, "IS_WINDOWS", True)
     monkeypatch.setattr(system.os, "open", lambda path, flags: opened.append(flags) or open_(path, flags))
     (tmp_path / "a").write_text("")
-    system.synchronise_file(tmp_path)
+    system.fsync_path(tmp_path)
     assert opened == []
-    system.synchronise_file(tmp_path / "a")
+    system.fsync_path(tmp_path / "a")
     assert opened == [os.O_RDWR]
 
 
@@ -114,9 +114,9 @@ def test_what_ends_at_once_says_all_and_leaves_nothing(tmp_path):
     code = f"""
 import threading, time
 from pathlib import Path
-from flyannot.base.system import call_at_end, exit_immediately
+from flyannot.base.system import run_at_exit, exit_immediately
 threading.Thread(target=time.sleep, args=(60,)).start()
-call_at_end(Path({str(left)!r}).unlink)
+run_at_exit(Path({str(left)!r}).unlink)
 print("said", end="")
 exit_immediately(7)
 """

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flyannot.base.text import is_fit_for_cells, pluralise, printable_text, short_value
+from flyannot.base.text import escape_unprintable, is_valid_cell, pluralise, short_value
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_one_is_one_and_several_are_many():
 
 def test_what_would_direct_a_terminal_or_part_a_cell_is_told_and_escaped():
     good, bad = 'β-Tub ＝1, \u201ea"', "a\x1b[2J\x9bb\u202ec\ud800"
-    assert is_fit_for_cells(good) and printable_text(good) == good
-    assert not any(is_fit_for_cells(text) for text in ("a\nb", "a\x1bb", "a\x9bb", "a\ud800b"))
-    assert printable_text(f"{bad}\n") == "a\\u001b[2J\\u009bb\\u202ec\\ud800\n"
-    assert printable_text(f"é{bad[:2]}\n", keep="") == "éa\\u001b\\n"
+    assert is_valid_cell(good) and escape_unprintable(good) == good
+    assert not any(is_valid_cell(text) for text in ("a\nb", "a\x1bb", "a\x9bb", "a\ud800b"))
+    assert escape_unprintable(f"{bad}\n") == "a\\u001b[2J\\u009bb\\u202ec\\ud800\n"
+    assert escape_unprintable(f"é{bad[:2]}\n", keep="") == "éa\\u001b\\n"

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.setup import data_folder
 from flyannot.base.errors import InputError
-from flyannot.files.digest import digest_of_file
+from flyannot.files.digest import file_digest
 from tests.conftest import ROOT
 
 DATA_SETS = tomllib.loads((ROOT / "data" / "registry.toml").read_text(encoding="utf-8"))
@@ -18,8 +18,8 @@ DATA_SETS = tomllib.loads((ROOT / "data" / "registry.toml").read_text(encoding="
 def digest(path):
     """SHA-256 of a file; of a folder, what `sha256sum FOLDER/* | sha256sum` prints."""
     if path.is_file():
-        return digest_of_file(path)
-    lines = [f"{digest_of_file(one)}  {path.name}/{one.name}\n" for one in sorted(path.iterdir())]
+        return file_digest(path)
+    lines = [f"{file_digest(one)}  {path.name}/{one.name}\n" for one in sorted(path.iterdir())]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 

@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from flyannot.pipeline.runs.configuration import configuration_of, write_record
+from flyannot.pipeline.runs.configuration import build_configuration, write_record
 from tests.conftest import ROOT
 
 VERDICT = "gene,stage_range,term,verdict,date\nsyn001,4-6,pole cell,accept,2026-01-31\n"
@@ -24,7 +24,7 @@ def workplace(chain, tmp_path, monkeypatch):
     (folder / "configs").mkdir()
     (folder / "configs" / "demo.toml").write_text(text.replace("min-groups = 20", "min-groups = 3"))
     shutil.copytree(chain.folder, folder / "results", ignore=shutil.ignore_patterns("embryos"))
-    write_record(configuration_of({"data-set": "embryos", "output": "results"}, folder / "c.toml"))
+    write_record(build_configuration({"data-set": "embryos", "output": "results"}, folder / "c.toml"))
     names = ["a.png", "b.png"]
     np.savez(folder / "network.npz", image=names, gene=names, stage_range=["4-6"] * 2, vector=np.eye(2))
     (folder / "fbbt.obo").write_text("[Term]\nid: FBbt:1\nname: gut\n")

@@ -25,7 +25,7 @@ from tests.small_embryos import KINDS, rows_of_csv
 TERMS = "embryos/annotations.csv"
 
 
-def faulty(said, code, *words):
+def check_error(said, code, *words):
     """Check that the answer is one `Error:` and one `Fix:`, without output; return both texts.
 
     Several errors have a line each. A fix that ends in a colon is followed by lines to paste.
@@ -100,7 +100,7 @@ def test_the_supplied_model_annotates_pictures_and_its_page_shows_all(flyannot, 
     Path("pictures").mkdir()
     for path in sorted((chain.embryos / "images").glob("*_4-6_1.png"))[:4]:
         shutil.copy(path, "pictures")
-    faulty(flyannot("annotate blastoderm pictures --stage-range 11-12 -o a.h5"), 2, "4-6", "11-12")
+    check_error(flyannot("annotate blastoderm pictures --stage-range 11-12 -o a.h5"), 2, "4-6", "11-12")
     assert [path.name for path in tmp_path.iterdir()] == ["pictures"]
     said = flyannot("annotate blastoderm pictures -o terms.h5 --page", code=0)
     assert "4 of 4 pictures found, in pictures" in said.err and "4-6: 4 groups, 31 terms" in said.err
@@ -164,7 +164,7 @@ def test_an_unexpected_fault_is_one_line_without_debug(flyannot, chain, monkeypa
         raise ZeroDivisionError("deep inside\nwith a second line")
 
     monkeypatch.setattr("flyannot.pipeline.show.describe_file", broken)
-    error, fix = faulty(flyannot("show F", F=chain.features), 1)
+    error, fix = check_error(flyannot("show F", F=chain.features), 1)
     assert error == "unexpected ZeroDivisionError: deep inside" and "--debug" in fix
 
 
@@ -240,8 +240,8 @@ def test_too_little_address_space_is_explained(own_chain, kib):
 def test_pipes_and_folders_that_are_gone_are_explained(flyannot, chain, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    faulty(flyannot("run P", P=pipe), 2, "not a regular file")
-    faulty(flyannot("train F P -o O", F=chain.features, P=pipe, O=tmp_path / "o.h5"), 2, "no such table")
+    check_error(flyannot("run P", P=pipe), 2, "not a regular file")
+    check_error(flyannot("train F P -o O", F=chain.features, P=pipe, O=tmp_path / "o.h5"), 2, "no such table")
     done = in_shell(f"mkdir gone && cd gone && rmdir {tmp_path}/gone && $flyannot show x", tmp_path)
     assert done.returncode == 2 and "the working folder does not exist any more" in done.stderr
 

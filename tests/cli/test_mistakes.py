@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.cli.test_cli import faulty
+from tests.cli.test_cli import check_error
 from tests.images.test_quality import WRONG
 from tests.small_embryos import KINDS
 
@@ -140,7 +140,7 @@ def test_a_mistake_is_explained(flyannot, made, desk, command, code, words):
             assert said.code == 0 and all(word in said.err for word in words), said.err
             continue
         # what could be found out stands on stdout all the same
-        faulty(said._replace(out="") if code == 1 else said, code, *words)
+        check_error(said._replace(out="") if code == 1 else said, code, *words)
         assert state_of(desk, made) == before, "nothing is made, nothing is left, nothing is changed"
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from flyannot.cli import group
 from flyannot.cli.shared.options import OutPath
-from tests.cli.test_cli import faulty
+from tests.cli.test_cli import check_error
 from tests.command_lines import commands_below
 from tests.dataset.test_import import N_IMAGES, tables_of
 from tests.dataset.test_wu2016 import made_up
@@ -82,10 +82,10 @@ def test_no_output_is_one_of_the_inputs(flyannot, workplace, run, command):
         Path("hard.h5").hardlink_to(name)
         detour = [f"new/../{name}"] if name == inputs[0] else []
         for out in (name, "soft.h5", "hard.h5", *detour):
-            faulty(flyannot(LINES[command] + forced, O=out), 2, out)
+            check_error(flyannot(LINES[command] + forced, O=out), 2, out)
             assert (workplace / name).read_bytes() == before
     os.mkfifo("pipe.h5")
-    faulty(flyannot(LINES[command] + forced, O="pipe.h5"), 2, "pipe.h5 is not a regular file")
+    check_error(flyannot(LINES[command] + forced, O="pipe.h5"), 2, "pipe.h5 is not a regular file")
 
 
 @pytest.mark.parametrize("command", FOLDERS)
@@ -100,7 +100,7 @@ def test_no_output_folder_takes_an_input_away(flyannot, workplace, command):
     for i in range(N_IMAGES):
         (workplace / "bmp" / f"insitu{i}_s.bmp").touch()
     before = {path: path.read_bytes() for path in workplace.glob("*/*.*") if path.is_file()}
-    faulty(flyannot(FOLDERS[command]), 2, "both input and output")
+    check_error(flyannot(FOLDERS[command]), 2, "both input and output")
     assert all(path.read_bytes() == was for path, was in before.items())
 
 
@@ -109,7 +109,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(flyannot, workplace, com
     out = workplace / ("mine.h5" if command in MADE_AS_ONE else "mine.csv")
     out.write_bytes(b"mine")
     said = flyannot(LINES[command], O=out.name)
-    faulty(said, 2 if command != "annotate" else said.code, out.name)
+    check_error(said, 2 if command != "annotate" else said.code, out.name)
     assert out.read_bytes() == b"mine" and said.code in (2, 65)
 
 
@@ -132,10 +132,10 @@ def test_a_table_beside_an_output_replaces_none_of_the_users(flyannot, workplace
     shutil.copy("embryos/images.csv", "photographs.csv")
     Path(table).write_text("mine\n")
     for more in ("", " --force"):
-        faulty(flyannot(line + more), 2, f"the table {table} would be replaced")
+        check_error(flyannot(line + more), 2, f"the table {table} would be replaced")
     Path(table).unlink()
     Path(table).symlink_to(line.split()[1])
-    faulty(flyannot(line), 2, table)
+    check_error(flyannot(line), 2, table)
     assert not Path("my.h5").exists()
 
 

@@ -6,18 +6,18 @@ from itertools import permutations
 import pytest
 
 from flyannot.base.errors import InputError
-from flyannot.curation.agreement import agreements_of_curators
+from flyannot.curation.agreement import pairwise_agreements
 from flyannot.curation.corrections import (
     VERDICTS,
     Correction,
     apply_corrections,
-    corrections_as_text,
     describe_changes,
+    format_corrections,
     read_corrections,
     settle_verdicts,
 )
 from flyannot.dataset.folder import read_annotations
-from flyannot.pipeline.curate import agreement_in_words, settle_corrections, write_curated
+from flyannot.pipeline.curate import format_agreement, settle_corrections, write_merged_corrections
 
 EVERY = ("pole cell", "amnioserosa anlage", "brain primordium")
 HEAD = "gene,fbgn,stage_range,term,verdict,curator,date,note,probability,model_digest,decides\n"
@@ -42,7 +42,7 @@ def test_a_table_of_corrections_comes_back(tmp_path):
     first = "Dl", "FBgn0463", "4-6", 'a "term"', "accept", "=anna", "2026-01-02", "näh", "0.4", "ab"
     second = "en", "", "11-12", "pole cell", "unsure", "ben", "2026-01-03"
     rows, path = [Correction(*first), Correction(*second)], tmp_path / "corrections.csv"
-    path.write_text(corrections_as_text(rows[::-1]))
+    path.write_text(format_corrections(rows[::-1]))
     assert path.read_text().startswith(HEAD)
     assert read_corrections([path]) == rows
 
@@ -102,10 +102,10 @@ def test_merging_again_in_any_order_says_the_same(tmp_path, rng, trial):
     ]
     tables = [tmp_path / f"{number}.csv" for number in range(4)]
     for number, table in enumerate(tables):
-        table.write_text(corrections_as_text(rows[number::4]))
+        table.write_text(format_corrections(rows[number::4]))
 
     def merged(name, *paths):
-        to_decide = write_curated(tmp_path / name, settle_corrections(paths))
+        to_decide = write_merged_corrections(tmp_path / name, settle_corrections(paths))
         return [tmp_path / name, *([to_decide] if to_decide else [])]
 
     whole = merged("whole.csv", *tables)
@@ -130,7 +130,7 @@ def test_a_row_that_decides_says_by_whom(tmp_path):
 def test_tables_of_one_name_without_a_curator_are_two_curators(tmp_path):
     for name in ("anna", "ben"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "corrections.csv").write_text(corrections_as_text([said("accept", 1, "")]))
+        (tmp_path / name / "corrections.csv").write_text(format_corrections([said("accept", 1, "")]))
     rows = read_corrections(sorted(tmp_path.glob("*/*.csv")))
     assert [row.curator for row in rows] == ["anna/corrections", "ben/corrections"]
 
@@ -197,12 +197,12 @@ def test_kappa_is_one_for_agreement_zero_for_chance_and_undefined_without_a_choi
     every = {"accept": ["accept"] * 4, "half": ["accept"] * 2 + ["reject"] * 2}
     every["other"] = ["accept", "reject", "accept", "reject"]
     verdicts = {name: dict(zip(keys, said)) for name, said in every.items()}
-    found = {one.curators: one for one in agreements_of_curators(verdicts) if one.term}
+    found = {one.curators: one for one in pairwise_agreements(verdicts) if one.term}
     assert found["half", "other"].kappa == pytest.approx(0) and found["half", "other"].n_agree == 2
     assert found["accept", "half"].kappa == pytest.approx(0)
-    same = agreements_of_curators({"a": verdicts["half"], "b": dict(verdicts["half"])})
+    same = pairwise_agreements({"a": verdicts["half"], "b": dict(verdicts["half"])})
     assert [one.kappa for one in same] == [pytest.approx(1)] * 2 and same[-1].term == ""
-    (alike, _) = agreements_of_curators({"a": verdicts["accept"], "b": dict(verdicts["accept"])})
+    (alike, _) = pairwise_agreements({"a": verdicts["accept"], "b": dict(verdicts["accept"])})
     assert alike.kappa is None and alike.why == "undefined: both say accept throughout"
 
 
@@ -212,13 +212,13 @@ def test_tables_of_curators_come_to_one_that_teaches_the_same(tmp_path, annotati
     rows.append(said("accept", 2, "eva", gene="hb"))
     tables = [tmp_path / f"{name}.csv" for name in ("anna", "ben", "eva")]
     for table in tables:
-        table.write_text(corrections_as_text(row for row in rows if row.curator == table.stem))
+        table.write_text(format_corrections(row for row in rows if row.curator == table.stem))
     curated = settle_corrections(tables)
-    to_decide = write_curated(tmp_path / "merged.csv", curated)
+    to_decide = write_merged_corrections(tmp_path / "merged.csv", curated)
     one, other = (applied(annotations, *read_corrections(p))[0] for p in (tables, [tmp_path / "merged.csv"]))
     for what in ("terms_by_gene", "unsure", "known_only"):
         assert getattr(one, what) == getattr(other, what)
-    words = agreement_in_words(curated)
+    words = format_agreement(curated)
     assert words.startswith("3 curators: anna (3 terms), ben (2 terms), eva (1 term); 3 in all")
     contested = "pole cell of Dl in 4-6: anna: reject (2026-01-03), ben: accept (2026-01-03)"
     assert "3 disagreements, 3 to decide" in words, words
@@ -226,5 +226,5 @@ def test_tables_of_curators_come_to_one_that_teaches_the_same(tmp_path, annotati
     filled = to_decide.read_text().replace("unsure,,", "accept,carl,")
     to_decide.write_text(filled)
     decided = settle_corrections([tmp_path / "merged.csv", to_decide])
-    assert "3 disagreements, 0 to decide" in agreement_in_words(decided)
+    assert "3 disagreements, 0 to decide" in format_agreement(decided)
     assert decided.agreements == curated.agreements, "what was decided later does not flatter them"

@@ -9,8 +9,8 @@ import pytest
 
 from flyannot.base.errors import InputError
 from flyannot.dataset.folder import Image, count_coverage, coverage_notes, read_annotations, read_images
-from flyannot.dataset.images import images_of_files, read_folder
-from flyannot.dataset.paths import path_from, relative_path
+from flyannot.dataset.images import images_from_files, read_folder
+from flyannot.dataset.paths import relative_path, resolve_path
 
 IMAGES = "image,gene,stage_range\n"
 TERMS = "gene,stage_range,term\n"
@@ -121,7 +121,7 @@ def test_a_plain_folder_gives_its_pictures_by_name_each_a_group(tmp_path):
 
 
 def test_single_files_come_once_in_the_order_given():
-    images = images_of_files(["x/b.png", Path("a.bmp"), "x/b.png"], "4-6")
+    images = images_from_files(["x/b.png", Path("a.bmp"), "x/b.png"], "4-6")
     assert [image.name for image in images] == ["x/b.png", "a.bmp"]
     assert [image.path for image in images] == [Path.cwd() / "x/b.png", Path.cwd() / "a.bmp"]
 
@@ -201,6 +201,6 @@ def test_a_path_written_in_a_folder_leads_back_whatever_is_a_link(tmp_path, monk
     folders = ["runs", "../far/away/runs", "runs/../runs", ".", "data/..", tmp_path / "near" / "runs"]
     for folder, path in product(map(Path, folders), [*folders, "data", "data/new", "runs/../../data"]):
         written = relative_path(path, folder)
-        assert os.path.realpath(path_from(folder, written)) == os.path.realpath(path), (folder, path)
+        assert os.path.realpath(resolve_path(folder, written)) == os.path.realpath(path), (folder, path)
         assert os.path.realpath(folder / written) == os.path.realpath(path), (folder, path)
     assert relative_path("data", ".") == "data"

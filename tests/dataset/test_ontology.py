@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from flyannot.base.errors import InputError
 from flyannot.dataset.folder import read_annotations
-from flyannot.dataset.ontology import ids_of_stage_ranges, parent_terms, read_ontology, with_parent_terms
+from flyannot.dataset.ontology import add_parent_terms, find_parent_terms, read_ontology, stage_ids
 from tests.small_embryos import rows_of_csv
 
 OBO = (Path(__file__).parent / "small.obo").read_text(encoding="utf-8")
@@ -65,7 +65,7 @@ def test_ancestors_follow_is_a_and_part_of_and_survive_a_ring(write):
     assert ontology.ancestors("FBbt:4") == {"FBbt:1", "FBbt:2", "FBbt:5"}
     assert ontology.ancestors("FBbt:3") == {"FBbt:1"}  # what it develops from is no parent
     assert ontology.ancestors("FBbt:1") == set()
-    parents = parent_terms(ontology, ["gut", "hindgut", "midgut, anterior", "unheard of", "ring"])
+    parents = find_parent_terms(ontology, ["gut", "hindgut", "midgut, anterior", "unheard of", "ring"])
     assert parents["hindgut"] == {"gut"} and parents["midgut, anterior"] == {"gut", "ring"}
     assert parents["gut"] == parents["unheard of"] == frozenset()
 
@@ -74,7 +74,7 @@ def test_two_files_are_one_ontology(write):
     more = "[Term]\nid: FBdv:5\nname: embryonic stage 5\n\n[Term]\nid: FBbt:1\nname: another\n"
     ontology = read_ontology(write(OBO), write(more, "more.obo"))
     assert ontology.match("gut").id == "FBbt:1" and ontology.match("another").id == ""
-    ids = ids_of_stage_ranges(ontology)
+    ids = stage_ids(ontology)
     assert ids["4-6"] == ["FBdv:4", "FBdv:5"] and ids["1-3"] == []
 
 
@@ -162,8 +162,8 @@ def test_the_published_ontologies_know_most_terms_of_bdgp(shared_data):
     assert {term: matches[term].name for term in RESPELT} == RESPELT
     obsolete = {term for term, match in matches.items() if match.how == "obsolete"}
     assert len(obsolete) == 3, "an entry in use comes before an obsolete one"
-    assert [len(ids) for ids in ids_of_stage_ranges(ontology).values()] == [3, 3, 2, 2, 2, 4]
-    parents = parent_terms(ontology, {*terms, "embryonic anterior midgut"})
+    assert [len(ids) for ids in stage_ids(ontology).values()] == [3, 3, 2, 2, 2, 4]
+    parents = find_parent_terms(ontology, {*terms, "embryonic anterior midgut"})
     assert "embryonic midgut" in parents["embryonic anterior midgut"]
     assert sum(map(len, parents.values())) > 100
 
@@ -175,13 +175,13 @@ ANNOTATIONS = "gene,stage_range,term\na,4-6,midgut\na,4-6,hindgut\nb,4-6,gut\nc,
 
 def test_a_gene_with_a_term_has_its_parents_too_and_no_term_is_new(write):
     annotations = read_annotations(write(ANNOTATIONS, "annotations.csv"))
-    rolled = with_parent_terms(annotations, read_ontology(write(OBO)))
+    rolled = add_parent_terms(annotations, read_ontology(write(OBO)))
     assert rolled.terms_of("a", "4-6") == {"midgut", "hindgut", "gut"}
     assert rolled.terms_of("b", "4-6") == {"gut"} and rolled.terms_of("c", "7-8") == {"unheard of"}
     assert rolled.terms_of("a", "7-8") is None
     assert annotations.terms_of("a", "4-6") == {"midgut", "hindgut"}
     table = write("term,id,stage_range\nmidgut,none,4-6\nhindgut,FBbt:1,4-6\n", "t.csv")
-    rolled = with_parent_terms(annotations, read_ontology(write(OBO), table))
+    rolled = add_parent_terms(annotations, read_ontology(write(OBO), table))
     assert rolled.terms_of("a", "4-6") == {"midgut", "hindgut"}, "the table says so, at 4-6"
 
 
@@ -232,6 +232,6 @@ def test_the_evaluation_rolls_terms_up_on_demand(chain, obo_of_chain, tmp_path, 
         assert flyannot(f"evaluate P A --json J{more}", J=json_path, O=obo, **chain.words).code == 0
         assert len(json.loads(json_path.read_text())["made_from"]["roll_up"]) == n_digests
     plain = read_annotations(chain.annotations)
-    rolled = with_parent_terms(plain, read_ontology(obo))
+    rolled = add_parent_terms(plain, read_ontology(obo))
     for s in ("4-6", "11-12"):
         assert rolled.counts(s)[parent] >= max(plain.counts(s)[parent], plain.counts(s)[child])

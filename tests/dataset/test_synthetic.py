@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from flyannot.base.stage_ranges import STAGE_RANGES, rng_for
+from flyannot.base.stage_ranges import STAGE_RANGES, stage_range_rng
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.synthetic import SynthesizeOptions, render
 from flyannot.dataset.synthetic.generate import NO_STAINING, draw_group, render_group_image, synthesize
@@ -83,7 +83,7 @@ def test_a_term_darkens_its_own_region_and_hardly_anything_else(stage_range, ter
         darker = grey(stage_range, {}, seed) - grey(stage_range, {term: 1.0}, seed)
         assert (darker > -1e-9).all()
         root = int(np.random.default_rng(seed).integers(2**62))
-        frame = render.body_frame(stage_range, rng_for(root, "frame"))
+        frame = render.body_frame(stage_range, stage_range_rng(root, "frame"))
         own = (render.region_mask(tubes, frame.x, frame.y) > 0.6) & (frame.inside > 0.9)
         assert own.sum() >= 30  # px: as large as a few cells
         in_region.append(darker[own].mean())

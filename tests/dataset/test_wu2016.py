@@ -11,9 +11,9 @@ from flyannot.dataset.importers import wu2016
 from flyannot.images.pattern import (
     BLOCK_PX,
     BODY_GREY,
-    body_of_embryo,
     ellipse_mask,
     render_patterns,
+    smooth_body_mask,
 )
 from tests.files.test_hostile_files import flipped
 
@@ -32,7 +32,7 @@ def block_means(picture):
 
 def recover_pattern(picture, mask):
     """Compute the pattern that a picture shows, block by block: float array (n_pixels,)."""
-    body = block_means(body_of_embryo(mask))
+    body = block_means(smooth_body_mask(mask))
     light = (block_means(picture) - 255 * (1 - body)).T[mask.T] / (BODY_GREY * body.T[mask.T])
     return 1 - light
 

@@ -12,7 +12,7 @@ from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.encode import encoder as encoder_module
 from flyannot.encode.encoder import Encoder
-from flyannot.encode.groups import group_features, groups_of
+from flyannot.encode.groups import group_features, group_images
 from flyannot.encode.options import Grid, PoolOptions
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.reading import open_stored, verify_stored
@@ -20,9 +20,9 @@ from flyannot.images.extract import DescribedPatches, describe_patches
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions, patch_sides
 from flyannot.images.picture import read_grey
-from flyannot.images.sift import mirrored_descriptors
+from flyannot.images.sift import mirror_descriptors
 from flyannot.pipeline import learn_dict as step
-from flyannot.pipeline.engine.inputs import options_from
+from flyannot.pipeline.engine.inputs import read_options
 from flyannot.pipeline.explain import explain
 from tests.planted_samples import unit_rows
 from tests.small_embryos import LEARN, STAGE_RANGES, Chain, make, make_files
@@ -50,7 +50,7 @@ def test_a_grid_comes_back_from_its_lists():
     for spelling in ("2x4", [2, 4], [[2, 4]], ((2, 4),)):
         assert Grid().parse(spelling) == ((2, 4),)
     assert Grid().parse("1x1+2x4") == Grid().parse([[1, 1], [2, 4]]) == ((1, 1), (2, 4))
-    assert Grid().as_text(((1, 1), (2, 4))) == "1x1+2x4"
+    assert Grid().to_text(((1, 1), (2, 4))) == "1x1+2x4"
     assert patch_sides([32, 16, 32]) == (16, 32)
 
 
@@ -86,7 +86,7 @@ def grey(chain):
 
 def test_mirroring_a_view_is_pooling_the_image_and_its_mirror_image_as_a_group(grey, encoder):
     both = [encoder.encode(one).features for one in (grey, grey[::-1])]
-    group = groups_of({"group": ["g"] * 2, "gene": ["g"] * 2, "fbgn": [""] * 2})
+    group = group_images({"group": ["g"] * 2, "gene": ["g"] * 2, "fbgn": [""] * 2})
     expected = group_features(np.stack(both), group)[0]
     assert np.abs(both[0] - expected).max() > 0.1
     mirroring = replace(encoder, pool=replace(TIGHT, mirror=("dorsal", "ventral")))
@@ -107,8 +107,7 @@ def test_a_mirrored_patch_keeps_its_number(grey, encoder):
         patch = pooled.winner[column]
         one, place = described.descriptors[[patch]], (described.centres_px[[patch]], np.array([16]))
         either = [
-            whole.encode_patches(DescribedPatches(d, *place)).features
-            for d in (one, mirrored_descriptors(one))
+            whole.encode_patches(DescribedPatches(d, *place)).features for d in (one, mirror_descriptors(one))
         ]
         best = max(values[column % 30] for values in either)
         assert pooled.features[column] == pytest.approx(best, abs=1e-3)
@@ -134,7 +133,7 @@ def test_every_file_says_how_it_was_made_and_fits_it(made):
     for path in made.kinds.values():
         verify_stored(path)
     with open_stored(made.predictions) as stored:
-        assert options_from(stored, PoolOptions) == OPTIONS
+        assert read_options(stored, PoolOptions) == OPTIONS
         assert stored.options["learn-dict"]["shared"] is True
     with open_stored(made.features) as stored:
         n_atoms, width = (stored.group("4-6")[n].shape for n in ("D", "features"))

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from flyannot.base.errors import DataError
-from flyannot.encode.groups import Groups, group_features, groups_of, normalise_features
+from flyannot.encode.groups import Groups, group_features, group_images, normalise_features
 from flyannot.encode.pooling import NO_PATCH, pool_image
 
 SIZE = (128, 320)
@@ -109,7 +109,7 @@ def test_normalised_features_have_length_one_and_zeros_stay_zeros(rng):
 
 
 def test_images_of_one_name_are_a_group_known_by_the_best_that_its_first_image_says_of_the_gene():
-    found = groups_of(
+    found = group_images(
         {
             "group": ["b", "a", "b", "c", "a"],
             "gene": ["bcd", "", "other", "cad", "x"],
@@ -118,7 +118,7 @@ def test_images_of_one_name_are_a_group_known_by_the_best_that_its_first_image_s
     )
     assert found.name == ["a", "b", "c"]
     assert [rows.tolist() for rows in found.rows] == [[1, 4], [0, 2], [3]]
-    assert found.of_image.tolist() == [1, 0, 1, 2, 0]
+    assert found.group_numbers.tolist() == [1, 0, 1, 2, 0]
     assert (found.gene, found.fbgn) == (["", "bcd", "cad"], ["", "FBgn2", ""])
     assert found.gene_ids == ["a", "FBgn2", "cad"]
     some = found.subset([2, 0])

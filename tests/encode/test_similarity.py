@@ -5,8 +5,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from flyannot.encode import similarity
-from flyannot.encode.groups import groups_of
-from flyannot.encode.similarity import N_LEAST, collection_of, map_of_patterns, most_similar
+from flyannot.encode.groups import group_images
+from flyannot.encode.similarity import N_LEAST, build_collection, map_patterns, most_similar
 from tests.planted_samples import unit_rows
 
 
@@ -32,14 +32,14 @@ def test_the_similarity_is_that_of_the_slow_twin_in_blocks_of_any_size(rng, bloc
     X = np.abs(rng.normal(size=(20, 50))).astype(np.float32)
     names, queries = [f"g{i % 6}" for i in range(20)], np.abs(rng.normal(size=(3, 50))).astype(np.float32)
     parts = [X[i : i + block] for i in range(0, len(X), block)]
-    found = collection_of(lambda: iter(parts), groups_of(columns_of(names)))
+    found = build_collection(lambda: iter(parts), group_images(columns_of(names)))
     for Q in (X, queries):  # a new image too: what lies outside the span of the images meets none of them
         np.testing.assert_allclose(found.coordinates(Q) @ found.images.T, slow(X, names, Q), atol=1e-4)
 
 
 def test_images_without_anything_in_them_are_like_nothing():
     X = np.zeros((3, 5), np.float32)
-    found = collection_of(lambda: [X], groups_of(columns_of(list("abc"))))
+    found = build_collection(lambda: [X], group_images(columns_of(list("abc"))))
     assert (found.images == 0).all() and np.isfinite(found.groups).all()
 
 
@@ -62,24 +62,24 @@ def patterns(rng):
 
 def test_what_looks_alike_lies_side_by_side(patterns):
     kinds, rows = patterns
-    places = map_of_patterns(rows)
+    places = map_patterns(rows)
     apart = ((places[:, None] - places[None]) ** 2).sum(axis=2)
     near = np.argsort(apart, axis=1)[:, 1:6]
     assert (kinds[near] == kinds[:, None]).mean() > 0.95
 
 
 def test_the_map_fills_the_square_and_has_the_same_bits_again(patterns):
-    places = map_of_patterns(patterns[1])
+    places = map_patterns(patterns[1])
     assert places.min(axis=0).tolist() == [0, 0] and places.max(axis=0).tolist() == [1, 1]
     with threadpool_limits(limits=3):
-        again = map_of_patterns(patterns[1].copy())
+        again = map_patterns(patterns[1].copy())
     assert places.tobytes() == again.tobytes()
 
 
 @pytest.mark.parametrize("n_axes", [1, 2, 256])
 def test_the_fewest_patterns_have_a_map_also_where_all_are_alike(rng, n_axes):
     for rows in (rng.normal(size=(N_LEAST, n_axes)), np.ones((N_LEAST, n_axes))):
-        places = map_of_patterns(rows.astype(np.float32))
+        places = map_patterns(rows.astype(np.float32))
         assert places.shape == (N_LEAST, 2) and np.isfinite(places).all()
 
 

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import flyannot
 from flyannot import DenseSIFT, DictionaryLearning, ImagePatches, SparseCoder, SpatialMaxPooling
 from flyannot.base.errors import InputError
-from flyannot.base.stage_ranges import rng_for
+from flyannot.base.stage_ranges import stage_range_rng
 from flyannot.dataset.folder import read_images
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.features import read_features
@@ -276,7 +276,7 @@ def test_the_commands_and_the_estimators_give_the_same_numbers(chain):
     paths = [{image.name: image.file for image in images}[name] for name in names]
     patches = DenseSIFT(stride_px=16).transform(paths)
     options = {"learner": LEARN.learner, "learner_params": LEARN.learner_option, "max_iter": LEARN.n_epochs}
-    model = DictionaryLearning(LEARN.n_atoms, random_state=rng_for(0, "4-6"), **options).fit(patches)
+    model = DictionaryLearning(LEARN.n_atoms, random_state=stage_range_rng(0, "4-6"), **options).fit(patches)
     assert np.array_equal(model.components_, D)
     pooling = SpatialMaxPooling(grid=POOL.grid)
     for coder in (model, SparseCoder.from_file(chain.dictionary, "4-6")):

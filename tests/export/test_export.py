@@ -26,7 +26,7 @@ from flyannot.files.hdf5.writing import create_stored
 from flyannot.pipeline.annotate import annotate_task
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.options import AnnotateOptions
-from flyannot.terms.answers import ANSWERS, read_predicted, write_predicted
+from flyannot.terms.answers import ANSWERS, read_group_predictions, write_group_predictions
 from tests.small_embryos import rows_of_csv
 
 HOSTILE = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "<script>alert(1)</script>", 'a,"b"; c', "-5"]
@@ -96,7 +96,7 @@ def test_every_format_has_the_probabilities_and_answers_of_the_file(to, exported
     n_predictions, answers = 0, set()
     with open_stored(open_predictions) as stored:
         for s in stored.stage_ranges:
-            groups, p = read_predicted(stored, s)
+            groups, p = read_group_predictions(stored, s)
             n_predictions += p.probability.size
             for g, who in enumerate(zip(groups.gene, groups.fbgn, groups.name)):
                 for j, term in enumerate(p.terms):
@@ -151,7 +151,7 @@ def hostile(tmp_path):
     predicted |= dict(zip(names, evidence)) | {"precision": evidence[0]}
     groups = Groups([HOSTILE[4]], [HOSTILE[1]], [""], [np.arange(1)])
     with create_stored(tmp_path / "hostile.h5", Header("predictions", {}, {})) as file:
-        write_predicted(file, "4-6", columns, groups, predicted)
+        write_group_predictions(file, "4-6", columns, groups, predicted)
     return tmp_path / "hostile.h5"
 
 

@@ -14,11 +14,11 @@ import pytest
 from flyannot.base.errors import InputError, LockedError, WriteError
 from flyannot.files import atomic_file as atomic
 from flyannot.files.atomic_file import (
-    holds_text,
-    locked_output,
-    new_folder,
-    refuse_as_output,
-    replacing_file,
+    atomic_write,
+    check_output,
+    create_folder,
+    file_has_text,
+    lock_output,
     write_text,
 )
 from tests.processes import started
@@ -61,7 +61,7 @@ def test_a_write_that_is_interrupted_or_fails_its_check_leaves_the_old(target, e
         raise error
 
     check = fail if in_check else None
-    with pytest.raises(raised, match=why), replacing_file(target, check=check) as beside:
+    with pytest.raises(raised, match=why), atomic_write(target, check=check) as beside:
         beside.write_text("half")
         if not in_check:
             fail(beside)
@@ -86,7 +86,7 @@ def test_every_failing_system_call_is_a_write_error_and_keeps_the_old_file(targe
     assert target.read_text() == OLD and names(target) == ["file.txt"]
 
 
-@pytest.mark.parametrize("writer", [lambda p: write_text(p, NEW), lambda p: locked_output(p).__enter__()])
+@pytest.mark.parametrize("writer", [lambda p: write_text(p, NEW), lambda p: lock_output(p).__enter__()])
 def test_a_folder_that_cannot_be_made_is_a_write_error(target, writer):
     with pytest.raises(WriteError, match="Not a directory|File exists"):
         writer(target / "below" / "a file.txt")
@@ -101,8 +101,8 @@ def test_what_killed_runs_left_is_swept_and_other_files_stay(tmp_path, name):
         (tmp_path / left).write_text("half")
     (tmp_path / f".{name}.1.new").mkdir()
     (tmp_path / f".{name}.1.new" / "a").touch()
-    held = locked_output(tmp_path / name, beside=[tmp_path / f"{name}-beside"])
-    with held, pytest.raises(LockedError), locked_output(tmp_path / name):
+    held = lock_output(tmp_path / name, beside=[tmp_path / f"{name}-beside"])
+    with held, pytest.raises(LockedError), lock_output(tmp_path / name):
         pass
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(others)
 
@@ -111,9 +111,9 @@ def test_sigkill_at_any_moment_leaves_a_whole_file(target, trials):
     """A writer alternates between two texts. Whenever it is killed, the file has one of them in full."""
     code = f"""
 import pathlib
-from flyannot.files.atomic_file import locked_output, write_text
+from flyannot.files.atomic_file import lock_output, write_text
 path = pathlib.Path({str(target)!r})
-with locked_output(path):
+with lock_output(path):
     print("ready", flush=True)
     while True:
         for letter in "ab":
@@ -128,7 +128,7 @@ with locked_output(path):
         found = target.read_text()
         assert found == OLD or (len(found), len(set(found))) == (2_000_000, 1)
         n_temporary += any(name.endswith(".tmp") for name in names(target))
-    with locked_output(target):
+    with lock_output(target):
         pass
     assert names(target) == ["file.txt"]
     assert n_temporary, "no trial hit a write: the test proves nothing"
@@ -155,7 +155,7 @@ def test_a_file_reaches_the_disk_before_its_name_and_its_name_before_the_end(tar
 
 
 def write_beside(path, text):
-    with replacing_file(path) as beside:
+    with atomic_write(path) as beside:
         beside.write_text(text)
 
 
@@ -168,7 +168,7 @@ def test_the_same_bytes_leave_the_file_as_it_is_only_where_that_is_wanted(target
         write(target, OLD)
         assert (target.stat().st_ino == os.fstat(before.fileno()).st_ino) == is_kept
     assert target.read_text() == OLD and names(target) == ["file.txt"]
-    with replacing_file(target, keep_same=is_kept) as beside:  # as long, and as old
+    with atomic_write(target, keep_same=is_kept) as beside:  # as long, and as old
         beside.write_text(OLD[::-1])
         os.utime(beside, ns=(target.stat().st_atime_ns, target.stat().st_mtime_ns))
     assert target.read_text() == OLD[::-1]
@@ -183,16 +183,16 @@ def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):
     os.link(tmp_path / "a", tmp_path / "b")
     inputs = [tmp_path / "absent", tmp_path / "pipe"]
     for out in ("a", "other", "."):
-        refuse_as_output(tmp_path / out, inputs)
+        check_output(tmp_path / out, inputs)
     with pytest.raises(InputError, match="a is both input and output"):
-        refuse_as_output(tmp_path / "a", [*inputs, tmp_path / "b"])
+        check_output(tmp_path / "a", [*inputs, tmp_path / "b"])
 
 
 def test_a_text_is_known_by_its_bytes(tmp_path):
     (tmp_path / "a").write_text("β\r\n", newline="")
     for text in ("β\n", "b\r\n", "β", "", "β\r\ud800"):
-        assert not holds_text(tmp_path / "a", text)
-    assert holds_text(tmp_path / "a", "β\r\n") and not holds_text(tmp_path / "b", "")
+        assert not file_has_text(tmp_path / "a", text)
+    assert file_has_text(tmp_path / "a", "β\r\n") and not file_has_text(tmp_path / "b", "")
 
 
 FILLED = ("images.csv", "annotations.csv", "images/deep/a.png", "zebra.csv")
@@ -200,7 +200,7 @@ FILLED = ("images.csv", "annotations.csv", "images/deep/a.png", "zebra.csv")
 
 def filled(folder, *given, error=None, **how):
     """Fill a new folder like a data set, with a link, or raise an error on the way."""
-    with new_folder(folder, *given, **how) as staged:
+    with create_folder(folder, *given, **how) as staged:
         (staged / "images" / "deep").mkdir(parents=True)
         for name in FILLED:
             (staged / name).write_text("new")

@@ -7,7 +7,7 @@ import pytest
 
 from flyannot.dataset.folder import read_images
 from flyannot.files import digest
-from flyannot.files.digest import digest_of_file
+from flyannot.files.digest import file_digest
 from flyannot.files.hdf5 import header
 from flyannot.files.hdf5.reading import verify_stored
 from tests.small_embryos import write_configuration
@@ -25,35 +25,35 @@ def watched(monkeypatch):
 @pytest.fixture
 def reads(watched):
     """Return these names within a command."""
-    with digest.remembered_digests():
+    with digest.cache_digests():
         yield watched
 
 
 def test_a_file_is_read_once_and_again_when_it_changed(tmp_path, reads):
     path = tmp_path / "a"
     path.write_bytes(b"one")
-    assert digest_of_file(path) == digest_of_file(path) == hashlib.sha256(b"one").hexdigest()
+    assert file_digest(path) == file_digest(path) == hashlib.sha256(b"one").hexdigest()
     assert len(reads) == 1
     times = path.stat().st_atime_ns, path.stat().st_mtime_ns
     path.write_bytes(b"two")
     os.utime(path, ns=times)  # of the same size, and as old
-    assert digest_of_file(path) == hashlib.sha256(b"two").hexdigest()
+    assert file_digest(path) == hashlib.sha256(b"two").hexdigest()
     (tmp_path / "b").write_bytes(b"six")
     os.replace(tmp_path / "b", path)
-    assert digest_of_file(path) == hashlib.sha256(b"six").hexdigest() and len(reads) == 3
+    assert file_digest(path) == hashlib.sha256(b"six").hexdigest() and len(reads) == 3
 
 
 def test_a_file_that_may_be_written_just_now_is_read_again(tmp_path, reads, monkeypatch):
     monkeypatch.setattr(digest, "_SETTLED_S", 2.0)
     (tmp_path / "a").write_bytes(b"one")
-    assert digest_of_file(tmp_path / "a") == digest_of_file(tmp_path / "a")
+    assert file_digest(tmp_path / "a") == file_digest(tmp_path / "a")
     assert len(reads) == 2
 
 
 def test_a_command_of_its_own_remembers_nothing(tmp_path, monkeypatch):
     (tmp_path / "a").write_bytes(b"one")
-    with digest.remembered_digests():
-        digest_of_file(tmp_path / "a")
+    with digest.cache_digests():
+        file_digest(tmp_path / "a")
     assert digest._known is None
 
 

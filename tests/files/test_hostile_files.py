@@ -32,7 +32,7 @@ def contents(path):
             model = [f"model/{name}" for name in CLASSIFIER] if stored.kind == "model" else []
             bulk = BULK.get(stored.kind, ())
             if bulk:
-                blocks = list(stored.blocks_of_images(stage_range))
+                blocks = list(stored.iterate_images(stage_range))
                 found += [(stage_range, n, np.concatenate(b).tobytes()) for n, b in zip(bulk, zip(*blocks))]
             for name in [*SCHEMAS[stored.kind], *model]:
                 if name in bulk:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from flyannot.base.errors import DataError, InputError, WriteError
-from flyannot.encode.pooling import Pooled
+from flyannot.encode.pooling import PooledFeatures
 from flyannot.files.hdf5 import model, reading
-from flyannot.files.hdf5.concatenation import closed_file, create_joined
+from flyannot.files.hdf5.concatenation import create_joined, read_part
 from flyannot.files.hdf5.description import describe_file
 from flyannot.files.hdf5.descriptors import read_patches, write_descriptors
 from flyannot.files.hdf5.dictionary import (
@@ -20,8 +20,8 @@ from flyannot.files.hdf5.dictionary import (
     write_dictionary,
 )
 from flyannot.files.hdf5.features import read_features, write_features
-from flyannot.files.hdf5.header import Header, content_digest, digest_of_image
-from flyannot.files.hdf5.predictions import read_predictions, write_answers_of_run, write_predictions
+from flyannot.files.hdf5.header import Header, content_digest, image_digest
+from flyannot.files.hdf5.predictions import read_predictions, write_predictions, write_run_answers
 from flyannot.files.hdf5.reading import open_stored, read_image_columns, verify_stored
 from flyannot.files.hdf5.schema import DTYPES, IMAGE_COLUMNS, SCHEMAS
 from flyannot.files.hdf5.writing import OutputFile, create_stored, header_mismatch, write_array
@@ -53,7 +53,7 @@ def described(rng, counts=(5, 0, 7)):
 
 def pooled(rng):
     """Return the features of three images."""
-    return [Pooled(rng.random(8).astype("f4"), rng.integers(-1, 9, 8).astype("i4")) for _ in range(3)]
+    return [PooledFeatures(rng.random(8).astype("f4"), rng.integers(-1, 9, 8).astype("i4")) for _ in range(3)]
 
 
 def classifier(rng, n=2):
@@ -126,7 +126,7 @@ def fill(file, kind, rng, stage_range="4-6"):
             model.write_model(file, stage_range, D, ["gap", "pole cell"], "svm", arrays, {"Dl", "dl"}, KNOWN)
         case "predictions":
             write_predictions(file, stage_range, columns(), [0, 1, 0], GROUPS, predicted(rng))
-            write_answers_of_run(file[stage_range], answers_of_run(rng))
+            write_run_answers(file[stage_range], answers_of_run(rng))
 
 
 def header(kind, **changes):
@@ -214,7 +214,7 @@ def test_predictions_come_back_as_they_were(tmp_path, rng):
     with create_stored(tmp_path / "p.h5", header("predictions")) as file:
         for stage_range in ("4-6", "7-8"):
             write_predictions(file, stage_range, columns(), [0, 1, 0], GROUPS, mine)
-        write_answers_of_run(file["7-8"], of_run)
+        write_run_answers(file["7-8"], of_run)
     with open_stored(tmp_path / "p.h5", "predictions") as stored:
         of_image, groups, back = read_predictions(stored, "4-6")
         same((of_image.tolist(), groups, back), ([0, 1, 0], GROUPS, back | mine))
@@ -302,8 +302,8 @@ def test_the_same_bytes_of_another_shape_or_type_have_another_digest(tmp_path):
             file["4-6/D"] = one
             digests.append(content_digest(file, "dictionary"))
     assert len(set(digests)) == len(others)
-    of_image = [digest_of_image(one).tobytes() for one in others]
-    of_image += [digest_of_image(values[:n], values[n:]).tobytes() for n in (4, 6)]
+    of_image = [image_digest(one).tobytes() for one in others]
+    of_image += [image_digest(values[:n], values[n:]).tobytes() for n in (4, 6)]
     assert len(set(of_image)) == len(others) + 2
 
 
@@ -320,7 +320,7 @@ def test_parts_joined_are_what_one_writer_would_have_written(tmp_path, kind):
     """In the joined file every image has the values of its part."""
     a, b = write(tmp_path / "a.h5", kind, seed=1), write(tmp_path / "b.h5", kind, 2, ("4-6", "7-8"))
     with open_stored(a) as one, open_stored(b) as two:
-        with create_joined(tmp_path / "c.h5", header(kind), [closed_file(a), closed_file(b)]):
+        with create_joined(tmp_path / "c.h5", header(kind), [read_part(a), read_part(b)]):
             pass
         with open_stored(tmp_path / "c.h5") as joined:
             assert joined.stage_ranges == ("4-6", "7-8", "11-12")
@@ -333,7 +333,7 @@ def test_parts_joined_are_what_one_writer_would_have_written(tmp_path, kind):
 def test_a_part_that_changed_since_it_was_looked_over_is_noticed(tmp_path):
     """Data that are copied later are compared with the digests of the first reading."""
     path = write(tmp_path / "a.h5", "features")
-    parts = [closed_file(path)]
+    parts = [read_part(path)]
     place = parts[0].contents["4-6"]["features"]
     spoiled = bytearray(path.read_bytes())
     spoiled[place.offset + place.n_bytes - 1] ^= 1
@@ -371,7 +371,7 @@ def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path):
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_every_kind_can_be_shown(tmp_path, kind):
     text = describe_file(write(tmp_path / "f.h5", kind))
-    assert kind in text.splitlines()[0] and reading.kind_claimed(tmp_path / "f.h5") == kind
+    assert kind in text.splitlines()[0] and reading.claimed_kind(tmp_path / "f.h5") == kind
     assert "skipped  x.png: cut short" in text
     assert text.index("\n4-6\n") < text.index("\n11-12\n")
     for name in SCHEMAS[kind]:
@@ -397,8 +397,8 @@ def test_blocks_hold_every_image_once_and_no_more_bytes_than_allowed(tmp_path, r
         write_descriptors(file, "4-6", columns(8), mine)
     monkeypatch.setattr(reading, "_BLOCK_BYTES", block_bytes)
     with open_stored(tmp_path / "f.h5") as stored:
-        blocks = list(stored.blocks_of_images("4-6"))
-        rows, told = list(stored.blocks_of_rows("4-6", "descriptors", slice(3, 9))), []
+        blocks = list(stored.iterate_images("4-6"))
+        rows, told = list(stored.iterate_rows("4-6", "descriptors", slice(3, 9))), []
         verify_stored(stored.path, lambda *n: told.append(n))
     whole = np.concatenate([one.descriptors for one in mine])
     same(np.concatenate([block[0] for block in blocks]), whole)

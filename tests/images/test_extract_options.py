@@ -17,12 +17,12 @@ from flyannot.files.hdf5.reading import open_stored, verify_stored
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import read_embryo, read_embryo_in_colour, read_grey
-from flyannot.pipeline.engine.inputs import options_from
+from flyannot.pipeline.engine.inputs import read_options
 from flyannot.pipeline.explain import explain
 from flyannot.pipeline.options import ReportOptions
 from flyannot.pipeline.pool import pool_images_task, pool_task
 from flyannot.report.build import ReportTask
-from flyannot.report.drawing import jpeg_for_page
+from flyannot.report.drawing import encode_embryo
 from tests.images.picture_files import luma
 from tests.small_embryos import POOL, Chain, make, make_files, rows_of_csv
 
@@ -153,7 +153,7 @@ def test_a_channel_that_nobody_knows_is_refused(own_chain):
         file.attrs["options"] = json.dumps(options)
         file.attrs["digest"] = content_digest(file, "model")
     with open_stored(own_chain.model) as stored, pytest.raises(DataError, match="channel is 'hue'"):
-        options_from(stored, ExtractOptions)
+        read_options(stored, ExtractOptions)
 
 
 @only["axis"]
@@ -176,11 +176,11 @@ def test_the_report_shows_the_embryo_as_it_was_described(made, tmp_path):
     path = made.images[0].path
     grey = read_embryo(path, AXIS)[0]
     assert np.abs(luma(read_embryo_in_colour(path, AXIS)) - grey).mean() < 0.3
-    (tmp_path / "e.jpg").write_bytes(jpeg_for_page(path, AXIS))
+    (tmp_path / "e.jpg").write_bytes(encode_embryo(path, AXIS))
     with Image.open(tmp_path / "e.jpg") as picture:
         assert picture.size == STANDARD_PX[::-1] and picture.mode == "RGB"
         assert np.abs(np.asarray(picture.convert("L"), float) - grey).mean() < 5
-    assert jpeg_for_page(made.images[-1].path, AXIS)
+    assert encode_embryo(made.images[-1].path, AXIS)
 
 
 @only["photographs"]

@@ -8,7 +8,7 @@ import pytest
 from flyannot.images.extract import describe_patches, intensity_features
 from flyannot.images.options import ExtractOptions
 from flyannot.images.patches import patch_corners, patch_mean, patch_std
-from flyannot.images.sift import mirrored_descriptors
+from flyannot.images.sift import mirror_descriptors
 
 SIZE = (48, 96)
 
@@ -48,6 +48,6 @@ def test_a_descriptor_is_sift_and_then_intensity_for_patches_of_every_size(grey)
 
 def test_upside_down_intensity_stays_and_sift_turns(grey):
     described = describe_patches(grey, ExtractOptions(stride_px=16, min_std=0, intensity=1.0)).descriptors
-    turned = mirrored_descriptors(described)
-    np.testing.assert_array_equal(turned[:, :128], mirrored_descriptors(described[:, :128]))
+    turned = mirror_descriptors(described)
+    np.testing.assert_array_equal(turned[:, :128], mirror_descriptors(described[:, :128]))
     np.testing.assert_array_equal(turned[:, 128:], described[:, 128:])

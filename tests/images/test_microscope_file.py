@@ -15,12 +15,12 @@ from flyannot.files.hdf5.reading import open_stored
 from flyannot.images.address import (
     TURNS,
     Axis,
+    address_file,
     choose_plane,
-    file_of_address,
     split_address,
-    turn_and_planes,
+    split_turn,
 )
-from flyannot.images.picture import picture_at
+from flyannot.images.picture import read_picture
 from flyannot.images.unreadable import UnreadableImage
 from tests.images.picture_files import embryo
 
@@ -121,7 +121,7 @@ def test_a_plane_is_chosen_by_number_or_by_name_and_its_used_bits_are_its_range(
         (f"{path}#z=2#c=2", ()),
         (f"{path}#z=2", ("channel=2", "z=1")),  # what the address says comes first
     ):
-        np.testing.assert_allclose(picture_at(address, "L", planes), expected, rtol=1e-6)
+        np.testing.assert_allclose(read_picture(address, "L", planes), expected, rtol=1e-6)
 
 
 def test_one_picture_needs_no_choice_and_is_read_as_any_other(tmp_path):
@@ -131,10 +131,10 @@ def test_one_picture_needs_no_choice_and_is_read_as_any_other(tmp_path):
     tifffile.imwrite(tmp_path / "grey.ome.tif", colours[..., 0], metadata={"axes": "YX"}, compression="zlib")
     czi(tmp_path / "a.czi", [colours])
     for mode in ("L", "RGB"):
-        expected = picture_at(tmp_path / "plain.png", mode)
+        expected = read_picture(tmp_path / "plain.png", mode)
         for name in ("a.ome.tif", "a.czi"):
-            np.testing.assert_array_equal(picture_at(tmp_path / name, mode, ("z=4",)), expected)
-        np.testing.assert_array_equal(picture_at(tmp_path / "grey.ome.tif", mode), colours[..., 0])
+            np.testing.assert_array_equal(read_picture(tmp_path / name, mode, ("z=4",)), expected)
+        np.testing.assert_array_equal(read_picture(tmp_path / "grey.ome.tif", mode), colours[..., 0])
 
 
 @pytest.mark.parametrize("bits", [None, 11])
@@ -144,10 +144,10 @@ def test_where_nothing_is_said_or_a_level_is_above_it_a_camera_that_holds_the_le
 ):
     planes = brighter * stack()
     path = ome_tiff(tmp_path / "a.ome.tif", planes, bits=bits)
-    level = picture_at(path, "L", ("z=2", "channel=2"))[0, 0]
+    level = read_picture(path, "L", ("z=2", "channel=2"))[0, 0]
     assert level == pytest.approx(brighter * SECOND_Z_AND_CHANNEL * 255 / white)
     tifffile.imwrite(tmp_path / "plain.tif", planes[1, 1])
-    assert picture_at(tmp_path / "plain.tif", "L")[0, 0] == level
+    assert read_picture(tmp_path / "plain.tif", "L")[0, 0] == level
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_planes_that_are_only_claimed_take_no_memory(claim, tmp_path):
     tifffile.imwrite(tmp_path / "a.tif", embryo()[..., 0], description=about, metadata=None)
     before = peak_mb()
     with pytest.raises(UnreadableImage, match="it claims .* planes, more than 100,000"):
-        picture_at(tmp_path / "a.tif", "L")
+        read_picture(tmp_path / "a.tif", "L")
     assert peak_mb() - before < 50
 
 
@@ -170,9 +170,9 @@ def test_scenes_are_counted_from_one(tmp_path):
     left, right = embryo(), 255 - embryo()
     path = czi(tmp_path / "a.czi", [left, right])
     with pytest.raises(UnreadableImage, match="it contains several pictures: 2 scenes"):
-        picture_at(path, "RGB")
+        read_picture(path, "RGB")
     for number, colours in enumerate((left, right), 1):
-        np.testing.assert_array_equal(picture_at(f"{path}#scene={number}", "RGB"), colours)
+        np.testing.assert_array_equal(read_picture(f"{path}#scene={number}", "RGB"), colours)
 
 
 def test_of_a_pyramid_the_full_size_is_read(tmp_path):
@@ -181,7 +181,7 @@ def test_of_a_pyramid_the_full_size_is_read(tmp_path):
         about = {"photometric": "rgb", "tile": (128, 128)}
         file.write(colours, subifds=1, metadata={"axes": "YXS"}, **about)
         file.write(colours[::2, ::2], subfiletype=1, **about)
-    np.testing.assert_array_equal(picture_at(tmp_path / "a.ome.tif", "RGB"), colours)
+    np.testing.assert_array_equal(read_picture(tmp_path / "a.ome.tif", "RGB"), colours)
 
 
 @pytest.mark.parametrize("module", ["liffile", "pylibCZIrw.czi"])
@@ -189,7 +189,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(module, tm
     path, _ = written("lif" if module == "liffile" else "czi", tmp_path)
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(InputError, match="which is not installed") as caught:
-        picture_at(path, "L")
+        read_picture(path, "L")
     assert caught.value.fix == "pip install 'flyannot[microscopy]'"
 
 
@@ -199,7 +199,7 @@ def test_a_file_that_is_cut_short_is_refused(format, part, tmp_path):
     path, _ = written(format, tmp_path)
     path.write_bytes(path.read_bytes()[: int(part * path.stat().st_size)])
     with pytest.raises(UnreadableImage):
-        picture_at(path, "L", ("z=2", "channel=3"))
+        read_picture(path, "L", ("z=2", "channel=3"))
 
 
 def test_a_name_that_looks_like_an_address_is_a_file_if_it_is_there(tmp_path):
@@ -207,8 +207,8 @@ def test_a_name_that_looks_like_an_address_is_a_file_if_it_is_there(tmp_path):
     assert split_address(tmp_path / "a#2") == (str(tmp_path / "a#2"), (), None)
     assert split_address("b.czi#scene=2#z=5#3") == ("b.czi", ("scene=2", "z=5"), 3)
     assert split_address("gene #4.png") == ("gene #4.png", (), None)
-    assert file_of_address("a/b.czi#z=5") == Path("a/b.czi")
-    turn, planes = turn_and_planes("a", ("turned=both", "z=2", "turned=left-right"))
+    assert address_file("a/b.czi#z=5") == Path("a/b.czi")
+    turn, planes = split_turn("a", ("turned=both", "z=2", "turned=left-right"))
     assert turn == TURNS["left-right"] and planes == ("z=2",), "the later of two"
 
 

@@ -47,12 +47,12 @@ def grey_levels(picture, noise, rng):
 def framed(picture):
     """Return a picture as the frame of its embryo."""
     picture = np.asarray(picture)
-    return registration.frame_embryo(picture, STANDARD_PX, registration.pose_in_picture(picture))
+    return registration.frame_embryo(picture, STANDARD_PX, registration.find_pose(picture))
 
 
 def pose_in(picture):
     """Return the pose of the embryo of a picture, without scaling."""
-    return registration.pose_of_mask(registration.embryo_mask(np.asarray(picture, float)))
+    return registration.require_pose(registration.embryo_mask(np.asarray(picture, float)))
 
 
 def degrees_of(pose):
@@ -97,10 +97,10 @@ def test_along_the_axis_left_stays_left_and_up_stays_up():
 
 def test_the_lean_of_an_embryo_changes_its_sign_in_a_mirror_and_not_upside_down():
     levels = np.asarray(scene((440, 360), (220, 180), (160, 62), 30))
-    lean = registration.pose_in_picture(levels).axis_asymmetry
+    lean = registration.find_pose(levels).axis_asymmetry
     assert 0.02 < lean < 0.06, "the pointed end is left"
-    assert registration.pose_in_picture(levels[:, ::-1]).axis_asymmetry == pytest.approx(-lean, rel=1e-6)
-    assert registration.pose_in_picture(levels[::-1]).axis_asymmetry == pytest.approx(lean, rel=1e-6)
+    assert registration.find_pose(levels[:, ::-1]).axis_asymmetry == pytest.approx(-lean, rel=1e-6)
+    assert registration.find_pose(levels[::-1]).axis_asymmetry == pytest.approx(lean, rel=1e-6)
 
 
 @pytest.mark.parametrize("degrees", [0, -35])
@@ -134,7 +134,7 @@ def test_which_end_is_anterior_is_asked_of_registered_embryos_and_older_files_di
         assert said.err.startswith(f"Error: {words}") and "Fix: add --register axis" in said.err
     for options in (AXIS, ORIENT):
         assert ("orient" in options.to_header()) == options.orient
-        assert ExtractOptions.of_header(options.to_header()) == options
+        assert ExtractOptions.from_header(options.to_header()) == options
 
 
 def test_of_the_photographs_of_flyexpress_nearly_all_that_are_told_are_told_right(shared_data, picture):

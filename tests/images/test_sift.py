@@ -10,7 +10,7 @@ from scipy.ndimage import gaussian_filter
 from benchmarks.references.other_programs import compute, keypoints
 from flyannot.base.errors import DataError
 from flyannot.images.patches import patch_corners
-from flyannot.images.sift import dense_sift, mirrored_descriptors, normalise_descriptors
+from flyannot.images.sift import dense_sift, mirror_descriptors, normalise_descriptors
 
 
 def slow_sift(image, corners, patch_px, smooth_px):
@@ -107,7 +107,7 @@ def test_descriptors_ignore_contrast_and_brightness(contrast, brightness, photog
     assert steps_apart(expected, dense_sift(changed, corners)) <= 1
 
 
-@pytest.mark.parametrize("axis, back", [(1, lambda found: found[:, LEFT_RIGHT]), (0, mirrored_descriptors)])
+@pytest.mark.parametrize("axis, back", [(1, lambda found: found[:, LEFT_RIGHT]), (0, mirror_descriptors)])
 @pytest.mark.parametrize("patch_px", [8, 12, 16])
 def test_a_mirror_image_permutes_bins_and_orientations(axis, back, patch_px, photograph):
     corners = patch_corners(photograph.shape, patch_px, 5)

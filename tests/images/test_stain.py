@@ -8,14 +8,14 @@ from PIL import Image
 from scipy import ndimage
 
 from flyannot.images.geometry import STANDARD_PX
-from flyannot.images.grey_levels import STAIN, TISSUE, stain_as_grey
+from flyannot.images.grey_levels import STAIN, TISSUE, separate_stain
 from flyannot.images.options import ExtractOptions
 from flyannot.images.pattern import (
-    body_of_embryo,
-    drawn_as_pattern,
     ellipse_mask,
-    pattern_of_picture,
+    extract_pattern,
+    redraw_as_pattern,
     render_patterns,
+    smooth_body_mask,
 )
 from flyannot.images.picture import read_embryo, read_grey
 from tests.images.picture_files import luma
@@ -50,7 +50,7 @@ def test_what_is_mixed_in_the_two_colours_comes_apart_again(rng):
     over = rng.uniform(0, 0.8, (40, 7))
     rgb = 255 * 10.0 ** -(amount[..., None] * stain + over[..., None] * tissue)
     alone = luma(255 * 10.0 ** -(amount * stain))
-    assert np.abs(stain_as_grey(rgb) - alone[:, None]).max() < 0.05
+    assert np.abs(separate_stain(rgb) - alone[:, None]).max() < 0.05
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB", "1", "I;16", "P"])
@@ -101,7 +101,7 @@ def smooth_patterns(rng, n):
 def in_colour(pattern, stained=0.8, body=0.2, light=1.0, noise=0.0, rng=None):
     """Return a photograph of a pattern: stain over a body of some tissue, in some light."""
     stain, tissue = (np.array(one) / np.linalg.norm(one) for one in (STAIN, TISSUE))
-    grid, whole = np.zeros((16, 32)), body_of_embryo(ellipse_mask())
+    grid, whole = np.zeros((16, 32)), smooth_body_mask(ellipse_mask())
     grid.T[ellipse_mask().T] = pattern
     amount = stained * whole * ndimage.zoom(grid, (8, 10), order=1, mode="nearest", grid_mode=True)
     rgb = 255 * light * 10.0 ** -(amount[..., None] * stain + body * whole[..., None] * tissue)
@@ -113,10 +113,10 @@ def test_a_drawn_pattern_read_back_is_the_pattern_but_for_its_stretch(rng):
     patterns = smooth_patterns(rng, 20)
     for stretch, offset in ((1, 0), (0.5, 0.3)):
         for pattern, drawn in zip(patterns, render_patterns(stretch * patterns + offset, ellipse_mask())):
-            found = pattern_of_picture(drawn)
+            found = extract_pattern(drawn)
             assert found.shape == (405,) and (found.min(), found.max()) == (0, 1)
             assert np.corrcoef(found, pattern)[0, 1] > (0.98 if not offset else 0.9)
-            assert np.corrcoef(found, pattern_of_picture(drawn_as_pattern(drawn)))[0, 1] > 0.98
+            assert np.corrcoef(found, extract_pattern(redraw_as_pattern(drawn)))[0, 1] > 0.98
 
 
 def test_patterns_are_drawn_as_ndimage_draws_them(rng):
@@ -153,4 +153,4 @@ def test_body_light_and_strength_of_the_stain_hardly_change_what_is_drawn(pictur
 @pytest.mark.parametrize("body", [0, 0.2, 0.5])
 def test_where_nothing_is_stained_noise_is_not_stretched_to_a_pattern(picture, rng, body):
     path = picture(in_colour(np.zeros(405), body=body, noise=8, rng=rng), format="PNG")
-    assert pattern_of_picture(read_stain(path)).max() < 0.25
+    assert extract_pattern(read_stain(path)).max() < 0.25

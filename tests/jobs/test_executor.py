@@ -16,15 +16,15 @@ import pytest
 from flyannot.base.errors import DataError, FlyannotError
 from flyannot.jobs import executor
 from flyannot.jobs.executor import Executor, map_ordered
-from flyannot.jobs.progress_events import item_done
+from flyannot.jobs.progress_events import report_item
 from tests.processes import LIMIT_S
 
 N_TASKS = 9
 
 
 def square(i):
-    item_done()
-    item_done()
+    report_item()
+    report_item()
     return i * i
 
 
@@ -107,7 +107,7 @@ def tell_until(mark):
     """Report items until the parent has received one."""
     ends, n = time.monotonic() + LIMIT_S, 0
     while not mark.exists() and time.monotonic() < ends:
-        item_done()
+        report_item()
         n += 1
         time.sleep(0.02)
     return n
@@ -195,7 +195,7 @@ def square_in_order(numbers):
         return i * i, threading.get_ident()
 
     for _ in (found := list(map_ordered(square, numbers))):
-        item_done()
+        report_item()
     return os.getpid(), *zip(*found)
 
 

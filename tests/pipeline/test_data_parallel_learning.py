@@ -13,7 +13,7 @@ from flyannot.files.hdf5.reading import open_stored
 from flyannot.pipeline.learn_dict import learn_task
 from flyannot.pipeline.options import LearnOptions
 from flyannot.pipeline.patch_blocks import build_patch_blocks
-from tests.cli.test_cli import faulty
+from tests.cli.test_cli import check_error
 from tests.small_embryos import STAGE_RANGES, make, rows_of_csv
 
 QUICK = {"variant": "quick"}
@@ -94,7 +94,7 @@ def test_an_image_that_is_not_what_was_written_is_found(flyannot, own_chain, mon
     monkeypatch.chdir(own_chain.folder)
     with h5py.File("descriptors.h5", "r+") as file:  # h5py updates the checksums
         file["4-6/descriptors"][-1, 0] ^= 1
-    faulty(flyannot(LINE), 65, "is not what was written")
+    check_error(flyannot(LINE), 65, "is not what was written")
 
 
 def test_one_dictionary_of_all_stage_ranges_and_fewer_patches(flyannot, desk):
@@ -123,7 +123,7 @@ def test_learning_ends_where_more_gains_less_than_tol(flyannot, desk):
 
 def test_more_patches_than_memory_holds_are_refused_with_the_option_for_them(flyannot, desk, monkeypatch):
     monkeypatch.setattr("flyannot.jobs.resources.available_bytes", lambda: 100_000)
-    error, fix = faulty(flyannot("learn-dict descriptors.h5 -o d.h5"), 1)
+    error, fix = check_error(flyannot("learn-dict descriptors.h5 -o d.h5"), 1)
     assert "patches in memory needs about" in error and "available" in error and "--data-parallel 16" in fix
     flyannot(LINE, code=0)
 

@@ -23,7 +23,7 @@ from flyannot.pipeline.engine.task import Execution
 from flyannot.pipeline.explain import explain
 from flyannot.pipeline.loaded_model import load_model
 from flyannot.pipeline.runs.configuration import read_configuration
-from flyannot.pipeline.runs.run import run_all_steps, steps_of
+from flyannot.pipeline.runs.run import list_steps, run_all_steps
 from tests.conftest import ROOT
 from tests.page_blocks import blocks_of
 from tests.small_embryos import write_configuration
@@ -53,7 +53,7 @@ def forget():
 def run(configuration):
     configuration = read_configuration(configuration)
     with Executor(1) as workers:
-        return list(run_all_steps(steps_of(configuration), configuration, Execution(workers=workers)))
+        return list(run_all_steps(list_steps(configuration), configuration, Execution(workers=workers)))
 
 
 def digests(results):

@@ -12,11 +12,11 @@ from flyannot.files.hdf5.reading import open_stored
 from flyannot.jobs.executor import Executor
 from flyannot.pipeline.annotate import annotate_task
 from flyannot.pipeline.engine.task import Execution
-from flyannot.pipeline.evaluate import ScoresTask, cross_validation_of_model, evaluation_of_files
+from flyannot.pipeline.evaluate import ScoresTask, build_evaluation, build_model_evaluation
 from flyannot.pipeline.options import AnnotateOptions, EvaluateOptions
 from flyannot.pipeline.train import train_task
 from flyannot.terms import linear_svm
-from flyannot.terms.group_outcomes import json_of_scores, read_scores
+from flyannot.terms.group_outcomes import format_scores_json, read_scores
 from flyannot.terms.options import TrainOptions
 from tests.files.test_hostile_files import flipped
 from tests.small_embryos import CLASSIFY, STAGE_RANGES, make
@@ -27,7 +27,7 @@ METRICS = {"auc", "average_precision", "sensitivity", "specificity", "accuracy",
 
 def evaluation(chain, path=None, options=CLASSIFY, n_folds=3):
     how = {"train": options, "options": EvaluateOptions(folds=n_folds), "seed": 1}
-    return evaluation_of_files((path or chain.features,), chain.annotations, **how)
+    return build_evaluation((path or chain.features,), chain.annotations, **how)
 
 
 def scores(chain, path=None, options=CLASSIFY, n_folds=3, jobs=1):
@@ -64,7 +64,7 @@ def test_scores_are_taken_from_their_file_while_it_is_up_to_date(chain, tmp_path
     path = tmp_path / "s.json"
     task = ScoresTask(evaluation(chain, chain.predictions), path)
     assert make(task).made
-    assert read_scores(path) == json.loads(json_of_scores(scores(chain, chain.predictions)))
+    assert read_scores(path) == json.loads(format_scores_json(scores(chain, chain.predictions)))
     before = path.stat()
     assert not make(task).made and path.stat().st_mtime_ns == before.st_mtime_ns
     other = evaluation(chain, chain.predictions, TrainOptions(exclude_terms=("ubiquitous",)))
@@ -75,7 +75,7 @@ def test_the_scores_of_a_model_name_it_and_are_made_as_it_was(own_chain, tmp_pat
     """Evaluate with the options and seed of a model, and refuse other features or terms than it had."""
     make(own_chain.task("model", tmp_path / "m.h5", seed=1))
     inputs = tmp_path / "m.h5", [own_chain.features], own_chain.annotations, EvaluateOptions(folds=3)
-    found = cross_validation_of_model(*inputs)
+    found = build_model_evaluation(*inputs)
     with open_stored(tmp_path / "m.h5") as stored:
         assert found.model == stored.digest
     result, plain = found.result(), scores(own_chain)
@@ -84,7 +84,7 @@ def test_the_scores_of_a_model_name_it_and_are_made_as_it_was(own_chain, tmp_pat
     with open(own_chain.annotations, "a") as table:
         table.write("nobody,4-6,gap\n")
     with pytest.raises(InputError, match="trained on other annotations"):
-        cross_validation_of_model(*inputs)
+        build_model_evaluation(*inputs)
 
 
 def test_excluded_and_rare_terms_are_listed_with_the_reason_and_enter_no_average(chain, scored):

@@ -10,7 +10,7 @@ from PIL import Image
 
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.files.hdf5.reading import open_stored
-from flyannot.pipeline.evaluation import nothing_evaluated
+from flyannot.pipeline.evaluation import nothing_evaluated_error
 from flyannot.pipeline.loaded_model import load_model
 from flyannot.terms.answers import PREDICTION_COLUMNS
 from flyannot.terms.model import FEW_GENES, LEAST_GENES
@@ -190,6 +190,8 @@ def test_genes_that_are_enough_but_not_in_every_fold_are_explained_as_that():
         "terms": [{"n_positive": 2}],
         "made_from": {"evaluate": {"folds": 2}, "train": {"min_groups": 2}},
     }
-    assert "in 2 folds too few genes with it, or without it" in nothing_evaluated(result).message
+    assert "in 2 folds too few genes with it, or without it" in nothing_evaluated_error(result).message
     result["made_from"]["train"]["min_groups"] = 3
-    assert "at least 3 genes with a term and 2 without it are needed" in nothing_evaluated(result).message
+    assert (
+        "at least 3 genes with a term and 2 without it are needed" in nothing_evaluated_error(result).message
+    )

@@ -7,13 +7,13 @@ import pytest
 
 from flyannot.base.errors import DataError
 from flyannot.dataset.folder import read_images
-from flyannot.files.digest import digest_of_file
+from flyannot.files.digest import file_digest
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.files.hdf5.schema import SCHEMAS
 from flyannot.pipeline.engine import images as engine_images
 from flyannot.pipeline.engine import parts
-from flyannot.pipeline.engine.parts import folder_of_parts, take_share
-from flyannot.pipeline.engine.task import Execution, make_part_of_task
+from flyannot.pipeline.engine.parts import parts_folder, take_share
+from flyannot.pipeline.engine.task import Execution, run_task_share
 from flyannot.pipeline.learn_dict import learn_task
 from flyannot.pipeline.pool import pool_images_task, pool_task
 from flyannot.pipeline.train import train_task
@@ -53,14 +53,14 @@ def test_parts_that_several_jobs_make_are_joined_to_what_one_makes(chain, tmp_pa
     whole, out = tmp_path / "whole.h5", tmp_path / "out.h5"
     make(task_of(chain, name, whole))
     for number in (2, 3, 1):
-        assert make_part_of_task(task_of(chain, name, out), (number, N), ONCE)
-    made = {path: path.stat().st_mtime_ns for path in folder_of_parts(out).glob("*.h5")}
+        assert run_task_share(task_of(chain, name, out), (number, N), ONCE)
+    made = {path: path.stat().st_mtime_ns for path in parts_folder(out).glob("*.h5")}
     assert len(made) == 2 and not out.exists()
-    assert make_part_of_task(task_of(chain, name, out), (1, N), ONCE)
-    assert made == {path: path.stat().st_mtime_ns for path in folder_of_parts(out).glob("*.h5")}
+    assert run_task_share(task_of(chain, name, out), (1, N), ONCE)
+    assert made == {path: path.stat().st_mtime_ns for path in parts_folder(out).glob("*.h5")}
     assert make(task_of(chain, name, out)).made
-    assert out.read_bytes() == whole.read_bytes() and not folder_of_parts(out).exists()
-    assert not make_part_of_task(task_of(chain, name, out), (1, N), ONCE), "it is up to date"
+    assert out.read_bytes() == whole.read_bytes() and not parts_folder(out).exists()
+    assert not run_task_share(task_of(chain, name, out), (1, N), ONCE), "it is up to date"
 
 
 @pytest.mark.parametrize("name", ["descriptors", "features of images", "predictions"])
@@ -72,9 +72,9 @@ def test_a_command_reads_each_image_once_for_its_digest_a_job_only_its_own(
 
     def counted(path):
         read[path] += 1
-        return digest_of_file(path)
+        return file_digest(path)
 
-    monkeypatch.setattr(engine_images, "digest_of_file", counted)
+    monkeypatch.setattr(engine_images, "file_digest", counted)
     monkeypatch.setattr(parts, "IMAGES_PER_PART", 7)
     images = read_images(chain.embryos)
     make(task_of(chain, name, tmp_path / "out.h5"))
@@ -82,7 +82,7 @@ def test_a_command_reads_each_image_once_for_its_digest_a_job_only_its_own(
     n_of_jobs = []
     for number in range(1, N + 1):
         read.clear()
-        make_part_of_task(task_of(chain, name, tmp_path / "parts.h5"), (number, N), ONCE)
+        run_task_share(task_of(chain, name, tmp_path / "parts.h5"), (number, N), ONCE)
         n_of_jobs.append(read.total())
     assert sum(n_of_jobs) == len(images) and 0 < max(n_of_jobs) < len(images)
 
@@ -95,8 +95,8 @@ def test_the_part_of_an_image_that_has_changed_since_is_made_anew_and_no_other(
     out, fresh, states = tmp_path / "out.h5", tmp_path / "fresh.h5", []
     first, *_, last = sorted((own_chain.embryos / "images").iterdir())
     for _ in range(2):
-        make_part_of_task(task_of(own_chain, name, out), (1, 1), ONCE)
-        states.append({(path, path.stat().st_mtime_ns) for path in folder_of_parts(out).glob("*.h5")})
+        run_task_share(task_of(own_chain, name, out), (1, 1), ONCE)
+        states.append({(path, path.stat().st_mtime_ns) for path in parts_folder(out).glob("*.h5")})
         first.write_bytes(last.read_bytes())
     assert len(states[0] - states[1]) == 1 < len(states[0])
     make(task_of(own_chain, name, out))

@@ -6,7 +6,7 @@ from flyannot.dataset.folder import read_images
 from flyannot.encode.encoder import Encoder
 from flyannot.pipeline import loaded_model
 from flyannot.pipeline.annotate import features_digest_if_reusable
-from flyannot.pipeline.encoding import encoder_of
+from flyannot.pipeline.encoding import build_encoder
 from tests.small_embryos import rows_of_csv, write_configuration
 
 
@@ -21,10 +21,10 @@ def made(flyannot, tmp_path, monkeypatch):
         encode = gram = property(coded)
 
     def encoder_of_a_model(*given, **named):
-        return CodesNothing(**vars(encoder_of(*given, **named)))
+        return CodesNothing(**vars(build_encoder(*given, **named)))
 
     with monkeypatch.context() as changed:
-        changed.setattr(loaded_model, "encoder_of", encoder_of_a_model)
+        changed.setattr(loaded_model, "build_encoder", encoder_of_a_model)
         flyannot("run C", C=write_configuration(tmp_path), code=0)
         loaded_model.load_model.cache_clear()
     return tmp_path

@@ -13,8 +13,8 @@ from flyannot.files.hdf5.reading import open_stored
 from flyannot.files.tables import write_table
 from flyannot.files.text_files import read_toml
 from flyannot.pipeline.runs.configuration import read_configuration, read_record, write_record
-from flyannot.pipeline.runs.run import steps_of, task_in_run
-from tests.cli.test_cli import faulty
+from flyannot.pipeline.runs.run import build_run_task, list_steps
+from tests.cli.test_cli import check_error
 from tests.conftest import ROOT
 from tests.files.test_hostile_files import flipped
 from tests.report.pages_read import index_of
@@ -124,7 +124,7 @@ def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkey
         said = flyannot(f"run C --dry-run{more}", C=config).err
         assert f"extract.min_std was 6.0 and is now {expected}.0" in said
     monkeypatch.setenv("FLYANNOT_EXTRACT_MIN_STD", "many")
-    faulty(flyannot("run C", C=config), 2, "FLYANNOT_EXTRACT_MIN_STD in the environment is 'many'")
+    check_error(flyannot("run C", C=config), 2, "FLYANNOT_EXTRACT_MIN_STD in the environment is 'many'")
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_embryos_are_drawn_again_if_others_are_asked_for_and_stay_as_they_are_el
 
     def drawn(*settings):
         configuration = read_configuration(config, settings=settings)
-        return task_in_run(steps_of(configuration)[0], configuration)
+        return build_run_task(list_steps(configuration)[0], configuration)
 
     assert drawn().stale_reason() == "it is not there yet"
     make(drawn())

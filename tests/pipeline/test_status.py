@@ -11,13 +11,13 @@ import pytest
 
 from flyannot.base.errors import FlyannotError
 from flyannot.pipeline.engine import task as task_module
-from flyannot.pipeline.engine.parts import folder_of_parts
-from flyannot.pipeline.runs.configuration import Configuration, option_tables, write_record
+from flyannot.pipeline.engine.parts import parts_folder
+from flyannot.pipeline.runs.configuration import Configuration, options_classes, write_record
 from flyannot.pipeline.runs.status import read_run_status
 from tests.processes import CLI, start_process
 from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL, write_configuration
 
-OPTIONS = option_tables()
+OPTIONS = options_classes()
 STEPS = ["extract", "learn-dict", "pool", "train", "evaluate", "annotate", "report"]
 N_IMAGES = 108  # of the chain
 LINE = "extract embryos -o descriptors.h5 --stride-px 16 --jobs 1"
@@ -85,7 +85,7 @@ def parts(flyannot, of_run, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(task_module, "join_parts", killed)
         flyannot(LINE, code=1)
-    parts = sorted(folder_of_parts(of_run.descriptors).glob("*.h5"), key=lambda p: p.stat().st_size)
+    parts = sorted(parts_folder(of_run.descriptors).glob("*.h5"), key=lambda p: p.stat().st_size)
     assert len(parts) == 2
     return parts
 

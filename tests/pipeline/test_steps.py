@@ -14,22 +14,22 @@ from threadpoolctl import threadpool_info
 
 from flyannot.base.errors import DataError, FlyannotError, InputError
 from flyannot.dataset.folder import read_images, write_images_csv
-from flyannot.dataset.images import find_pictures, images_named, pictures_of_file
+from flyannot.dataset.images import find_pictures, list_wanted_pictures, read_named_images
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.header import content_digest
 from flyannot.files.hdf5.reading import open_stored, verify_stored
 from flyannot.images.sift import normalise_descriptors
-from flyannot.pipeline.engine.inputs import described_images
-from flyannot.pipeline.evaluate import ScoresTask, evaluation_of_files
+from flyannot.pipeline.engine.inputs import read_described_patches
+from flyannot.pipeline.evaluate import ScoresTask, build_evaluation
 from flyannot.pipeline.learn_dict import learn_task
 from flyannot.pipeline.loaded_model import load_model
 from flyannot.pipeline.options import LearnOptions
 from flyannot.pipeline.pool import pool_task
-from flyannot.report.drawing import jpeg_for_page
+from flyannot.report.drawing import encode_embryo
 from flyannot.sparse import fit
 from flyannot.sparse.coders import CODERS
 from flyannot.terms import linear_svm
-from flyannot.terms.answers import read_predicted
+from flyannot.terms.answers import read_group_predictions
 from tests.files.test_hostile_files import flipped
 from tests.small_embryos import CLASSIFY, EXTRACT, KINDS, LEARN, POOL, STAGE_RANGES, make, rows_of_csv
 
@@ -95,8 +95,8 @@ def test_pictures_that_are_turned_are_described_annotated_and_shown_as_if_they_l
             np.testing.assert_array_equal(turned.array("4-6", name), there.array("4-6", name))
     for folder in (chain.folder, tmp_path):
         with open_stored(folder / "descriptors.h5") as stored:
-            paths = find_pictures(pictures_of_file(stored), folder, folder / "embryos").paths
-        shown.append([jpeg_for_page(path, EXTRACT) for _, path in sorted(paths.items())])
+            paths = find_pictures(list_wanted_pictures(stored), folder, folder / "embryos").paths
+        shown.append([encode_embryo(path, EXTRACT) for _, path in sorted(paths.items())])
     assert shown[0] == shown[1]
 
 
@@ -145,7 +145,7 @@ def test_the_winner_of_every_feature_explains_it_exactly(chain):
         D, lam = features.array("4-6", "D"), features.options["learn-dict"]["lam"]
         for i in range(3):
             values, winner = (features.array("4-6", name, i, i + 1)[0] for name in ("features", "winner"))
-            patches = next(described_images(descriptors, "4-6", i, i + 1)).descriptors
+            patches = next(read_described_patches(descriptors, "4-6", i, i + 1)).descriptors
             Z = abs(CODERS["cd"](normalise_descriptors(patches), D, lam, tol=POOL.tol).toarray())
             atoms = np.tile(np.arange(len(D)), 2)
             won = winner >= 0
@@ -198,7 +198,7 @@ def test_when_no_image_can_be_read_the_old_file_stays(own_chain):
 def test_force_never_replaces_what_no_step_has_made(own_chain, name):
     path = own_chain.embryos / name
     before = path.read_bytes()
-    evaluation = evaluation_of_files((own_chain.features,), own_chain.annotations)
+    evaluation = build_evaluation((own_chain.features,), own_chain.annotations)
     tasks = [
         lambda: own_chain.task("descriptors", path),
         lambda: own_chain.task("predictions", path),
@@ -222,7 +222,7 @@ def test_annotating_the_training_images_gives_the_values_of_the_model_on_the_fea
         p, m, f = (stack.enter_context(open_stored(own_chain.kinds[kind])) for kind in kinds)
         for s in STAGE_RANGES:
             columns, features = read_features([f], s)
-            groups, predicted = read_predicted(p, s)
+            groups, predicted = read_group_predictions(p, s)
             loaded = load_model(own_chain.model, m.digest, s)
             model = loaded.model
             assert predicted.terms == loaded.terms and predicted.in_training.all()
@@ -267,7 +267,7 @@ def test_plain_folders_and_single_images_are_annotated_one_by_one(chain, tmp_pat
     found = []
     for number, named in enumerate([[folder], [folder / path.name for path in pictures]]):
         out = tmp_path / f"{number}.h5"
-        make(chain.task("predictions", out, images=images_named(named, "stage 4–6")))
+        make(chain.task("predictions", out, images=read_named_images(named, "stage 4–6")))
         rows = rows_of_csv(out.with_suffix(".csv"))
         assert {row["stage_range"] for row in rows} == {"4-6"} and {row["gene"] for row in rows} == {""}
         names = {row["image"].split("/")[-1] for row in rows}
@@ -361,7 +361,7 @@ def test_a_value_that_was_edited_is_refused_by_whoever_reads_it(own_chain, tmp_p
         file[f"4-6/{edited}"][()] = values.max() - values
     with pytest.raises(DataError, match="digest|not what was written") as caught:
         if made == "scores":
-            evaluation_of_files((c.predictions,), c.annotations).result()
+            build_evaluation((c.predictions,), c.annotations).result()
         else:
             make(c.task(made, out))
     assert caught.value.exit_code == 65 and not out.exists()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flyannot.pipeline.runs.configuration import read_configuration
-from tests.cli.test_cli import faulty
+from tests.cli.test_cli import check_error
 from tests.small_embryos import KINDS, write_configuration
 
 SETTINGS = '[extract]\nstride-px = 16\n[pool]\ngrid = "1x2"\n'
@@ -66,7 +66,7 @@ def test_a_profile_beside_a_workflow_is_replaced_only_by_force(flyannot, place):
     line = "workflow c.toml -o w"
     there.parent.mkdir(parents=True)
     there.write_text("mine")
-    faulty(flyannot(line), 2, f"{there} exists", "--force")
+    check_error(flyannot(line), 2, f"{there} exists", "--force")
     assert there.read_text() == "mine" and not (place / "results").exists()
     flyannot(f"{line} --force", code=0)
     assert "squeue" in there.read_text() and Path("profiles", "laptop", "config.yaml").is_file()
@@ -81,7 +81,7 @@ def test_a_run_that_draws_its_images_has_a_job_for_that(flyannot, tmp_path, monk
 
 def test_how_many_jobs_there_are_is_not_guessed_without_images(flyannot, place):
     shutil.rmtree("embryos")
-    faulty(flyannot("workflow c.toml -o Snakefile"), 2, "embryos", "data set")
+    check_error(flyannot("workflow c.toml -o Snakefile"), 2, "embryos", "data set")
 
 
 def test_steps_and_parts_in_any_order_make_the_files_of_a_run(flyannot, place):
@@ -89,8 +89,8 @@ def test_steps_and_parts_in_any_order_make_the_files_of_a_run(flyannot, place):
     results = place / "results"
     whole = place / "whole" / "results"
     flyannot("run c.toml -o whole/results", code=0)
-    faulty(flyannot("run c.toml -o whole/results --step train --part 1/2"), 2, "is not made in parts")
-    faulty(flyannot("run c.toml --step pool"), 2, "descriptors.h5")
+    check_error(flyannot("run c.toml -o whole/results --step train --part 1/2"), 2, "is not made in parts")
+    check_error(flyannot("run c.toml --step pool"), 2, "descriptors.h5")
     for step in ("extract", "learn-dict", "pool", "train", "evaluate", "annotate"):
         if step in ("extract", "pool", "annotate"):
             for i in (3, 1, 2):

@@ -7,11 +7,11 @@ import numpy as np
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_images
 from flyannot.pipeline.annotate import annotate_task
-from flyannot.pipeline.answers_of_run import AnswersOfRun
+from flyannot.pipeline.answers_of_run import RunAnswers
 from flyannot.pipeline.engine.task import Execution, run_task
-from flyannot.pipeline.evaluate import ScoresTask, evaluation_of_files
+from flyannot.pipeline.evaluate import ScoresTask, build_evaluation
 from flyannot.pipeline.options import AnnotateOptions, EvaluateOptions
-from flyannot.pipeline.runs.configuration import Configuration, option_tables, write_record
+from flyannot.pipeline.runs.configuration import Configuration, options_classes, write_record
 from flyannot.report.drawing import encode_jpeg, pack_map
 from flyannot.report.groups import (
     ABSENT,
@@ -31,7 +31,7 @@ from flyannot.report.scores_section import render_scores
 from flyannot.report.templates import render
 from flyannot.report.term_ids import TermIds
 from flyannot.terms.bootstrap import add_confidence
-from flyannot.terms.group_outcomes import group_outcomes
+from flyannot.terms.group_outcomes import outcomes_to_json
 from flyannot.terms.metrics import TermOutcomes, score_terms
 from tests.small_embryos import CLASSIFY
 
@@ -41,12 +41,10 @@ NASTY = "<script>alert('x')</script>&\"</template></details>\u2028"
 def make_run(copy):
     """Make a whole run of a copy of the chain: add scores, and the record of the run."""
     options = EvaluateOptions(folds=3)
-    evaluation = evaluation_of_files(
-        [copy.features], copy.annotations, train=CLASSIFY, options=options, seed=1
-    )
+    evaluation = build_evaluation([copy.features], copy.annotations, train=CLASSIFY, options=options, seed=1)
     scores = copy.folder / "scores.json"
     run_task(ScoresTask(evaluation, scores), Execution())
-    of_run = AnswersOfRun(scores, copy.features, copy.embryos)
+    of_run = RunAnswers(scores, copy.features, copy.embryos)
     options, images = AnnotateOptions(), read_images(copy.embryos)
     task = annotate_task(copy.model, images, copy.predictions, options, of_run=of_run)
     run_task(task, Execution(force=True))
@@ -56,7 +54,7 @@ def make_run(copy):
 
 def write_record_with(copy, corrections):
     """Record a run as one that was made with corrections."""
-    tables = {name: kind() for name, kind in option_tables().items()}
+    tables = {name: kind() for name, kind in options_classes().items()}
     tables["train"] = replace(CLASSIFY, corrections=(corrections,))
     write_record(Configuration(copy.embryos, copy.folder, options=tables))
 
@@ -120,7 +118,11 @@ def nasty_scores(rng):
     folds, reasons = rng.integers(0, 2, n), ("", f"not evaluable: {NASTY}")
     outcome = TermOutcomes((NASTY, "rare"), truth, values, values > 0, values**2 / 20, folds, reasons)
     names = [NASTY + str(i) for i in range(n)]
-    more = {"notes": [NASTY], "synthetic": False, "evaluated": {"4-6": group_outcomes(outcome, names, names)}}
+    more = {
+        "notes": [NASTY],
+        "synthetic": False,
+        "evaluated": {"4-6": outcomes_to_json(outcome, names, names)},
+    }
     return add_confidence(score_terms({"4-6": outcome}) | more)
 
 

@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from flyannot.encode.groups import groups_of
-from flyannot.encode.similarity import collection_of
+from flyannot.encode.groups import group_images
+from flyannot.encode.similarity import build_collection
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.report.groups import ReviewQueue, group_entries
@@ -169,8 +169,8 @@ def test_every_group_has_the_most_similar_others_and_what_their_curators_said(ru
         found = list(group_entries(opened, {"4-6": opened.shown_groups("4-6")}, ReviewQueue(None)))
     with open_stored(run.features) as stored:
         columns, features = read_features([stored], "4-6")
-    groups = groups_of(columns)
-    rows = collection_of(lambda: [features], groups).groups
+    groups = group_images(columns)
+    rows = build_collection(lambda: [features], groups).groups
     own = {entry.name: {one.term for one in entry.terms if one.curated == "yes"} for entry in found}
     annotated = {entry.name for entry in found if entry.annotated}
     for entry in found:

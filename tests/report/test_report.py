@@ -29,7 +29,7 @@ from flyannot.report.curves import (
 from flyannot.report.drawing import pack_map
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
 from flyannot.report.page import to_script_json, write_page
-from flyannot.terms.answers import UNDETERMINED, read_predicted
+from flyannot.terms.answers import UNDETERMINED, read_group_predictions
 from flyannot.terms.bootstrap import bootstrap_gene_weights
 from flyannot.terms.metrics import auc, average_precision
 from tests.report.pages_read import groups_of, index_json, index_of, make_report, tree_of, without_scripts
@@ -173,7 +173,7 @@ def test_table_page_and_scores_give_one_answer(page, run):
 def test_maps_hold_the_decision_values_of_the_predictions(page, chain):
     text, n_maps = page.read_text(), 0
     with open_stored(chain.predictions) as stored:
-        kept = {s: read_predicted(stored, s) for s in stored.stage_ranges}
+        kept = {s: read_group_predictions(stored, s) for s in stored.stage_ranges}
     for group, shown in zip(index_of(text)["groups"], groups_of(text)):
         groups, predicted = kept[STAGE_RANGES[group["stage"]]]
         for term in shown["terms"]:

@@ -9,7 +9,7 @@ from flyannot.dataset.folder import read_images
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.report.build import describe_evidence
 from flyannot.terms.answers import LearnedTerm, learned_terms
-from tests.cli.test_cli import faulty
+from tests.cli.test_cli import check_error
 from tests.report.pages_read import groups_of, make_report
 
 
@@ -66,7 +66,7 @@ def test_pictures_that_are_nowhere_are_counted_and_their_folder_can_be_named(ste
     assert flyannot("report R --data-set D", R=steps.folder, D=far).code == 0, "a folder of pictures will do"
     assert None not in sources_of(page)
     said = flyannot("report R --data-set D", R=steps.folder, D=tmp_path)
-    faulty(said, 2, f"has none of the {n} pictures")
+    check_error(said, 2, f"has none of the {n} pictures")
 
 
 def test_a_table_nearby_that_says_something_else_of_an_image_is_not_taken(steps):

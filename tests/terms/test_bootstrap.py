@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flyannot.pipeline.evaluate import evaluation_of_files
+from flyannot.pipeline.evaluate import build_evaluation
 from flyannot.pipeline.options import EvaluateOptions
 from flyannot.terms import bootstrap
 from flyannot.terms.calibration import sigmoid
-from flyannot.terms.group_outcomes import group_outcomes, outcomes_of_groups
+from flyannot.terms.group_outcomes import outcomes_from_json, outcomes_to_json
 from flyannot.terms.metrics import TermOutcomes, auc, score_terms
 from tests.small_embryos import CLASSIFY
 
@@ -30,7 +30,7 @@ GENES = [f"g{i // 2}" for i in range(40)]
 
 def result_of(outcome, genes=GENES, names=None):
     names = names or [f"group {i}" for i in range(len(outcome.truth))]
-    return score_terms({"4-6": outcome}) | {"evaluated": {"4-6": group_outcomes(outcome, names, genes)}}
+    return score_terms({"4-6": outcome}) | {"evaluated": {"4-6": outcomes_to_json(outcome, names, genes)}}
 
 
 def test_a_resampled_auc_is_the_auc_of_the_groups_repeated_as_drawn(outcome):
@@ -95,7 +95,7 @@ def test_the_nested_score_never_sees_the_genes_of_the_fold_that_tests(chain):
 
     def evaluated(nested):
         options = EvaluateOptions(folds=3, nested=nested)
-        evaluation = evaluation_of_files([chain.features], chain.annotations, train=CLASSIFY, options=options)
+        evaluation = build_evaluation([chain.features], chain.annotations, train=CLASSIFY, options=options)
         return evaluation.result()["evaluated"]
 
     outer = evaluated(nested=False)
@@ -142,12 +142,12 @@ def test_an_outcome_comes_back_from_json_and_scores_the_same(outcome, without):
     with_rare = replace(outcome.subset(slice(None), [0, 1, 0]), terms=("a", "b", "rare"))
     with_rare = replace(with_rare, reasons=("", "", "not evaluable: too rare"), **without)
     names = [f"g{i}" for i in range(40)]
-    found = group_outcomes(with_rare, names, names)
-    back = outcomes_of_groups(json.loads(json.dumps(found)))
+    found = outcomes_to_json(with_rare, names, names)
+    back = outcomes_from_json(json.loads(json.dumps(found)))
     assert back.terms == ("a", "b") and found["group"] == names
     assert (back.truth == outcome.truth).all() and (back.yes == outcome.yes).all()
     np.testing.assert_allclose(back.values, outcome.values, rtol=1e-8)
     before, after = (score_terms({"4-6": o})["summary"]["4-6"] for o in (with_rare, back))
     assert before["macro"] == after["macro"] and before["n_terms"] == after["n_terms"]
     empty = replace(outcome.subset(slice(3), []), **without)
-    assert outcomes_of_groups(group_outcomes(empty, names[:3], names[:3])).values.shape == (3, 0)
+    assert outcomes_from_json(outcomes_to_json(empty, names[:3], names[:3])).values.shape == (3, 0)

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flyannot.files.hdf5.schema import shape_violation
+from flyannot.files.hdf5.schema import find_shape_error
 from flyannot.terms import CLASSIFIERS, linear_svm
 from flyannot.terms.bootstrap import add_confidence
 from flyannot.terms.coupled_ridge import _dual_solver
 from flyannot.terms.cross_validation import cross_validate
 from flyannot.terms.feature_rows import inner_products
-from flyannot.terms.group_outcomes import group_outcomes, outcomes_of_groups
-from flyannot.terms.metrics import TermOutcomes, auc, score_terms, scores_of_term
-from flyannot.terms.model import LEAST_GENES, fit_model, model_from_arrays, schema_of
+from flyannot.terms.group_outcomes import outcomes_from_json, outcomes_to_json
+from flyannot.terms.metrics import TermOutcomes, auc, score_term, score_terms
+from flyannot.terms.model import LEAST_GENES, array_schema, fit_model, model_from_arrays
 from flyannot.terms.scorer import FitOptions
 from flyannot.terms.training_set import LabelledRows
 from tests.terms.labelled_kinds import labelled
@@ -40,8 +40,8 @@ def test_arrays_are_all_of_a_classifier(method, rng):
     arrays = {name: array.copy() for name, array in fitted.arrays().items()}
     assert all(array.dtype.kind in "iuf" and array.ndim for array in arrays.values())
     sizes = {"n_terms": Y.shape[1], "n_features": X.shape[1]}
-    assert shape_violation(schema_of(method), arrays, "model", sizes) == ""
-    assert set(arrays) == set(schema_of(method))
+    assert find_shape_error(array_schema(method), arrays, "model", sizes) == ""
+    assert set(arrays) == set(array_schema(method))
     again = model_from_arrays(method, arrays)
     values = fitted.decision_values(X[80:])
     assert (again.decision_values(X[80:]) == values).all()
@@ -145,9 +145,7 @@ def test_scores_are_those_of_what_is_observed(known):
     result = score_terms({"4-6": outcome})
     for j, row in enumerate(result["terms"]):
         mine = observed[:, j]
-        expected = scores_of_term(
-            outcome.values[mine, j], outcome.yes[mine, j], Y[mine, j], outcome.folds[mine]
-        )
+        expected = score_term(outcome.values[mine, j], outcome.yes[mine, j], Y[mine, j], outcome.folds[mine])
         assert {name: row[name] for name in expected} == expected
         assert (row["n_groups"], row["n_positive"]) == (mine.sum(), Y[mine, j].sum())
     truth = np.where(observed, outcome.truth, ~outcome.truth)
@@ -157,13 +155,15 @@ def test_scores_are_those_of_what_is_observed(known):
 def test_what_is_not_observed_survives_the_file_of_scores(known):
     outcome = cross_validated(*known)
     names = [f"group{i}" for i in range(len(outcome.truth))]
-    groups = group_outcomes(outcome, names, known[2].tolist())
+    groups = outcomes_to_json(outcome, names, known[2].tolist())
     assert groups["truth"][0].count("?") == (~known[3][:, 0]).sum() and "?" not in groups["truth"][1]
-    again = outcomes_of_groups(groups)
+    again = outcomes_from_json(groups)
     assert (again.observed == known[3]).all() and (again.truth == outcome.truth).all()
     flipped = replace(outcome, truth=np.where(known[3], outcome.truth, ~outcome.truth))
     results = [
-        add_confidence(score_terms({"4-6": one}) | {"evaluated": {"4-6": group_outcomes(one, names, names)}})
+        add_confidence(
+            score_terms({"4-6": one}) | {"evaluated": {"4-6": outcomes_to_json(one, names, names)}}
+        )
         for one in (outcome, flipped)
     ]
     assert results[0] == results[1]

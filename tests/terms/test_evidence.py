@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from flyannot.terms.metrics import auc
-from flyannot.terms.model import LEAST_GENES, genes_of_terms, held_out_aucs
-from flyannot.terms.scorer import OutOfFoldValues, choose_held_out
+from flyannot.terms.model import LEAST_GENES, count_genes, held_out_aucs
+from flyannot.terms.scorer import OutOfFoldValues, choose_setting
 from flyannot.terms.training_set import ENOUGH_GROUPS
 
 
@@ -15,7 +15,7 @@ def held_out(values, folds):
 
 def test_genes_are_counted_once_however_many_groups_they_have():
     Y = np.array([[1, 0], [1, 0], [0, 1], [0, 0]], bool)
-    carry, lack = genes_of_terms(Y, ["b", "b", "a", "b"], np.ones_like(Y))
+    carry, lack = count_genes(Y, ["b", "b", "a", "b"], np.ones_like(Y))
     assert (carry.tolist(), lack.tolist()) == ([1, 1], [1, 1])
 
 
@@ -46,7 +46,7 @@ def test_the_best_of_many_settings_by_chance_does_not_flatter_what_is_scored(rng
     folds, chosen, scored = np.arange(60) % 3, [], []
     Y = (np.arange(60) < 15)[:, None]
     for _ in range(40):
-        _, found = choose_held_out(list(rng.normal(size=(40, 60, 1))), Y, folds)
+        _, found = choose_setting(list(rng.normal(size=(40, 60, 1))), Y, folds)
         chosen.append(auc(found.values[:, 0], Y[:, 0], folds))
         scored.append(auc(found.scored[:, 0], Y[:, 0], folds))
     assert np.mean(chosen) > 0.65
@@ -55,7 +55,7 @@ def test_the_best_of_many_settings_by_chance_does_not_flatter_what_is_scored(rng
 
 def test_where_there_is_no_choice_all_held_out_values_are_scored(rng):
     values, folds = rng.normal(size=(30, 2)), np.arange(30) % 3
-    number, found = choose_held_out([values], np.repeat(np.arange(30)[:, None] < 9, 2, axis=1), folds)
+    number, found = choose_setting([values], np.repeat(np.arange(30)[:, None] < 9, 2, axis=1), folds)
     assert number == 0 and (found.scored == values).all() and (found.values == values).all()
     assert (found.folds == folds[:, None]).all()
 
@@ -63,6 +63,6 @@ def test_where_there_is_no_choice_all_held_out_values_are_scored(rng):
 def test_of_equally_good_settings_the_first_is_taken_and_others_must_be_better_by_the_margin():
     folds, truth = np.arange(20) % 2, (np.arange(20) < 8)[:, None]
     good, bad = truth + 0.0, 1.0 - truth
-    assert choose_held_out([good, good, bad], truth, folds)[0] == 0
-    assert choose_held_out([bad, good], truth, folds)[0] == 1
-    assert choose_held_out([bad, good], truth, folds, margin=1.1)[0] == 0
+    assert choose_setting([good, good, bad], truth, folds)[0] == 0
+    assert choose_setting([bad, good], truth, folds)[0] == 1
+    assert choose_setting([bad, good], truth, folds, margin=1.1)[0] == 0

@@ -15,11 +15,11 @@ from flyannot.pipeline.annotate import annotate_task
 from flyannot.pipeline.explain import TABLE, draw_explanations, explain
 from flyannot.pipeline.options import AnnotateOptions
 from flyannot.terms import CLASSIFIERS
-from flyannot.terms.answers import read_predicted
+from flyannot.terms.answers import read_group_predictions
 from flyannot.terms.explain import contribution_map, explain_group
 from flyannot.terms.model import fit_model
 from flyannot.terms.scorer import FitOptions
-from tests.cli.test_cli import faulty
+from tests.cli.test_cli import check_error
 from tests.small_embryos import CLASSIFY, make, rows_of_csv
 
 LINEAR = [name for name in CLASSIFIERS if CLASSIFIERS[name].is_linear]
@@ -102,7 +102,7 @@ def test_every_term_of_every_group_of_a_data_set_is_explained_exactly(chain, tmp
     values = {}
     with open_stored(out, "predictions") as stored:
         for s in stored.stage_ranges:
-            groups, predicted = read_predicted(stored, s)
+            groups, predicted = read_group_predictions(stored, s)
             for g, name in enumerate(groups.name):
                 values |= {(s, name, t): v for t, v in zip(predicted.terms, predicted.decision_value[g])}
     terms = sorted({term for _, _, term in values})
@@ -129,7 +129,7 @@ def test_pictures_and_the_table_hold_the_same_sum(flyannot, chain, tmp_path):
             with Picture.open(tmp_path / "why" / name) as picture:
                 assert picture.size[0] == 3 * STANDARD_PX[1] and picture.getextrema()[0] != (255, 255)
     said = flyannot("explain M E -o O", M=chain.model, E=chain.embryos, O=tmp_path / "why")
-    faulty(said, 2, "not empty", "--force")
+    check_error(said, 2, "not empty", "--force")
 
 
 def test_what_cannot_be_explained_is_told_in_one_line(flyannot, chain, tmp_path):
@@ -137,13 +137,13 @@ def test_what_cannot_be_explained_is_told_in_one_line(flyannot, chain, tmp_path)
     with open_stored(chain.model) as stored:
         term = stored.array("4-6", "term")[0]
     said = flyannot("explain M E --term T -o O", T=term + "s", **named)
-    faulty(said, 2, f'no term "{term}s"', f'Did you mean "{term}"?')
+    check_error(said, 2, f'no term "{term}s"', f'Did you mean "{term}"?')
     assert flyannot("explain M E --gene nobody -o O", **named).code == 2
     assert not (tmp_path / "why").exists()
     not_linear = tmp_path / "siso.h5"
     make(chain.task("model", not_linear, options=replace(CLASSIFY, method="siso")))
     said = flyannot("explain M E", **(named | {"M": not_linear}))
-    faulty(said, 2, "siso", "no exact explanation", "svm or coupled-ridge or ridge")
+    check_error(said, 2, "siso", "no exact explanation", "svm or coupled-ridge or ridge")
     (tmp_path / "broken.png").write_bytes(b"not a picture")
     said = flyannot("explain M I --stage-range 4-6", M=chain.model, I=tmp_path / "broken.png")
     assert said.code == 65 and "broken.png" in said.err

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from flyannot.base.stage_ranges import rng_for
+from flyannot.base.stage_ranges import stage_range_rng
 from flyannot.dataset.folder import Annotations
-from flyannot.encode.groups import InMemoryFeatures, groups_of
+from flyannot.encode.groups import InMemoryFeatures, group_images
 from flyannot.files.hdf5.features import write_features
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.model import read_method, read_terms
@@ -17,7 +17,7 @@ from flyannot.terms import training_set
 from flyannot.terms.model import fit_model
 from flyannot.terms.options import TrainOptions
 from flyannot.terms.scorer import FitOptions
-from flyannot.terms.training_set import curated_groups, training_rows
+from flyannot.terms.training_set import build_training_set, training_rows
 from tests.small_embryos import make
 
 GENES = [f"g{i:02d}" for i in range(60)]
@@ -83,10 +83,12 @@ def test_a_model_of_features_stored_in_blocks_is_that_of_the_whole_array(
     options = TrainOptions(method=method, scheme=scheme, normalisation=normalisation)
     path = written(tmp_path / "f.h5", collection, range(len(X)))
     terms, weights = trained_on([path], table, tmp_path / "m.h5", options)
-    groups = groups_of(columns)
+    groups = group_images(columns)
     rows = training_rows(X, groups, options)
     Y = np.array([[t in annotations.terms_by_gene[g, "4-6"] for t in terms] for g in groups.gene_ids])
-    whole = fit_model(method, rows, Y, groups.gene_ids, rng=rng_for(5, "4-6"), options=options.fit_options(1))
+    whole = fit_model(
+        method, rows, Y, groups.gene_ids, rng=stage_range_rng(5, "4-6"), options=options.fit_options(1)
+    )
     values, expected = rows @ weights.T, rows @ whole.scorer.weights.T
     assert np.abs(values - expected).max() < 2e-5 * np.abs(expected).max()
     assert np.abs(weights - whole.scorer.weights).max() < 1e-4 * np.abs(weights).max()
@@ -113,7 +115,7 @@ def test_rows_that_are_zero_or_equal_are_learned_from(rng, normalisation):
     terms = {(gene, "4-6"): frozenset(["t"] if i < 6 else ["other"]) for i, gene in enumerate(genes)}
     options = TrainOptions(normalisation=normalisation)
     annotations = Annotations(terms, {g: {g} for g in genes})
-    curated = curated_groups(columns_of(genes), annotations, "4-6", options)
+    curated = build_training_set(columns_of(genes), annotations, "4-6", options)
     rows = curated.with_features(InMemoryFeatures(X), options)
     assert rows.X.shape == (12, 1)
     model = fit_model("svm", rows.X, rows.Y, rows.genes, rng=rng, options=FitOptions())

@@ -11,7 +11,7 @@ from flyannot.base.errors import DataError, FlyannotError
 from flyannot.jobs import resources
 from flyannot.terms import linear_svm
 from flyannot.terms.linear_svm import training_bytes
-from flyannot.terms.model import fit_model, untrainable
+from flyannot.terms.model import fit_model, untrainable_reason
 from flyannot.terms.scorer import FitOptions
 from tests.terms.labelled_kinds import labelled_directions as labelled
 
@@ -58,11 +58,11 @@ def test_of_equally_good_values_of_C_the_smallest_is_taken(rng, monkeypatch):
 
 def test_a_term_needs_enough_genes_with_it_and_without_it():
     genes = ["a", "a", "b", "c", "d"]
-    assert untrainable([1, 0, 1, 0, 0], genes) == ""
-    assert untrainable([1, 1, 0, 0, 0], genes) == "1 positive gene, 2 needed"
-    assert untrainable([0] * 5, genes) == "0 positive genes, 2 needed"
-    assert untrainable([1] * 5, genes) == "0 negative genes, 2 needed"
-    assert untrainable([1, 0, 1, 0, 0], genes, 3) == "2 positive genes, 3 needed"
+    assert untrainable_reason([1, 0, 1, 0, 0], genes) == ""
+    assert untrainable_reason([1, 1, 0, 0, 0], genes) == "1 positive gene, 2 needed"
+    assert untrainable_reason([0] * 5, genes) == "0 positive genes, 2 needed"
+    assert untrainable_reason([1] * 5, genes) == "0 negative genes, 2 needed"
+    assert untrainable_reason([1, 0, 1, 0, 0], genes, 3) == "2 positive genes, 3 needed"
 
 
 UNTESTED = ("auc", "auc_low", "auc_high", "precision")

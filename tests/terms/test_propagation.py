@@ -36,8 +36,8 @@ def test_siso_says_the_same_in_a_space_of_more_dimensions_than_rows(rng):
     wide = X @ turn[:40]
     narrow, turned = (fitted(Siso, rows[20:], Y[20:]).decision_values(rows[:20]) for rows in (X, wide))
     assert np.abs(narrow - turned).max() < 0.02 * np.abs(narrow).max()
-    basis = CholeskyBasis.of_products(inner_products(wide[20:]))
-    queries = basis.coordinates_of(cross_products(wide[:20] + turn[50], wide[20:][basis.pivots]))
+    basis = CholeskyBasis.from_products(inner_products(wide[20:]))
+    queries = basis.project_rows(cross_products(wide[:20] + turn[50], wide[20:][basis.pivots]))
     assert basis.coordinates.shape[1] <= 40
     assert np.allclose(queries @ basis.coordinates.T, wide[:20] @ wide[20:].T, atol=1e-5)
 

@@ -12,8 +12,8 @@ from flyannot.terms.unlikeness import (
     UNLIKE,
     UNLIKE_WORDS,
     NoveltyReference,
-    sketches,
-    warnings_of_images,
+    compute_sketches,
+    novelty_warnings,
 )
 from tests.small_embryos import rows_of_csv
 
@@ -26,7 +26,7 @@ def images_of(rng, n, width=900):
 
 def known_of(X, genes, views=None):
     views = views or ["lateral"] * len(X)
-    return NoveltyReference.of_images(
+    return NoveltyReference.from_images(
         InMemoryFeatures(X), np.arange(len(X)), genes, views, np.random.default_rng(0)
     )
 
@@ -52,7 +52,7 @@ def test_the_rank_is_that_of_a_slow_twin_which_leaves_out_the_images_own_gene(rn
     np.testing.assert_allclose(known.distance, np.sort(far), atol=1e-12)
     others, of_genes = images_of(rng, 30), ["g3", "unheard", "g7"] * 10
     ranks = known.novelty(others, of_genes)
-    for a, gene, rank in zip(sketches(others).astype(float), of_genes, ranks):
+    for a, gene, rank in zip(compute_sketches(others).astype(float), of_genes, ranks):
         away = slow_distance(a, gene, known.sketch, genes)
         assert (known.distance < away - 1e-12).mean() <= rank <= (known.distance < away + 1e-12).mean()
 
@@ -61,12 +61,13 @@ def test_angles_of_sketches_are_nearly_those_of_the_roots_of_features(rng):
     X = images_of(rng, 20)
     signed = X * rng.choice([-1, 1], X.shape[1])
     of_roots, of_sketches = (
-        a @ a.T / np.outer(*2 * [np.linalg.norm(a, axis=1)]) for a in (np.sqrt(X), sketches(X).astype(float))
+        a @ a.T / np.outer(*2 * [np.linalg.norm(a, axis=1)])
+        for a in (np.sqrt(X), compute_sketches(X).astype(float))
     )
     assert np.abs(of_roots - of_sketches).max() < 0.1 and np.ptp(of_roots) > 0.1
-    assert (sketches(3 * X) == sketches(X)).all(), "how bright an image is does not count"
-    assert (sketches(-signed) == -sketches(signed)).all()
-    assert not sketches(np.zeros((2, 900))).any() and sketches(X[:0]).shape == (0, 512)
+    assert (compute_sketches(3 * X) == compute_sketches(X)).all(), "how bright an image is does not count"
+    assert (compute_sketches(-signed) == -compute_sketches(signed)).all()
+    assert not compute_sketches(np.zeros((2, 900))).any() and compute_sketches(X[:0]).shape == (0, 512)
 
 
 def test_copies_of_known_images_are_near_and_noise_is_far(rng):
@@ -86,13 +87,13 @@ def test_what_is_said_names_strangers_and_views_that_were_not_learned_from(rng):
     X[7] = rng.gamma(0.3, size=900)  # it is one that was learned from
     asked = np.vstack([X[:3], rng.gamma(0.3, size=(1, 900)), X[7:8]])
     views = ["lateral", "dorsal", "", "lateral", ""]
-    ranks, said = warnings_of_images(known_of(X, genes), asked, [*["another"] * 4, genes[7]], views)
+    ranks, said = novelty_warnings(known_of(X, genes), asked, [*["another"] * 4, genes[7]], views)
     assert (said[0], said[2]) == ("", "") and ranks.tolist()[:3] == [0, 0, 0]
     assert said[1] == "of a view that the model did not learn from: dorsal"
     assert said[3].startswith(UNLIKE_WORDS) and "97.5%" in said[3]
     assert ranks[4] > UNLIKE and said[4] == ""
     unclear = known_of(X, genes, ["lateral", *[""] * 39])
-    assert unclear.view == [] and warnings_of_images(unclear, X[:1], ["a"], ["dorsal"])[1] == [""]
+    assert unclear.view == [] and novelty_warnings(unclear, X[:1], ["a"], ["dorsal"])[1] == [""]
 
 
 class InBlocks(InMemoryFeatures):
@@ -105,10 +106,10 @@ def test_of_many_images_some_are_kept_whatever_the_blocks_they_come_in(rng):
     X = rng.random((5000, 40))
     asked = np.arange(5000)[::-1], [str(i) for i in range(5000)], ["lateral"] * 5000
     kept, again = (
-        NoveltyReference.of_images(kind(X), *asked, np.random.default_rng(3))
+        NoveltyReference.from_images(kind(X), *asked, np.random.default_rng(3))
         for kind in (InMemoryFeatures, InBlocks)
     )
-    assert len(kept.gene) == 4096 and (kept.sketch == sketches(X[np.array(kept.gene, int)])).all()
+    assert len(kept.gene) == 4096 and (kept.sketch == compute_sketches(X[np.array(kept.gene, int)])).all()
     assert all(np.array_equal(a, b) for a, b in zip(kept.arrays().values(), again.arrays().values()))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from flyannot.base.text import printable_text
+from flyannot.base.text import escape_unprintable
 
 _SHOWN_ONCE = ("note: ", "warning: ")  # a table may be read several times
 _SECONDS_BETWEEN_LINES = 30
@@ -52,7 +52,7 @@ class _MessageHandler(logging.StreamHandler):
         return super().filter(record)
 
     def format(self, record):
-        return printable_text(super().format(record))
+        return escape_unprintable(super().format(record))
 
     def emit(self, record):
         with _bars[0].external_write_mode(sys.stderr) if _bars else nullcontext():
@@ -77,9 +77,9 @@ def print_error(message, *, fix="", traceback=""):
     if traceback:
         click.echo(traceback, err=True)
     head, colon, text = message.partition(":")
-    click.echo(colour_text(head + colon, "red") + printable_text(text), err=True)
+    click.echo(colour_text(head + colon, "red") + escape_unprintable(text), err=True)
     if fix:
-        click.echo(f"{colour_text('Fix:', 'green')} {printable_text(fix)}", err=True)
+        click.echo(f"{colour_text('Fix:', 'green')} {escape_unprintable(fix)}", err=True)
 
 
 def colour_text(text, colour):

@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from flyannot.base.errors import InputError
-from flyannot.base.options import FilePath, Flag, Several, environment_name, kebab, shown_default
+from flyannot.base.options import FilePath, Flag, Several, environment_name, format_default, to_kebab_case
 from flyannot.cli.shared.help_page import DocumentedCommand
 
 
@@ -50,9 +50,9 @@ class ModelFile(click.Path):
         super().__init__(path_type=Path)
 
     def convert(self, value, param, ctx):
-        from flyannot.files.hdf5.supplied import path_of_model
+        from flyannot.files.hdf5.supplied import resolve_model_path
 
-        return path_of_model(super().convert(value, param, ctx))
+        return resolve_model_path(super().convert(value, param, ctx))
 
 
 class KindType(click.ParamType):
@@ -91,7 +91,7 @@ class FieldOption(click.Option):
         self.is_more = field.metadata["more"]
         value: dict = {"type": KindType(kind), "metavar": kind.name}
         text = field.metadata["help"]
-        default = shown_default(field)
+        default = format_default(field)
         if isinstance(kind, Flag):
             value = {"is_flag": True}
         elif kind.is_repeatable:
@@ -130,7 +130,7 @@ def add_options(**classes):
 
         for cls, own in reversed(chosen.values()):
             for field in reversed(own):
-                names = f"--{kebab(field.name)}", field.name
+                names = f"--{to_kebab_case(field.name)}", field.name
                 command = click.option(*names, cls=FieldOption, owner=cls, field=field)(command)
         return command
 

@@ -4,13 +4,13 @@ import json
 
 import click
 
-from flyannot.base.text import pluralise, printable_text
+from flyannot.base.text import escape_unprintable, pluralise
 from flyannot.cli.shared.messages import Progress, log
 
 
 def print_text(text, *, head=""):
     """Print a result on stdout; `head` comes first and may have colours."""
-    click.echo(head + printable_text(text))
+    click.echo(head + escape_unprintable(text))
 
 
 def print_json(value):

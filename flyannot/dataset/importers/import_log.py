@@ -11,9 +11,9 @@ from flyannot.dataset.folder import (
     write_annotations_csv,
     write_images_csv,
 )
-from flyannot.dataset.table_warnings import first_names
+from flyannot.dataset.table_warnings import abbreviate_names
 from flyannot.files.atomic_file import write_text
-from flyannot.files.digest import digest_of_file
+from flyannot.files.digest import file_digest
 from flyannot.files.tables import write_table
 
 SORTS = ("image rows", "images", "annotation rows", "terms")
@@ -53,7 +53,7 @@ class ImportLog:
         self.reasons[sort][reason] += 1
         self.rejected.append(Rejection(table, line, item, reason, detail))
 
-    def as_json(self):
+    def to_json(self):
         """Return the counts of every sort as a dict, the most frequent reason first."""
         return {
             sort: {
@@ -88,8 +88,8 @@ def write_imported_tables(staged, images, terms, log, sources, *, one_gene=()):
     annotations = read_annotations(staged) if terms else None
     counts = Counter(row["term"] for row in terms)
     summary = {
-        "sources": {role: digest_of_file(path) for role, path in sources.items() if path},
-        "log": log.as_json(),
+        "sources": {role: file_digest(path) for role, path in sources.items() if path},
+        "log": log.to_json(),
         "stage_ranges": count_coverage(taken, annotations),
         "n_genes": len({image.gene_id for image in taken}),
         "n_genes_without_fbgn": len({image.gene_id for image in taken if not image.fbgn}),
@@ -101,7 +101,7 @@ def write_imported_tables(staged, images, terms, log, sources, *, one_gene=()):
     return summary
 
 
-def text_of_summary(summary):
+def format_summary(summary):
     """Format a summary: what was taken, what was rejected and why, and counts by stage range."""
     blocks = []
     for sort, counts in summary["log"].items():
@@ -119,7 +119,7 @@ def text_of_summary(summary):
     merged = summary["one_gene"]
     blocks.append([f"genes: {summary['n_genes']:,}, {unknown:,} of them without FlyBase number"])
     if merged:
-        pairs = first_names([f"{a} = {b}" for a, b in merged])
+        pairs = abbreviate_names([f"{a} = {b}" for a, b in merged])
         blocks[-1].append(f"two names of one gene, because they share an image: {pairs}")
     blocks.append([f"terms: {len(summary['terms']):,}, in genes and stage ranges; import.json has them"])
     return "\n\n".join("\n".join(block) for block in blocks)

@@ -9,7 +9,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 
-from flyannot.base.stage_ranges import STAGE_RANGES, bdgp_name
+from flyannot.base.stage_ranges import STAGE_RANGES, exact_stage_range
 from flyannot.files.tables import read_table
 
 UNKNOWN_STAGE = "unknown stage"
@@ -173,7 +173,7 @@ def _rejection_reason(taken, row, gene, stage_range):
 def _resolve_rows(rows, genes, log, sort, nothing):
     """Yield the rows whose gene and stage range are known, with both; the log gets the others."""
     for row in rows:
-        stage_range = stage_range_of(row.stage)
+        stage_range = parse_published_stage(row.stage)
         detail = ""
         try:
             gene = genes.find(*row.names, fbgn=row.fbgn)
@@ -193,12 +193,12 @@ def _resolve_rows(rows, genes, log, sort, nothing):
 
 
 @cache
-def stage_range_of(text):
+def parse_published_stage(text):
     """Return the stage range of a stage in a published table: a name of BDGP or a number, 1 to 6; else None.
 
     The tables of FlyExpress and BDGP number the stage ranges.  Everywhere else 5 is a stage.
     """
-    return _NUMBERED.get(text.strip()) or bdgp_name(text)
+    return _NUMBERED.get(text.strip()) or exact_stage_range(text)
 
 
 class _GeneMerger:

@@ -3,7 +3,7 @@
 import ast
 import warnings
 
-from flyannot.base.text import is_fit_for_cells, printable_text
+from flyannot.base.text import escape_unprintable, is_valid_cell
 from flyannot.files.tables import read_csv_rows
 from flyannot.files.text_files import read_lines
 
@@ -35,10 +35,10 @@ def read_source_rows(path):
     lines = read_lines(path, fix="is this the table? Then download it again", is_latin1=True)
     for line, row, fault in read_csv_rows(lines):
         cells = [cell.strip() for cell in row]
-        if not is_fit_for_cells("".join(cells)):
+        if not is_valid_cell("".join(cells)):
             fault = CONTROL
         if fault:
-            cells = [printable_text(cell[:_MOST_SHOWN], keep="") for cell in cells]
+            cells = [escape_unprintable(cell[:_MOST_SHOWN], keep="") for cell in cells]
         if fault or any(cells):
             yield line, cells, fault
 
@@ -57,6 +57,6 @@ def parse_texts(text):
     if not isinstance(texts, tuple | list) or not all(isinstance(word, str) for word in texts):
         raise ValueError(NO_TUPLE)
     texts = [" ".join(word.split()) for word in texts]
-    if not is_fit_for_cells("".join(texts)):
+    if not is_valid_cell("".join(texts)):
         raise ValueError(NO_TUPLE)
     return texts

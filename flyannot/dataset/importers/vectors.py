@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.base.errors import DataError, FlyannotError, InputError
-from flyannot.base.packages import optional_package
+from flyannot.base.packages import import_optional
 from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
-from flyannot.base.text import is_fit_for_cells
-from flyannot.files.text_files import most_unpacked_bytes, open_regular
+from flyannot.base.text import is_valid_cell
+from flyannot.files.text_files import max_unpacked_bytes, open_regular
 from flyannot.jobs.subprocess_call import SubprocessDied, call_in_subprocess
 
 NEEDED = ("image", "gene", "stage_range")
@@ -50,7 +50,7 @@ def read_arrays(path, suffixes, *, fix, names):
         raise InputError(f"{path} ends in none of {', '.join(suffixes)}", fix=fix)
     try:
         with open_regular(path) as file:
-            most = most_unpacked_bytes(path, _MOST_BYTES)
+            most = max_unpacked_bytes(path, _MOST_BYTES)
             if suffix == ".npz":
                 return _read_npz(file, names, most)
         memory = _BYTES_BESIDE + 4 * most
@@ -77,7 +77,7 @@ def _read_npz(file, names, most_bytes):
 
 
 def _read_parquet(path, names, most_bytes):
-    file = optional_package("pyarrow.parquet", "parquet").ParquetFile(path)
+    file = import_optional("pyarrow.parquet", "parquet").ParquetFile(path)
     blocks = [block for group in file.metadata.to_dict()["row_groups"] for block in group["columns"]]
     blocks = [block for block in blocks if block["path_in_schema"].split(".")[0] in names]
     _require_small(sum(max(8 * b["num_values"], b["total_uncompressed_size"]) for b in blocks), most_bytes)
@@ -122,7 +122,7 @@ def read_vectors(path):
             shape = " x ".join(map(str, values.shape)) or "a single one"
             raise DataError(f"{path} has {len(vectors)} vectors and {shape} of {name}", fix=_FIX)
         columns[name] = [_text(value) for value in values.tolist()]
-        if unfit := next((text for text in columns[name] if not is_fit_for_cells(text)), None):
+        if unfit := next((text for text in columns[name] if not is_valid_cell(text)), None):
             raise InputError(f"{path}: {name} {unfit!r}: a control character, or no Unicode", fix="rename it")
     stage_ranges = [parse_stage_range(text) for text in columns["stage_range"]]
     for (stage_range, image), n in Counter(zip(stage_ranges, columns["image"])).items():

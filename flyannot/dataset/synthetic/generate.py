@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from flyannot.base.stage_ranges import STAGE_RANGES, rng_for
+from flyannot.base.stage_ranges import STAGE_RANGES, stage_range_rng
 from flyannot.base.text import pluralise
 from flyannot.dataset.folder import write_annotations_csv, write_images_csv
 from flyannot.dataset.synthetic.render import EVERYWHERE, TERMS, render_embryo
-from flyannot.files.atomic_file import new_folder
+from flyannot.files.atomic_file import create_folder
 
 NO_STAINING = "no staining"  # BDGP's term for a group without any other
 
@@ -70,7 +70,7 @@ def synthesize(folder, options, *, seed=0, force=False, progress=None):
     stage_ranges = [s for s in STAGE_RANGES if s in options.stage_range]
     genes = [f"syn{i:03d}" for i in range(1, options.n_genes + 1)]
     groups = [draw_group(gene, stage, seed, options.max_images) for gene in genes for stage in stage_ranges]
-    with new_folder(folder, force=force) as staged:
+    with create_folder(folder, force=force) as staged:
         (staged / "images").mkdir()
         image_rows = []
         n_images = sum(group.n_images for group in groups)
@@ -90,12 +90,12 @@ def synthesize(folder, options, *, seed=0, force=False, progress=None):
         ]
         write_annotations_csv(staged / "annotations.csv", term_rows)
         write_images_csv(staged / "images.csv", image_rows)
-        (staged / README).write_text(readme_of_synthesis(options, seed), encoding="utf-8", newline="\n")
+        (staged / README).write_text(format_readme(options, seed), encoding="utf-8", newline="\n")
     counts = len(image_rows), len(groups), options.n_genes, len(term_rows)
     return dict(zip(("images", "groups", "genes", "annotations"), counts))
 
 
-def readme_of_synthesis(options, seed):
+def format_readme(options, seed):
     """Format README.txt: that the embryos are synthetic, and the options that they depend on."""
     genes = pluralise(options.n_genes, "gene")
     images = pluralise(options.max_images, "image")
@@ -108,10 +108,10 @@ def readme_of_synthesis(options, seed):
 def draw_group(gene, stage_range, seed, max_images):
     """Draw the terms of a gene in a stage range, the strengths of their stain and the number of images."""
     taste = (
-        rng_for(seed, gene).random(len(_TISSUES)) < 0.25
+        stage_range_rng(seed, gene).random(len(_TISSUES)) < 0.25
     )  # tissues that the gene prefers in all stage ranges
     prefers = dict(zip(_TISSUES, np.where(taste, 2.2, 0.6)))
-    rng = rng_for(seed, f"{gene}/{stage_range}")
+    rng = stage_range_rng(seed, f"{gene}/{stage_range}")
     terms = TERMS[stage_range]
     drawn = rng.random(len(terms)) < [min(0.9, r.frequency * prefers[r.tissue]) for r in terms.values()]
     strengths = np.clip(np.exp(rng.normal(0, 0.5, len(terms))), 0.35, 2.2)
@@ -125,7 +125,7 @@ def draw_group(gene, stage_range, seed, max_images):
 
 def render_group_image(group, index, seed):
     """Draw one image of a group; returns the picture, uint8 (128, 320, 3), and the view."""
-    rng = rng_for(seed, f"{group.gene}/{group.stage_range}/{index}")
+    rng = stage_range_rng(seed, f"{group.gene}/{group.stage_range}/{index}")
     view = "dorsal" if rng.random() < 0.3 and index else "lateral"
     shown = rng.random(len(group.strengths)) < (0.75 if index else 1.0)
     swing = np.exp(

@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from flyannot.base.stage_ranges import STAGE_RANGES, rng_for
-from flyannot.images.geometry import blurred_image, distance_transform, enlarged_image
+from flyannot.base.stage_ranges import STAGE_RANGES, stage_range_rng
+from flyannot.images.geometry import blur_image, distance_transform, enlarge_image
 
 ASPECT = 2.5  # length of the body over its height
 EVERYWHERE = ("all", "maternal")  # tissues of terms that are in the whole body
@@ -212,7 +212,7 @@ def _furrow_height(frame, stage_range, view, rng):
         distance_px = 62 * distance_to_line(points, x, y)
         depth, width = rng.uniform([1.5, 1.6], [6.0, 4.5])
         height -= depth * np.exp(-((distance_px / width) ** 2))
-    return enlarged_image(height, 2)
+    return enlarge_image(height, 2)
 
 
 def _cell_layer(frame, rng):
@@ -256,7 +256,7 @@ def _dots(frame, rng):
 
 
 def _fibres(frame, rng):
-    strands = blurred_image(rng.standard_normal(_SHAPE, dtype="f4"), (5, 1.1), truncate=3)
+    strands = blur_image(rng.standard_normal(_SHAPE, dtype="f4"), (5, 1.1), truncate=3)
     return np.clip(0.8 + 0.45 * strands / strands.std(), 0, None)
 
 
@@ -281,17 +281,17 @@ def _term_stain(frame, stage_range, term, view, part, rng):
     torn = (
         0.035 * smooth_noise(rng, 4)[::2, ::2] + 0.05 * smooth_noise(rng, 9)[::2, ::2]
     )  # makes the edge ragged
-    mask = enlarged_image(region_mask(tubes, x, y, softness=rng.uniform(0.05, 0.13), swollen=torn), 2)
+    mask = enlarge_image(region_mask(tubes, x, y, softness=rng.uniform(0.05, 0.13), swollen=torn), 2)
     is_everywhere = region.tissue in EVERYWHERE
     if part is not None and not is_everywhere:
-        mask *= _stained_part(mask, frame, rng_for(part, term))
+        mask *= _stained_part(mask, frame, stage_range_rng(part, term))
     swing = 0.12 if is_everywhere else 0.3
     uneven = np.clip(1 + swing * smooth_noise(rng, 20), 0.3, None) * _uneven_staining(frame, rng)
     stain = mask * uneven * np.clip(TEXTURES[region.texture](frame, rng), 0, None)
-    stain += 0.12 * blurred_image(stain, 7, truncate=2.5)  # some stain has spread
+    stain += 0.12 * blur_image(stain, 7, truncate=2.5)  # some stain has spread
     if region.texture == "sheet":  # a sheet is darker at the rim, where it is seen edge on
         stain *= 0.85 + 0.5 * np.exp(-frame.depth_px / 9)
-    return blurred_image(stain, blur_px, truncate=3)
+    return blur_image(stain, blur_px, truncate=3)
 
 
 def _stained_part(mask, frame, rng):
@@ -332,7 +332,7 @@ def _photograph(light, stain, frame, rng):
     tint = np.array([1.0 + warm, 1.0, 0.965 - 2 * warm], "f4")
     tilt = rng.normal(0, 0.025, 2)
     light = light * (1 + tilt[0] * frame.x + tilt[1] * frame.y)
-    light = blurred_image(light, rng.uniform(0.3, 0.9), truncate=3)
+    light = blur_image(light, rng.uniform(0.3, 0.9), truncate=3)
     body = light[..., None] * tint * np.exp(-stain[..., None] * density)
     body += 0.006 * rng.standard_normal((*_SHAPE, 1), dtype="f4")  # noise of the light, then of the camera
     body += 0.003 * rng.standard_normal((*_SHAPE, 3), dtype="f4")
@@ -364,9 +364,11 @@ def render_embryo(stage_range, strengths, rng, *, view="lateral", part=None):
     picture : uint8 array (128, 320, 3); white ground, anterior to the left, dorsal up in the lateral view
     """
     root = int(rng.integers(2**62))
-    frame = body_frame(stage_range, rng_for(root, "frame"))
-    light = _body_light(frame, stage_range, view, rng_for(root, "light"))
-    stain = _haze(frame, rng_for(root, "haze"))
+    frame = body_frame(stage_range, stage_range_rng(root, "frame"))
+    light = _body_light(frame, stage_range, view, stage_range_rng(root, "light"))
+    stain = _haze(frame, stage_range_rng(root, "haze"))
     for term in sorted(strengths):
-        stain += strengths[term] * _term_stain(frame, stage_range, term, view, part, rng_for(root, term))
-    return _photograph(light, stain, frame, rng_for(root, "camera"))
+        stain += strengths[term] * _term_stain(
+            frame, stage_range, term, view, part, stage_range_rng(root, term)
+        )
+    return _photograph(light, stain, frame, stage_range_rng(root, "camera"))

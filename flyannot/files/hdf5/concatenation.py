@@ -38,7 +38,7 @@ class PartContents:
         return tuple(self.contents)
 
 
-def closed_file(path):
+def read_part(path):
     """Read the `PartContents` of a path; errors as `open_stored`."""
     with open_stored(path) as stored:
         bulky = BULK.get(stored.kind, ())

@@ -20,14 +20,14 @@ def describe_file(path):
     """
     with open_stored(path) as stored:
         lines = [
-            first_line(stored),
+            format_title(stored),
             f"digest   {stored.digest}",
             *(f"from     {role} {digest}" for role, digests in stored.inputs.items() for digest in digests),
             *(f"option   {name} = {json.dumps(value)}" for name, value in sorted(stored.options.items())),
         ]
         if stored.seed is not None:
             lines.append(f"seed     {stored.seed}")
-        lines += skipped_lines(stored)
+        lines += format_skipped(stored)
         for stage_range in stored.stage_ranges:
             lines += ["", stage_range]
             for name, about in _shapes(stored.group(stage_range)):
@@ -41,12 +41,12 @@ def describe_file(path):
         return "\n".join(lines)
 
 
-def first_line(stored):
+def format_title(stored):
     """Return the kind of an open file and the command that made it, in one line."""
     return f"{stored.path}: {stored.kind}, made by {MADE_BY[stored.kind]} of flyannot {stored.version}"
 
 
-def skipped_lines(stored):
+def format_skipped(stored):
     """Return a line for every image that was left out of a file."""
     return [f"skipped  {image}: {reason}" for image, reason in stored.failures]
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from flyannot.files.hdf5.header import digest_of_image
+from flyannot.files.hdf5.header import image_digest
 from flyannot.files.hdf5.writing import write_array, write_image_columns
 
 _TYPES = {"descriptors": "u1", "centres_px": "f4", "patch_px": "u2"}
@@ -28,12 +28,12 @@ def write_descriptors(file, stage_range, columns, described):
     counts = [len(arrays[0]) for arrays in of_images]
     write_array(group, "first", np.concatenate([[0], np.cumsum(counts)]), dtype="i8")
     write_array(group, "n_candidates", [image.n_candidates for image in described], dtype="i4")
-    write_array(group, "content", np.stack([digest_of_image(*arrays) for arrays in of_images]))
+    write_array(group, "content", np.stack([image_digest(*arrays) for arrays in of_images]))
 
 
-def read_patches_of_images(stored, stage_range, start, stop):
+def iterate_patches(stored, stage_range, start, stop):
     """Yield the descriptors, centres and sides of the patches of each of the images `start` to `stop`."""
-    for numbers in stored.cuts_of_blocks(stage_range, start, stop):
+    for numbers in stored.split_into_blocks(stage_range, start, stop):
         arrays = stored.images(stage_range, numbers.start, numbers.stop)
         first = stored.array(stage_range, "first", numbers.start, numbers.stop + 1)
         for a, b in pairwise((first - first[0]).tolist()):
@@ -57,7 +57,7 @@ def read_patches(files, stage_range, rows):
     for stored in files:
         if stage_range not in stored.stage_ranges:
             continue
-        for descriptors, *_ in stored.blocks_of_images(stage_range):
+        for descriptors, *_ in stored.iterate_images(stage_range):
             a, b = np.searchsorted(rows, [start, start + len(descriptors)])
             picked.append(descriptors[rows[a:b] - start])
             start += len(descriptors)

@@ -46,7 +46,7 @@ def write_checkpoint(file, stage_range, state, records):
 
 def read_checkpoint(stored, stage_range):
     """Return the state of a learner, with scalars as arrays of one value, and its records as dicts."""
-    names = stored.names_below(stage_range, "state")
+    names = stored.dataset_names(stage_range, "state")
     state = {name: stored.array(stage_range, f"state/{name}") for name in names}
     columns = [stored.array(stage_range, f"trace/{name}").tolist() for name in TRACE]
     return state, [dict(zip(TRACE, row)) for row in zip(*columns)]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from flyannot.base.errors import DataError
-from flyannot.files.hdf5.header import digest_of_image
+from flyannot.files.hdf5.header import image_digest
 from flyannot.files.hdf5.reading import read_image_columns
 from flyannot.files.hdf5.writing import write_array, write_image_columns
 
@@ -24,7 +24,7 @@ def write_features(file, stage_range, columns, pooled, D):
     write_array(group, "features", features)
     write_array(group, "winner", winner)
     write_array(group, "D", D)
-    digests = [digest_of_image(features[i : i + 1], winner[i : i + 1]) for i in range(len(pooled))]
+    digests = [image_digest(features[i : i + 1], winner[i : i + 1]) for i in range(len(pooled))]
     write_array(group, "content", np.stack(digests))
 
 
@@ -63,9 +63,9 @@ class StoredFeatures:
         """
         first = 0
         for stored in self._files:
-            blocks = (rows[:, columns] for rows, _ in stored.blocks_of_images(self._stage_range))
+            blocks = (rows[:, columns] for rows, _ in stored.iterate_images(self._stage_range))
             if self._is_checked:
-                blocks = stored.blocks_of_rows(self._stage_range, "features", columns)
+                blocks = stored.iterate_rows(self._stage_range, "features", columns)
             for rows in blocks:
                 yield first, rows
                 first += len(rows)

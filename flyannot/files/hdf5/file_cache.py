@@ -9,7 +9,7 @@ from collections import OrderedDict
 from contextlib import contextmanager
 
 from flyannot.files.hdf5.layout import OpenFile, open_hdf5
-from flyannot.files.hdf5.reading import StoredFile, damaged_file, open_stored
+from flyannot.files.hdf5.reading import StoredFile, damaged_file_error, open_stored
 
 _MOST_OPEN = 16
 _validated: dict = {}  # (path, kind, digest) -> CachedFile
@@ -43,7 +43,7 @@ class CachedFile(StoredFile):
         try:
             return open_hdf5(self.path)
         except OSError as error:
-            raise damaged_file(self.path, f"it cannot be opened again ({error})", self.kind) from error
+            raise damaged_file_error(self.path, f"it cannot be opened again ({error})", self.kind) from error
 
 
 def cached_file(path, kind, digest=None):

@@ -28,7 +28,7 @@ class Header:
     kind : str, such as "features"
     options : dict, step (extract, learn-dict, pool, train, annotate) -> its resolved options, for the step
         that made the file and all before it. The entry "chain" lists the steps from pictures to
-        descriptors or features, unless they are the usual ones (`chain_of`).
+        descriptors or features, unless they are the usual ones (`step_chain`).
     inputs : dict, role (descriptors, dictionary...) -> list of content digests
     failures : tuple of (image, reason) of the images that were left out
     digest, version : str, of a file that was read
@@ -62,7 +62,7 @@ def read_header(attributes, path, kind=None):
     kind_found = _read_kind(attributes, path, kind)
     header = Header(
         kind_found,
-        renamed_options(json.loads(_text(attributes, "options"))),
+        rename_old_options(json.loads(_text(attributes, "options"))),
         json.loads(_text(attributes, "inputs")),
         int(attributes["seed"]) if "seed" in attributes else None,
         tuple(tuple(failure) for failure in json.loads(_text(attributes, "failures"))),
@@ -83,14 +83,14 @@ def read_header(attributes, path, kind=None):
     return header
 
 
-def renamed_options(options):
+def rename_old_options(options):
     """Return the options of a header or a file of scores with the current names of steps."""
     if not isinstance(options, dict):
         return options
-    return {_NAMES_BEFORE.get(name, name): renamed_options(value) for name, value in options.items()}
+    return {_NAMES_BEFORE.get(name, name): rename_old_options(value) for name, value in options.items()}
 
 
-def chain_of(options):
+def step_chain(options):
     """Return the names of the steps that lead from pictures to a file with these options, up to `pool`."""
     return options.get("chain", [name for name in _USUAL_CHAIN if name in options])
 
@@ -104,7 +104,7 @@ def add_step(options, name, values):
     name : str, the name of the step
     values : dict, the options of the step
     """
-    chain = [*chain_of(options), name]
+    chain = [*step_chain(options), name]
     is_usual = tuple(chain) == _USUAL_CHAIN
     return options | {name: values} | ({} if is_usual else {"chain": chain})
 
@@ -183,7 +183,7 @@ def content_digest(h5, kind, objects=None):
     return sha.hexdigest()
 
 
-def digest_of_image(*arrays):
+def image_digest(*arrays):
     """Return the digest, uint8 (32,), of one image's rows of the BULK datasets, in the order of BULK."""
     sha = hashlib.sha256()
     for array in arrays:

@@ -16,7 +16,7 @@ import numpy as np
 from h5py import h5d, h5g, h5l, h5o, h5s, h5z
 
 from flyannot.files.hdf5.schema import DTYPES
-from flyannot.files.text_files import first_bytes, open_regular
+from flyannot.files.text_files import open_regular, read_first_bytes
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"  # the first bytes of every HDF5 file
 _BLOCK_FILTERS = [h5z.FILTER_FLETCHER32]  # before 1.0 flyannot wrote datasets in blocks with checksums
@@ -86,7 +86,7 @@ def open_hdf5(path, **how):
 
 def is_hdf5(path):
     """Return whether a file begins as HDF5 files do."""
-    return first_bytes(path, len(_SIGNATURE)) == _SIGNATURE
+    return read_first_bytes(path, len(_SIGNATURE)) == _SIGNATURE
 
 
 def objects_in(h5):

@@ -42,7 +42,7 @@ def write_predictions(file, stage_range, columns, group_of_image, groups, predic
         write_array(group, name, predicted[name], dtype=dtype)
 
 
-def write_answers_of_run(group, arrays):
+def write_run_answers(group, arrays):
     """Replace or add the answers of a run in the group of a stage range.
 
     `arrays` maps names to arrays, as `read_predictions` returns them.

@@ -15,7 +15,7 @@ import numpy as np
 
 from flyannot.base.errors import DataError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
-from flyannot.files.hdf5.header import content_digest, digest_of_image, read_header
+from flyannot.files.hdf5.header import content_digest, image_digest, read_header
 from flyannot.files.hdf5.layout import (
     OpenFile,
     datasets_of,
@@ -30,8 +30,8 @@ from flyannot.files.hdf5.schema import (
     MADE_BY,
     MAY_BE_NAN,
     SCHEMAS,
-    contradiction_in_file,
-    shape_violation,
+    find_contradiction,
+    find_shape_error,
 )
 
 _BLOCK_BYTES = 1 << 22  # read and checked at once
@@ -91,14 +91,14 @@ class StoredFile:
                 values = self._open.h5[f"{stage_range}/{name}"][start:stop, columns]
         except _HDF5_ERRORS as error:
             what = f"{stage_range}/{name} cannot be read ({_first_line(error)})"
-            raise damaged_file(self.path, what, self.kind) from error
+            raise damaged_file_error(self.path, what, self.kind) from error
         if values.dtype.kind == "S":
             return values if as_bytes else [text.decode("utf-8", "replace") for text in values.tolist()]
         if values.dtype.kind == "f":
             may_be_nan = name.rpartition("/")[2] in MAY_BE_NAN
             if not (np.isfinite(values) | (np.isnan(values) & may_be_nan)).all():
                 what = f"{stage_range}/{name} has values that are not finite"
-                raise damaged_file(self.path, what, self.kind)
+                raise damaged_file_error(self.path, what, self.kind)
         return values
 
     def arrays(self, stage_range, place, datasets, sizes):
@@ -108,7 +108,7 @@ class StoredFile:
         ----------
         stage_range : str
         place : str, the name of the group
-        datasets, sizes : as `shape_violation` takes them
+        datasets, sizes : as `find_shape_error` takes them
 
         Raises
         ------
@@ -116,14 +116,14 @@ class StoredFile:
             If a required array is missing, or one has the wrong type or shape.
         """
         group = {name: self.group(stage_range).get(f"{place}/{name}") for name in datasets}
-        wrong = shape_violation(datasets, group, f"{stage_range}/{place}", sizes)
+        wrong = find_shape_error(datasets, group, f"{stage_range}/{place}", sizes)
         if wrong:
-            raise damaged_file(self.path, wrong, self.kind)
+            raise damaged_file_error(self.path, wrong, self.kind)
         return {
             name: self.array(stage_range, f"{place}/{name}") for name in datasets if group[name] is not None
         }
 
-    def names_below(self, stage_range, place):
+    def dataset_names(self, stage_range, place):
         """Return the names of the datasets of a group within a stage range, in order."""
         names = (name.partition("/") for name in self.group(stage_range))
         return [name for first, _, name in names if first == place and name]
@@ -134,18 +134,18 @@ class StoredFile:
         arrays = tuple(self.array(stage_range, name, first[0], first[-1]) for name in BULK[self.kind])
         expected = self.array(stage_range, "content", start, stop)
         for i, (a, b) in enumerate(pairwise(first - first[0])):
-            if not np.array_equal(digest_of_image(*(array[a:b] for array in arrays)), expected[i]):
+            if not np.array_equal(image_digest(*(array[a:b] for array in arrays)), expected[i]):
                 name = self.array(stage_range, "image", start + i, start + i + 1)[0]
                 what = f"{stage_range}: the data of the image {name} are not what was written"
-                raise damaged_file(self.path, what, self.kind)
+                raise damaged_file_error(self.path, what, self.kind)
         return arrays
 
-    def blocks_of_images(self, stage_range):
+    def iterate_images(self, stage_range):
         """Yield what `images` returns for all images in order, some megabytes at a time."""
-        for some in self.cuts_of_blocks(stage_range, 0, len(self.group(stage_range)["image"])):
+        for some in self.split_into_blocks(stage_range, 0, len(self.group(stage_range)["image"])):
             yield self.images(stage_range, some.start, some.stop)
 
-    def cuts_of_blocks(self, stage_range, start, stop):
+    def split_into_blocks(self, stage_range, start, stop):
         """Yield ranges of image numbers from `start` to `stop`, each with some megabytes of rows."""
         group = self.group(stage_range)
         ends = np.asarray(self._first(stage_range, start, stop))
@@ -158,7 +158,7 @@ class StoredFile:
             yield range(start + done, start + end)
             done = end
 
-    def blocks_of_rows(self, stage_range, name, columns):
+    def iterate_rows(self, stage_range, name, columns):
         """Yield some columns of a dataset, some megabytes at a time, without comparing digests."""
         dataset = self.group(stage_range)[name]
         n_rows = max(1, _BLOCK_BYTES // max(1, dataset.row_bytes))
@@ -197,7 +197,7 @@ def open_stored(path, kind=None, *, digest=None):
     try:
         file = open_hdf5(path)
     except OSError as error:
-        raise damaged_file(path, f"not a readable HDF5 file ({_first_line(error)})", kind) from error
+        raise damaged_file_error(path, f"not a readable HDF5 file ({_first_line(error)})", kind) from error
     with file:
         stored = _validated(file, path, kind)
         if digest is not None and stored.digest != digest:
@@ -226,7 +226,9 @@ def verify_stored(path, progress=lambda done, total, unit: None, *, each=map):
         stage_ranges = stored.stage_ranges if stored.kind in BULK else ()
         n_images = [len(stored.group(s)["image"]) for s in stage_ranges]
         progress(n_read := 0, sum(n_images), "image")
-        cuts = ((s, some) for s, n in zip(stage_ranges, n_images) for some in stored.cuts_of_blocks(s, 0, n))
+        cuts = (
+            (s, some) for s, n in zip(stage_ranges, n_images) for some in stored.split_into_blocks(s, 0, n)
+        )
         for n in each(partial(_verify_images, stored), cuts):
             progress(n_read := n_read + n, sum(n_images), "image")
         return stored.kind
@@ -244,7 +246,7 @@ def read_image_columns(stored, stage_range, start=0, stop=None):
     return {name: stored.array(stage_range, name, start, stop) for name in IMAGE_COLUMNS}
 
 
-def damaged_file(path, what, kind=None):
+def damaged_file_error(path, what, kind=None):
     """Return the DataError for a file that cannot be trusted."""
     made_by = MADE_BY[kind] if kind else "the command that wrote it"
     return DataError(
@@ -284,20 +286,20 @@ def _validated(h5, path, kind):
         schema = SCHEMAS[header.kind]
         wrong = ""
         for s in stored.stage_ranges:
-            wrong = wrong or shape_violation(schema, stored.group(s), s, {})
-            wrong = wrong or contradiction_in_file(stored, s)
+            wrong = wrong or find_shape_error(schema, stored.group(s), s, {})
+            wrong = wrong or find_contradiction(stored, s)
         digest = "" if wrong else content_digest(h5, header.kind, objects)
     except (*_HDF5_ERRORS, TypeError, AttributeError) as error:
-        raise damaged_file(path, _first_line(error), kind) from error
+        raise damaged_file_error(path, _first_line(error), kind) from error
     if wrong:
-        raise damaged_file(path, wrong, stored.kind)
+        raise damaged_file_error(path, wrong, stored.kind)
     if digest != header.digest:
         what = f"its contents have digest {digest[:12]}, its header names {header.digest[:12] or 'none'}"
-        raise damaged_file(path, what, stored.kind)
+        raise damaged_file_error(path, what, stored.kind)
     return stored
 
 
-def kind_claimed(path):
+def claimed_kind(path):
     """Return the kind that a file's header names, for messages; "" if there is none.
 
     Nothing else is checked.
@@ -312,7 +314,7 @@ def kind_claimed(path):
     return kind if kind in SCHEMAS else ""
 
 
-def kind_of_file(path):
+def file_kind(path):
     """Return the kind of a file, such as "features"; DataError if flyannot did not make it."""
     with open_stored(path) as stored:
         return stored.kind

@@ -93,7 +93,7 @@ MADE_BY = {
 }
 
 
-def shape_violation(datasets, group, place, sizes):
+def find_shape_error(datasets, group, place, sizes):
     """Return in words what is wrong with the datasets of a group; "" if nothing is.
 
     Parameters
@@ -132,7 +132,7 @@ def _mismatch(dimension, size, sizes):
     return f"{size} does not fit {name} = {expected}{plus}{more}"
 
 
-def contradiction_in_file(stored, stage_range):
+def find_contradiction(stored, stage_range):
     """Return in words what contradicts another part of a stage range of an open file; "" if nothing does.
 
     Only numbers of images, patches and groups are read, not the bulky datasets.

@@ -11,7 +11,7 @@ from flyannot.files.hdf5.reading import open_stored
 _FOLDER = Path(str(files("flyannot") / "models"))
 
 
-def supplied_model_for(stage_ranges):
+def find_supplied_model(stage_ranges):
     """Return the path of a supplied model that knows one of these stage ranges, a set.
 
     None if there is no such model.
@@ -23,7 +23,7 @@ def supplied_model_for(stage_ranges):
     return None
 
 
-def path_of_model(named):
+def resolve_model_path(named):
     """Return the file of a supplied model if the Path is its name; otherwise return the Path itself."""
     supplied = _FOLDER / f"{named.name}.h5"
     return supplied if len(named.parts) == 1 and not named.exists() and supplied.is_file() else named

@@ -14,7 +14,7 @@ from h5py import h5d, h5p, h5s, h5t
 
 from flyannot import __version__
 from flyannot.base.errors import DataError, InputError
-from flyannot.files.atomic_file import replacing_file
+from flyannot.files.atomic_file import atomic_write
 from flyannot.files.digest import canonical_json
 from flyannot.files.hdf5.header import content_digest
 from flyannot.files.hdf5.reading import open_stored, verify_stored
@@ -48,7 +48,7 @@ def create_stored(path, header, *, verified=True, fill=None, each=map):
         if verified:
             verify_stored(beside, each=each)
 
-    with replacing_file(path, check=check) as beside, new_hdf5(beside) as (file, output):
+    with atomic_write(path, check=check) as beside, create_hdf5(beside) as (file, output):
         _write_text(file, "format", f"flyannot-{header.kind}")
         file.attrs["format_version"] = FORMAT_VERSION
         _write_text(file, "flyannot_version", __version__)
@@ -62,7 +62,7 @@ def create_stored(path, header, *, verified=True, fill=None, each=map):
 
 
 @contextmanager
-def new_hdf5(path):
+def create_hdf5(path):
     """Yield a new h5py file and the `OutputFile` beneath it; OSError if the system cannot write it."""
     output = OutputFile(path)
     try:
@@ -140,7 +140,7 @@ def header_mismatch(path, header, differ=None, *, is_verified=True, each=map):
         if is_verified:
             verify_stored(path, each=each)
         with open_stored(path, header.kind) as stored:
-            changed = changes_in_header(stored.options, header.options)
+            changed = describe_changes(stored.options, header.options)
             changed += [
                 differ[key](stored) if key in (differ or {}) else f"it was made from other {key}"
                 for key in sorted({*stored.inputs, *header.inputs})
@@ -153,13 +153,13 @@ def header_mismatch(path, header, differ=None, *, is_verified=True, each=map):
     return ", ".join(changed)
 
 
-def changes_in_header(old, new, prefix=""):
+def describe_changes(old, new, prefix=""):
     """Return the differences between two dicts of options, one text for each option."""
     changes = []
     for key in sorted({*old, *new}):
         before, now = old.get(key), new.get(key)
         if isinstance(before, dict) and isinstance(now, dict):
-            changes += changes_in_header(before, now, f"{prefix}{key}.")
+            changes += describe_changes(before, now, f"{prefix}{key}.")
         elif canonical_json(before) != canonical_json(now):
             changes.append(f"{prefix}{key} was {canonical_json(before)} and is now {canonical_json(now)}")
     return changes

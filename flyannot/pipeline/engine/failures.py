@@ -3,9 +3,9 @@
 A run has one table for all its steps. A command alone writes it beside its output.
 """
 
-from flyannot.files.atomic_file import explained_write_error, locked_output
+from flyannot.files.atomic_file import explain_write_errors, lock_output
 from flyannot.files.tables import read_table, write_table
-from flyannot.images.address import photograph_of_embryo
+from flyannot.images.address import photograph_name
 
 NAME = "failures.csv"
 _COLUMNS = ("step", "output", "image", "reason")
@@ -39,11 +39,11 @@ def list_failures(table, step, outcome, images=()):
         return
     known = {image.name: (image.stage_range, image.gene) for image in images} if outcome.failures else {}
     output = (step, outcome.path.name)
-    with explained_write_error(table), locked_output(table, patience_s=_PATIENCE_S):
+    with explain_write_errors(table), lock_output(table, patience_s=_PATIENCE_S):
         before = read_table(table, _COLUMNS, _OF_THE_IMAGE) if table.exists() else ()
         rows = [tuple(cells) for _, cells in before if tuple(cells[:2]) != output]
         for image, reason in outcome.failures:
-            about = known.get(image) or known.get(photograph_of_embryo(image)) or ("", "")
+            about = known.get(image) or known.get(photograph_name(image)) or ("", "")
             rows.append((*output, image, reason, *about))
         if rows:
             write_table(table, (*_COLUMNS, *_OF_THE_IMAGE), rows)

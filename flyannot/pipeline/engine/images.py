@@ -8,29 +8,29 @@ from operator import attrgetter
 
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.base.text import pluralise
-from flyannot.dataset.images import images_named, named_as_genes, select_images
-from flyannot.dataset.paths import IMAGES, table_of_data_set
-from flyannot.files.digest import digest_of_file, digest_of_json
+from flyannot.dataset.images import name_genes_by_file, read_named_images, select_images
+from flyannot.dataset.paths import IMAGES, find_table
+from flyannot.files.digest import file_digest, json_digest
 from flyannot.files.hdf5.schema import IMAGE_COLUMNS
-from flyannot.images.address import photograph_of_embryo
+from flyannot.images.address import photograph_name
 from flyannot.jobs.executor import map_ordered
 from flyannot.pipeline.engine.parts import Part, create_part, cut_into_parts, part_path, take_share
 from flyannot.pipeline.engine.task import PartsTask
 
 
-def selected_images(data_set, selection):
+def read_selected_images(data_set, selection):
     """Read the images of a data set folder that a `Selection` chooses.
 
     A folder of pictures without a table gives every picture, each as a gene of its own. Their stage range is
     the selected one, if exactly one is selected.
     """
-    table_of_data_set(data_set, IMAGES)  # refuses a folder whose table has another name or place
+    find_table(data_set, IMAGES)  # refuses a folder whose table has another name or place
     only = selection.stage_range[0] if len(selection.stage_range) == 1 else None
-    images = named_as_genes(images_named([data_set], only))
+    images = name_genes_by_file(read_named_images([data_set], only))
     return select_images(images, views=selection.view, stage_ranges=selection.stage_range)
 
 
-def images_in_order(images):
+def sort_images(images):
     """Sort images by stage range, gene and name, so that the order of rows in a table does not matter."""
     return sorted(images, key=lambda i: (STAGE_RANGES.index(i.stage_range), i.gene_id, i.group, i.name))
 
@@ -61,12 +61,12 @@ class ImagesInParts:
         self._out = out
         self._header = header
         self._more_inputs = more_inputs
-        self._ordered = images_in_order(images)
+        self._ordered = sort_images(images)
         self._cut = cut_into_parts(self._ordered, attrgetter("stage_range", "group") if whole_groups else id)
 
     def header(self, made=()):
         """Return the Header of the output from its parts; see `PartsTask`."""
-        digest = digest_of_images(self._ordered, [c for part in made for c in part.inputs["images"]])
+        digest = images_digest(self._ordered, [c for part in made for c in part.inputs["images"]])
         return replace(self._header, inputs=self._header.inputs | {"images": [digest]} | self._more_inputs())
 
     def parts(self, share, made_with, files):
@@ -110,7 +110,7 @@ class ImagesInParts:
         return ImagePart(
             images=images,
             header=header,
-            path=part_path(self._out, digest_of_json([header.options, header.inputs, described])),
+            path=part_path(self._out, json_digest([header.options, header.inputs, described])),
             made_with=made_with,
             name=f"the images {images[0].name} to {images[-1].name}",
             files=files,
@@ -127,13 +127,13 @@ class ImagePart(Part):
         return replace(self, header=replace(self.header, inputs=inputs))
 
 
-def digest_of_images(images, contents=()):
+def images_digest(images, contents=()):
     """Return the digest of images in this order: of their columns, and of the digests of their files.
 
     Without `contents`, the digests of the files, the files are read.
     """
     contents = contents or _file_digests(images)
-    return digest_of_json([[*_describe_image(i), c] for i, c in zip(images, contents, strict=True)])
+    return json_digest([[*_describe_image(i), c] for i, c in zip(images, contents, strict=True)])
 
 
 def _describe_image(image):
@@ -150,7 +150,7 @@ def _file_digests(images):
 def _file_digest(path):
     """Return the digest of a file, or a text that says why it cannot be read."""
     try:
-        return digest_of_file(path) if os.path.isfile(path) else "not a file"
+        return file_digest(path) if os.path.isfile(path) else "not a file"
     except OSError as error:
         return f"unreadable: {error.strerror}"
 
@@ -187,7 +187,7 @@ def describe_image_changes(images, stored):
 
     def name_in_table(name):
         """Return the name of the photograph if this is an embryo found on one."""
-        return name if name in names else photograph_of_embryo(name)
+        return name if name in names else photograph_name(name)
 
     before = {(s, name_in_table(name)) for s in stored.stage_ranges for name in stored.array(s, "image")}
     skipped = {name_in_table(name) for name, _ in stored.failures}

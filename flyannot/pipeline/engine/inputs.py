@@ -4,18 +4,18 @@ import logging
 from contextlib import contextmanager
 from pathlib import Path
 
-from flyannot.base.errors import DataError, InputError, did_you_mean, message_of
+from flyannot.base.errors import DataError, InputError, did_you_mean, error_message
 from flyannot.base.options import Count, Real
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.curation.corrections import apply_corrections, describe_changes, read_corrections
 from flyannot.dataset.folder import Annotations, read_annotations
-from flyannot.dataset.ontology import read_ontology, with_parent_terms
-from flyannot.dataset.paths import ANNOTATIONS, annotations_table
-from flyannot.files.digest import digest_of_file, digest_of_rows
-from flyannot.files.hdf5.descriptors import read_patches_of_images
+from flyannot.dataset.ontology import add_parent_terms, read_ontology
+from flyannot.dataset.paths import ANNOTATIONS, find_annotation_table
+from flyannot.files.digest import file_digest, table_digest
+from flyannot.files.hdf5.descriptors import iterate_patches
 from flyannot.files.hdf5.file_cache import open_many
-from flyannot.files.hdf5.header import chain_of
-from flyannot.files.hdf5.reading import damaged_file
+from flyannot.files.hdf5.header import step_chain
+from flyannot.files.hdf5.reading import damaged_file_error
 from flyannot.images.extract import DescribedPatches
 from flyannot.pipeline.chain import STEPS
 from flyannot.terms.metrics import NOT_ANATOMY
@@ -93,7 +93,7 @@ def choose_stage_ranges(files, wanted):
     return chosen
 
 
-def described_images(stored, stage_range, start=0, stop=None):
+def read_described_patches(stored, stage_range, start=0, stop=None):
     """Yield the `DescribedPatches` of the images `start` to `stop` of an open descriptors file.
 
     Raises
@@ -102,7 +102,7 @@ def described_images(stored, stage_range, start=0, stop=None):
         If an image differs from its digest.
     """
     n_candidates = stored.array(stage_range, "n_candidates", start, stop).tolist()
-    images = read_patches_of_images(stored, stage_range, start, start + len(n_candidates))
+    images = iterate_patches(stored, stage_range, start, start + len(n_candidates))
     for (descriptors, centres_px, patch_px), n in zip(images, n_candidates):
         yield DescribedPatches(descriptors, centres_px, patch_px, n)
 
@@ -136,7 +136,7 @@ def require_known_chain(stored):
         If the header names a step between pictures and features that is unknown, or that cannot transform the
         descriptors of a single picture.
     """
-    chain = chain_of(stored.options)
+    chain = step_chain(stored.options)
     descriptors = chain[: chain.index("pool")] if "pool" in chain else chain
     transforms = [name for name in descriptors if name in STEPS and STEPS[name].transform]
     later = [name for name in STEPS if STEPS[name].kind in ("model", "predictions")]
@@ -153,11 +153,11 @@ def require_known_chain(stored):
 
 def encoding_options(options):
     """Return the options in a header that decide how pictures become descriptors or features."""
-    names = ("chain", "import", *chain_of(options), "learn-dict")
+    names = ("chain", "import", *step_chain(options), "learn-dict")
     return _without_stage_ranges({name: options[name] for name in names if name in options})
 
 
-def options_from(stored, kind):
+def read_options(stored, kind):
     """Return the options of one class, such as ExtractOptions, that an open file was made with.
 
     Raises
@@ -165,10 +165,10 @@ def options_from(stored, kind):
     DataError
         If the header lacks them.
     """
-    return _read_header_options(stored, kind.table, kind.of_header)
+    return _read_header_options(stored, kind.table, kind.from_header)
 
 
-def lam_of_dictionary(stored):
+def dictionary_lam(stored):
     """Return the weight of the L1 norm that the dictionary of an open file was learned for."""
     return _read_header_options(stored, "learn-dict", lambda learned: Real(above=0).parse(learned["lam"]))
 
@@ -194,11 +194,11 @@ def _read_header_options(stored, table, read):
     try:
         return read(stored.options[table])
     except (KeyError, TypeError, ValueError, InputError) as error:
-        what = f"its header does not say how it was made ({table}: {message_of(error)})"
-        raise damaged_file(stored.path, what, stored.kind) from error
+        what = f"its header does not say how it was made ({table}: {error_message(error)})"
+        raise damaged_file_error(stored.path, what, stored.kind) from error
 
 
-def curated_annotations_of(annotations_csv, *, corrections=(), roll_up=()):
+def read_curated_annotations(annotations_csv, *, corrections=(), roll_up=()):
     """Read the curated terms of a table, and apply corrections and parent terms.
 
     Parameters
@@ -215,7 +215,7 @@ def curated_annotations_of(annotations_csv, *, corrections=(), roll_up=()):
     """
     ontology = read_ontology(*roll_up) if roll_up else None
     names = ontology.names() if ontology else ()
-    table = annotations_table(annotations_csv)
+    table = find_annotation_table(annotations_csv)
     sentences = []
     if corrections and _is_absent(table):
         annotations = Annotations({}, {})
@@ -226,7 +226,7 @@ def curated_annotations_of(annotations_csv, *, corrections=(), roll_up=()):
         sentences = [
             f"{', '.join(path.name for path in corrections)}: {s}" for s in describe_changes(changes)
         ]
-    return (with_parent_terms(annotations, ontology) if ontology else annotations), sentences
+    return (add_parent_terms(annotations, ontology) if ontology else annotations), sentences
 
 
 def _is_absent(table):
@@ -234,13 +234,13 @@ def _is_absent(table):
     return table.name == ANNOTATIONS and table.parent.is_dir() and not table.exists()
 
 
-def digests_of_curated(annotations_csv, corrections):
+def curated_digests(annotations_csv, corrections):
     """Return role -> digests of the annotations and, if there are any, of the corrections."""
     has_none = corrections and _is_absent(annotations_csv)
-    digests = {"annotations": [] if has_none else [digest_of_rows(annotations_csv)]}
-    return digests | ({"corrections": [digest_of_file(path) for path in corrections]} if corrections else {})
+    digests = {"annotations": [] if has_none else [table_digest(annotations_csv)]}
+    return digests | ({"corrections": [file_digest(path) for path in corrections]} if corrections else {})
 
 
-def is_synthetic(columns):
+def has_synthetic_images(columns):
     """Return whether any image of these image columns (dicts) was drawn by a program."""
     return any("synthetic" in some["source"] for some in columns)

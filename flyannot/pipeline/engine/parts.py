@@ -17,7 +17,7 @@ from typing import Any
 
 from flyannot.base.errors import DataError, FlyannotError, LockedError
 from flyannot.base.text import pluralise
-from flyannot.files.hdf5.concatenation import closed_file, create_joined
+from flyannot.files.hdf5.concatenation import create_joined, read_part
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.reading import open_stored, verify_stored
 from flyannot.files.hdf5.writing import create_stored
@@ -86,14 +86,14 @@ def take_share(parts, share):
     return parts[first:last]
 
 
-def folder_of_parts(out):
+def parts_folder(out):
     """Return the folder that holds the parts of an output until they are joined."""
     return out.with_name(f".{out.name}.parts")
 
 
 def part_path(out, key):
     """Return the path of the part with this digest."""
-    return folder_of_parts(out) / f"{key[:24]}.part.h5"
+    return parts_folder(out) / f"{key[:24]}.part.h5"
 
 
 def make_missing_parts(make_part, parts, execution):
@@ -130,12 +130,12 @@ def make_missing_parts(make_part, parts, execution):
         reads=attrgetter("reads"),
         n_items=attrgetter("n_items"),
     )
-    return [closed.get(part.path) or closed_file(part.path) for part in parts]
+    return [closed.get(part.path) or read_part(part.path) for part in parts]
 
 
 def _make_and_summarise(make_part, part):
     """Make a part in a worker and read its contents, which takes longer than joining it."""
-    return make_part(part.with_image_digests()), closed_file(part.path)
+    return make_part(part.with_image_digests()), read_part(part.path)
 
 
 def create_part(part, failures=()):
@@ -198,7 +198,7 @@ def _require_whole(parts):
 
 def drop_parts(out):
     """Remove the parts of an output, and the locks of killed jobs that made shares of them."""
-    shutil.rmtree(folder_of_parts(out), ignore_errors=True)
+    shutil.rmtree(parts_folder(out), ignore_errors=True)
     for left in out.parent.glob(f".{escape(out.name)}.*-of-*.lock"):
         with suppress(LockedError), exclusive_lock(out.with_name(left.name[1:].removesuffix(".lock"))):
             pass  # the lock file is removed when the lock is released

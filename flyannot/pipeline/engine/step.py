@@ -97,7 +97,7 @@ class Step:
         """The name of its output for other steps, see `Input.holds`."""
         return self.kind or self.makes.partition(".")[0]
 
-    def paths_read(self, data_set, path_of_kind):
+    def input_paths(self, data_set, path_of_kind):
         """Return the name of each Input -> a tuple of its one path.
 
         This is the data set folder for images and annotations, otherwise `path_of_kind(kind)`.
@@ -107,11 +107,11 @@ class Step:
             for read in self.reads
         }
 
-    def task_of(self, request):
+    def build_task(self, request):
         """Build the Task for a request."""
         return import_object(self.task)(request)
 
-    def page_of(self, request):
+    def build_page_task(self, request):
         """Build the Task of the page on the output of a request."""
         return import_object(self.page)(request)
 

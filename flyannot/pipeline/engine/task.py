@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot.base.errors import InputError, WriteError
-from flyannot.files.atomic_file import holds_text, locked_output, refuse_as_output, write_text
+from flyannot.files.atomic_file import check_output, file_has_text, lock_output, write_text
 from flyannot.files.hdf5.file_cache import close_cached_files
 from flyannot.files.hdf5.layout import is_hdf5
 from flyannot.files.hdf5.reading import open_stored
@@ -115,7 +115,7 @@ class Task:
             If there is one.
         """
         for path in (self.path, *self.tables):
-            refuse_as_output(path, self.inputs)
+            check_output(path, self.inputs)
         for table, columns in self.tables.items():
             if table.exists() and not is_table_of(table, columns):
                 raise InputError(
@@ -137,7 +137,7 @@ class TextTask(Task):
         self._make_text = make_text
 
     def stale_reason(self, *, is_verified=True):
-        return "" if holds_text(self.path, self._make_text()) else "it is not what its inputs say"
+        return "" if file_has_text(self.path, self._make_text()) else "it is not what its inputs say"
 
     def make(self, execution):
         write_text(self.path, self._make_text())
@@ -243,7 +243,7 @@ def run_task(task, execution):
         If another run is writing it.
     """
     task.check_outputs()
-    held = locked_output(task.path, beside=task.tables) if task.is_locked else nullcontext()
+    held = lock_output(task.path, beside=task.tables) if task.is_locked else nullcontext()
     with held, execution.workers.threads():
         why = task.stale_reason()
         if not why:
@@ -266,7 +266,7 @@ def run_task(task, execution):
             raise
 
 
-def make_part_of_task(task, share, execution):
+def run_task_share(task, share, execution):
     """Make the I-th of N shares of the parts of an output; `run_task` then joins all parts.
 
     Returns
@@ -284,7 +284,7 @@ def make_part_of_task(task, share, execution):
     if not isinstance(task, PartsTask):
         raise InputError(f"{task.path} is not made in parts", fix="leave out --part")
     task.check_outputs()
-    held = locked_output(task.path.with_name(f"{task.path.name}.{number}-of-{count}"))
+    held = lock_output(task.path.with_name(f"{task.path.name}.{number}-of-{count}"))
     with held, execution.workers.threads():
         if task.path.exists() and not task.stale_reason(is_verified=False):
             return False
@@ -309,8 +309,8 @@ def output_file(out, inputs=(), *, force=False):
     LockedError
         If another run is writing it.
     """
-    refuse_as_output(out, inputs)
-    with locked_output(out):
+    check_output(out, inputs)
+    with lock_output(out):
         if out.exists() and not force:
             raise InputError(f"{out} exists", fix="add --force to replace it, or name another file with -o")
         yield
@@ -325,6 +325,6 @@ def write_outputs(texts, inputs=(), *, force=False):
     """Write several texts, a dict by path, or none if one of the files may not be replaced."""
     with ExitStack() as held:
         for out, text in texts.items():
-            held.enter_context(output_file(out, inputs, force=force or holds_text(out, text)))
+            held.enter_context(output_file(out, inputs, force=force or file_has_text(out, text)))
         for out, text in texts.items():
             write_text(out, text, keep_same=True)

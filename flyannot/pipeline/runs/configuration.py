@@ -14,10 +14,10 @@ from typing import Any
 import tomli_w
 
 from flyannot.base.errors import DataError, InputError, did_you_mean
-from flyannot.base.options import Count, FilePath, environment_name, kebab, option, parsed
-from flyannot.dataset.paths import path_from, relative_path
+from flyannot.base.options import Count, FilePath, environment_name, option, parse_option, to_kebab_case
+from flyannot.dataset.paths import relative_path, resolve_path
 from flyannot.files.atomic_file import write_text
-from flyannot.files.digest import digest_of_json
+from flyannot.files.digest import json_digest
 from flyannot.files.text_files import read_text, read_toml
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.options import RunOptions, Selection
@@ -28,7 +28,7 @@ _TOP = ("data-set", "output", "seed")
 _SEED = option(0, Count(least=0), "Seed of all random choices.")
 
 
-def option_tables():
+def options_classes():
     """Return a dict: table of a configuration -> its options class."""
     steps = {step.name: step.options for step in STEPS.values()}
     return {Selection.table: Selection} | steps | {RunOptions.table: RunOptions}
@@ -44,7 +44,7 @@ class Configuration:
 
     Attributes
     ----------
-    options : dict, table -> options object, for all `option_tables`. The tables of steps that make the data
+    options : dict, table -> options object, for all `options_classes`. The tables of steps that make the data
         set are included only if they were given
     """
 
@@ -78,10 +78,10 @@ def read_configuration(path, *, data_set=None, output=None, settings=(), correct
     if corrections:
         overrides.append(("train", "corrections", corrections))
     tables = read_toml(path) if path else {}
-    return configuration_of(tables, path or "", overrides, data_set=data_set, output=output)
+    return build_configuration(tables, path or "", overrides, data_set=data_set, output=output)
 
 
-def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
+def build_configuration(tables, path, settings=(), *, data_set=None, output=None):
     """Build a configuration from the tables of a file, as `read_configuration` does.
 
     Parameters
@@ -91,14 +91,14 @@ def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
     settings : tuples (table, option, value) that override the file and the environment
     data_set, output : Paths that override the file's
     """
-    tables = in_kebab_case(tables)
+    tables = convert_to_kebab_case(tables)
     _check_names(tables, path)
     options = _parse_tables(tables, Path(path).parent, f"{path}: ", _read_overrides(settings))
     options["learn-dict"].settings(f"{path}: ")  # an error if the learner has no such option
     return Configuration(
         data_set or _read_path(path, tables, "data-set"),
         output or _read_path(path, tables, "output"),
-        parsed(_SEED, tables.get("seed", 0), f"{path}: seed"),
+        parse_option(_SEED, tables.get("seed", 0), f"{path}: seed"),
         options,
     )
 
@@ -114,10 +114,10 @@ def _parse_tables(tables, folder, where, overrides):
     overrides : dict, table -> values by name that override `tables`
     """
     options = {}
-    for name, kind in option_tables().items():
+    for name, kind in options_classes().items():
         if name in tables or name in overrides or not _makes_data_set(name):
-            table = _convert_paths(kind, tables.get(name, {}), lambda path: path_from(folder, path))
-            options[name] = kind.of_table(table | overrides.get(name, {}), f"{where}[{name}]")
+            table = _convert_paths(kind, tables.get(name, {}), lambda path: resolve_path(folder, path))
+            options[name] = kind.from_table(table | overrides.get(name, {}), f"{where}[{name}]")
     return options
 
 
@@ -144,7 +144,7 @@ def write_record(configuration):
     text = tomli_w.dumps(record)
     path = out / RECORD
     is_own = path.is_file() and _SEAL in read_text(path, fix="")
-    text += f"\n{_SEAL}{digest_of_json(text)}\n"
+    text += f"\n{_SEAL}{json_digest(text)}\n"
     write_text(path, text, keep_same=True, is_own=is_own)
 
 
@@ -161,8 +161,8 @@ def read_record(folder):
         return None
     try:
         text, _, digest = read_text(path, fix="").rpartition(f"\n{_SEAL}")
-        if digest.strip() == digest_of_json(text):
-            return in_kebab_case(tomllib.loads(text))
+        if digest.strip() == json_digest(text):
+            return convert_to_kebab_case(tomllib.loads(text))
     except (OSError, ValueError):
         pass
     raise DataError(
@@ -170,13 +170,13 @@ def read_record(folder):
     )
 
 
-def recorded_data_set(folder):
+def read_recorded_data_set(folder):
     """Return the data set folder that the record in an output folder names, or None."""
     record = read_record(folder)
-    return None if record is None else path_from(folder, record["data-set"])
+    return None if record is None else resolve_path(folder, record["data-set"])
 
 
-def recorded_configuration(folder):
+def read_recorded_configuration(folder):
     """Return the Configuration of the record in an output folder, or None if there is no record.
 
     Raises
@@ -188,13 +188,13 @@ def recorded_configuration(folder):
     if record is None:
         return None
     options = _parse_tables(record, folder, "", {})
-    return Configuration(path_from(folder, record["data-set"]), folder, record["seed"], options)
+    return Configuration(resolve_path(folder, record["data-set"]), folder, record["seed"], options)
 
 
 def _to_table(options, folder):
     """Return the options as a dict for TOML; open options are left out, paths are relative to `folder`."""
     table = {
-        kebab(entry.name): entry.metadata["kind"].as_json(value)
+        to_kebab_case(entry.name): entry.metadata["kind"].to_json(value)
         for entry in fields(options)
         if (value := getattr(options, entry.name)) is not None
     }
@@ -205,7 +205,7 @@ def _convert_paths(kind, table, change):
     """Return a copy of a table in which `change` was applied to every path."""
     changed = dict(table)
     for entry in fields(kind):
-        name = kebab(entry.name)
+        name = to_kebab_case(entry.name)
         of_value = entry.metadata["kind"]
         value = table.get(name)
         if FilePath() in (of_value, getattr(of_value, "kind", None)):
@@ -216,16 +216,18 @@ def _convert_paths(kind, table, change):
     return changed
 
 
-def in_kebab_case(tables):
+def convert_to_kebab_case(tables):
     """Return the tables with all names of tables and options in kebab case."""
     return {
-        kebab(name): {kebab(k): v for k, v in value.items()} if isinstance(value, dict) else value
+        to_kebab_case(name): {to_kebab_case(k): v for k, v in value.items()}
+        if isinstance(value, dict)
+        else value
         for name, value in tables.items()
     }
 
 
 def _check_names(tables, path):
-    known_tables = option_tables()
+    known_tables = options_classes()
     for key, value in tables.items():
         if isinstance(value, list) and key in known_tables:
             raise InputError(
@@ -245,10 +247,10 @@ def _check_names(tables, path):
 def _refuse_unsafe_options(kind, table, path):
     """Refuse options that would let a file from somebody else run code."""
     for entry in fields(kind):
-        if not entry.metadata["in_files"] and kebab(entry.name) in table:
+        if not entry.metadata["in_files"] and to_kebab_case(entry.name) in table:
             raise InputError(
-                f"{path}: [{kind.table}] {kebab(entry.name)} may not be set in a file",
-                fix=f"give --{kebab(entry.name)}, or set {environment_name(kind, entry)}",
+                f"{path}: [{kind.table}] {to_kebab_case(entry.name)} may not be set in a file",
+                fix=f"give --{to_kebab_case(entry.name)}, or set {environment_name(kind, entry)}",
             )
 
 
@@ -260,18 +262,18 @@ def _parse_setting(text):
             f'cannot read the setting "{text}"',
             fix="write it as table.option=value, such as extract.stride-px=4",
         )
-    return kebab(table), kebab(option), value
+    return to_kebab_case(table), to_kebab_case(option), value
 
 
 def _read_overrides(settings):
     """Return the values that --set and the environment give, as a dict: table -> name -> value."""
-    tables = option_tables()
+    tables = options_classes()
     values = {}
     for table, kind in tables.items():
         for entry in fields(kind):
             name = environment_name(kind, entry)
             if os.environ.get(name):
-                value = parsed(entry, os.environ[name], f"{name} in the environment")
+                value = parse_option(entry, os.environ[name], f"{name} in the environment")
                 values.setdefault(table, {})[entry.name] = value
     for table, name, value in settings:
         if table not in tables:
@@ -279,7 +281,7 @@ def _read_overrides(settings):
                 f'there is no table "{table}".{did_you_mean(table, tables)}', fix=f"use {', '.join(tables)}"
             )
         name = name.replace("-", "_")
-        options = tables[table].of_table({name: value}, f"--set: [{table}]")
+        options = tables[table].from_table({name: value}, f"--set: [{table}]")
         values.setdefault(table, {})[name] = getattr(options, name)
     return values
 
@@ -297,4 +299,4 @@ def _read_path(path, tables, key):
             f"{path}: {key} is {value!r}: in double quotes a backslash begins a special character",
             fix=f"write the path with /, or in single quotes: {key} = 'C:\\folder'",
         )
-    return path_from(Path(path).parent, value)
+    return resolve_path(Path(path).parent, value)

@@ -14,21 +14,21 @@ from flyannot.base.text import pluralise
 from flyannot.dataset.folder import check_tables
 from flyannot.dataset.ontology import read_ontology
 from flyannot.dataset.paths import ANNOTATIONS as TABLE_OF_TERMS
-from flyannot.dataset.paths import IMAGES, annotations_table, has_table, table_of_data_set
+from flyannot.dataset.paths import IMAGES, find_annotation_table, find_table, has_table
 from flyannot.dataset.table_warnings import raise_errors
-from flyannot.files.digest import remembered_digests
-from flyannot.files.hdf5.supplied import supplied_model_for
-from flyannot.images.extract import n_candidate_patches, options_for_images
-from flyannot.pipeline.chain import STEPS, maker_of
-from flyannot.pipeline.engine.images import image_columns, selected_images
+from flyannot.files.digest import cache_digests
+from flyannot.files.hdf5 import supplied
+from flyannot.images.extract import choose_stride, count_candidate_patches
+from flyannot.pipeline.chain import STEPS, find_maker
+from flyannot.pipeline.engine.images import image_columns, read_selected_images
 from flyannot.pipeline.engine.inputs import (
-    curated_annotations_of,
+    read_curated_annotations,
     refuse_unknown_excluded_terms,
 )
 from flyannot.pipeline.engine.step import ANNOTATIONS, StepRequest
 from flyannot.pipeline.engine.task import describe_plan, run_task
 from flyannot.pipeline.runs.configuration import RECORD
-from flyannot.terms.training_set import curated_groups, enough_groups_of_columns
+from flyannot.terms.training_set import build_training_set, enough_groups_in_columns
 
 log = logging.getLogger("flyannot")
 _SUGGESTING_STEP = "annotate"  # it uses a supplied model if there are no curated terms
@@ -59,7 +59,7 @@ def explain_missing_terms(configuration):
         return f"{folder} has no {TABLE_OF_TERMS}"
     if train.min_groups is not None:
         return ""
-    tables = (table_of_data_set(folder, name) for name in (IMAGES, TABLE_OF_TERMS))
+    tables = (find_table(folder, name) for name in (IMAGES, TABLE_OF_TERMS))
     changed = tuple(path.stat().st_mtime_ns for path in (*tables, *train.corrections) if path.exists())
     return _explain_too_few_genes(folder, configuration.options["select"], train, changed)
 
@@ -72,8 +72,8 @@ def _explain_too_few_genes(folder, selection, train, changed):
     """
     try:
         with quiet_log():
-            images = selected_images(folder, selection)
-            annotations, _ = curated_annotations_of(folder, corrections=train.corrections)
+            images = read_selected_images(folder, selection)
+            annotations, _ = read_curated_annotations(folder, corrections=train.corrections)
     except FlyannotError:
         return ""
     curated = _curated_groups(images, annotations, train)
@@ -91,23 +91,23 @@ def has_terms(configuration):
     return not explain_missing_terms(configuration)
 
 
-def find_supplied_model(configuration):
+def choose_supplied_model(configuration):
     """Return the path of the supplied model that suggests terms for a run without curated terms.
 
     Returns None if there are curated terms, or if no supplied model knows a stage range of the images.
     """
     if has_terms(configuration):
         return None
-    images = selected_images(configuration.data_set, configuration.options["select"])
-    return supplied_model_for({image.stage_range for image in images})
+    images = read_selected_images(configuration.data_set, configuration.options["select"])
+    return supplied.find_supplied_model({image.stage_range for image in images})
 
 
 def uses_supplied_model(step, configuration):
     """Return whether a step of a run uses a supplied model, whose options are not the run's."""
-    return step.name == _SUGGESTING_STEP and find_supplied_model(configuration) is not None
+    return step.name == _SUGGESTING_STEP and choose_supplied_model(configuration) is not None
 
 
-def steps_of(configuration):
+def list_steps(configuration):
     """Return the list of the `Step`s of a run, in order.
 
     Without curated terms, the steps that need them or their results are left out.
@@ -128,7 +128,7 @@ def describe_omitted_steps(configuration):
     why = explain_missing_terms(configuration)
     if not why:
         return ""
-    present = [step.name for step in steps_of(configuration)]
+    present = [step.name for step in list_steps(configuration)]
     absent = [name for name in configuration.options if name in STEPS and name not in present]
     record = quote(str(configuration.output / RECORD))
     return (
@@ -142,16 +142,16 @@ def step_output_path(step, configuration):
     return configuration.output / step.makes if step.makes else configuration.data_set
 
 
-def task_in_run(step, configuration):
+def build_run_task(step, configuration):
     """Build the `Task` of a step of a run; all earlier steps must be done."""
 
-    supplied = find_supplied_model(configuration)
+    supplied = choose_supplied_model(configuration)
 
     def find_path(kind):
         is_supplied = supplied and kind == "model"
-        return supplied if is_supplied else step_output_path(maker_of(kind, step), configuration)
+        return supplied if is_supplied else step_output_path(find_maker(kind, step), configuration)
 
-    inputs = step.paths_read(configuration.data_set, find_path)
+    inputs = step.input_paths(configuration.data_set, find_path)
     if supplied:  # the supplied model was not trained on these genes
         inputs = {name: paths for name, paths in inputs.items() if name not in ("scores", "annotations")}
     request = StepRequest(
@@ -162,7 +162,7 @@ def task_in_run(step, configuration):
         seed=configuration.seed,
         run=configuration,
     )
-    return step.task_of(request)
+    return step.build_task(request)
 
 
 def run_all_steps(steps, configuration, execution):
@@ -172,14 +172,14 @@ def run_all_steps(steps, configuration, execution):
     ------
     step, task, outcome : Step, Task and Outcome of each step when it ends
     """
-    with remembered_digests():
+    with cache_digests():
         for step in steps:
             log.info("[%s]", step.name)
-            task = task_in_run(step, configuration)
+            task = build_run_task(step, configuration)
             yield step, task, run_task(task, replace(execution, force=True))
 
 
-def step_named(configuration, name):
+def find_step(configuration, name):
     """Return the step of a run with this name.
 
     Raises
@@ -187,7 +187,7 @@ def step_named(configuration, name):
     InputError
         If the run has no such step.
     """
-    steps = {step.name: step for step in steps_of(configuration)}
+    steps = {step.name: step for step in list_steps(configuration)}
     if name not in steps:
         why = describe_omitted_steps(configuration) if name in STEPS else did_you_mean(name, steps).strip()
         raise InputError(
@@ -202,7 +202,7 @@ def describe_first_outdated(steps, configuration):
     Later outputs depend on this one, so nothing can be said about them.
     """
     for step in steps:
-        task = task_in_run(step, configuration)
+        task = build_run_task(step, configuration)
         task.check_outputs()
         if why := task.stale_reason():
             return describe_plan(task, why, "would write")
@@ -230,12 +230,12 @@ def _check_data_set(configuration):
     folder = configuration.data_set
     options = configuration.options
     raise_errors(folder, check_tables(folder)[0])
-    images = selected_images(folder, options["select"])
+    images = read_selected_images(folder, options["select"])
     train = options["train"]
-    n_candidate_patches(options_for_images(options["extract"], len(images)))  # an error if no patch fits
-    table = annotations_table(folder)  # an error if a table has almost this name
+    count_candidate_patches(choose_stride(options["extract"], len(images)))  # an error if no patch fits
+    table = find_annotation_table(folder)  # an error if a table has almost this name
     if has_table(folder, TABLE_OF_TERMS) or train.corrections:
-        annotations, _ = curated_annotations_of(folder, corrections=train.corrections)
+        annotations, _ = read_curated_annotations(folder, corrections=train.corrections)
         given = table if table.exists() else " and ".join(path.name for path in train.corrections)
         refuse_unknown_excluded_terms(train.exclude_terms, annotations, given)
         curated = _curated_groups(images, annotations, train)
@@ -251,9 +251,9 @@ def _curated_groups(images, annotations, train):
     """Return a dict: stage range -> TrainingSet of the annotated groups, as the step `train` makes it."""
     columns = {s: image_columns([i for i in images if i.stage_range == s]) for s in STAGE_RANGES}
     if train.min_groups is None:
-        enough = enough_groups_of_columns(columns, annotations, train.exclude_terms)
+        enough = enough_groups_in_columns(columns, annotations, train.exclude_terms)
         train = replace(train, min_groups=enough)
-    curated = {s: curated_groups(of_range, annotations, s, train) for s, of_range in columns.items()}
+    curated = {s: build_training_set(of_range, annotations, s, train) for s, of_range in columns.items()}
     return {s: groups for s, groups in curated.items() if len(groups)}
 
 

@@ -5,15 +5,21 @@ from dataclasses import dataclass
 from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.registry import import_object
 from flyannot.base.text import pluralise
-from flyannot.files.digest import digest_of_file
+from flyannot.files.digest import file_digest
 from flyannot.files.hdf5.description import read_summary
-from flyannot.files.hdf5.writing import changes_in_header
+from flyannot.files.hdf5.writing import describe_changes
 from flyannot.pipeline.chain import STEPS
-from flyannot.pipeline.engine.images import selected_images
-from flyannot.pipeline.engine.parts import folder_of_parts
+from flyannot.pipeline.engine.images import read_selected_images
+from flyannot.pipeline.engine.parts import parts_folder
 from flyannot.pipeline.engine.step import IMAGES
-from flyannot.pipeline.runs.configuration import RECORD, recorded_configuration
-from flyannot.pipeline.runs.run import quiet_log, step_output_path, steps_of, task_in_run, uses_supplied_model
+from flyannot.pipeline.runs.configuration import RECORD, read_recorded_configuration
+from flyannot.pipeline.runs.run import (
+    build_run_task,
+    list_steps,
+    quiet_log,
+    step_output_path,
+    uses_supplied_model,
+)
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,7 @@ def read_run_status(folder):
     DataError
         If the record was changed.
     """
-    configuration = recorded_configuration(folder) if folder.is_dir() else None
+    configuration = read_recorded_configuration(folder) if folder.is_dir() else None
     if configuration is None:
         raise InputError(
             f"{folder} is not the output folder of a run: it has no {RECORD}",
@@ -51,7 +57,7 @@ def read_run_status(folder):
         )
     run = _Run(configuration)
     with quiet_log():
-        for step in steps_of(configuration):
+        for step in list_steps(configuration):
             run.steps.append(run.examine_file(step) if step.kind else run.examine_other(step))
     return run.steps
 
@@ -76,7 +82,7 @@ class _Run:
             return StepStatus(step.name, "outdated" if why else "done", why or skipped)
         if path.exists():
             return StepStatus(step.name, "damaged", f"{path.name} cannot be read: flyannot verify {path}")
-        parts = [part for part in map(read_summary, sorted(folder_of_parts(path).glob("*.h5"))) if part]
+        parts = [part for part in map(read_summary, sorted(parts_folder(path).glob("*.h5"))) if part]
         n_images, n_epochs = (sum(getattr(part, n) for part in parts) for n in ("n_images", "n_epochs"))
         how_much = f"{n_images:,} images" if n_images else f"{n_epochs:,} epochs" if n_epochs else ""
         return StepStatus(step.name, "interrupted" if how_much else "waiting", how_much)
@@ -102,7 +108,7 @@ class _Run:
 
     def _ask_task(self, step):
         try:
-            return task_in_run(step, self.configuration).stale_reason()
+            return build_run_task(step, self.configuration).stale_reason()
         except FlyannotError as error:
             return error.message
 
@@ -115,7 +121,7 @@ class _Run:
             options = {step.name: options[step.name]}
         for name in options.keys() & header.options.keys():
             wanted = options[name].to_header()
-            changes += changes_in_header(
+            changes += describe_changes(
                 {key: header.options[name].get(key) for key in wanted}, wanted, f"{name}."
             )
         seed = self.configuration.seed
@@ -127,7 +133,7 @@ class _Run:
                 changes.append(f"it does not match the {read.holds}")
         reads_scores = len(options) > 1 and any(read.holds == "scores" for read in step.reads)
         scores = self.configuration.output / STEPS["evaluate"].makes
-        if reads_scores and scores.is_file() and header.inputs.get("scores") != [digest_of_file(scores)]:
+        if reads_scores and scores.is_file() and header.inputs.get("scores") != [file_digest(scores)]:
             changes.append("it does not match the scores")
         return ", ".join(changes or self._count_changes(step, made))
 
@@ -137,7 +143,7 @@ class _Run:
         if not any(read.holds == IMAGES for read in step.reads) or options["extract"].multiple_embryos:
             return []
         try:
-            images = selected_images(self.configuration.data_set, options["select"])
+            images = read_selected_images(self.configuration.data_set, options["select"])
         except FlyannotError:
             return []
         n_images = sum(image.stage_range in made.stage_ranges for image in images)

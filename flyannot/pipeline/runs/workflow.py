@@ -12,13 +12,13 @@ from importlib.resources import files
 
 from flyannot.base.errors import InputError
 from flyannot.dataset import paths
-from flyannot.files.atomic_file import holds_text, locked_output, write_text
-from flyannot.files.digest import digest_of_json
-from flyannot.pipeline.engine.images import selected_images
+from flyannot.files.atomic_file import file_has_text, lock_output, write_text
+from flyannot.files.digest import json_digest
+from flyannot.pipeline.engine.images import read_selected_images
 from flyannot.pipeline.engine.step import ANNOTATIONS, IMAGES
 from flyannot.pipeline.engine.task import output_file
 from flyannot.pipeline.runs.configuration import RECORD, write_record
-from flyannot.pipeline.runs.run import steps_of
+from flyannot.pipeline.runs.run import list_steps
 
 THREADS = 4  # threads of a job whose step can use several, unless the configuration has [run] jobs
 IMAGES_PER_JOB = 1000  # approximately, if --parts is not given
@@ -62,8 +62,8 @@ def write_workflow(configuration, out, *, n_jobs=None, force=False):
     texts = {out: text} | texts
     with ExitStack() as held:
         for path, content in texts.items():
-            held.enter_context(output_file(path, force=force or holds_text(path, content)))
-        held.enter_context(locked_output(configuration.output / RECORD))
+            held.enter_context(output_file(path, force=force or file_has_text(path, content)))
+        held.enter_context(lock_output(configuration.output / RECORD))
         write_record(configuration)
         for path, content in texts.items():
             write_text(path, content)
@@ -83,21 +83,21 @@ def _default_jobs(configuration):
             f"the data set {configuration.data_set}, which decides the number of jobs, does not exist",
             fix="run this on a machine that can read the data set, name it with --data-set, or give --parts",
         )
-    n_images = len(selected_images(configuration.data_set, configuration.options["select"]))
+    n_images = len(read_selected_images(configuration.data_set, configuration.options["select"]))
     return min(max(1, math.ceil(n_images / IMAGES_PER_JOB)), _MOST_JOBS)
 
 
 def _describe_steps(configuration, n_jobs):
     """Return a dict for the Snakefile: step name -> its facts; the last step is made by `flyannot run`."""
     described = {}
-    for step in steps_of(configuration)[:-1]:
+    for step in list_steps(configuration)[:-1]:
         options = [configuration.options[name] for name in ("select", step.name)]
         table = next((_TABLES[read.holds] for read in step.reads if read.holds in _TABLES), None)
-        table = table and paths.table_of_data_set(configuration.data_set, table)
+        table = table and paths.find_table(configuration.data_set, table)
         described[step.name] = {
             "jobs": n_jobs if step.in_parts else 1,
             "has_threads": bool(step.has_workers or getattr(options[1], "data_parallel", None)),
             "table": str(table.absolute()) if table and table.is_file() else None,
-            "options": digest_of_json([configuration.seed, *map(repr, options)])[:12],
+            "options": json_digest([configuration.seed, *map(repr, options)])[:12],
         }
     return described

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from flyannot.base.errors import DataError, InputError
-from flyannot.jobs.resources import one_blas_thread, threads_of_one_blas
+from flyannot.jobs.resources import create_thread_pool, limit_blas_threads
 from flyannot.sparse.kernels import SUMS, gap_from_sums, inlined, kernel, sum_squares
 from flyannot.sparse.objective import validate_lam
 from flyannot.sparse.simd.product import multiply, read_only
@@ -97,7 +97,7 @@ def map_slices(work, n, length, n_threads):
     Threads do the work, each with one BLAS thread.
     """
     slices = [slice(start, min(start + length, n)) for start in range(0, n, length)]
-    with one_blas_thread(), threads_of_one_blas(_validate_n_threads(n_threads)) as threads:
+    with limit_blas_threads(), create_thread_pool(_validate_n_threads(n_threads)) as threads:
         return list(threads.map(work, slices))
 
 
@@ -151,7 +151,7 @@ def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n
     if _validate_n_threads(n_threads) == 1:
         by_thread = [solve_every_nth(0)]
     else:
-        with threads_of_one_blas(n_threads) as threads:
+        with create_thread_pool(n_threads) as threads:
             by_thread = list(threads.map(solve_every_nth, range(n_threads)))
     return _join_blocks(by_thread, (len(X), n_atoms), dtype)
 

@@ -38,7 +38,7 @@ import numpy as np
 
 from flyannot.base.errors import InputError
 from flyannot.base.options import Choice, Count, Options, Real, option
-from flyannot.jobs.resources import one_blas_thread, threads_of_one_blas
+from flyannot.jobs.resources import create_thread_pool, limit_blas_threads
 from flyannot.sparse.learners.dssc_kernels import (
     DSSCAtoms,
     DSSCBatch,
@@ -183,7 +183,7 @@ class DSSC(Learner):
         """Take the generator that draws blocks; the codes so far become the start codes."""
         self._direction[:] = rng.normal(size=len(self._direction))
         self._rng = rng.spawn(1)[0]
-        with one_blas_thread():
+        with limit_blas_threads():
             _power_steps(self.D, self._direction, 50)
         self._codes.begin_epoch()
 
@@ -196,7 +196,7 @@ class DSSC(Learner):
         scratches = [self._scratch() for _ in range(min(self.options.n_threads, self.options.n_processors))]
         codes = self._code_buffers(min(len(X), self._n_at_once))
         n_processors, n_blocks = self.options.n_processors, self.options.n_blocks
-        with threads_of_one_blas(max(1, len(scratches) - 1)) as threads:
+        with create_thread_pool(max(1, len(scratches) - 1)) as threads:
             for part in split_iterations(len(rows), self._n_at_once):
                 blocks = self._rng.permutation(n_blocks)[:n_processors]
                 batch = DSSCBatch(

@@ -22,7 +22,7 @@ import numpy as np
 
 from flyannot.base.errors import DataError
 from flyannot.base.options import Count, Options, Real, option
-from flyannot.jobs.resources import one_blas_thread
+from flyannot.jobs.resources import limit_blas_threads
 from flyannot.sparse.kernels import SUMS, kernel
 from flyannot.sparse.learners.lazy_atoms import L2_LAZY, BufferPool, LazyAtoms, take_atom_rows
 from flyannot.sparse.missing_values import solve_observed_lasso, split_missing
@@ -96,7 +96,7 @@ class OL(Learner):
     def step(self, X, rows):
         """Visit the samples X (len(rows), n_features), whose numbers are `rows`, in mini-batches."""
         X, rows = np.asarray(X), np.asarray(rows)
-        with one_blas_thread():
+        with limit_blas_threads():
             for start in range(0, len(rows), self.options.batch_size):
                 batch = slice(start, start + self.options.batch_size)
                 self._learn_batch(X[batch], rows[batch])

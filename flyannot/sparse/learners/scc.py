@@ -34,7 +34,7 @@ from flyannot.sparse.learners.scc_kernels import (
     visit_samples,
 )
 from flyannot.sparse.simd.atom_rows import GROUP
-from flyannot.sparse.simd.vectors import padded_zeros, whole_chunks
+from flyannot.sparse.simd.vectors import pad_to_chunks, padded_zeros
 from flyannot.sparse.stored_codes import EITHER_SIGN, CodeStore, Learner, float_type
 
 N_ORDERS = 64  # random orders per epoch; one per sample would take longer than its sweep
@@ -152,7 +152,7 @@ class SCC(Learner):
         self.n_before = self._n_visits = 0  # visits before this epoch, and in it
 
     @classmethod
-    def usual_epochs(cls, options):
+    def default_n_epochs(cls, options):
         """Return the number of epochs of the variant."""
         return VARIANTS[options.variant].n_epochs
 
@@ -177,7 +177,7 @@ class SCC(Learner):
 
     def step(self, X, rows):
         """Visit the samples X (len(rows), n_features), whose numbers are `rows`, in that order."""
-        X = whole_chunks(X, self._D.dtype)
+        X = pad_to_chunks(X, self._D.dtype)
         rows = np.ascontiguousarray(rows, np.int64)
         codes, rules, scratch = self._codes, self._rules, self._scratch
         while len(rows):

@@ -385,7 +385,7 @@ def padded_zeros(*shape, dtype):
     return aligned_zeros((*n_rows, round_up(n, CHUNK)), dtype)
 
 
-def whole_chunks(X, dtype):
+def pad_to_chunks(X, dtype):
     """Return X as contiguous rows of `dtype`, padded with zeros to whole chunks."""
     missing = -np.shape(X)[1] % CHUNK
     return np.ascontiguousarray(np.pad(X, ((0, 0), (0, missing))) if missing else X, dtype)
