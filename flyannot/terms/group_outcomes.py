@@ -53,7 +53,7 @@ def group_outcomes(outcome, names, genes):
 
 def is_cross_validated(groups):
     """Return whether a result of `group_outcomes` has answers by models of the other folds."""
-    return groups["fold"] is not None
+    return bool(groups["term"]) and groups["fold"] is not None
 
 
 def outcomes_of_groups(groups):
