@@ -252,7 +252,7 @@ class Options:
     Attributes
     ----------
     table : the name of the table in configurations and, after FLYANNOT_, of environment variables
-    gone : dict, removed option -> its value without effect, which old configurations may still contain
+    removed : dict, removed option -> its value without effect, which old configurations may still contain
     """
 
     table: ClassVar[str] = ""

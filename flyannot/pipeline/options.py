@@ -256,7 +256,7 @@ class EvaluateOptions(Options):
     """Options of evaluations."""
 
     table: ClassVar[str] = "evaluate"
-    gone: ClassVar[dict] = {"retrieval": False, "pixels": None}
+    removed: ClassVar[dict] = {"retrieval": False, "pixels": None}
 
     folds: int | None = option(
         None,

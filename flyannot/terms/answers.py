@@ -250,7 +250,7 @@ def predictions_table(stored, stage_ranges, ids=None, *, as_text=True):
             for g in range(len(groups)):
                 for answer in group_answers(stage_range, groups, predicted, g):
                     values = vars(answer)
-                    more = ids.of(answer.term, stage_range) if ids else ()
+                    more = ids.look_up(answer.term, stage_range) if ids else ()
                     yield (*(_as_text(values) if as_text else values.values()), *more)
 
     return PREDICTION_COLUMNS + (ids.COLUMNS if ids else ()), rows()

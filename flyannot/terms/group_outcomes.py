@@ -55,7 +55,7 @@ def outcomes_to_json(outcome, names, genes):
 
 def is_cross_validated(groups):
     """Return whether a result of `outcomes_to_json` has answers by models of the other folds."""
-    return groups["fold"] is not None
+    return bool(groups["term"]) and groups["fold"] is not None
 
 
 def outcomes_from_json(groups):

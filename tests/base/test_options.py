@@ -85,7 +85,7 @@ def test_an_option_of_an_earlier_version_may_stand_where_it_had_no_effect():
         """Options of which one was removed."""
 
         table: ClassVar[str] = "fewer"
-        gone: ClassVar[dict] = {"old": False}
+        removed: ClassVar[dict] = {"old": False}
         kept: int = option(1, Count(), "Is kept.")
 
     assert Fewer.from_table({"kept": 2, "old": False}, "[fewer]") == Fewer(kept=2)
