@@ -193,7 +193,7 @@ def format_decomposition(explanation, number=None):
         f"{rest:+.4f} intercept (yes above {explanation.decision_threshold:+.4f})"
     )
     if number is not None and len(explanation.images) > 1:
-        text += f"; this image: {split.of_image(number)[1].sum():+.4f}"
+        text += f"; this image: {split.select_image(number)[1].sum():+.4f}"
     return text
 
 

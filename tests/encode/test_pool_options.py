@@ -185,8 +185,8 @@ def test_patches_of_all_stage_ranges_are_drawn_from(made):
     drawn = np.random.default_rng(3)
     with open_stored(made.descriptors) as stored:
         whole = [stored.array(s, "descriptors") for s in STAGE_RANGES]
-        every = step._chosen_patches([stored], STAGE_RANGES, sum(map(len, whole)), drawn)
-        some = step._chosen_patches([stored], STAGE_RANGES, 200, drawn)
+        every = step._choose_patches([stored], STAGE_RANGES, sum(map(len, whole)), drawn)
+        some = step._choose_patches([stored], STAGE_RANGES, 200, drawn)
     np.testing.assert_array_equal(every, np.concatenate(whole))
     known = {row.tobytes(): s for s, rows in enumerate(whole) for row in rows}
     share = np.mean([known[row.tobytes()] for row in some])
