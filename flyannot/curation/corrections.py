@@ -159,7 +159,7 @@ class Consensus:
         return len({row.verdict for of in self.stands.values() for row in of}) > 1
 
     def to_decide(self):
-        """Return the row for whoever decides to fill in."""
+        """Return the row that whoever resolves the disagreement fills in."""
         empty = dict.fromkeys(("curator", "probability", "model_digest", "note"), "")
         return replace(self.correction, decides=self.correction.curator, **empty)
 

@@ -227,10 +227,11 @@ class Annotations:
         return self.terms_by_gene.get((self.gene_id(gene, fbgn), stage_range))
 
     def unknown_terms(self, gene, stage_range, terms, fbgn=""):
-        """Return the terms, of those given, of which it is unknown whether an annotated gene has them.
+        """Return the terms among `terms` that an annotated gene may have or lack.
 
-        They are terms of which curators were unsure, or all that nobody reviewed if only some were
-        reviewed.
+        Curators were unsure of these terms.  If curators reviewed only some terms of the gene, all other
+        terms are
+        unknown, too.
         """
         key = self.gene_id(gene, fbgn), stage_range
         unsure = self.unsure.get(key, frozenset())
@@ -239,7 +240,11 @@ class Annotations:
         return (unsure.intersection(terms) | others) - self.terms_by_gene.get(key, frozenset())
 
     def is_partly_known(self, gene, stage_range, fbgn=""):
-        """Return True if curators reviewed only some terms of a gene without a row."""
+        """Return True if only some terms of a gene are known.
+
+        Such a gene has no row in annotations.csv for this stage range, but curators reviewed some of its
+        terms.
+        """
         return (self.gene_id(gene, fbgn), stage_range) in self.known_only
 
     def reviewed_terms(self, gene, stage_range, fbgn=""):

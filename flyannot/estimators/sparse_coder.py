@@ -182,7 +182,10 @@ class SparseCoder(SparseCoding):
 
     @classmethod
     def from_file(cls, path: str | PathLike[str], stage_range: str, **options: Any) -> Self:
-        """Return a coder with the atoms of one stage range, and with the lam, of a file of `learn-dict`."""
+        """Load a coder from a file of `learn-dict`: the atoms of one stage range and the file's lam.
+
+        `options` are parameters of the coder; `alpha` replaces lam.
+        """
         stage_range = parse_stage_range(stage_range)
         with open_stored(Path(path), "dictionary") as stored:
             D = read_dictionary(stored, stage_range)

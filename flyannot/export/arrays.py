@@ -33,7 +33,10 @@ def write_features_csv(stored, stage_ranges, path):
 
 
 def read_all_features(stored, stage_ranges):
-    """Return the columns of all images as a dict of lists, with the stage range last, and their features."""
+    """Return (columns, X): the image columns as a dict of lists, and the features, a row for each image.
+
+    The last column is `stage_range`.
+    """
     columns = {name: [] for name in (*IMAGE_COLUMNS, "stage_range")}
     blocks = []
     for s in stage_ranges:

@@ -100,7 +100,7 @@ def picture_warnings(picture):
 
 
 def _bits_in_use(picture):
-    """Return the number of bits of the camera whose numbers were scaled to 16 bits, in a list.
+    """Return [bits of the camera] if a 16-bit picture was scaled up from fewer bits, such as [12].
 
     The list is empty if all 16 bits are used, or only 8.
     """

@@ -202,9 +202,11 @@ class Kernel(LazyFunction):
 
 
 def compiled(function=None, **options):
-    """Make a `Kernel` of a function for `numba.njit`; the interpreter's lock is released while it runs.
+    """Decorate a function to be compiled by `numba.njit` at its first call, as a `Kernel`.
 
-    A kernel takes arrays and numbers, and named or plain tuples of them. It creates no arrays.
+    The kernel runs without the GIL.  It takes arrays, numbers, and plain or named tuples of them.  It must
+    not
+    allocate arrays.
     """
     # `_nrt` is numba's name for counting references to arrays, with which `cd` takes 13% longer.
     return Kernel(function, {"_nrt": False} | options) if function else partial(compiled, **options)

@@ -68,7 +68,10 @@ class RunAnswers:
         return digests
 
     def write(self, file, header):
-        """Add the answers to every stage range of an open HDF5 file of predictions with this Header."""
+        """Add the answers of the run to every stage range of an open HDF5 file of predictions.
+
+        file : h5py.File to write; header : its Header
+        """
         scores = read_scores(self.scores)
         stored = StoredFile(file, self.before, header)
         annotations, _ = read_curated_annotations(self.annotations, corrections=self.corrections)

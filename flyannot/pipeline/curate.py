@@ -117,7 +117,7 @@ def _format_kappas(agreements):
 
 
 def _format_disagreement(settled):
-    """Format the verdicts of one disagreement, and what follows from them."""
+    """Format the curators' verdicts on one term of one gene, and the resulting verdict."""
     said = ", ".join(
         f"{row.curator}: {row.verdict} ({row.date}{', decides' * bool(row.decides)})" for row in settled.rows
     )

@@ -312,7 +312,12 @@ class HeldOutTest(Evaluation):
 
 
 def _build_outcome(predicted, rows, carried):
-    """Return the TermOutcomes of one stage range, with the annotated terms that the model does not know."""
+    """Return the TermOutcomes of one stage range.
+
+    The annotated terms that the model does not know are listed, too, with the reason.
+
+    carried : list with the set of curated terms of each row
+    """
     unknown = sorted(set().union(*carried) - set(predicted.terms))
     terms = (*predicted.terms, *unknown)
     blank = np.zeros((len(rows), len(unknown)))

@@ -185,7 +185,10 @@ def _pictures(explanation):
 
 
 def format_decomposition(explanation, number=None):
-    """Format the sum that gives the decision value, and the share of one image, by its index."""
+    """Format the sum that gives the decision value.
+
+    number : index of an image, whose contribution is added to the text; None for none
+    """
     split = explanation.split
     plus, minus, rest = split.sums
     text = (

@@ -107,7 +107,7 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
 
 
 def _join_name(stage_ranges):
-    """Return the name of one dictionary, for messages and for its random numbers."""
+    """Return the name of the dictionary of these stage ranges, for messages and to seed its generator."""
     return stage_ranges[0] if len(stage_ranges) == 1 else "all"
 
 

@@ -28,7 +28,7 @@ class NormalisedPatches:
 
 
 class BlockRows(NamedTuple):
-    """Consecutive patches in one file that belong to one unit; many of them form an int array."""
+    """A run of consecutive patches of one unit in one file; a list of them converts to an int array."""
 
     unit: int
     file: int

@@ -143,12 +143,18 @@ class SimilarityIndex:
         return build_collection(lambda: (rows for rows, _ in blocks()), self.groups[stage_range])
 
     def query_group(self, text, stage_range, number):
-        """Return the Query for a group, by its index."""
+        """Return the Query for the group with index `number` of a stage range.
+
+        text : what the user typed
+        """
         place = self.collection(stage_range).groups[number]
         return Query(text, stage_range, place, [number], self.groups[stage_range].rows[number])
 
     def query_image(self, text, stage_range, number):
-        """Return the Query for an image, by its index."""
+        """Return the Query for the image with index `number` of a stage range.
+
+        text : what the user typed
+        """
         place = self.collection(stage_range).images[number]
         return Query(text, stage_range, place, [self.groups[stage_range].group_numbers[number]], [number])
 

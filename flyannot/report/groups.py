@@ -36,9 +36,9 @@ class ShownAnswer(Answer):
 
     curated : what the table of the data set and its corrections say now
     reviewed : True if a correction is about the term
-    queue : LOOK, CHECK or ""
-    worth : how much a verdict is worth in that queue
-    map : one value of `MapMaker.draw_maps`, or None
+    queue : the review list that the answer belongs to, LOOK or CHECK; "" for none
+    worth : priority in that list; a larger one means that a verdict helps more
+    map : heat map of contributions, as `MapMaker.draw_maps` returns; None without one
     """
 
     reviewed: bool = False

@@ -83,7 +83,7 @@ class Page:
 
 
 def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
-    """Write the page, and beside it a folder NAME-files-... if the page would be larger than `page_bytes`.
+    """Write the page; if it would be larger than `page_bytes`, its pictures go to a folder beside it.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
     Returns
     -------
     Path or None
-        The folder beside the page.
+        The folder, which is named after the page; None if the page holds everything.
 
     Raises
     ------

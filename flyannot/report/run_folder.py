@@ -228,9 +228,9 @@ def _find_pictures(folder, files, data_set, recorded, notes):
 
 
 def _read_annotations(place, corrections, notes):
-    """Return the curated terms beside the pictures, with the corrections that the run learned from.
+    """Read annotations.csv in the folder of the pictures, and apply the corrections of the run.
 
-    If a correction table is missing, no corrections are applied, and a note says so.
+    If a correction table is missing, no corrections are applied, and a sentence is appended to `notes`.
     """
     folder = place.parent if place is not None and not place.is_dir() else place
     if folder is None or not (corrections or has_table(folder, ANNOTATIONS)):

@@ -86,7 +86,7 @@ class PartVisit(NamedTuple):
 
 
 class VisitTask(NamedTuple):
-    """The visit of a part, as sent to a worker."""
+    """A message to a worker: the samples that one part visits in a round, and where they start."""
 
     source: object
     left_out: list  # the held-out rows of each unit

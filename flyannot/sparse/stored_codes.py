@@ -66,7 +66,7 @@ class CodeStore:
         self.n_used = len(self.now.atom)
 
     def reserve(self, n_more):
-        """Make room in `now` for `n_more` entries."""
+        """Enlarge the arrays of `now`, the codes of this epoch, for `n_more` nonzero entries."""
         n = self.n_used
         now = self.now
         if len(now.atom) < n + n_more:
@@ -153,7 +153,10 @@ class Learner:
         return self._codes.as_csr()
 
     def state(self):
-        """Return everything that the next epoch needs, between two epochs: a flat dict of arrays."""
+        """Return the state from which learning resumes at the next epoch: a flat dict of arrays.
+
+        It may be called only between two epochs.
+        """
         arrays = {name: array.copy() for name, array in self.state_arrays().items()}
         numbers = {name: np.array([getattr(self, name)]) for name in self.state_numbers}
         return arrays | numbers | self._codes.state()

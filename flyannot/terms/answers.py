@@ -76,7 +76,7 @@ PREDICTION_COLUMNS = tuple(field.name for field in fields(Answer))
 
 @dataclass(frozen=True)
 class LearnedTerm:
-    """One term of one stage range with its evidence; None is untested.
+    """One term of one stage range with its evidence.  A metric that is None was not evaluated.
 
     threshold : the probability above which the answer is yes
     is_learned : whether any two genes get different probabilities

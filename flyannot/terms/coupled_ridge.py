@@ -82,7 +82,12 @@ class CoupledRidge(LinearScorer):
 
 
 def _held_out_values(products, Y, folds, alphas, observed):
-    """Return the out-of-fold values for every alpha, (n_alphas, n_rows, n_terms), of mean 0 in each fold."""
+    """Return out-of-fold values for every alpha, (n_alphas, n_rows, n_terms).
+
+    They are centred: their mean over the rows of each fold is 0, for every term.
+
+    products : inner products of all rows, (n_rows, n_rows)
+    """
     values = np.empty((len(alphas), *Y.shape))
     for fold in np.unique(folds):
         out = folds == fold
@@ -124,9 +129,11 @@ def _centre(products):
 
 
 def _fill_unobserved(Y, observed, smoother):
-    """Fill every entry of Y that was not observed with the value of the fit itself.
+    """Replace each entry of Y that was not observed by its own fitted value.
 
-    The fit is linear in Y: fitted = (1/n + smoother) Y.
+    The fit is linear in Y: fitted = (J/n + smoother) Y, where J is a matrix of ones.  So the entries of a
+    term
+    solve a system of linear equations.
     """
     filled = Y.copy()
     fit = smoother + 1 / len(Y)

@@ -25,11 +25,9 @@ the evaluated terms:
 - `weighted_top10` is the mean over the ten terms with most positive groups (ties by name), weighted by their
   numbers
 - `micro` comes from the summed counts.  Its AUC and average precision come from all (group, term) pairs by
-their
-  calibrated probabilities, within folds.  It also rewards knowing which terms are frequent
+  their calibrated probabilities, within folds.  It also rewards knowing which terms are frequent
 - `ranked_terms` ranks the terms of each group by their probabilities, and averages the average precisions of
-the
-  groups with at least one term
+  the groups with at least one term
 
 In the summary over all stage ranges, the same term in two stage ranges counts as two.
 """
@@ -234,10 +232,11 @@ def score_terms(outcomes, *, excluded=()):
     Returns
     -------
     result : dict, ready for JSON
-        "terms" is a list with a dict for each stage range and term, with the keys stage_range, term,
-        n_groups, n_positive, the METRICS, precision, reason.  "summary" has for every stage range and for
-        "all" a dict with macro, weighted_top10, micro (dicts of METRICS), ranked_terms, and n_terms, the
-        number of evaluated terms.
+        - "terms": a list with a dict for each stage range and term, with the keys stage_range, term,
+        n_groups,
+          n_positive, the METRICS, precision, and reason (why the term was not evaluated, or "").
+        - "summary": for every stage range and for "all", a dict of the averages that the module describes
+          (macro, weighted_top10, micro, ranked_terms) and of n_terms, the number of evaluated terms.
     """
     scored = {s: (_score_range(s, outcome, excluded), outcome) for s, outcome in outcomes.items()}
     summary = {s: _summarise([of_range]) for s, of_range in scored.items()}

@@ -78,9 +78,10 @@ class Model:
         return self.probabilities(self.decision_threshold)
 
     def near_threshold(self, values, margin):
-        """Return whether the probabilities of values are within `margin` of the threshold of the term, bool.
+        """Return True for each value whose probability is within `margin` of its term's threshold.
 
-        A term from which nothing was learned (slope 0) has one probability, which is always near.
+        A term with slope 0, from which nothing was learned, gives all values one probability.  It counts as
+        near.
         """
         return np.abs(self.probabilities(values) - self.probability_threshold) <= margin
 

@@ -171,16 +171,16 @@ def choose_setting(candidates, Y, folds, *, margin=0.0, observed=None):
 
     Parameters
     ----------
-    candidates : list of float arrays (n_rows, n_terms), for every setting the values of rows by the scorer
-        fitted without the fold of the row
+    candidates : list of float arrays (n_rows, n_terms), one for each setting
+        Out-of-fold decision values: each row is scored by a scorer that was fitted on the other folds.
     Y : bool array (n_rows, n_terms)
     folds : int array (n_rows,)
     margin : the first setting is kept unless another is better by more than this
-    observed : which entries of Y were observed
+    observed : bool array (n_rows, n_terms), which entries of Y were observed; None for all
 
     Returns
     -------
-    chosen : int, the number of the setting; of equally good ones the first
+    chosen : int, the index of the setting; of equally good settings the first
     held_out : OutOfFoldValues
     """
     observed = observed_mask(observed, Y.shape)

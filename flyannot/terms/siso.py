@@ -41,7 +41,10 @@ class Siso(Scorer):
 
     @classmethod
     def fit_setting(cls, X, Y, setting, *, rng, n_threads=1, observed=None):
-        """Store the rows, without learning; terms that were not observed are not passed on."""
+        """Store the normalised rows and their terms; nothing is learned.
+
+        Terms that were not observed are False in Y, so no query gets them from these rows.
+        """
         return cls(unit_rows(X), np.asarray(Y, np.uint8))
 
     def decision_values(self, X, n_threads=1):

@@ -102,7 +102,7 @@ def compute_sketches(X):
 
 
 def _distances(A, genes_of_A, B, genes_of_B):
-    """Return the distance of every sketch of A from the nearest of another gene in B; 1 without one."""
+    """Return, for every sketch of A, the distance to the nearest sketch in B of another gene; 1 if none."""
     names = {name: i for i, name in enumerate(dict.fromkeys([*genes_of_A, *genes_of_B]))}
     of_A, of_B = (np.array([names[gene] for gene in genes], int) for genes in (genes_of_A, genes_of_B))
     largest = np.zeros(len(A))

@@ -106,7 +106,7 @@ def format_readme(options, seed):
 
 
 def draw_group(gene, stage_range, seed, max_images):
-    """Draw the terms of a gene in a stage range, the strengths of their stain and the number of images."""
+    """Sample at random the terms of a gene in a stage range, their stain and the number of images."""
     taste = (
         stage_range_rng(seed, gene).random(len(_TISSUES)) < 0.25
     )  # tissues that the gene prefers in all stage ranges

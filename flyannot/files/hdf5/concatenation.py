@@ -71,9 +71,10 @@ def create_joined(path, header, parts, *, each=map):
 
 
 def _begin(file, parts, copies):
-    """Write the small datasets, reserve the bulky ones, and add what must be copied to `copies`.
+    """Write the small datasets, reserve room for the bulky ones, and list the copies still to be made.
 
-    An item of `copies` is the path of a part, a `Dataset` of it, and the offset of its copy.
+    A tuple is appended to `copies` for each: path of a part, `Dataset` in the part, offset in the joined
+    file.
     """
     kind = parts[0].kind
     for s in dict.fromkeys(s for part in parts for s in part.stage_ranges):

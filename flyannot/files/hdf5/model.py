@@ -47,7 +47,7 @@ def read_classifier(stored, stage_range, datasets, n_features):
 
 
 def read_known_images(stored, stage_range, datasets):
-    """Return the arrays that describe the training images, by name; None if the model has none."""
+    """Return {name: array} of the datasets on training images, or None if the model has none."""
     if not stored.dataset_names(stage_range, _KNOWN.rstrip("/")):
         return None
     return stored.arrays(stage_range, _KNOWN.rstrip("/"), datasets, {})

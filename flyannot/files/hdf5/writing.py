@@ -82,7 +82,7 @@ def _write_text(file, name, text):
 
 
 def write_array(group, name, values, *, dtype=None):
-    """Add a dataset in one piece; text becomes UTF-8 of fixed length."""
+    """Write a dataset with contiguous layout; text becomes UTF-8 of fixed length."""
     if dtype is None and _is_text(values):
         encoded = [str(text).encode() for text in values]
         values = np.array(encoded, f"S{max(1, *map(len, encoded))}" if encoded else "S1")

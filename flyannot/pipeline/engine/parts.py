@@ -139,7 +139,10 @@ def _make_and_summarise(make_part, part):
 
 
 def create_part(part, failures=()):
-    """Create the h5py file of a part. It is not verified, because the rows of the joined file are."""
+    """Create the HDF5 file of a part, with the names and reasons of images that failed.
+
+    The part itself is not verified, because its rows are verified in the joined file.
+    """
     return create_stored(part.path, replace(part.header, failures=tuple(failures)), verified=False)
 
 

@@ -94,7 +94,7 @@ class Step:
 
     @property
     def role(self):
-        """The name of its output for other steps, see `Input.holds`."""
+        """The name by which other steps refer to the output of this step; compare `Input.holds`."""
         return self.kind or self.makes.partition(".")[0]
 
     def input_paths(self, data_set, path_of_kind):

@@ -107,12 +107,12 @@ class Task:
         return Outcome(self.path, False, "up to date")
 
     def check_outputs(self):
-        """Refuse outputs that are inputs, and tables beside the output that would replace another table.
+        """Check that no output is an input, and that no foreign table is replaced.
 
         Raises
         ------
         InputError
-            If there is one.
+            If an output is also an input, or a table beside the output exists and has other columns.
         """
         for path in (self.path, *self.tables):
             check_output(path, self.inputs)

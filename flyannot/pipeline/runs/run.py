@@ -48,8 +48,9 @@ def quiet_log():
 def explain_missing_terms(configuration):
     """Return in words why a run has no curated terms to learn from.
 
-    The text is empty if there are curated terms, if the run makes its data set itself, and if the data set
-    does not exist or cannot be read.
+    The text is empty if there are curated terms.  It is also empty if the run makes its data set itself, or
+    if
+    the data set does not exist or cannot be read.
     """
     folder = configuration.data_set
     train = configuration.options["train"]

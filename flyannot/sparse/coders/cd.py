@@ -90,7 +90,10 @@ class CDScratch(NamedTuple):
 
 
 def make_problem(gram, lam, goal, max_sweeps):
-    """Return the problem of a Gram matrix; `goal` is the duality gap to reach, as a fraction of |x|^2."""
+    """Return all that the samples share: the Gram matrix, its rounded copy, the penalty and the goal.
+
+    goal : the duality gap to reach, as a fraction of |x|^2
+    """
     kind = gram.dtype.type
     norms = np.sqrt(gram.diagonal())
     slack = SLACK * np.finfo(kind).eps * norms.max(initial=0)

@@ -30,7 +30,7 @@ class Support(NamedTuple):
 
 
 class WorkingSet(NamedTuple):
-    """The support and the atoms that may join it: at most all atoms."""
+    """Buffers for the support and the atoms that may join it; there is room for all atoms."""
 
     atoms: np.ndarray  # integer (n_atoms, padded)
     q0: np.ndarray  # (n_atoms, padded): D x
@@ -84,9 +84,9 @@ def correlate(n, size, work, support):
 
 @inlined()
 def restore_atom(k, code, n, size, gram, work, support):
-    """Add member k to the support with its code as it is, which need not be at its minimum.
+    """Put atom k of the working set back into the support with its present code, optimal or not.
 
-    Returns the size of the support: unchanged if the atom depends on the atoms that are in it.
+    Returns the new size of the support.  It is unchanged if the atom depends linearly on the support.
     """
     row = work.row
     read_row(gram, k, size, work)

@@ -11,7 +11,7 @@ A learner is a class with
     Options                   its own options, a class made with `options`
     __init__(D, n_samples, *, lam, **options)   initial atoms (n_atoms, n_features), options of that class
     begin_epoch(rng)          draws all random numbers of the epoch; kernels never draw
-    step(X, rows)             visits samples X (len(rows), n_features), whose numbers are `rows`
+    step(X, rows)             visits samples X (len(rows), n_features), whose indices are `rows`
     end_epoch()               work that is done once per epoch
     D                         the current dictionary (n_atoms, n_features)
     codes()                   the stored codes, CSR (n_samples, n_atoms)

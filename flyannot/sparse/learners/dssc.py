@@ -180,7 +180,7 @@ class DSSC(Learner):
         return self._n_at_once * max(1, 4096 // self._n_at_once)
 
     def begin_epoch(self, rng):
-        """Take the generator that draws blocks; the codes so far become the start codes."""
+        """Start an epoch: keep a generator that draws blocks of atoms, and start from the codes so far."""
         self._direction[:] = rng.normal(size=len(self._direction))
         self._rng = rng.spawn(1)[0]
         with limit_blas_threads():
@@ -188,7 +188,7 @@ class DSSC(Learner):
         self._codes.begin_epoch()
 
     def step(self, X, rows):
-        """Visit the samples X (len(rows), n_features), whose numbers are `rows`, in that order."""
+        """Visit the samples X (len(rows), n_features) in this order; `rows` are their indices."""
         X = np.ascontiguousarray(X, self.D.dtype)
         rows = np.ascontiguousarray(rows, np.int64)
         if not self.mean_square:

@@ -202,7 +202,7 @@ def _add_gradient(G, z, r, a, b):
 
 @inlined(fastmath=SUMS)
 def _add_square(A, z, a, b):
-    """Add z z^T of a sample, for the atoms from a to b, to A."""
+    """Compute A += z[a:b] z[a:b]^T for the code z of one sample; A is (b - a, b - a)."""
     for j in range(a, b):
         if z[j] != 0:
             for k in range(a, b):

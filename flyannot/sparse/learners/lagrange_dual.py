@@ -73,7 +73,7 @@ class LagrangeDual(Learner):
         self._A, self._B = np.zeros((n_atoms, n_atoms)), np.zeros((n_atoms, n_features))
 
     def step(self, X, rows):
-        """Solve the codes of X (len(rows), n_features), whose numbers are `rows`."""
+        """Solve the codes of X (len(rows), n_features); `rows` are the indices of the samples."""
         X, rows = np.asarray(X, np.float64), np.asarray(rows)
         rules = {"tol": self.options.tol, "gram": self._gram, "n_threads": self.options.n_threads}
         Z = CODERS[self.options.coder].codes(X, self.D, self.lam, start=self._starts[rows], **rules).Z
@@ -156,9 +156,11 @@ def _in_ball(D, c):
 
 
 class _DualPoint:
-    """Lambda, with everything that a step from it needs.
+    """A point Lambda of the dual, with the quantities that a Newton step from there needs.
 
-    `value`, to be minimised, is minus twice the dual.
+    Lambda holds the multipliers of the constraints on the atoms' norms.  `value`, to be minimised, is -2
+    times
+    the dual objective.
     """
 
     def __init__(self, A, B, c, Lambda, scale):

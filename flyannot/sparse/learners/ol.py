@@ -94,7 +94,7 @@ class OL(Learner):
         self._codes.compact()
 
     def step(self, X, rows):
-        """Visit the samples X (len(rows), n_features), whose numbers are `rows`, in mini-batches."""
+        """Visit the samples X (len(rows), n_features) in mini-batches; `rows` are their indices."""
         X, rows = np.asarray(X), np.asarray(rows)
         with limit_blas_threads():
             for start in range(0, len(rows), self.options.batch_size):

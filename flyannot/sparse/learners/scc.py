@@ -176,7 +176,7 @@ class SCC(Learner):
         self._atoms.h_now[:] = 0.0
 
     def step(self, X, rows):
-        """Visit the samples X (len(rows), n_features), whose numbers are `rows`, in that order."""
+        """Visit the samples X (len(rows), n_features) in this order; `rows` are their indices."""
         X = pad_to_chunks(X, self._D.dtype)
         rows = np.ascontiguousarray(rows, np.int64)
         codes, rules, scratch = self._codes, self._rules, self._scratch

@@ -33,7 +33,10 @@ def add_rows(v, target, base, scale, factors, rows, stride, n, width):
 
 @row_operation()
 def add_outer(v, rows, stride, scale, left, right, n, width):
-    """Compute rows[i] += scale left[i] right for i < n."""
+    """Add an outer product: rows[i, :width] += scale * left[i] * right[:width] for i < n.
+
+    v : Vectors; stride : distance of two rows, in numbers
+    """
     builder = v.builder
     rows, left, right = v.row(rows), v.row(left), v.row(right)
     scale, stride, n, width = v.splat(v.number(scale)), v.index(stride), v.index(n), v.index(width)

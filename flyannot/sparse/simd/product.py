@@ -36,7 +36,7 @@ _WIDE, _NARROW = 4, 1  # the most vectors of a block, for many atoms and for few
 
 @lru_cache(maxsize=2)
 def _width(dtype):
-    """Return the number of atoms of a wide panel."""
+    """Return the number of atoms that a wide panel of packed atoms has for this type."""
     return LANES * _block_shape(np.finfo(dtype).bits, _WIDE)[1]
 
 

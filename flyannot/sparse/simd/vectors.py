@@ -236,8 +236,9 @@ class Vectors:
     def sum_each(self, v):
         """Return a vector whose lane g is the sum of the lanes of v[g], for sixteen vectors of sixteen lanes.
 
-        Each round halves the number of vectors by adding two places of each, first within 128-bit
-        quarters.
+        It is a tree of horizontal additions.  Each round merges two vectors of partial sums into one; the
+        first
+        rounds stay within 128-bit quarters.
         """
         v = self._add_places(v, range(0, 16, 4), (0, 16, 1, 17), (2, 18, 3, 19))
         v = self._add_places(v, range(0, 16, 4), (0, 1, 16, 17), (2, 3, 18, 19))
