@@ -85,7 +85,7 @@ def pixel_features(paths, grid):
 
     Raises
     ------
-    UnreadableImage
+    UnusableImage
     """
     darkness = (1 - read_grey(path) / 255 for path in paths)
     return np.stack(

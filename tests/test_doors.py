@@ -50,7 +50,7 @@ ALLOWED = {
 
 # What makes an output appear whole.  The output of a step is made by its task (`pipeline/engine`), and an
 # HDF5 file by `files/hdf5`; who else calls one of these is named, with the output.
-MAKERS = {"atomic_write", "write_text", "write_table", "create_folder", "lock_output"}
+MAKERS = {"atomic_write", "write_text", "write_table", "atomic_folder", "lock_output"}
 MAKERS_OF_TASKS = ("jobs/", "files/", "pipeline/engine/")
 OUTPUTS_WITHOUT_A_TASK = {
     "cli/run.py": "holds the record of a run while it runs",

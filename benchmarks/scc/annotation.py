@@ -19,7 +19,7 @@ from flyannot.encode.groups import Groups, group_features, group_images, normali
 from flyannot.encode.options import PoolOptions
 from flyannot.images.extract import describe_patches
 from flyannot.images.options import ExtractOptions
-from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval, resample_aucs
+from flyannot.terms.bootstrap import bootstrap_aucs, bootstrap_gene_weights, bootstrap_interval
 from flyannot.terms.cross_validation import cross_validate
 from flyannot.terms.folds import assign_gene_folds
 from flyannot.terms.metrics import NOT_ANATOMY
@@ -204,7 +204,7 @@ def measure_baselines(setup):
     (weights,) = bootstrap_gene_weights(genes, n_samples=1000)
     anatomy = [j for j, term in enumerate(pictures.terms) if term not in NOT_ANATOMY]
     for (name, outcome), kept in product(outcomes.items(), (range(len(pictures.terms)), anatomy)):
-        areas = resample_aucs(outcome, weights)
+        areas = bootstrap_aucs(outcome, weights)
         low, high = bootstrap_interval(areas[1:, kept].mean(axis=1))
         row = {"features": name, "terms": len(kept), "auc": areas[0, kept].mean()}
         rows.append(row | {"low": low, "high": high})

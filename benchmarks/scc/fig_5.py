@@ -11,7 +11,7 @@ from benchmarks.items import paper_values, papers
 from benchmarks.rows import Rows
 from benchmarks.scc import claims
 from benchmarks.scc.annotation import DIFFERENCES, LEARNERS, N_FOLDS, PAPERS_OWN, annotate, annotated_pictures
-from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval, resample_aucs
+from flyannot.terms.bootstrap import bootstrap_aucs, bootstrap_gene_weights, bootstrap_interval
 from flyannot.terms.metrics import confusion_rates
 
 _ABLATED = "SCC", 1000
@@ -86,7 +86,7 @@ def resampled_metrics(outcome, genes):
     """
     (weights,) = bootstrap_gene_weights(genes, n_samples=_N_SAMPLES)
     of_terms = _rates(outcome, weights)
-    of_terms["auc"] = resample_aucs(outcome, weights)
+    of_terms["auc"] = bootstrap_aucs(outcome, weights)
     n_positive = outcome.truth.sum(axis=0)
     averages = {m: weighted_mean(of_terms[m], n_positive) for m in METRICS}
     return {m: float(v[0]) for m, v in averages.items()}, {m: v[1:] for m, v in averages.items()}

@@ -133,7 +133,7 @@ def solve(X, D, lam, candidates, *, tol=1e-4):
     problem = siso.SISOProblem(D, float(lam), float(tol), _MOST_ROUNDS, siso.exact_gram(D))
     small = FewAtoms(X.shape[1])
     codes = [_search_cells(x, problem, candidates, small) for x in X]
-    return siso.join_codes(codes, len(D), X.dtype)
+    return siso.codes_to_csr(codes, len(D), X.dtype)
 
 
 def _search_cells(x, problem, candidates, small):

@@ -362,7 +362,7 @@ def format_default(entry):
     return entry.metadata["stands_for"] or (kind.to_text(default) if is_shown else "")
 
 
-def environment_name(options, entry):
+def environment_variable(options, entry):
     """Return the name of the environment variable that sets a field of an options class."""
     return entry.metadata["variable"] or f"FLYANNOT_{options.table}_{entry.name}".replace("-", "_").upper()
 

@@ -19,12 +19,12 @@ def command(data_set):
         flyannot check my-embryos
     """
     from flyannot.base.text import pluralise
-    from flyannot.dataset.folder import check_tables, count_coverage, coverage_notes
+    from flyannot.dataset.folder import check_tables, count_per_stage_range, coverage_notes
     from flyannot.dataset.table_warnings import raise_errors
 
     faults, images, annotations = check_tables(data_set)
     raise_errors(data_set, faults)
-    for stage_range, n in count_coverage(images, annotations).items():
+    for stage_range, n in count_per_stage_range(images, annotations).items():
         annotated = f", {n['n_annotated_groups']:,} of {pluralise(n['n_groups'], 'group')} annotated"
         counts = f"{pluralise(n['n_images'], 'image')} of {pluralise(n['n_genes'], 'gene')}"
         print_text(f"{stage_range:>5}: {counts}{annotated if annotations else ''}")

@@ -33,12 +33,12 @@ def command(file, queries, out, data_set, options, selection, force):
         flyannot similar features.h5 embryo.png --stage-range 4-6 -o similar.csv
     """
     from flyannot.files.hdf5.reading import open_stored
-    from flyannot.pipeline.similar import SimilarityIndex, rank_similar, write_similar
+    from flyannot.pipeline.similar import SimilarityIndex, rank_similar, write_search_results
 
     with open_stored(file, "features") as stored:
         index = SimilarityIndex(stored, data_set)
         results = list(rank_similar(index, queries, top=options.top, stage_ranges=selection.stage_range))
-        write_similar(out, results, index, force=force)
+        write_search_results(out, results, index, force=force)
         for result in results:
             print_text(_format(result, index))
     log.info("wrote %s", out)

@@ -54,7 +54,7 @@ def parse_gene_names(values):
     return [name.strip() for name in names if name.strip()]
 
 
-def plan_images(annotations, images, *, genes=(), stage_ranges=(), most=None, thumbnails=False):
+def choose_site_images(annotations, images, *, genes=(), stage_ranges=(), most=None, thumbnails=False):
     """Choose the images of some genes and stage ranges from the dumps.
 
     Parameters
@@ -121,14 +121,14 @@ def _gene_id_for_name(known, name):
 def validate_downloaded_image(path):
     """Return why a file is not a readable picture, whatever its name; "" if it is one."""
     from flyannot.images.picture import read_grey
-    from flyannot.images.unreadable import UnreadableImage
+    from flyannot.images.unreadable import UnusableImage
 
     start = read_first_bytes(path, 512)
     if not start.startswith(_PICTURES):
         return "a web page, not an image" if _is_page(start) else "not an image"
     try:
         read_grey(path)
-    except UnreadableImage as error:
+    except UnusableImage as error:
         return f"a damaged image: {error.reason}"
     return ""
 

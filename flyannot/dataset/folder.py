@@ -40,8 +40,8 @@ from flyannot.dataset.table_warnings import (
     split_terms,
     unify_capitals,
     warn_about,
-    warn_about_genes,
     warn_about_terms,
+    warn_of_mangled_genes,
 )
 from flyannot.files.atomic_file import write_text
 from flyannot.files.tables import format_table, read_table, write_table
@@ -144,7 +144,7 @@ def read_gene_rows(table, required, optional, faults=None):
     one = "date was taken as a stage range"
     many = "dates were taken as stage ranges"
     warn_about(table, taken, one, many, f"; {TEXT_COLUMN_ADVICE}")
-    warn_about_genes(table, line_of_gene)
+    warn_of_mangled_genes(table, line_of_gene)
 
 
 def read_images(folder_or_csv: str | os.PathLike[str], faults: list | None = None) -> list[Image]:
@@ -424,7 +424,7 @@ def column_coverage_notes(columns_of, annotations):
     return coverage_notes(images, annotations, list(columns_of))
 
 
-def count_coverage(images, annotations=None):
+def count_per_stage_range(images, annotations=None):
     """Count images, genes and groups in every stage range that has any, in the order of development.
 
     Returns
@@ -454,7 +454,7 @@ def coverage_notes(images, annotations, stage_ranges=STAGE_RANGES):
 
     Genes that have an image under a similar symbol come first.
     """
-    counts = count_coverage(images, annotations)
+    counts = count_per_stage_range(images, annotations)
     absent = {s: n["n_genes_without_images"] for s, n in counts.items() if s in stage_ranges}
     bare = {s: (n["n_groups"] - n["n_annotated_groups"], n["n_groups"]) for s, n in counts.items()}
     lines = []

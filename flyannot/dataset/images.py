@@ -18,8 +18,8 @@ from flyannot.dataset.folder import Image, read_images
 from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, find_table_folder, has_table, resolve_path
 from flyannot.files.hdf5.reading import claimed_kind
 from flyannot.images.address import (
-    address_file,
     file_part,
+    image_path,
     join_address,
     photograph_name,
 )
@@ -47,7 +47,7 @@ def read_named_images(paths, stage_range=None):
     """
     first = Path(paths[0])
     for path in paths:
-        if not address_file(path).exists():
+        if not image_path(path).exists():
             raise InputError(f"{path} is not there", fix=_NAME_IMAGES)
         if claimed_kind(path):
             raise InputError(f"{path} is an HDF5 file, not an image", fix=_NAME_IMAGES)
@@ -108,7 +108,7 @@ def images_from_files(files, stage_range):
     stage_range = parse_stage_range(stage_range)
     names = dict.fromkeys(Path(file).as_posix() for file in files)
     return [
-        _unknown_gene_image(str(resolve_path(Path.cwd(), address_file(name))), name, stage_range)
+        _unknown_gene_image(str(resolve_path(Path.cwd(), image_path(name))), name, stage_range)
         for name in names
     ]
 

@@ -123,7 +123,7 @@ def warn_about_terms(table, terms_of_genes, known=()):
     warn_about(table, shown, "term looks misspelt", "terms look misspelt")
 
 
-def warn_about_genes(table, line_of_gene):
+def warn_of_mangled_genes(table, line_of_gene):
     """Warn about genes that look like what a spreadsheet makes of Sep1 or 2E5; takes a dict, gene -> line."""
     shown = [
         f'"{gene}" (line {line})'

@@ -27,7 +27,7 @@ _NO_VARIANCE = 1e-6  # relative to the largest variance; a smaller one is a roun
 
 
 @dataclass(frozen=True)
-class ImageCollection:
+class ImageIndex:
     """The images of one stage range, ready to be searched.
 
     mean : float32 array (n_features,)
@@ -49,7 +49,7 @@ class ImageCollection:
 
 
 def build_collection(blocks, groups):
-    """Build the ImageCollection of one stage range.
+    """Build the ImageIndex of one stage range.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def build_collection(blocks, groups):
         parts = [_directions(rows, mean) @ axes.T for rows in blocks()]
     images = np.concatenate(parts)
     of_groups = np.array([images[rows].mean(axis=0) for rows in groups.rows], np.float32)
-    return ImageCollection(mean, axes, images, _unit_rows(of_groups))
+    return ImageIndex(mean, axes, images, _unit_rows(of_groups))
 
 
 def most_similar(similarity, n, *, without=()):
@@ -100,7 +100,7 @@ def farthest_first(directions, begun=()):
     Parameters
     ----------
     directions : float array (n_patterns, n_axes) of rows of length 1, such as the groups of an
-        ImageCollection
+        ImageIndex
     begun : numbers of patterns that come before all others; without any, the most typical pattern is first
 
     Returns
@@ -154,7 +154,7 @@ def map_patterns(directions):
 
     Parameters
     ----------
-    directions : float array (n_patterns, n_axes), such as the groups of an ImageCollection
+    directions : float array (n_patterns, n_axes), such as the groups of an ImageIndex
 
     Returns
     -------

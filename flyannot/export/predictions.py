@@ -11,7 +11,7 @@ from io import BytesIO
 
 from flyannot.base.errors import InputError
 from flyannot.base.packages import import_optional
-from flyannot.files.hdf5.reading import read_image_columns
+from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.files.tables import write_csv_rows
 from flyannot.terms.answers import YES, group_answers, predictions_table, read_group_predictions
 
@@ -53,7 +53,7 @@ def write_predictions_json(stored, stage_ranges, path, *, ids=None):
 
 def _stage_range_to_json(stored, stage_range, ids):
     groups, predicted = read_group_predictions(stored, stage_range)
-    names = read_image_columns(stored, stage_range)["image"]
+    names = read_image_metadata(stored, stage_range)["image"]
     learned = predicted.learned
     described = {
         "terms": [{"term": one.term, "threshold": one.threshold} | one.evidence for one in learned],

@@ -175,7 +175,7 @@ def explain_write_errors(path):
 
 
 @contextmanager
-def create_folder(folder, inputs=(), *, force=False):
+def atomic_folder(folder, inputs=(), *, force=False):
     """Yield an empty folder to fill; on leaving, move it to `folder`.
 
     If anything fails, `folder` is unchanged. An existing folder keeps the files that the new ones do not

@@ -48,7 +48,7 @@ def split_address(address):
     return file, tuple(planes.split("#")[1:]), number and int(number)
 
 
-def address_file(address):
+def image_path(address):
     """Return the Path of the file of an address."""
     return Path(split_address(address)[0])
 
@@ -105,7 +105,7 @@ def split_turn(address, planes):
 
     Raises
     ------
-    UnreadableImage
+    UnusableImage
         If the turn is unknown.
     """
     turned = [text.partition("=")[2] for text in planes if text.startswith("turned=")]
@@ -164,7 +164,7 @@ def choose_plane(path, axes, planes):
 
     Raises
     ------
-    UnreadableImage
+    UnusableImage
         If an axis has several planes and none is chosen, or if the chosen plane does not exist.
     """
     wanted = dict(PlaneChoice().parse(text).split("=", 1) for text in planes)
@@ -190,7 +190,7 @@ def _ambiguous(path, axes, open_axes):
 def _number_on(axis, text, path):
     """Return the number of the plane that a text names on an axis, from 0.
 
-    The first plane is the default.  Raises UnreadableImage if the axis has no such plane.
+    The first plane is the default.  Raises UnusableImage if the axis has no such plane.
     """
     if text is None:
         return 0

@@ -104,7 +104,7 @@ def distance_transform(mask):
         cv2.ipp.setUseIPP(was_used)
 
 
-def fit_image(picture, size_px):
+def resize_to_fit(picture, size_px):
     """Scale a picture to fit inside `size_px`, float32 from 0 to 255.
 
     Proportions are kept.  The picture is centred, and padded with the median of its border.  A picture of

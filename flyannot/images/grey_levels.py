@@ -21,7 +21,7 @@ STAIN = (0.70, 0.67, 0.23)  # NBT/BCIP, blue-purple: hardly absorbs blue
 TISSUE = (0.57, 0.54, 0.61)  # shadow and yolk: grey, a little yellow
 
 
-def scale_to_eight_bits(path, pixels, dtype, *, inverted=False, full=None):
+def rescale_to_255(path, pixels, dtype, *, inverted=False, full=None):
     """Scale numbers of any type to float32 from 0 to 255.
 
     Parameters
@@ -34,7 +34,7 @@ def scale_to_eight_bits(path, pixels, dtype, *, inverted=False, full=None):
 
     Raises
     ------
-    UnreadableImage
+    UnusableImage
         If a number is not finite, or outside the range.
     """
     lowest = float(pixels.min())

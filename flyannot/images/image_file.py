@@ -14,7 +14,7 @@ import numpy as np
 
 from flyannot.base.errors import FlyannotError
 from flyannot.files.text_files import open_regular
-from flyannot.images.grey_levels import scale_to_eight_bits, white_level
+from flyannot.images.grey_levels import rescale_to_255, white_level
 from flyannot.images.microscope_file import detect_format, read_plane
 from flyannot.images.unreadable import (
     require_few_scans,
@@ -60,7 +60,7 @@ def decode_image(path, mode, planes=()):
 
     Raises
     ------
-    UnreadableImage
+    UnusableImage
         If the file is missing, not regular, cut short, damaged, an animation, too large (`MAX_PIXELS`,
         `MAX_DEEP_PIXELS`), of another format or of an unknown type of pixel.  Also if it has several
         pictures and `planes` do not choose one.
@@ -164,4 +164,4 @@ def _pixels(path, picture, mode, *, inverted, largest):
         raise unknown_pixel_type(path, f"Pillow's mode {picture.mode}")
     dtype = np.float32 if picture.mode == "F" else np.uint16
     full = white_level(largest, dtype) if largest and dtype == np.uint16 else None
-    return scale_to_eight_bits(path, np.asarray(picture), dtype, inverted=inverted, full=full)
+    return rescale_to_255(path, np.asarray(picture), dtype, inverted=inverted, full=full)

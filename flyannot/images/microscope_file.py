@@ -16,7 +16,7 @@ import numpy as np
 
 from flyannot.base.packages import import_optional
 from flyannot.images.address import Axis, choose_plane
-from flyannot.images.grey_levels import scale_to_eight_bits, to_luma
+from flyannot.images.grey_levels import rescale_to_255, to_luma
 from flyannot.images.unreadable import (
     MAX_PAGES,
     TIFF_SIGNATURES,
@@ -89,7 +89,7 @@ def read_plane(path, file, planes, mode):
     ------
     InputError
         If a package is missing.
-    UnreadableImage
+    UnusableImage
         As `decode_image`.
     """
     with _FORMATS[detect_format(file)](path, file) as scenes:
@@ -118,7 +118,7 @@ def _picture(path, scene, chosen, mode):
         is_said = pixels.dtype.kind == "u" and channel < len(scene.used_bits)
         bits = scene.used_bits[channel] if is_said else 0
         full = float(2**bits - 1) if 0 < bits < 8 * pixels.dtype.itemsize else None
-        pixels = scale_to_eight_bits(path, pixels, pixels.dtype, inverted=scene.inverted, full=full)
+        pixels = rescale_to_255(path, pixels, pixels.dtype, inverted=scene.inverted, full=full)
     return to_luma(pixels) if pixels.ndim == 3 and mode == "L" else pixels
 
 
@@ -171,7 +171,7 @@ def _tiff(path, file):
 
 
 def _refuse_many_planes(path, root, page):
-    """Raise UnreadableImage if the metadata claim too many planes.
+    """Raise UnusableImage if the metadata claim too many planes.
 
     tifffile allocates memory for every claimed plane before it checks whether the plane exists.
     """
@@ -232,7 +232,7 @@ def _tiff_series(path, series, about):
 
 
 def _require_whole(path, page):
-    """Raise UnreadableImage if a plane is not complete: tifffile would fill it with zeros."""
+    """Raise UnusableImage if a plane is not complete: tifffile would fill it with zeros."""
     end = page.parent.filehandle.size
     if any(start + n > end for start, n in zip(page.dataoffsets, page.databytecounts)):
         raise unreadable_image(path, "damaged or cut short (the file ends before the plane does)")

@@ -14,7 +14,7 @@ from flyannot.images import registration
 from flyannot.images.geometry import load_opencv, resize_image
 from flyannot.images.grey_levels import LUMA
 from flyannot.images.quality import SEVERAL_EMBRYOS, UNCLEAR, picture_warnings
-from flyannot.images.registration import connected_parts, grow_mask
+from flyannot.images.registration import connected_parts, dilate_mask
 
 _WORK_PX = 1000  # longest side of the small copy, in which embryos are searched for
 _CLOSED_PX = 4  # gaps of this width in the small copy are closed
@@ -30,7 +30,7 @@ _AROUND = 0.1  # width of the background that is cut out with an embryo, relativ
 _HALO_PX = 6  # rim in the small copy that is painted over with a neighbour
 
 
-class EmbryoPlace(NamedTuple):
+class EmbryoBox(NamedTuple):
     """The place of an embryo on its photograph, in pixels from the top left corner.
 
     left, top, width, height : the box that was cut out
@@ -63,12 +63,12 @@ class EmbryoPlace(NamedTuple):
 class EmbryoCandidate:
     """Something that stands out from the background of a photograph.
 
-    place : EmbryoPlace
+    place : EmbryoBox
     why_not : the reason why it is not an embryo that can be used, otherwise ""
     mask : bool array (height, width), its pixels in the small copy of the photograph
     """
 
-    place: EmbryoPlace
+    place: EmbryoBox
     why_not: str
     mask: np.ndarray
 
@@ -112,11 +112,13 @@ def cut_out_embryo(picture, embryo, candidates):
     left, top, width, height = embryo.place[:4]
     box = slice(top, top + height), slice(left, left + width)
     others = sum((one.mask for one in candidates if one is not embryo), np.zeros_like(embryo.mask))
-    painted = grow_mask(others, _HALO_PX) & ~grow_mask(embryo.mask, _HALO_PX / 2) if others.any() else others
+    painted = (
+        dilate_mask(others, _HALO_PX) & ~dilate_mask(embryo.mask, _HALO_PX / 2) if others.any() else others
+    )
     painted = _enlarge_mask(painted, picture)[box]
     cut = picture[box].copy()
     if painted.any():
-        background = ~(painted | _enlarge_mask(grow_mask(embryo.mask, _HALO_PX), picture)[box])
+        background = ~(painted | _enlarge_mask(dilate_mask(embryo.mask, _HALO_PX), picture)[box])
         if background.any():
             cut[painted] = np.median(cut[background], axis=0)
     return cut
@@ -159,7 +161,7 @@ def _reading_order(poses):
 
 
 def _place(pose, mask, picture):
-    """Return the EmbryoPlace of a mask of the small copy."""
+    """Return the EmbryoBox of a mask of the small copy."""
     height, width = picture.shape[:2]
     zoom = np.array([width, height]) / mask.shape[::-1]
     (x, y), (length, breadth) = pose.centre * zoom, 2 * pose.half_sides * zoom.mean()
@@ -169,7 +171,7 @@ def _place(pose, mask, picture):
     last = np.minimum(np.ceil((places.max(axis=0) + 1) * zoom + around), [width, height]).astype(int)
     angle = np.degrees(np.arctan2(pose.direction[1], pose.direction[0]))
     exact = (round(float(value), 1) for value in (x, y, length, breadth, angle))
-    return EmbryoPlace(*first.tolist(), *(last - first).tolist(), *exact)
+    return EmbryoBox(*first.tolist(), *(last - first).tolist(), *exact)
 
 
 def _rejection(pose, has_shape, mask, part):

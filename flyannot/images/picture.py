@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from flyannot.images.address import split_address, split_turn
-from flyannot.images.geometry import STANDARD_PX, fit_image
+from flyannot.images.geometry import STANDARD_PX, resize_to_fit
 from flyannot.images.grey_levels import separate_stain, to_luma
 from flyannot.images.image_file import decode_image
 from flyannot.images.pattern import redraw_as_pattern
@@ -36,7 +36,7 @@ def read_picture(address, mode, planes=()):
 
     Raises
     ------
-    UnreadableImage
+    UnusableImage
         As `decode_image`; also if there is no such embryo, or it cannot be used.
     """
     file, planes_of_address, number = split_address(address)
@@ -59,7 +59,7 @@ def read_embryo_candidates(address, planes=()):
 
     Raises
     ------
-    UnreadableImage
+    UnusableImage
         As `decode_image`; NoEmbryo if nothing stands out.
     """
     file, planes_of_address, _ = split_address(address)
@@ -98,10 +98,10 @@ def read_grey(path, *, size_px=STANDARD_PX):
 
     Raises
     ------
-    UnreadableImage
+    UnusableImage
         As `read_picture`.
     """
-    return fit_image(read_picture(path, "L"), size_px)
+    return resize_to_fit(read_picture(path, "L"), size_px)
 
 
 def read_embryo(path, options):
@@ -121,7 +121,7 @@ def read_embryo(path, options):
 
     Raises
     ------
-    UnreadableImage
+    UnusableImage
         As `read_picture`.
     """
     picture = read_picture(path, _MODES[options.channel], options.plane)
@@ -164,7 +164,7 @@ def _at_standard_size(picture, pose, options):
     It is scaled to fit.  With a pose it is instead turned, cut out, and mirrored if the options ask for it.
     """
     if pose is None:
-        return fit_image(picture, STANDARD_PX)
+        return resize_to_fit(picture, STANDARD_PX)
     framed = frame_embryo(picture, STANDARD_PX, pose)
     is_mirrored = options.orient and pose.axis_asymmetry <= -_LEAST_ASYMMETRY
     return np.ascontiguousarray(framed[:, ::-1]) if is_mirrored else framed

@@ -10,7 +10,7 @@ import numpy as np
 
 from flyannot.images.geometry import border_values, distance_transform, load_opencv, resize_image, warp_image
 from flyannot.images.grey_levels import LUMA, WHITE
-from flyannot.images.unreadable import UnreadableImage
+from flyannot.images.unreadable import UnusableImage
 
 _WORK_PX = 400  # longest side of the small copy, in which the embryo is searched for
 _LEAST_STEP = 6.0  # grey levels between background and embryo
@@ -24,7 +24,7 @@ _ASPECTS = (1.8, 3.8)  # length over height; for 165 embryos of FlyExpress 2.4 t
 _LEAST_ELLIPSE = 0.88  # area over the area of the ellipse with the same moments; for these 0.94 to 1.00
 
 
-class NoEmbryo(UnreadableImage):
+class NoEmbryo(UnusableImage):
     """An error for a picture in which no embryo was found, or several."""
 
 
@@ -103,9 +103,9 @@ def foreground_mask(grey, close_px, open_px):
     noise = 1.4826 * np.median(border_values(off))
     margin = int(close_px + open_px) + 2  # an embryo may touch the border
     stands_out = np.pad(off > max(_LEAST_STEP, _NOISE_STEP * noise), margin)
-    closed = _shrink_mask(grow_mask(stands_out, close_px), close_px)
+    closed = _shrink_mask(dilate_mask(stands_out, close_px), close_px)
     filled = fill_holes(closed.astype(np.uint8)) > 0
-    return grow_mask(_shrink_mask(filled, open_px), open_px)[margin:-margin, margin:-margin]
+    return dilate_mask(_shrink_mask(filled, open_px), open_px)[margin:-margin, margin:-margin]
 
 
 def _background(grey):
@@ -125,7 +125,7 @@ def _background(grey):
     return np.tensordot(fit, plane, 1)
 
 
-def grow_mask(mask, px):
+def dilate_mask(mask, px):
     """Add the pixels within a distance of `px` from a mask."""
     return ~_shrink_mask(~mask, px)
 

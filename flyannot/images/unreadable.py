@@ -36,18 +36,18 @@ _NO_END = "damaged or cut short (a PNG without an end)"
 _NO_PAGE = "damaged or cut short (a page of the TIFF is missing)"
 
 
-class UnreadableImage(DataError):
+class UnusableImage(DataError):
     """An error for a picture that cannot be used; `reason` does not name the file."""
 
     reason = ""
 
 
 def unreadable_image(path, reason, *, fix=None):
-    """Make an UnreadableImage with its reason.
+    """Make an UnusableImage with its reason.
 
     The constructor takes only the message, so that the error can be pickled between workers.
     """
-    error = UnreadableImage(f"cannot read the picture {printable_path(path)}: {reason}", fix=fix)
+    error = UnusableImage(f"cannot read the picture {printable_path(path)}: {reason}", fix=fix)
     error.reason = reason
     return error
 
@@ -74,7 +74,7 @@ def printable_path(path):
 
 
 def require_image_size(path, width, height, n_bytes=1):
-    """Raise UnreadableImage unless a picture has pixels, and not too many; each number has `n_bytes`."""
+    """Raise UnusableImage unless a picture has pixels, and not too many; each number has `n_bytes`."""
     if width < 1 or height < 1:
         raise unreadable_image(path, "it has no pixels")
     most = MAX_PIXELS if n_bytes == 1 else MAX_DEEP_PIXELS * 4 // max(4, n_bytes)
@@ -86,13 +86,13 @@ def require_image_size(path, width, height, n_bytes=1):
 
 
 def require_tile_size(path, width, height):
-    """Raise UnreadableImage if the tiles of a TIFF have too many pixels."""
+    """Raise UnusableImage if the tiles of a TIFF have too many pixels."""
     if width * height > MAX_PIXELS:
         raise too_large_image(path, f" (tiles of {width} x {height} pixels)")
 
 
 def require_whole_file(path, file):
-    """Raise UnreadableImage if the structure of an open PNG or TIFF is damaged; the file is rewound.
+    """Raise UnusableImage if the structure of an open PNG or TIFF is damaged; the file is rewound.
 
     Every chunk of a PNG has a length, a type, content, and a CRC-32 of type and content.  Every page of a
     TIFF has a directory of entries, which ends with the place of the next one.  Decoders return the pages
@@ -158,7 +158,7 @@ def _next_number(file, form):
 
 
 def require_few_scans(path, file, n_pixels):
-    """Raise UnreadableImage if an open file is a JPEG whose scans would take seconds to decode."""
+    """Raise UnusableImage if an open file is a JPEG whose scans would take seconds to decode."""
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         n_scans = count_jpeg_scans(content) if content[:3] == JPEG_SIGNATURE else 0
     if n_scans * n_pixels > MAX_SCAN_PIXELS:

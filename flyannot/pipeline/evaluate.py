@@ -24,7 +24,7 @@ from flyannot.pipeline.engine.inputs import (
     choose_stage_ranges,
     curated_digests,
     has_synthetic_images,
-    open_all,
+    open_compatible,
     read_curated_annotations,
     read_options,
     refuse_unknown_excluded_terms,
@@ -210,7 +210,7 @@ class CrossValidation(Evaluation):
 
         The features are read as `pool_columns` takes them; one stage range at a time is in memory.
         """
-        with open_all(self.paths, "features") as files:
+        with open_compatible(self.paths, "features") as files:
             features = {s: StoredFeatures(files, s) for s in choose_stage_ranges(files, self.stage_ranges)}
             yield {s: (stored.columns, stored) for s, stored in features.items()}
 

@@ -13,7 +13,7 @@ import numpy as np
 from flyannot.base.errors import FlyannotError, InputError, did_you_mean
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.groups import group_images
-from flyannot.files.atomic_file import create_folder
+from flyannot.files.atomic_file import atomic_folder
 from flyannot.files.hdf5.reading import open_stored
 from flyannot.files.tables import write_table
 from flyannot.images.geometry import STANDARD_PX
@@ -154,11 +154,11 @@ def draw_explanations(explained, folder, *, force=False):
     Raises
     ------
     InputError, WriteError
-        See `create_folder`.
+        See `atomic_folder`.
     """
     rows = []
     used = Counter()
-    with create_folder(folder, force=force) as staged:
+    with atomic_folder(folder, force=force) as staged:
         for explanation in explained:
             names = [_picture_name(explanation, number, used) for number in range(len(explanation.images))]
             for name, picture in zip(names, _pictures(explanation)):

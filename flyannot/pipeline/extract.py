@@ -13,13 +13,13 @@ from flyannot.files.hdf5.reading import open_stored
 from flyannot.files.tables import write_table
 from flyannot.images.address import join_address, photograph_name
 from flyannot.images.extract import choose_stride
-from flyannot.images.photograph import EmbryoPlace
+from flyannot.images.photograph import EmbryoBox
 from flyannot.images.picture import read_embryo_in_colour
 from flyannot.pipeline.encoding import process_images
 from flyannot.pipeline.engine.images import ImagesInParts, read_selected_images, write_part
 from flyannot.pipeline.engine.parts import drop_parts
 
-_COLUMNS_OF_PLACES = ("image", "gene", "fbgn", "stage_range", *EmbryoPlace._fields)
+_COLUMNS_OF_PLACES = ("image", "gene", "fbgn", "stage_range", *EmbryoBox._fields)
 _N_NAMED = 5  # images with a quality warning that a summary names
 
 
@@ -127,7 +127,7 @@ def embryo_table_path(out, options):
     embryos.
     """
     table = out.with_name(f"{out.stem}-embryos.csv")
-    return {table: ("image", *EmbryoPlace._fields)} if options.get("extract", {}).get("many") else {}
+    return {table: ("image", *EmbryoBox._fields)} if options.get("extract", {}).get("many") else {}
 
 
 def _write_beside(images, out, options):
@@ -156,6 +156,6 @@ def write_embryo_table(out):
         rows = []
         for s in stored.stage_ranges if tables else ():
             columns = [stored.array(s, name) for name in ("image", "gene", "fbgn", "place")]
-            rows += [(*about, s, *EmbryoPlace.from_text(place)) for *about, place in zip(*columns) if place]
+            rows += [(*about, s, *EmbryoBox.from_text(place)) for *about, place in zip(*columns) if place]
     for table in tables:
         write_table(table, _COLUMNS_OF_PLACES, rows)

@@ -115,7 +115,7 @@ class _Fetch:
 
     def _plan(self):
         """Return the images that the options choose from the dumps."""
-        return bdgp_site.plan_images(
+        return bdgp_site.choose_site_images(
             self._folder / FILES["terms"],
             self._folder / FILES["images"],
             genes=bdgp_site.parse_gene_names(self._options.genes),

@@ -22,7 +22,7 @@ from flyannot.files.hdf5.reading import open_stored
 from flyannot.files.hdf5.writing import create_stored, header_mismatch
 from flyannot.jobs.executor import Executor
 from flyannot.jobs.resources import available_bytes, limit_blas_threads, require_memory
-from flyannot.pipeline.engine.inputs import choose_stage_ranges, digests_by_path, open_all
+from flyannot.pipeline.engine.inputs import choose_stage_ranges, digests_by_path, open_compatible
 from flyannot.pipeline.engine.parts import drop_parts, part_path
 from flyannot.pipeline.engine.task import FileTask, Outcome, ProgressCount
 from flyannot.pipeline.options import BYTES_OF_WORKER, PATCHES_PER_ATOM
@@ -31,7 +31,7 @@ from flyannot.sparse.data_parallel import (
     LearningPlan,
     LearningProgress,
     SharedAtoms,
-    begin_rounds,
+    begin_learning,
     has_converged,
     learn_in_rounds,
     visit_part,
@@ -73,7 +73,7 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
         If no stage range has enough patches. If only some have too few, they are left out with a warning.
     """
     options = options.resolve()
-    with open_all(paths, "descriptors") as files:
+    with open_compatible(paths, "descriptors") as files:
         chosen = choose_stage_ranges(files, stage_ranges)
         wanted = [tuple(chosen)] if options.shared else [(s,) for s in chosen]
         dictionaries = _choose_n_atoms(files, wanted, options)
@@ -87,7 +87,7 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
         header = Header("dictionary", files[0].options | {"learn-dict": learned}, made_of, seed)
 
     def make(execution):
-        with open_all(paths, "descriptors", digests=digests) as files, limit_blas_threads():
+        with open_compatible(paths, "descriptors", digests=digests) as files, limit_blas_threads():
             learned = {
                 stage_ranges: _learn(files, stage_ranges, out, header, own_options, execution)
                 for stage_ranges, own_options in dictionaries.items()
@@ -272,7 +272,7 @@ def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, executi
         tuple(rng.integers(2**63, size=2).tolist()),
         options.tol,
     )
-    first, held = begin_rounds(source, options.n_atoms, plan)
+    first, held = begin_learning(source, options.n_atoms, plan)
     progress = restored = _restore_progress(first, *checkpoint.read(name))
     count = ProgressCount(execution.progress, options.n_epochs * n_patches, "patch")
     count.add(progress.atoms.n_visits)

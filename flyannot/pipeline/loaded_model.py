@@ -9,10 +9,10 @@ from flyannot.encode.encoder import Encoder
 from flyannot.files.hdf5.file_cache import cached_file
 from flyannot.files.hdf5.model import (
     read_classifier,
-    read_known_images,
     read_method,
     read_terms,
     read_train_genes,
+    read_training_image_arrays,
 )
 from flyannot.files.hdf5.reading import damaged_file_error
 from flyannot.pipeline.encoding import build_encoder
@@ -52,7 +52,7 @@ def load_model(path, digest, stage_range):
         return None
     encoder = None if is_imported(stored) else build_encoder(stored, stage_range)
     n_features = encoder.n_features if encoder else imported_width(stored)
-    known = read_known_images(stored, stage_range, ARRAYS)
+    known = read_training_image_arrays(stored, stage_range, ARRAYS)
     return LoadedModel(
         encoder,
         read_terms(stored, stage_range),

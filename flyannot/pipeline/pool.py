@@ -18,7 +18,7 @@ from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.features import write_features
 from flyannot.files.hdf5.file_cache import cached_file
 from flyannot.files.hdf5.header import Header, add_step
-from flyannot.files.hdf5.reading import open_stored, read_image_columns
+from flyannot.files.hdf5.reading import open_stored, read_image_metadata
 from flyannot.files.hdf5.writing import describe_changes
 from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.progress_events import report_item
@@ -28,7 +28,7 @@ from flyannot.pipeline.engine.inputs import (
     choose_stage_ranges,
     digests_by_path,
     encoding_options,
-    open_all,
+    open_compatible,
     read_described_patches,
     read_options,
     require_known_chain,
@@ -74,7 +74,7 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None):
     DataError
         If the dictionary was learned from descriptors that were extracted with other options.
     """
-    with open_all(paths, "descriptors") as files, open_stored(dictionary, "dictionary") as atoms:
+    with open_compatible(paths, "descriptors") as files, open_stored(dictionary, "dictionary") as atoms:
         chosen = choose_stage_ranges(files, stage_ranges)
         _require_same_descriptors(files, atoms)
         chosen = choose_stage_ranges([atoms], chosen)
@@ -186,7 +186,7 @@ def _pool_descriptors(part):
                 numbers = [i for _, _, i in images]  # consecutive, as parts are
                 stored = cached_file(path, "descriptors", digests[path])
                 rows = stored, stage_range, numbers[0], numbers[-1] + 1
-                columns.append(read_image_columns(*rows))
+                columns.append(read_image_metadata(*rows))
                 described_and_views = zip(read_described_patches(*rows), columns[-1]["view"])
                 for features in map_ordered(partial(_encode_patches, encoder), described_and_views):
                     pooled.append(features)

@@ -11,9 +11,9 @@ from flyannot.base.errors import InputError, did_you_mean
 from flyannot.dataset.images import find_pictures, list_wanted_pictures
 from flyannot.encode.groups import Groups, group_images
 from flyannot.encode.similarity import build_collection, most_similar
-from flyannot.files.hdf5.reading import read_image_columns
+from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.files.tables import format_table
-from flyannot.images.address import address_file, embryo_name, split_address
+from flyannot.images.address import embryo_name, image_path, split_address
 from flyannot.images.picture import read_embryo_candidates
 from flyannot.pipeline.encoding import build_encoder
 from flyannot.pipeline.engine.inputs import is_imported
@@ -66,7 +66,7 @@ def _rank(query, index, top):
     )
 
 
-def write_similar(out, results, index, *, force=False):
+def write_search_results(out, results, index, *, force=False):
     """Write the table of a list of SearchResult.
 
     Raises
@@ -78,7 +78,7 @@ def write_similar(out, results, index, *, force=False):
     """
     text = format_table(COLUMNS, (row for result in results for row in _rows(result, index)))
     pictures = (result.query.picture for result in results)
-    inputs = [index.stored.path, *(address_file(picture) for picture in pictures if picture)]
+    inputs = [index.stored.path, *(image_path(picture) for picture in pictures if picture)]
     write_output(out, text, inputs, force=force)
 
 
@@ -99,7 +99,7 @@ class Query:
 
     text : as the user named it
     stage_range : str
-    place : float array (n_axes,), its coordinates in the ImageCollection of the stage range
+    place : float array (n_axes,), its coordinates in the ImageIndex of the stage range
     own_groups, own_images : indices of the groups and images that are not searched
     picture : address of a new picture, or None
     """
@@ -132,13 +132,13 @@ class SimilarityIndex:
     def __init__(self, stored, data_set=None):
         self.stored = stored
         self._data_set = data_set
-        self.columns = {s: read_image_columns(stored, s) for s in stored.stage_ranges}
+        self.columns = {s: read_image_metadata(stored, s) for s in stored.stage_ranges}
         self.groups: dict[str, Groups] = {s: group_images(columns) for s, columns in self.columns.items()}
         self.is_imported = is_imported(stored)
         self.collection = cache(self._collection)
 
     def _collection(self, stage_range):
-        """Return the ImageCollection of a stage range."""
+        """Return the ImageIndex of a stage range."""
         blocks = partial(self.stored.iterate_images, stage_range)
         return build_collection(lambda: (rows for rows, _ in blocks()), self.groups[stage_range])
 
@@ -173,7 +173,7 @@ class SimilarityIndex:
 def _find_queries(text, index, stage_ranges):
     """Return the queries that a text means, one for each stage range."""
     image = _find_image(text, index)
-    if image is None and address_file(text).is_file():
+    if image is None and image_path(text).is_file():
         return _encode_picture(text, index, stage_ranges)
     found = [image] if image else _find_gene(text, index)
     chosen = [(s, number) for s, number in found if not stage_ranges or s in stage_ranges]
@@ -193,12 +193,12 @@ def _find_image(text, index):
         if text in columns["image"]:
             return s, columns["image"].index(text)
     path = Path(text)
-    file = address_file(text)
+    file = image_path(text)
     if file.is_file():
         for s, columns in index.columns.items():
             for number, name in enumerate(columns["image"]):
                 known = index.path_of(s, number) if Path(name).name == path.name else None
-                if known and address_file(known).samefile(file):
+                if known and image_path(known).samefile(file):
                     return s, number
     return None
 

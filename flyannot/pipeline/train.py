@@ -20,7 +20,7 @@ from flyannot.pipeline.engine.inputs import (
     choose_stage_ranges,
     curated_digests,
     digests_by_path,
-    open_all,
+    open_compatible,
     read_curated_annotations,
     refuse_unknown_excluded_terms,
 )
@@ -76,7 +76,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
     task : Task; it raises an InputError if no term of any stage range can be trained
     """
     annotations_csv = find_annotation_table(annotations_csv)
-    with open_all(paths, "features") as files:
+    with open_compatible(paths, "features") as files:
         annotations, changes = read_curated_annotations(annotations_csv, corrections=options.corrections)
         refuse_unknown_excluded_terms(options.exclude_terms, annotations, annotations_csv)
         chosen = choose_stage_ranges(files, stage_ranges)
@@ -93,7 +93,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
     def make(execution):
         for sentence in changes:
             log.info("note: %s", sentence)
-        with open_all(paths, "features", digests=digests) as files:
+        with open_compatible(paths, "features", digests=digests) as files:
             trained = _train(files, annotations, chosen, options, seed, execution)
             if not any(learned.terms for learned in trained.values()):
                 raise InputError(

@@ -7,10 +7,10 @@ from flyannot.base.text import pluralise
 from flyannot.encode.encoder import transform_patches
 from flyannot.files.hdf5.descriptors import write_descriptors
 from flyannot.files.hdf5.header import Header, add_step
-from flyannot.files.hdf5.reading import open_stored, read_image_columns
+from flyannot.files.hdf5.reading import open_stored, read_image_metadata
 from flyannot.files.hdf5.writing import create_stored
 from flyannot.pipeline.chain import STEPS
-from flyannot.pipeline.engine.inputs import open_all, read_described_patches
+from flyannot.pipeline.engine.inputs import open_compatible, read_described_patches
 from flyannot.pipeline.engine.task import FileTask, Outcome
 
 
@@ -19,7 +19,7 @@ def build_task(request):
     step = STEPS[request.options.table]
     (path,) = request.inputs["descriptors"]
     transform = partial(import_object(step.transform), options=request.options)
-    with open_all([path], "descriptors") as (stored,):
+    with open_compatible([path], "descriptors") as (stored,):
         images = {"images": stored.inputs["images"]} if "images" in stored.inputs else {}
         inputs = {"descriptors": [stored.digest]} | images
         header = Header(
@@ -31,7 +31,7 @@ def build_task(request):
         lines = []
         with open_stored(path, digest=digest) as stored, create_stored(request.out, header) as file:
             for s in stored.stage_ranges:
-                columns = read_image_columns(stored, s)
+                columns = read_image_metadata(stored, s)
                 described = [transform_patches(transform, one) for one in read_described_patches(stored, s)]
                 write_descriptors(file, s, columns, described)
                 lines.append(f"{s:>5}: {pluralise(len(columns['image']), 'image')}")

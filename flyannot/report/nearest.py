@@ -12,7 +12,7 @@ import numpy as np
 
 from flyannot.encode.groups import group_images
 from flyannot.encode.similarity import N_LEAST, build_collection, farthest_first, map_patterns, most_similar
-from flyannot.files.hdf5.reading import read_image_columns
+from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.report.drawing import encode_jpeg
 from flyannot.terms.answers import YES
 
@@ -53,7 +53,7 @@ class SimilarPatterns:
         self._numbers = {}
         if stored is None:
             return
-        columns = read_image_columns(stored, stage_range)
+        columns = read_image_metadata(stored, stage_range)
         self._groups = group_images(columns)
         self._images = columns["image"]
         if len(self._groups) > 1:

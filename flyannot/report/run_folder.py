@@ -13,7 +13,7 @@ from flyannot.dataset.images import FoundPictures, find_pictures, list_wanted_pi
 from flyannot.dataset.paths import ANNOTATIONS, IMAGES, has_table, relative_path, resolve_path
 from flyannot.encode.groups import group_images
 from flyannot.files.digest import file_digest, json_digest
-from flyannot.files.hdf5.reading import StoredFile, open_stored, read_image_columns
+from flyannot.files.hdf5.reading import StoredFile, open_stored, read_image_metadata
 from flyannot.files.hdf5.schema import MADE_BY
 from flyannot.images.address import photograph_name
 from flyannot.pipeline.chain import STEPS
@@ -85,7 +85,7 @@ class Run:
         group_of = {}
         features = self.stored("features", stage_range)
         if features:
-            columns = read_image_columns(features, stage_range)
+            columns = read_image_metadata(features, stage_range)
             described = group_images(columns)
             group_of = {columns["image"][i]: g for g, rows in enumerate(described.rows) for i in rows}
         if stored := self.stored("predictions", stage_range):
@@ -94,7 +94,7 @@ class Run:
                 if not groups.gene[g] and name in group_of:
                     groups.gene[g] = described.gene[group_of[name]]
                     groups.name[g] = described.name[group_of[name]]
-            parts.append((read_image_columns(stored, stage_range), groups, predicted))
+            parts.append((read_image_metadata(stored, stage_range), groups, predicted))
             names.update(groups.name)
         if features:
             others = described.subset([g for g, name in enumerate(described.name) if name not in names])

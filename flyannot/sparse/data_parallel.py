@@ -104,7 +104,7 @@ class HeldOutSamples(NamedTuple):
     rows_of: dict  # unit -> rows
 
 
-def begin_rounds(source, n_atoms, plan):
+def begin_learning(source, n_atoms, plan):
     """Draw initial atoms and the held-out samples of the trace.
 
     Parameters
@@ -165,7 +165,7 @@ def learn_in_rounds(source, held, progress, plan, run):
 
     Parameters
     ----------
-    source, plan : the arguments of `begin_rounds`
+    source, plan : the arguments of `begin_learning`
     held, progress : its results, or a later progress of the same run
     run : function that calls `visit_part` on each of a list of `VisitTask`, and returns the results in order
     """

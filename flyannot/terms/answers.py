@@ -13,7 +13,7 @@ from flyannot.base.text import pluralise
 from flyannot.encode.groups import Groups
 from flyannot.files.hdf5 import predictions as store
 from flyannot.files.hdf5.model import read_classifier, read_method, read_terms
-from flyannot.files.hdf5.reading import read_image_columns
+from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.terms.model import LEAST_GENES, PER_TERM, build_model
 from flyannot.terms.scorer import Scorer
 
@@ -188,7 +188,7 @@ def read_group_predictions(stored, stage_range):
     of_image, named, arrays = store.read_predictions(stored, stage_range)
     ends = np.cumsum(np.bincount(of_image, minlength=len(named["name"])))
     groups = Groups(**named, rows=np.split(np.argsort(of_image, kind="stable"), ends[:-1]))
-    warnings = _quality_warnings(read_image_columns(stored, stage_range), groups)
+    warnings = _quality_warnings(read_image_metadata(stored, stage_range), groups)
     renamed = {"terms": arrays.pop("term"), "probability_threshold": arrays.pop("threshold")}
     arrays["unlikeness"] = np.array([arrays["unlikeness"][rows].max() for rows in groups.rows], float)
     return groups, GroupPredictions(**renamed, **arrays, quality_warnings=warnings)

@@ -38,7 +38,7 @@ def bootstrap_gene_weights(*genes_of_parts, n_samples=N_SAMPLES):
     return [draws[:, np.searchsorted(names, genes)] for genes in genes_of_parts]
 
 
-def resample_aucs(outcome, weights):
+def bootstrap_aucs(outcome, weights):
     """Return the AUC of every term in every sample, float64 (1 + n_samples, n_terms); nan without a pair.
 
     Parameters
@@ -82,7 +82,7 @@ def add_confidence(result):
         rows = {row["term"]: row for row in result["terms"] if row["stage_range"] == s and not row["reason"]}
         outcome = outcomes_from_json(groups)
         outcome = outcome.subset(slice(None), [j for j, term in enumerate(outcome.terms) if term in rows])
-        resampled = resample_aucs(outcome, weights_of_range)[1:]
+        resampled = bootstrap_aucs(outcome, weights_of_range)[1:]
         for j, term in enumerate(outcome.terms):
             interval = {"auc_interval": bootstrap_interval(resampled[:, j])}
             rows[term] |= interval | _calibration([outcome.subset(slice(None), [j])])
@@ -117,7 +117,7 @@ def compare_outcomes(first, second):
     samples = []
     weights_of_ranges = bootstrap_gene_weights(*(genes for _, genes, _ in paired.values())) if paired else []
     for (s, (pair, _, terms)), weights in zip(paired.items(), weights_of_ranges):
-        resampled = [resample_aucs(outcome, weights) for outcome in pair]
+        resampled = [bootstrap_aucs(outcome, weights) for outcome in pair]
         for j, term in enumerate(terms):
             measured = np.array([areas[0, j] for areas in resampled])
             if np.isfinite(measured).all():

@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def calibrate(values, truth):
+def fit_platt(values, truth):
     """Fit Platt's slope >= 0 and offset: probability = 1 / (1 + exp(-(slope value + offset))).
 
     Parameters

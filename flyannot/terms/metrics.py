@@ -203,7 +203,7 @@ def confusion_rates(tp, fp, fn, tn):
     return {name: part / whole if whole else None for name, (part, whole) in fractions.items()}
 
 
-def score_term(values, yes, truth, folds=None):
+def evaluate_term(values, yes, truth, folds=None):
     """Return all metrics of one term, as a dict with the keys METRICS and precision.
 
     Parameters
@@ -270,7 +270,7 @@ def _score_range(stage_range, outcome, excluded):
             reason = f"not evaluable: no {'negative' if truth.any() else 'positive'} group"
         if not reason:
             folds = outcome.group_folds[observed]
-            scores = score_term(outcome.values[observed, j], outcome.yes[observed, j], truth, folds)
+            scores = evaluate_term(outcome.values[observed, j], outcome.yes[observed, j], truth, folds)
             if scores["auc"] is None:
                 reason, scores = "not evaluable: no fold has both classes", _NO_SCORES
         counts = {"n_groups": len(truth), "n_positive": int(truth.sum())}
@@ -295,7 +295,7 @@ def _micro(evaluated):
         # Decision values of different terms have no common scale; probabilities have.
         matrices = outcome.probabilities[:, kept], outcome.yes[:, kept], outcome.truth[:, kept], folds
         pools.append([matrix[known] for matrix in matrices])
-    return score_term(*map(np.concatenate, zip(*pools)))
+    return evaluate_term(*map(np.concatenate, zip(*pools)))
 
 
 def _ranked_terms(evaluated):

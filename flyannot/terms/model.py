@@ -8,7 +8,7 @@ from flyannot.base.errors import DataError
 from flyannot.base.text import pluralise, short_repr
 from flyannot.terms import CLASSIFIERS
 from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval, weighted_aucs
-from flyannot.terms.calibration import calibrate, choose_threshold, sigmoid
+from flyannot.terms.calibration import choose_threshold, fit_platt, sigmoid
 from flyannot.terms.scorer import FitOptions, OutOfFoldValues, Scorer, observed_mask, observed_rows
 
 LEAST_GENES = 5  # with the term, and without it; with fewer there is no AUC, as in `flyannot evaluate`
@@ -151,7 +151,7 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     scorer, held_out = scorer_class.fit(X, Y, genes, rng=rng, options=options, observed=observed)
     rows = observed_rows(observed)
     pairs = [(v[known], t[known]) for v, t, known in zip(held_out.values.T, Y.T, rows)]
-    slope, offset = np.array([calibrate(v, t) for v, t in pairs]).reshape(-1, 2).T
+    slope, offset = np.array([fit_platt(v, t) for v, t in pairs]).reshape(-1, 2).T
     decision_threshold = np.array([choose_threshold(v, t, options.operating_point) for v, t in pairs], float)
     n_groups = np.array([len(truth) for _, truth in pairs], np.int32)
     n_positive = Y.sum(axis=0).astype(np.int32)

@@ -19,7 +19,7 @@ pytest.importorskip("httpx", reason="pip install 'flyannot[fetch]'")
 from flyannot.base.errors import FlyannotError, InputError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset import bdgp_site
-from flyannot.dataset.bdgp_site import plan_images
+from flyannot.dataset.bdgp_site import choose_site_images
 from flyannot.dataset.download import RateLimiter, RetryPolicy, Stopped, parse_retry_after
 from flyannot.pipeline import fetch as steps_fetch
 from flyannot.pipeline.engine.task import Execution
@@ -238,7 +238,7 @@ def test_genes_and_stage_ranges_choose_the_images(server, tmp_path):
     tables = [tmp_path / f"insitu_{name}.csv.gz" for name in ("annot", "images")]
 
     def plan(**chosen):
-        return set(plan_images(*tables, **chosen).images)
+        return set(choose_site_images(*tables, **chosen).images)
 
     assert plan() == set(names) and plan(stage_ranges=["4-6"]) == {names[1], names[7], names[13]}
     assert plan(genes=["Dl"]) == plan(genes=["CG3619"]) == plan(genes=["FBgn0000463"]) == set(names[:6])

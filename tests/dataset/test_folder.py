@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from flyannot.base.errors import InputError
-from flyannot.dataset.folder import Image, count_coverage, coverage_notes, read_annotations, read_images
+from flyannot.dataset.folder import (
+    Image,
+    count_per_stage_range,
+    coverage_notes,
+    read_annotations,
+    read_images,
+)
 from flyannot.dataset.images import images_from_files, read_folder
 from flyannot.dataset.paths import relative_path, resolve_path
 
@@ -164,7 +170,7 @@ def test_coverage_counts_what_lacks_images_or_annotations(images_csv, annotation
     header = "image,gene,stage_range,group\n"
     images = read_images(images_csv(header + "a,x,4-6,\nb,x,4-6,more\nc,y,4-6,\nd,y,4-6,\ne,x,7-8,\n"))
     annotations = read_annotations(annotations_csv(TERMS + "x,4-6,a\nz,4-6,a\nz,9-10,a\n"))
-    counts = count_coverage(images, annotations)
+    counts = count_per_stage_range(images, annotations)
     assert list(counts) == ["4-6", "7-8", "9-10"]
     names = ("n_images", "n_genes", "n_groups", "n_annotated_groups", "n_genes_without_images")
     assert counts["4-6"] == dict(zip(names, (4, 2, 3, 2, 1)))
@@ -172,7 +178,7 @@ def test_coverage_counts_what_lacks_images_or_annotations(images_csv, annotation
         "annotated genes without an image: 1 in 4-6, 1 in 9-10 (z)",
         "groups without annotation: 1 of 3 in 4-6, 1 of 1 in 7-8 (y, x)",
     ]
-    assert count_coverage(images)["4-6"]["n_annotated_groups"] == 0
+    assert count_per_stage_range(images)["4-6"]["n_annotated_groups"] == 0
 
 
 def test_a_gene_that_differs_in_capitals_or_signs_is_named_first(images_csv, annotations_csv):

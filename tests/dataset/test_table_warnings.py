@@ -7,7 +7,12 @@ import pytest
 
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset import table_warnings
-from flyannot.dataset.folder import count_coverage, read_annotations, read_images, write_annotations_csv
+from flyannot.dataset.folder import (
+    count_per_stage_range,
+    read_annotations,
+    read_images,
+    write_annotations_csv,
+)
 
 TERMS = "gene,stage_range,term\n"
 
@@ -135,7 +140,7 @@ def test_real_tables_are_read_whole_and_draw_no_alarm(shared_data, tmp_path, cap
     folder = shared_data / "flyexpress"
     images, annotations = read_images(folder), read_annotations(folder)
     assert len(images) == 165 and all(image.path.is_file() for image in images)
-    counts = count_coverage(images, annotations)
+    counts = count_per_stage_range(images, annotations)
     assert tuple(counts) == STAGE_RANGES and sum(n["n_images"] for n in counts.values()) == 165
     assert len(read_annotations(shared_data / "wu2016").terms_by_gene) > 400
     assert [message for message in caplog.messages if "pair_rule" not in message] == []

@@ -14,9 +14,9 @@ import pytest
 from flyannot.base.errors import InputError, LockedError, WriteError
 from flyannot.files import atomic_file as atomic
 from flyannot.files.atomic_file import (
+    atomic_folder,
     atomic_write,
     check_output,
-    create_folder,
     file_has_text,
     lock_output,
     write_text,
@@ -200,7 +200,7 @@ FILLED = ("images.csv", "annotations.csv", "images/deep/a.png", "zebra.csv")
 
 def filled(folder, *given, error=None, **how):
     """Fill a new folder like a data set, with a link, or raise an error on the way."""
-    with create_folder(folder, *given, **how) as staged:
+    with atomic_folder(folder, *given, **how) as staged:
         (staged / "images" / "deep").mkdir(parents=True)
         for name in FILLED:
             (staged / name).write_text("new")

@@ -11,7 +11,7 @@ from flyannot.dataset.folder import read_images
 from flyannot.files.hdf5 import file_cache
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.reading import open_stored
-from flyannot.pipeline.engine.inputs import open_all
+from flyannot.pipeline.engine.inputs import open_compatible
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.pool import pool_images_task
 from tests.small_embryos import POOL
@@ -40,7 +40,7 @@ def n_open(paths):
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="Linux says which files are open")
 def test_of_many_files_a_few_are_open(chain, files_of_genes, monkeypatch):
     monkeypatch.setattr(file_cache, "_MOST_OPEN", 3)
-    with open_all(files_of_genes, "features") as files:
+    with open_compatible(files_of_genes, "features") as files:
         assert n_open(files_of_genes) == 0
         for stored in files:
             stored.array("4-6", "image")
@@ -56,7 +56,7 @@ def test_of_many_files_a_few_are_open(chain, files_of_genes, monkeypatch):
 def test_a_file_that_is_replaced_between_two_openings_is_refused(files_of_genes, tmp_path, monkeypatch):
     monkeypatch.setattr(file_cache, "_MOST_OPEN", 1)
     mine = [shutil.copy(path, tmp_path / path.name) for path in files_of_genes[:2]]
-    with open_all(mine, "features") as files:
+    with open_compatible(mine, "features") as files:
         first, second = (stored.array("4-6", "image") for stored in files)
         shutil.copy(mine[0], tmp_path / "copy.h5")
         os.replace(tmp_path / "copy.h5", mine[0])

@@ -22,7 +22,7 @@ from flyannot.files.hdf5.dictionary import (
 from flyannot.files.hdf5.features import read_features, write_features
 from flyannot.files.hdf5.header import Header, content_digest, image_digest
 from flyannot.files.hdf5.predictions import read_predictions, write_predictions, write_run_answers
-from flyannot.files.hdf5.reading import open_stored, read_image_columns, verify_stored
+from flyannot.files.hdf5.reading import open_stored, read_image_metadata, verify_stored
 from flyannot.files.hdf5.schema import DTYPES, IMAGE_COLUMNS, SCHEMAS
 from flyannot.files.hdf5.writing import OutputFile, create_stored, header_mismatch, write_array
 from flyannot.images.extract import DescribedPatches
@@ -153,7 +153,7 @@ def test_descriptors_come_back_as_they_were(tmp_path, rng):
         write_descriptors(file, "4-6", columns(), mine)
     whole = np.concatenate([one.descriptors for one in mine])
     with open_stored(tmp_path / "f.h5", "descriptors") as stored:
-        same(read_image_columns(stored, "4-6"), columns())
+        same(read_image_metadata(stored, "4-6"), columns())
         for i, one in enumerate(mine):
             expected = one.descriptors, one.centres_px, one.patch_px
             same(stored.images("4-6", i, i + 1), expected)
@@ -197,7 +197,7 @@ def test_models_come_back_to_the_last_bit(tmp_path, rng, n_terms):
         assert model.read_train_genes(stored, "4-6") == {"Dl", "β"}
         assert model.read_method(stored, "4-6") == "svm"
         of_known = {"sketch": ("i", ("n", 2)), "gene": ("S", ("n",))}
-        same(model.read_known_images(stored, "4-6", of_known), KNOWN)
+        same(model.read_training_image_arrays(stored, "4-6", of_known), KNOWN)
         same(model.read_classifier(stored, "4-6", CLASSIFIER, 8), arrays)
         for wrong, width, why in (
             ({"C": ("f", ("n_terms",))}, 8, "4-6/model/C"),
@@ -324,8 +324,8 @@ def test_parts_joined_are_what_one_writer_would_have_written(tmp_path, kind):
             pass
         with open_stored(tmp_path / "c.h5") as joined:
             assert joined.stage_ranges == ("4-6", "7-8", "11-12")
-            first, second = (read_image_columns(part, "4-6") for part in (one, two))
-            same(read_image_columns(joined, "4-6"), {k: first[k] + second[k] for k in IMAGE_COLUMNS})
+            first, second = (read_image_metadata(part, "4-6") for part in (one, two))
+            same(read_image_metadata(joined, "4-6"), {k: first[k] + second[k] for k in IMAGE_COLUMNS})
             for i in range(6):
                 same(_of_image(joined, kind, i), _of_image((one, two)[i // 3], kind, i % 3))
 

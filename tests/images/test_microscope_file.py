@@ -15,13 +15,13 @@ from flyannot.files.hdf5.reading import open_stored
 from flyannot.images.address import (
     TURNS,
     Axis,
-    address_file,
     choose_plane,
+    image_path,
     split_address,
     split_turn,
 )
 from flyannot.images.picture import read_picture
-from flyannot.images.unreadable import UnreadableImage
+from flyannot.images.unreadable import UnusableImage
 from tests.images.picture_files import embryo
 
 CHANNELS = ("DAPI", "EGFP", "brightfield")
@@ -161,7 +161,7 @@ def test_planes_that_are_only_claimed_take_no_memory(claim, tmp_path):
     about += f'<TiffData IFD="0" {claim if "Plane" in claim else ""}/></Pixels></Image></OME>'
     tifffile.imwrite(tmp_path / "a.tif", embryo()[..., 0], description=about, metadata=None)
     before = peak_mb()
-    with pytest.raises(UnreadableImage, match="it claims .* planes, more than 100,000"):
+    with pytest.raises(UnusableImage, match="it claims .* planes, more than 100,000"):
         read_picture(tmp_path / "a.tif", "L")
     assert peak_mb() - before < 50
 
@@ -169,7 +169,7 @@ def test_planes_that_are_only_claimed_take_no_memory(claim, tmp_path):
 def test_scenes_are_counted_from_one(tmp_path):
     left, right = embryo(), 255 - embryo()
     path = czi(tmp_path / "a.czi", [left, right])
-    with pytest.raises(UnreadableImage, match="it contains several pictures: 2 scenes"):
+    with pytest.raises(UnusableImage, match="it contains several pictures: 2 scenes"):
         read_picture(path, "RGB")
     for number, colours in enumerate((left, right), 1):
         np.testing.assert_array_equal(read_picture(f"{path}#scene={number}", "RGB"), colours)
@@ -198,7 +198,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(module, tm
 def test_a_file_that_is_cut_short_is_refused(format, part, tmp_path):
     path, _ = written(format, tmp_path)
     path.write_bytes(path.read_bytes()[: int(part * path.stat().st_size)])
-    with pytest.raises(UnreadableImage):
+    with pytest.raises(UnusableImage):
         read_picture(path, "L", ("z=2", "channel=3"))
 
 
@@ -207,7 +207,7 @@ def test_a_name_that_looks_like_an_address_is_a_file_if_it_is_there(tmp_path):
     assert split_address(tmp_path / "a#2") == (str(tmp_path / "a#2"), (), None)
     assert split_address("b.czi#scene=2#z=5#3") == ("b.czi", ("scene=2", "z=5"), 3)
     assert split_address("gene #4.png") == ("gene #4.png", (), None)
-    assert address_file("a/b.czi#z=5") == Path("a/b.czi")
+    assert image_path("a/b.czi#z=5") == Path("a/b.czi")
     turn, planes = split_turn("a", ("turned=both", "z=2", "turned=left-right"))
     assert turn == TURNS["left-right"] and planes == ("z=2",), "the later of two"
 
@@ -229,7 +229,7 @@ def test_a_plane_is_named_once_or_counted_from_one(size, names):
         if number is not None:
             assert choose_plane("a.czi", axes, [choice]) == {"time": 0, "z": number}
             continue
-        with pytest.raises(UnreadableImage) as caught:
+        with pytest.raises(UnusableImage) as caught:
             choose_plane("a.czi", axes, [choice])
         assert axes[1].in_words() in caught.value.message and "1 time" not in caught.value.message
         assert ("or a name" in caught.value.fix) == bool(names)

@@ -10,7 +10,7 @@ from PIL import Image
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.picture import read_grey
 from flyannot.images.quality import picture_warnings
-from flyannot.images.unreadable import UnreadableImage
+from flyannot.images.unreadable import UnusableImage
 from tests.images.picture_files import ENCODINGS, embryo, encoded, luma
 
 
@@ -129,7 +129,7 @@ def test_a_picture_is_turned_as_its_address_says(picture, rng):
     expected = {"left-right": pixels[:, ::-1], "top-bottom": pixels[::-1], "both": pixels[::-1, ::-1]}
     for turned, there in expected.items():
         np.testing.assert_array_equal(read_grey(f"{path}#turned={turned}"), there)
-    with pytest.raises(UnreadableImage, match='Did you mean "left-right"'):
+    with pytest.raises(UnusableImage, match='Did you mean "left-right"'):
         read_grey(f"{path}#turned=leftright")
 
 

@@ -14,7 +14,7 @@ from PIL import Image, ImageFile
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.image_file import decode_image
 from flyannot.images.picture import read_grey
-from flyannot.images.unreadable import MAX_PIXELS, UnreadableImage, count_jpeg_scans
+from flyannot.images.unreadable import MAX_PIXELS, UnusableImage, count_jpeg_scans
 from tests.images.picture_files import ENCODINGS, embryo, encoded, luma
 
 N_CUTS = 20
@@ -22,7 +22,7 @@ N_CUTS = 20
 
 def reason(path):
     """Return why a picture is refused; the message must be one line that names the file."""
-    with pytest.raises(UnreadableImage) as caught:
+    with pytest.raises(UnusableImage) as caught:
         read_grey(path)
     message = caught.value.message
     assert "\n" not in message and os.path.basename(path) in message
@@ -38,7 +38,7 @@ def test_a_truncated_picture_is_refused_or_whole(encoding, picture, trials):
     for cut in np.linspace(1, len(whole) - 1, n_cuts).astype(int):
         try:
             grey = read_grey(picture(whole[:cut]))
-        except UnreadableImage as error:
+        except UnusableImage as error:
             assert "\n" not in error.message
             n_refused += 1
         else:  # only what follows the pixels may be missing
@@ -84,15 +84,15 @@ def test_what_is_no_file_is_refused_and_a_fifo_does_not_hang(tmp_path, trials):
     assert "a link to nothing" in reason(tmp_path / "dangling")
     assert "no such file" in reason(tmp_path / "gone")
     assert "folder" in reason(tmp_path)
-    with pytest.raises(UnreadableImage, match="null"):
+    with pytest.raises(UnusableImage, match="null"):
         read_grey("nul\0.png")
-    with pytest.raises(UnreadableImage) as caught:
+    with pytest.raises(UnusableImage) as caught:
         read_grey(tmp_path / "two\nlines.png")
     assert "\n" not in caught.value.message
 
 
 def test_the_error_survives_the_way_from_a_worker():
-    with pytest.raises(UnreadableImage) as caught:
+    with pytest.raises(UnusableImage) as caught:
         read_grey("nowhere.png")
     copy = pickle.loads(pickle.dumps(caught.value))
     assert (str(copy), copy.reason, copy.fix) == (str(caught.value), caught.value.reason, caught.value.fix)
@@ -164,7 +164,7 @@ def test_what_is_not_one_picture_of_known_pixels_is_refused(picture, tiff, trial
     ):
         assert expected in reason(tiff(pixels, **options))
     assert "side" in reason(picture(Image.fromarray(np.zeros((70_000, 2), np.uint8)), format="PNG"))
-    with pytest.raises(UnreadableImage, match="unknown kind of pixel") as caught:
+    with pytest.raises(UnusableImage, match="unknown kind of pixel") as caught:
         read_grey(picture(Image.new("LAB", (32, 16)), format="TIFF"))
     assert "8 bits" in caught.value.fix
 
@@ -178,7 +178,7 @@ def test_a_png_with_a_bit_flipped_is_refused(picture, rng, trials):
     for place in places:
         flipped = bytearray(whole)
         flipped[place] ^= 1 << int(rng.integers(8))
-        with pytest.raises(UnreadableImage):
+        with pytest.raises(UnusableImage):
             decode_image(picture(bytes(flipped)), "L")
 
 

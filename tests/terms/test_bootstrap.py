@@ -36,7 +36,7 @@ def result_of(outcome, genes=GENES, names=None):
 def test_a_resampled_auc_is_the_auc_of_the_groups_repeated_as_drawn(outcome):
     (weights,) = bootstrap.bootstrap_gene_weights(GENES, n_samples=20)
     assert (weights.sum(axis=1) == 40).all()  # each gene has two groups
-    found = bootstrap.resample_aucs(outcome, weights)
+    found = bootstrap.bootstrap_aucs(outcome, weights)
     for sample, weight in zip(found[1:], weights[1:].astype(int)):
         rows = np.repeat(np.arange(40), weight)
         for j in range(2):

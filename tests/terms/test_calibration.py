@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flyannot.terms.calibration import calibrate, choose_threshold
+from flyannot.terms.calibration import choose_threshold, fit_platt
 from flyannot.terms.metrics import confusion_counts
 from tests.small_embryos import rows_of_csv
 
@@ -11,7 +11,7 @@ from tests.small_embryos import rows_of_csv
 def test_calibration_is_monotone_and_right_on_average(rng):
     values = 3 * rng.normal(size=4000) + 8
     truth = rng.random(4000) < 1 / (1 + np.exp(-(1.5 * (values - 8) - 2)))
-    slope, offset = calibrate(values, truth)
+    slope, offset = fit_platt(values, truth)
     assert slope == pytest.approx(1.5, rel=0.1)
     assert offset == pytest.approx(-14, rel=0.1)
     assert (1 / (1 + np.exp(-(slope * values + offset)))).mean() == pytest.approx(truth.mean(), abs=1e-3)
@@ -19,12 +19,12 @@ def test_calibration_is_monotone_and_right_on_average(rng):
 
 def test_calibration_of_misleading_separable_or_constant_values_stays_finite():
     truth = np.array([True] * 2 + [False] * 8)
-    assert calibrate(np.where(truth, -1.0, 1.0), truth)[0] == 0
-    slope, offset = calibrate(np.where(truth, 1.0, -1.0), truth)
+    assert fit_platt(np.where(truth, -1.0, 1.0), truth)[0] == 0
+    slope, offset = fit_platt(np.where(truth, 1.0, -1.0), truth)
     # the two targets of Platt, 3/4 and 1/10, are met exactly
     assert 1 / (1 + np.exp(-(slope + offset))) == pytest.approx(3 / 4, abs=1e-4)
     assert 1 / (1 + np.exp(slope - offset)) == pytest.approx(1 / 10, abs=1e-4)
-    slope, offset = calibrate(np.full(10, 3.0), truth)
+    slope, offset = fit_platt(np.full(10, 3.0), truth)
     assert 1 / (1 + np.exp(-(3 * slope + offset))) == pytest.approx((2 * 3 / 4 + 8 / 10) / 10, abs=1e-6)
 
 

@@ -12,7 +12,7 @@ from flyannot.terms.coupled_ridge import _dual_solver
 from flyannot.terms.cross_validation import cross_validate
 from flyannot.terms.feature_rows import inner_products
 from flyannot.terms.group_outcomes import outcomes_from_json, outcomes_to_json
-from flyannot.terms.metrics import TermOutcomes, auc, score_term, score_terms
+from flyannot.terms.metrics import TermOutcomes, auc, evaluate_term, score_terms
 from flyannot.terms.model import LEAST_GENES, array_schema, fit_model, model_from_arrays
 from flyannot.terms.scorer import FitOptions
 from flyannot.terms.training_set import LabelledRows
@@ -145,7 +145,9 @@ def test_scores_are_those_of_what_is_observed(known):
     result = score_terms({"4-6": outcome})
     for j, row in enumerate(result["terms"]):
         mine = observed[:, j]
-        expected = score_term(outcome.values[mine, j], outcome.yes[mine, j], Y[mine, j], outcome.folds[mine])
+        expected = evaluate_term(
+            outcome.values[mine, j], outcome.yes[mine, j], Y[mine, j], outcome.folds[mine]
+        )
         assert {name: row[name] for name in expected} == expected
         assert (row["n_groups"], row["n_positive"]) == (mine.sum(), Y[mine, j].sum())
     truth = np.where(observed, outcome.truth, ~outcome.truth)

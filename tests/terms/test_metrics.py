@@ -14,7 +14,7 @@ from flyannot.terms.metrics import (
     auc,
     average_precision,
     confusion_counts,
-    score_term,
+    evaluate_term,
     score_terms,
 )
 from flyannot.terms.table import format_scores
@@ -64,7 +64,7 @@ def test_metrics_of_a_hand_worked_case():
     yes = np.array([1, 1, 0, 1, 0, 0, 0, 0], bool)
     values = np.array([5, 4, 1, 4, 3, 0, 0, 0], float)
     assert confusion_counts(yes, truth) == (2, 1, 1, 4)
-    scores = score_term(values, yes, truth)
+    scores = evaluate_term(values, yes, truth)
     assert [scores[name] for name in (*METRICS[2:], "precision")] == [2 / 3, 4 / 5, 6 / 8, 2 / 3, 2 / 3]
     # 5 beats all five, 4 beats four and ties with one, 1 beats three: 12.5 of 15
     assert scores["auc"] == 12.5 / 15
@@ -75,7 +75,7 @@ def test_metrics_of_a_hand_worked_case():
 def test_nothing_divided_by_nothing_is_none():
     no, all_yes = np.zeros(3, bool), np.ones(3, bool)
     for yes, expected in ((no, [None, 1, 1, None]), (all_yes, [1, None, 1, 1]), (no[:0], [None] * 4)):
-        scores = score_term(yes + 0.0, yes, yes)
+        scores = evaluate_term(yes + 0.0, yes, yes)
         assert [scores[name] for name in METRICS[2:]] == expected
 
 
@@ -140,7 +140,7 @@ def test_the_summary_over_all_stage_ranges_takes_every_term_of_every_stage_range
         both = (7 * summary["4-6"]["macro"][metric] + 6 * summary["13-16"]["macro"][metric]) / 13
         assert summary["all"]["macro"][metric] == pytest.approx(both)
     yes, truth = [np.concatenate([getattr(o, name).ravel() for o in (a, b)]) for name in ("yes", "truth")]
-    assert summary["all"]["micro"]["f1"] == score_term(yes, yes, truth)["f1"]
+    assert summary["all"]["micro"]["f1"] == evaluate_term(yes, yes, truth)["f1"]
 
 
 def test_the_ten_terms_with_most_positive_groups_are_weighted_by_their_number(rng):

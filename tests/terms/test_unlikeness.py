@@ -4,7 +4,7 @@ import numpy as np
 
 from flyannot.encode.groups import InMemoryFeatures
 from flyannot.files.hdf5.layout import open_hdf5
-from flyannot.files.hdf5.model import read_known_images
+from flyannot.files.hdf5.model import read_training_image_arrays
 from flyannot.files.hdf5.reading import open_stored, verify_stored
 from flyannot.files.hdf5.writing import create_stored
 from flyannot.terms.unlikeness import (
@@ -128,7 +128,7 @@ def test_files_of_older_versions_are_read_and_their_cells_are_empty(chain, flyan
     assert len(cells) > 5 and all(0 <= float(cell) <= 1 for cell in cells)
     named = {"M": as_older(chain.model, tmp_path / "m.h5", "known"), "E": chain.embryos}
     with open_stored(named["M"]) as stored:
-        assert read_known_images(stored, "4-6", {}) is None
+        assert read_training_image_arrays(stored, "4-6", {}) is None
     flyannot("annotate M E -o P --jobs 1", code=0, P=tmp_path / "made.h5", **named)
     older = as_older(chain.predictions, tmp_path / "p.h5", "unlikeness")
     for path in (tmp_path / "made.h5", older):

@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from flyannot.base.errors import InputError
-from flyannot.base.options import FilePath, Flag, Several, environment_name, format_default, to_kebab_case
+from flyannot.base.options import FilePath, Flag, Several, environment_variable, format_default, to_kebab_case
 from flyannot.cli.shared.help_page import DocumentedCommand
 
 
@@ -102,7 +102,7 @@ class FieldOption(click.Option):
             value["metavar"] = field.name.upper()
             text += f"  [one of {', '.join(kind.choices)}]" if kind.choices else ""
         text += f"  [default: {default}]" if default else ""
-        super().__init__(names, help=text, envvar=environment_name(owner, field), **value)
+        super().__init__(names, help=text, envvar=environment_variable(owner, field), **value)
 
 
 def add_options(**classes):

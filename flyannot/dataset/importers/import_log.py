@@ -5,7 +5,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from flyannot.dataset.folder import (
-    count_coverage,
+    count_per_stage_range,
     read_annotations,
     read_images,
     write_annotations_csv,
@@ -90,7 +90,7 @@ def write_imported_tables(staged, images, terms, log, sources, *, one_gene=()):
     summary = {
         "sources": {role: file_digest(path) for role, path in sources.items() if path},
         "log": log.to_json(),
-        "stage_ranges": count_coverage(taken, annotations),
+        "stage_ranges": count_per_stage_range(taken, annotations),
         "n_genes": len({image.gene_id for image in taken}),
         "n_genes_without_fbgn": len({image.gene_id for image in taken if not image.fbgn}),
         "n_turned": sum(bool(row.get("turned")) for row in images),

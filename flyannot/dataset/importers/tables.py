@@ -17,7 +17,7 @@ from flyannot.dataset.importers.import_log import ImportLog, write_imported_tabl
 from flyannot.dataset.importers.resolve import Genes, SourceRow, read_genes, resolve_tables
 from flyannot.dataset.importers.source_tables import read_source_rows
 from flyannot.dataset.paths import resolve_path
-from flyannot.files.atomic_file import create_folder
+from flyannot.files.atomic_file import atomic_folder
 
 ROWS = {"images": "image rows", "terms": "annotation rows"}  # names of the rows in the log
 NOT_THERE = "image is not in the folder"
@@ -153,7 +153,7 @@ def import_tables(form, sources, folder, options, *, force=False):
             fix="name the folder with the images, and the tables that list them",
         )
     digested = {"images": tables["images"], "annotations": tables.get("terms"), "genes": options.genes}
-    with create_folder(folder, sources, force=force) as staged:
+    with atomic_folder(folder, sources, force=force) as staged:
         _place_images(staged, Path(folder), pictures.folder, images, options.copy)
         return write_imported_tables(staged, images, terms, log, digested, one_gene=one_gene)
 

@@ -20,7 +20,7 @@ from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.importers import Importer
 from flyannot.dataset.importers.import_log import ImportLog, write_imported_tables
 from flyannot.dataset.importers.vectors import read_arrays
-from flyannot.files.atomic_file import create_folder
+from flyannot.files.atomic_file import atomic_folder
 from flyannot.files.tables import read_table
 from flyannot.images.pattern import GRID, render_patterns
 
@@ -68,7 +68,7 @@ def import_wu2016(sources, folder, options, *, force=False):
         log.take("images")
     terms = _read_terms(table) if table.is_file() else []
     table = table if table.is_file() else None
-    with create_folder(folder, (source, *([table] if table else ())), force=force) as staged:
+    with atomic_folder(folder, (source, *([table] if table else ())), force=force) as staged:
         (staged / "images").mkdir()
         pictures = render_patterns(arrays["patterns"], arrays["mask"])
         for image_id, picture in zip(arrays["image_id"], pictures):

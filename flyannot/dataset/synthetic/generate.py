@@ -13,7 +13,7 @@ from flyannot.base.stage_ranges import STAGE_RANGES, stage_range_rng
 from flyannot.base.text import pluralise
 from flyannot.dataset.folder import write_annotations_csv, write_images_csv
 from flyannot.dataset.synthetic.render import EVERYWHERE, TERMS, render_embryo
-from flyannot.files.atomic_file import create_folder
+from flyannot.files.atomic_file import atomic_folder
 
 NO_STAINING = "no staining"  # BDGP's term for a group without any other
 
@@ -70,7 +70,7 @@ def synthesize(folder, options, *, seed=0, force=False, progress=None):
     stage_ranges = [s for s in STAGE_RANGES if s in options.stage_range]
     genes = [f"syn{i:03d}" for i in range(1, options.n_genes + 1)]
     groups = [draw_group(gene, stage, seed, options.max_images) for gene in genes for stage in stage_ranges]
-    with create_folder(folder, force=force) as staged:
+    with atomic_folder(folder, force=force) as staged:
         (staged / "images").mkdir()
         image_rows = []
         n_images = sum(group.n_images for group in groups)

@@ -4,7 +4,7 @@ import numpy as np
 
 from flyannot.base.errors import DataError
 from flyannot.files.hdf5.header import image_digest
-from flyannot.files.hdf5.reading import read_image_columns
+from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.files.hdf5.writing import write_array, write_image_columns
 
 
@@ -47,7 +47,7 @@ class StoredFeatures:
                     f"{file.path} and {first.path} were pooled with different dictionaries of {stage_range}",
                     fix="pool all descriptors with one dictionary",
                 )
-        parts = [read_image_columns(stored, stage_range) for stored in self._files]
+        parts = [read_image_metadata(stored, stage_range) for stored in self._files]
         self.columns = {name: [value for part in parts for value in part[name]] for name in parts[0]}
         features = first.group(stage_range)["features"]
         self.shape = len(self.columns["image"]), features.shape[1]

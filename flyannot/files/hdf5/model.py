@@ -46,7 +46,7 @@ def read_classifier(stored, stage_range, datasets, n_features):
     return stored.arrays(stage_range, _ARRAYS.rstrip("/"), datasets, sizes)
 
 
-def read_known_images(stored, stage_range, datasets):
+def read_training_image_arrays(stored, stage_range, datasets):
     """Return {name: array} of the datasets on training images, or None if the model has none."""
     if not stored.dataset_names(stage_range, _KNOWN.rstrip("/")):
         return None

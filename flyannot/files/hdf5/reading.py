@@ -241,7 +241,7 @@ def _verify_images(stored, cut):
     return len(some)
 
 
-def read_image_columns(stored, stage_range, start=0, stop=None):
+def read_image_metadata(stored, stage_range, start=0, stop=None):
     """Return the image columns of a stage range, a dict of lists of str, of the images `start` to `stop`."""
     return {name: stored.array(stage_range, name, start, stop) for name in IMAGE_COLUMNS}
 

@@ -24,7 +24,7 @@ log = logging.getLogger("flyannot")
 
 
 @contextmanager
-def open_all(paths, kind, *, digests=None):
+def open_compatible(paths, kind, *, digests=None):
     """Open files of one kind that were made with the same options, except for their stage ranges.
 
     Only a few files are open at a time. With `digests`, a dict by path, each file must have its digest.
@@ -56,7 +56,7 @@ def open_all(paths, kind, *, digests=None):
 
 
 def digests_by_path(files):
-    """Return path -> digest of open files; `open_all` takes it to open them again."""
+    """Return path -> digest of open files; `open_compatible` takes it to open them again."""
     return {file.path: file.digest for file in files}
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import tomli_w
 
 from flyannot.base.errors import DataError, InputError, did_you_mean
-from flyannot.base.options import Count, FilePath, environment_name, option, parse_option, to_kebab_case
+from flyannot.base.options import Count, FilePath, environment_variable, option, parse_option, to_kebab_case
 from flyannot.dataset.paths import relative_path, resolve_path
 from flyannot.files.atomic_file import write_text
 from flyannot.files.digest import json_digest
@@ -250,7 +250,7 @@ def _refuse_unsafe_options(kind, table, path):
         if not entry.metadata["in_files"] and to_kebab_case(entry.name) in table:
             raise InputError(
                 f"{path}: [{kind.table}] {to_kebab_case(entry.name)} may not be set in a file",
-                fix=f"give --{to_kebab_case(entry.name)}, or set {environment_name(kind, entry)}",
+                fix=f"give --{to_kebab_case(entry.name)}, or set {environment_variable(kind, entry)}",
             )
 
 
@@ -271,7 +271,7 @@ def _read_overrides(settings):
     values = {}
     for table, kind in tables.items():
         for entry in fields(kind):
-            name = environment_name(kind, entry)
+            name = environment_variable(kind, entry)
             if os.environ.get(name):
                 value = parse_option(entry, os.environ[name], f"{name} in the environment")
                 values.setdefault(table, {})[entry.name] = value

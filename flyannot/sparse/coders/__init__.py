@@ -5,7 +5,7 @@ Every coder solves the lasso for each sample x, over a fixed dictionary D:
     minimise over z   1/2 |x - z D|^2 + lam |z|_1.
 
 A coder's file defines `encode`: the decorator `Coder`, applied to a function.  That function gets
-`LassoSamples` for X and D and the other parameters below, all checked, and returns `Codes`: codes, and
+`LassoInputs` for X and D and the other parameters below, all checked, and returns `Codes`: codes, and
 duality gaps or None.  Gaps that a coder reports are hints: they are checked outside the coder, and all codes
 of a call are measured if one of these gaps is wrong (module `verified`).  Codes that miss the tolerance are
 solved again.

@@ -31,7 +31,7 @@ class LassoProblem(NamedTuple):
     max_sweeps: int
 
 
-class LassoSamples(NamedTuple):
+class LassoInputs(NamedTuple):
     """Validated samples and atoms: contiguous, read-only, float32 if X is, otherwise float64."""
 
     X: np.ndarray  # (n_samples, n_features)
@@ -49,7 +49,7 @@ class LassoSamples(NamedTuple):
 
 
 def validate_samples(X, D, lam, gram=None, *, norms=None):
-    """Return the `LassoSamples` of X and D.
+    """Return the `LassoInputs` of X and D.
 
     norms (n_atoms,) : if they are known or not needed; atoms are then not checked
 
@@ -68,7 +68,7 @@ def validate_samples(X, D, lam, gram=None, *, norms=None):
         raise DataError(f"atoms {D.shape} and Gram matrix {np.shape(gram)} do not fit together")
     validate_lam(lam)
     squares = finite_squares(X, "sample")
-    return LassoSamples(X, D, squares, np.sqrt(finite_squares(D, "atom")) if norms is None else norms)
+    return LassoInputs(X, D, squares, np.sqrt(finite_squares(D, "atom")) if norms is None else norms)
 
 
 def finite_squares(A, what):
@@ -102,7 +102,7 @@ def map_slices(work, n, length, n_threads):
 
 
 def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads, dtype=None):
-    """Solve `LassoSamples` block by block: `Codes`.
+    """Solve `LassoInputs` block by block: `Codes`.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ import numpy as np
 from flyannot.sparse.coders.blocks import Codes, replace_rows, solve_in_blocks
 from flyannot.sparse.coders.cd_kernels import encode_rows, round_gram
 from flyannot.sparse.coders.cd_support import DEPENDENT, Support, WorkingSet
-from flyannot.sparse.coders.verified import Coder, measure_gaps, unconverged_rows
+from flyannot.sparse.coders.verified import Coder, compute_gaps, unconverged_rows
 from flyannot.sparse.simd.gram_rows import mirrored_place
 from flyannot.sparse.simd.product import gram_of, pack_columns
 from flyannot.sparse.simd.vectors import CHUNK, LANES, aligned_zeros, round_up
@@ -50,7 +50,7 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     found = solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads)
     if X.dtype == np.float64:
         return found
-    Z, gaps = measure_gaps(found, samples, lam, tol)
+    Z, gaps = compute_gaps(found, samples, lam, tol)
     rows = unconverged_rows(gaps, tol)
     if not len(rows):
         return Codes(Z, gaps)

@@ -15,7 +15,7 @@ import numpy as np
 from flyannot.sparse.coders.cd_support import (
     add_atom,
     correlate,
-    end_set,
+    finish_working_set,
     padded,
     polish_code,
     read_row,
@@ -141,7 +141,7 @@ def _join_set(bar, q0, size, n_pending, s):
         s.work.atoms[size + i], s.work.q0[size + i] = s.pending[i], q0[place]
     before = size
     size = append_above(s.q, q0, bar, s.work.atoms, s.work.q0, size + n_pending)
-    end_set(before, size, s.work)
+    finish_working_set(before, size, s.work)
     return size
 
 

@@ -48,7 +48,7 @@ def padded(n):
 
 
 @inlined()
-def end_set(before, size, work):
+def finish_working_set(before, size, work):
     """Mark the members from `before` on as free to join.
 
     The padding is filled with the first member, or with zeros if there is none.

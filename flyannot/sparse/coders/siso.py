@@ -62,7 +62,7 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
     problem = SISOProblem(D, float(lam), float(tol), int(max_sweeps), exact_gram(D, gram))
     codes = split_codes(start, len(X))
     blocks = map_slices(lambda rows: solve_block(X[rows], codes[rows], problem), len(X), BLOCK, n_threads)
-    Z = join_codes([code for solved, _ in blocks for code in solved], len(D), X.dtype)
+    Z = codes_to_csr([code for solved, _ in blocks for code in solved], len(D), X.dtype)
     gaps = np.concatenate([gaps for _, gaps in blocks] or [np.zeros(0)])
     mass = norms.max(initial=0) * np.asarray(abs(Z).sum(axis=1), np.float64).ravel()
     gaps += product_rounding(X.shape[1], Z.dtype) * mass * (np.sqrt(squares) + mass)
@@ -86,7 +86,7 @@ def split_codes(Z, n_samples):
     return [(Z.indices[a:b].astype(np.int64), Z.data[a:b]) for a, b in zip(Z.indptr[:-1], Z.indptr[1:])]
 
 
-def join_codes(codes, n_atoms, dtype):
+def codes_to_csr(codes, n_atoms, dtype):
     """Return the CSR matrix of a list of (atoms, values)."""
     first, atoms = _joined([atoms for atoms, _ in codes])
     values = np.concatenate([values for _, values in codes] or [np.zeros(0)])

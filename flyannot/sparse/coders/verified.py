@@ -36,7 +36,7 @@ import scipy.sparse as sp
 from flyannot.base.errors import DataError, FlyannotError
 from flyannot.sparse.coders.blocks import (
     Codes,
-    LassoSamples,
+    LassoInputs,
     map_slices,
     product_rounding,
     replace_rows,
@@ -79,7 +79,7 @@ class Coder:
     Parameters
     ----------
     solve : function (samples, lam, *, tol, max_sweeps, start, gram, n_threads) -> Codes
-        The samples are `LassoSamples`, with norms that float32 can square.
+        The samples are `LassoInputs`, with norms that float32 can square.
     positive : bool
         Whether codes must not be negative.
     is_trusted : bool
@@ -110,7 +110,7 @@ class Coder:
         if (unit, atom_unit) != (1.0, 1.0):
             X, D, squares, norms = samples
             X, D = read_only(X / X.dtype.type(unit)), read_only(D / D.dtype.type(atom_unit))
-            samples = LassoSamples(X, D, squares / unit**2, norms / atom_unit)
+            samples = LassoInputs(X, D, squares / unit**2, norms / atom_unit)
             lam = lam / (unit * atom_unit)
             start = None if start is None else start * (atom_unit / unit)
             gram = None if gram is None else gram / gram.dtype.type(atom_unit**2)
@@ -208,7 +208,7 @@ class Coder:
     def _verified(self, found, samples, lam, tol, n_threads):
         """Return the codes with every gap known, and better codes for gaps above the tolerance."""
         is_positive = self._positive
-        Z, gaps = measure_gaps(found, samples, lam, tol, positive=is_positive)
+        Z, gaps = compute_gaps(found, samples, lam, tol, positive=is_positive)
         rows = unconverged_rows(gaps, tol)
         if not len(rows):
             return Codes(Z, gaps)
@@ -229,7 +229,7 @@ def unconverged_rows(gaps, tol):
     return np.flatnonzero(~(gaps <= max(tol, _FINEST_TOL)))
 
 
-def measure_gaps(found, samples, lam, tol, *, positive=False):
+def compute_gaps(found, samples, lam, tol, *, positive=False):
     """Measure the gaps that are not known to be within tol, against all atoms: `Codes`.
 
     The gap is infinite if a code is not finite or its objective is above the objective of the zero code.

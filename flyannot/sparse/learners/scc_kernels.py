@@ -22,7 +22,7 @@ from flyannot.sparse.simd.atom_rows import (
     candidate_atoms,
     copy_row,
     dot,
-    lowest_bit,
+    lowest_set_bit,
     round_residual,
     round_row,
     step_row,
@@ -200,7 +200,7 @@ def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam,
             candidates &= np.uint64((1 << (n_atoms - t)) - 1)
         t += GROUP
         while candidates:
-            place = t - GROUP + lowest_bit(candidates)
+            place = t - GROUP + lowest_set_bit(candidates)
             candidates &= candidates - np.uint64(1)
             j = np.int64(orders[o, place])
             moved += _solve_one(D, norm2, z, j, r, lam, positive)

@@ -136,7 +136,7 @@ def candidate_atoms(v, D8, orders, o, t, flags, r8, offset, limit):
 
 
 @intrinsic
-def lowest_bit(typing_context, mask):
+def lowest_set_bit(typing_context, mask):
     """Return the index of the lowest bit of a mask that is not zero."""
     from numba import types
 
