@@ -82,8 +82,8 @@ def test_in_an_empty_environment_it_works_from_any_folder(wheel, tmp_path):
 def brings_what_it_needs(facts, folder):
     """Check that all dependencies and one extra are installed, and no other extra."""
     listed = {line.split(maxsplit=1)[0]: line for line in facts.splitlines()}
-    assert str(folder.resolve() / "env") in listed["configs"] and "(absent)" not in listed["packages"]
-    assert "(absent)" not in listed["[fetch]"] and "(absent)" in listed["[anndata]"]
+    assert str(folder.resolve() / "env") in listed["configurations"] and "=none" not in listed["packages"]
+    assert "=none" not in listed["[fetch]"] and "=none" in listed["[anndata]"]
 
 
 def test_the_environment_of_conda_has_what_the_project_needs():

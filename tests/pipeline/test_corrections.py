@@ -132,7 +132,7 @@ def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, reviewed, d
         for one in (*group["terms"], *group["no"])
         if "changed" in one
     ]
-    assert len(marked) == len(changed) == page.count('title="with other curated terms: ')
+    assert len(marked) == len(changed) == page.count('title="changed with the curated terms: ')
     curated = {(gene, term): "yes" if verdict == "accept" else "no" for gene, _, term, verdict in reviewed[1]}
     assert {key: row["curated"] for row in now if (key := (row["gene"], row["term"])) in curated} == curated
     # A term that is no longer learned is named, because leaving it out changes an average.

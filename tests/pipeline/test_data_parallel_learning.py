@@ -94,7 +94,7 @@ def test_an_image_that_is_not_what_was_written_is_found(flyannot, own_chain, mon
     monkeypatch.chdir(own_chain.folder)
     with h5py.File("descriptors.h5", "r+") as file:  # h5py updates the checksums
         file["4-6/descriptors"][-1, 0] ^= 1
-    check_error(flyannot(LINE), 65, "is not what was written")
+    check_error(flyannot(LINE), 65, "are not what was written")
 
 
 def test_one_dictionary_of_all_stage_ranges_and_fewer_patches(flyannot, desk):

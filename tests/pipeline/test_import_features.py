@@ -86,7 +86,7 @@ def test_they_train_annotate_and_are_reported_without_maps(flyannot, imported, c
     ):
         flyannot(line, code=0)
     page = (folder / "report.html").read_text()
-    assert "made by another program, and have no patches" in page and 'class="map"' not in page
+    assert "made by another program and have no patches" in page and 'class="map"' not in page
     for line in ("annotate results/model.h5 embryos -o p.h5", "explain results/model.h5 embryos"):
         assert "imported features" in flyannot(line, code=2).err
     said = flyannot("annotate results/model.h5 features.h5 -o p.h5", code=65)
