@@ -69,7 +69,7 @@ def on_files(files, config):
 
 
 def _on_site(path):
-    """The name on the site of a file of the repository."""
+    """Return the name on the site of a file of the repository."""
     name = path.relative_to(ROOT).as_posix()
     return name.removeprefix("docs/") if name.startswith("docs/") else _ROOT_PAGES.get(name, name)
 

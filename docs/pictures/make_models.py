@@ -39,7 +39,7 @@ def flyannot(*words):
 
 
 def build():
-    """The model itself, from all patterns."""
+    """Make the model itself, from all patterns."""
     embryos, out = WORK / "embryos", WORK / "blastoderm"
     flyannot("import", "wu2016", DATA / "wu2016" / "patterns.npz", "-o", embryos, "--force", "-q")
     flyannot("run", "configs/blastoderm.toml", "--data-set", embryos, "-o", out, "-q")
@@ -59,7 +59,7 @@ def terms_table(out):
 
 
 def photographs(folder, chosen):
-    """A data set folder of some FlyExpress photographs, all given as stage range 4-6; returns it."""
+    """Make a data set folder of some FlyExpress photographs, all given as stage range 4-6; return it."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = [{"image": i.file, "gene": i.gene, "stage_range": STAGE_RANGE} for i in chosen]
     write_images_csv(folder / "images.csv", rows)
@@ -67,7 +67,7 @@ def photographs(folder, chosen):
 
 
 def transfer_table(embryos, images):
-    """The ranks of the curated terms of FlyExpress genes that the models have not seen, by channel."""
+    """Rank the curated terms of FlyExpress genes that the models have not seen, by channel."""
     truth, genes = read_annotations(DATA / "flyexpress"), {i.gene for i in images}
     seen = WORK / "without-flyexpress"
     seen.mkdir(parents=True, exist_ok=True)
@@ -142,13 +142,13 @@ def orientation(images):
 
 
 def vars_of(image):
-    """The row of images.csv of an image, with its absolute path."""
+    """Return the row of images.csv for an image, with its absolute path."""
     names = ("gene", "stage_range", "view", "fbgn", "group")
     return {"image": image.file} | {name: getattr(image, name) for name in names}
 
 
 def photographed(grey, rng):
-    """A drawn pattern as another laboratory might photograph it: simulated, in colour."""
+    """Simulate, in colour, how another laboratory might photograph a drawn pattern."""
     import cv2
 
     stain = np.clip((180 - grey) / 180, 0, 1) ** rng.uniform(0.6, 1.6) * rng.uniform(0.4, 1.2)
@@ -169,7 +169,7 @@ def photographed(grey, rng):
 
 
 def learning_curve(out):
-    """What own genes add to the patterns: the mean AUC on the photographs (simulated) of other genes."""
+    """Measure the mean AUC on simulated photographs of other genes, by the number of own genes added."""
     rng, folder = np.random.default_rng(0), WORK / "simulated"
     folder.mkdir(parents=True, exist_ok=True)
     images, rows = read_images(WORK / "embryos"), []

@@ -36,18 +36,18 @@ def pictures_of_report():
 
 
 def agreed(page):
-    """The first screen, on a gene that has a term that curators and model agree on, its map open."""
+    """Show the first screen of a gene with a term that curators and model agree on, its map open."""
     page.select_option("#groups-which", "agreed")
     page.locator("#gene button.map").first.click()
 
 
 def to_check(page):
-    """The curated terms that cross-validation contradicts most."""
+    """Show the curated terms that cross-validation contradicts most."""
     page.select_option("#groups-which", "doubted")
 
 
 def pattern_map(page):
-    """The map of patterns, with the genes of a term in colour."""
+    """Show the map of patterns, with the genes of a term in colour."""
     page.locator("#patterns-map").scroll_into_view_if_needed()
     return page.locator("#patterns")
 
@@ -77,7 +77,7 @@ PICTURES = {
 
 
 def explanation_picture(out):
-    """The most probable term of a stage range that the model and the curators agree on."""
+    """Draw the most probable term of a stage range that the model and the curators agree on."""
     with open(DEMO / "predictions.csv", newline="") as table:
         rows = list(csv.DictReader(table))
     with open(DEMO / "embryos" / "annotations.csv", newline="") as table:

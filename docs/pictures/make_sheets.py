@@ -32,7 +32,7 @@ STAGE_RANGES = {
 
 
 def embryo(stage_range, seed, view="lateral"):
-    """A synthetic embryo, anterior left, and dorsal up in a lateral view."""
+    """Draw a synthetic embryo, anterior left, and dorsal up in a lateral view."""
     strengths = STAGE_RANGES[stage_range][1]
     return Image.fromarray(render_embryo(stage_range, strengths, np.random.default_rng(seed), view=view))
 
@@ -48,12 +48,12 @@ def mirrored(good):
 
 
 def cropped(good):
-    """The middle of it."""
+    """Return the middle of a picture."""
     return good.crop((70, 0, 250, 128))
 
 
 def portrait(good):
-    """A quarter turn."""
+    """Return a picture after a quarter turn."""
     return good.transpose(Image.Transpose.ROTATE_90)
 
 
@@ -104,7 +104,7 @@ def sheet(rows, heads=()):
 
 
 def fitted(picture):
-    """A picture whole and in proportion in the middle of a cell."""
+    """Return a picture, whole and in proportion, in the middle of a cell."""
     cell = Image.new("RGB", _CELL, "#c8ccd4")
     scale = min(_CELL[0] / picture.width, _CELL[1] / picture.height)
     small = picture.resize(
