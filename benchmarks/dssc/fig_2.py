@@ -2,9 +2,8 @@
 
 The paper's x = [D; codes] is a matrix.  Column k holds atom k and entry k of the codes, which are p k + k
 numbers in all.  So a block of columns is some atoms and the same entries of codes.  The paper writes one
-code
-in Eq. 1, and one for each sample where it defines them.  Here a sample has one code, of which a visit moves
-the drawn block.
+code in Eq. 1, and one for each sample where it defines them.  Here a sample has one code, of which a visit
+moves the drawn block.
 """
 
 from itertools import product

@@ -131,8 +131,7 @@ def gradient_steps(A, B, D, *, accelerated):
     """Yield the dictionaries (n_atoms, n_features) of successive steps of 1/L, atoms in the unit ball.
 
     The steps minimise 1/2 tr D^T A D - tr D^T B from D.  `accelerated` adds Nesterov's momentum, which
-    restarts
-    where it points uphill.
+    restarts where it points uphill.
 
     Source
     ------

@@ -1,8 +1,7 @@
 """Reference implementations, beside which ours are measured.
 
 Programs of other projects are asked for by name, and none is needed to use flyannot.  Programs of this
-folder
-that stand for a published program, or for the obvious way, are compiled like ours.
+folder that stand for a published program, or for the obvious way, are compiled like ours.
 """
 
 from importlib.util import find_spec

@@ -1,10 +1,8 @@
 """Learners to compare with: SCC as the obvious compiled loop, and MODL as its paper completes ratings.
 
 The loop is the sequential algorithm of SCC in its two variants, under the same contract.  Every atom of
-every
-sweep costs one dot product.  Nothing makes it quick but compilation and vector arithmetic.  Instead of 1/h
-its
-steps can follow the natural rate a / (t + b) of the paper's Fig. 4, where t counts visits.
+every sweep costs one dot product.  Nothing makes it quick but compilation and vector arithmetic.  Instead of
+1/h its steps can follow the natural rate a / (t + b) of the paper's Fig. 4, where t counts visits.
 """
 
 import numpy as np

@@ -41,8 +41,7 @@ class Protocol:
     stride_px : step from one patch to the next; at patch_px they do not overlap
     grid : cells in which codes are pooled by maximum
     rows : "image" or "group".  By "image" every image is a row with the terms of its gene, and a group has
-        the
-        largest value of its images.  By "group" a group is one row, pooled from all its images.
+        the largest value of its images.  By "group" a group is one row, pooled from all its images.
     svm : "hinge" is LIBSVM's as it comes.  "balanced" is flyannot's: balanced classes, C and threshold from
         inner folds.  "balanced, above 0" is "balanced" with a threshold of 0.
     """

@@ -99,8 +99,7 @@ def describer(stride_px, patch_px=16, min_std=6.0):
     """Return a function from a picture to OpenCV's descriptors, uint8 (n_patches, 128).
 
     The descriptors are of the patches that `flyannot extract` keeps.  The picture is read as whole grey
-    levels of
-    the standard size; all key points are made here, once.
+    levels of the standard size; all key points are made here, once.
     """
     from PIL import Image
 

@@ -230,8 +230,7 @@ class Annotations:
         """Return the terms among `terms` that an annotated gene may have or lack.
 
         Curators were unsure of these terms.  If curators reviewed only some terms of the gene, all other
-        terms are
-        unknown, too.
+        terms are unknown, too.
         """
         key = self.gene_id(gene, fbgn), stage_range
         unsure = self.unsure.get(key, frozenset())

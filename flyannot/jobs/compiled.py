@@ -205,8 +205,7 @@ def compiled(function=None, **options):
     """Decorate a function to be compiled by `numba.njit` at its first call, as a `Kernel`.
 
     The kernel runs without the GIL.  It takes arrays, numbers, and plain or named tuples of them.  It must
-    not
-    allocate arrays.
+    not allocate arrays.
     """
     # `_nrt` is numba's name for counting references to arrays, with which `cd` takes 13% longer.
     return Kernel(function, {"_nrt": False} | options) if function else partial(compiled, **options)

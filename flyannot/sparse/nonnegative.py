@@ -57,7 +57,7 @@ def _encode_row(q0, square, problem, scratch, atoms, values):
 
     Returns its size, and the largest q or inf if it is not known.
     """
-    (q, z) = scratch
+    q, z = scratch
     n = 0
     copy(q, q0, len(q))
     z[:] = 0

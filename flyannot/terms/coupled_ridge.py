@@ -132,8 +132,7 @@ def _fill_unobserved(Y, observed, smoother):
     """Replace each entry of Y that was not observed by its own fitted value.
 
     The fit is linear in Y: fitted = (J/n + smoother) Y, where J is a matrix of ones.  So the entries of a
-    term
-    solve a system of linear equations.
+    term solve a system of linear equations.
     """
     filled = Y.copy()
     fit = smoother + 1 / len(Y)

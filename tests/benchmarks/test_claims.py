@@ -203,8 +203,7 @@ def moved(column, holding, refuting, *, one=(), **where):
     """Return a function of level rows that changes a column in two ways.
 
     It returns the rows with `holding` in the column, where they match `where`, and the rows with `refuting`
-    there, or at
-    `one` value of another column.
+    there, or at `one` value of another column.
     """
 
     def of(rows):

@@ -31,8 +31,7 @@ def photograph_of(embryos, n, rng):
     """Return a photograph with n of the embryos, apart and whole, and the mask of each.
 
     They are turned by any angle up to 90 degrees, and scaled by 1 to 1.6, alike to 8%.  Background, noise and
-    a
-    slope of light are added.
+    a slope of light are added.
     """
     slope = 12 * (np.arange(PHOTO_PX[1])[None, :, None] / PHOTO_PX[1] - 0.5)
     photo = _PAPER + rng.normal(0, 3, 3) + rng.normal(0, 3, (*PHOTO_PX, 1)) + slope

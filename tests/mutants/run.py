@@ -1,10 +1,8 @@
 """Mutation tests: would the tests notice a wrong line?  `make mutants` scores every module.
 
 A sample of one-line mutants of each module in modules.toml is tried, one at a time, in a temporary copy of
-the
-checkout.  There the tests that should notice the mutant run in a process of their own.  A mutant is killed
-if they
-fail or hang.  The checkout itself is only read.
+the checkout.  There the tests that should notice the mutant run in a process of their own.  A mutant is
+killed if they fail or hang.  The checkout itself is only read.
 """
 
 import argparse

@@ -55,7 +55,7 @@ class Configuration:
 
     @property
     def makes_data_set(self):
-        """Whether the run makes its data set itself."""
+        """True if the run makes its data set itself."""
         return any(map(_makes_data_set, self.options))
 
 

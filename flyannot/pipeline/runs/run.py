@@ -49,8 +49,7 @@ def explain_missing_terms(configuration):
     """Return in words why a run has no curated terms to learn from.
 
     The text is empty if there are curated terms.  It is also empty if the run makes its data set itself, or
-    if
-    the data set does not exist or cannot be read.
+    if the data set does not exist or cannot be read.
     """
     folder = configuration.data_set
     train = configuration.options["train"]

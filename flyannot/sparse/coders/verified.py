@@ -270,8 +270,8 @@ def _is_contradicted(found, samples, lam, tol, rows, *, positive):
 
     The residual is computed in float64, and correlations in the type of D.  Rounding counts for the coder.
     """
-    (Z, gaps) = found
-    (X, D, squares, norms) = samples
+    Z, gaps = found
+    X, D, squares, norms = samples
     atoms = D[:: 1 + len(D) // _CHECKED_ATOMS]
     longest = float(norms.max(initial=0))
     rounding = product_rounding(X.shape[1], D.dtype) * longest

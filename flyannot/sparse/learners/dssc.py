@@ -250,7 +250,7 @@ class DSSC(Learner):
         )
 
     def _scratch(self):
-        (m, p) = self.D.shape
+        m, p = self.D.shape
         dtype = self.D.dtype
         b = int(np.diff(self._atoms.edges).max())
         return DSSCScratch(

@@ -159,8 +159,7 @@ class _DualPoint:
     """A point Lambda of the dual, with the quantities that a Newton step from there needs.
 
     Lambda holds the multipliers of the constraints on the atoms' norms.  `value`, to be minimised, is -2
-    times
-    the dual objective.
+    times the dual objective.
     """
 
     def __init__(self, A, B, c, Lambda, scale):

@@ -237,8 +237,7 @@ class Vectors:
         """Return a vector whose lane g is the sum of the lanes of v[g], for sixteen vectors of sixteen lanes.
 
         It is a tree of horizontal additions.  Each round merges two vectors of partial sums into one; the
-        first
-        rounds stay within 128-bit quarters.
+        first rounds stay within 128-bit quarters.
         """
         v = self._add_places(v, range(0, 16, 4), (0, 16, 1, 17), (2, 18, 3, 19))
         v = self._add_places(v, range(0, 16, 4), (0, 1, 16, 17), (2, 3, 18, 19))
