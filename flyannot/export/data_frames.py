@@ -1,5 +1,7 @@
 """Predictions and features as data frames: Parquet (package pyarrow) and AnnData (package anndata)."""
 
+import numpy as np
+
 from flyannot.base.packages import import_optional
 from flyannot.export.arrays import read_all_features
 from flyannot.files.hdf5.writing import create_hdf5
@@ -39,7 +41,7 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
     parts = []
     for s in stage_ranges:
         groups, predicted = read_group_predictions(stored, s)
-        evidence = {f"threshold {s}": predicted.probability_threshold.astype(float)}
+        evidence = {f"threshold {s}": np.array([term.threshold for term in predicted.learned], float)}
         evidence |= {f"{name} {s}": getattr(predicted, name).astype(float) for name in EVIDENCE}
         columns = {
             "stage_range": [s] * len(groups),

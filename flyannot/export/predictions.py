@@ -20,7 +20,16 @@ _JSON_FIELDS += ("decision_value", "model_probability")
 _MOST_ROWS = 1_048_576  # in a sheet of Excel
 _NO_DATE = datetime(1980, 1, 1)  # written as the date of creation, so that equal predictions give equal bytes
 _AS_THEY_ARE = {"strings_to_formulas": False, "strings_to_urls": False, "in_memory": True}
-_YES_COLUMNS = ("gene", "stage_range", "term", "probability", "curated")
+_SUGGESTED_COLUMNS = (
+    "gene",
+    "stage_range",
+    "term",
+    "probability",
+    "precision",
+    "caution",
+    "curated",
+    "quality_warnings",
+)
 _LETTERS = {
     "term": 38,
     "quality_warnings": 30,
@@ -80,7 +89,7 @@ def _stage_range_to_json(stored, stage_range, ids):
 
 
 def write_predictions_xlsx(stored, stage_ranges, path, *, ids=None):
-    """Write a workbook: a sheet of the yes answers in short, and a sheet for each stage range.
+    """Write a workbook: a sheet of the suggested terms in short, and a sheet for each stage range.
 
     The sheets of the stage ranges have the columns of the CSV. The first row of a sheet stays in view and has
     filters.
@@ -93,7 +102,7 @@ def write_predictions_xlsx(stored, stage_ranges, path, *, ids=None):
     content = BytesIO()
     with import_optional("xlsxwriter", "excel").Workbook(content, _AS_THEY_ARE) as workbook:
         workbook.set_properties({"created": _NO_DATE})
-        in_short = workbook.add_worksheet("yes only")
+        in_short = workbook.add_worksheet("suggested")
         answered = []
         for stage_range in stage_ranges:
             columns, rows = predictions_table(stored, [stage_range], ids, as_text=False)
@@ -106,8 +115,8 @@ def write_predictions_xlsx(stored, stage_ranges, path, *, ids=None):
                     fix="export with --to csv, or annotate fewer genes at a time",
                 )
             _write_sheet(workbook.add_worksheet(f"stages {stage_range}"), columns, rows)
-        cells = [[row[name] for name in _YES_COLUMNS] for row in answered[: _MOST_ROWS - 1]]
-        _write_sheet(in_short, _YES_COLUMNS, cells, workbook.add_format({"num_format": "0.00"}))
+        cells = [[row[name] for name in _SUGGESTED_COLUMNS] for row in answered[: _MOST_ROWS - 1]]
+        _write_sheet(in_short, _SUGGESTED_COLUMNS, cells, workbook.add_format({"num_format": "0.00"}))
     path.write_bytes(content.getvalue())
 
 

@@ -47,12 +47,14 @@ from flyannot.terms.answers import (
     write_group_predictions,
     yes_precision,
 )
+from flyannot.terms.suggestions import answer_thresholds
 from flyannot.terms.training_set import training_rows
 from flyannot.terms.unlikeness import novelty_warnings
 
 log = logging.getLogger("flyannot")
 _OF_TERMS = (
     "probability_threshold",
+    "is_learned",
     "n_genes",
     "auc",
     "auc_low",
@@ -245,10 +247,12 @@ def _predict_groups(file, stage_range, loaded, columns, features, header):
     model = loaded.model
     values = model.decision_values(X)
     of_terms = {name: getattr(model, name) for name in _OF_TERMS}
+    probability = model.probabilities(values)
     predicted = {
         "terms": loaded.terms,
         "decision_value": values,
-        "probability": model.probabilities(values),
+        "probability": probability,
+        "answer_threshold": answer_thresholds(probability, model.probability_threshold),
         "yes": model.answers(values),
         "undetermined": model.near_threshold(values, header.options["annotate"]["abstain_margin"]),
         "in_training": np.array([gene in loaded.train_genes for gene in groups.gene_ids]),
@@ -264,11 +268,11 @@ def summarise_predictions(out):
             groups, predicted = read_group_predictions(stored, stage_range)
             learned = learned_terms(stored, stage_range)
             precision = yes_precision(learned)
-            worth = "" if precision is None else f"; in cross-validation {precision:.0%} of yeses were right"
+            worth = "" if precision is None else f"; in cross-validation {precision:.0%} of these were right"
             n_yes = predicted.yes.sum() / max(1, len(groups))
             n_known = int(predicted.in_training.sum())
             line = f"{pluralise(len(groups), 'group')}, {pluralise(len(predicted.terms), 'term')}"
-            lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} yeses per group{worth}")
+            lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} suggested per group{worth}")
             if n_known:
                 known = pluralise(n_known, "group is", "groups are")
                 how = (

@@ -83,7 +83,7 @@ class RunAnswers:
             probability, threshold, of_terms = _cross_validated_answers(scores, s, names, predicted.terms)
             is_held_out = np.isfinite(probability)
             probability = np.where(is_held_out, probability, predicted.probability)
-            threshold = np.where(is_held_out, threshold, predicted.probability_threshold)
+            threshold = np.where(is_held_out, threshold, predicted.answer_threshold)
             near = np.abs(probability - threshold) <= margin
             arrays = {
                 "probability": probability,

@@ -163,9 +163,10 @@ TRAIN = Step(
     columns gene, stage_range and term. The model contains all that `flyannot annotate` needs, and how well
     it predicts every term (`flyannot show model.h5`).
 
-    The answer is yes if the probability of a term is above its threshold. The threshold has the largest
-    sensitivity + specificity on held-out genes, and is low for a rare term. --operating-point precision=0.8
-    gives fewer and more reliable yeses, sensitivity=0.9 gives more yeses.
+    The model suggests for each gene the terms that should agree best with a curator's: the list with the
+    largest expected F1 by the calibrated probabilities. With --operating-point, every term has a threshold
+    instead: precision=0.8 gives fewer and more reliable suggestions, sensitivity=0.9 gives more, balanced
+    has the largest sensitivity + specificity on held-out genes, as in the papers.
 
     \b
     Example:
@@ -216,9 +217,9 @@ ANNOTATE = Step(
     if MODEL has several), or a features file. Beside the output NAME.h5, NAME.csv lists every term with its
     probability.
 
-    The answer is yes if the probability is above the threshold of the term, which is low for a rare term;
-    for another threshold, train with --operating-point. In the table, precision is the fraction of yeses
-    that were right in cross-validation, auc is how well the term was predicted there, and n_genes is the
+    The answer is yes for the suggested terms: the list that should agree best with a curator's, unless the
+    model was trained with another --operating-point. In the table, precision is the fraction of suggestions
+    of the term that were right in cross-validation, auc is how well the term was predicted there, and n_genes is the
     number of genes that it was learned from. In a run, genes that the model learned from get the answers of
     cross-validation.
 

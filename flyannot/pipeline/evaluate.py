@@ -322,7 +322,7 @@ def _build_outcome(predicted, rows, carried):
     terms = (*predicted.terms, *unknown)
     blank = np.zeros((len(rows), len(unknown)))
     probability = predicted.model_probability[rows]
-    above = probability > predicted.probability_threshold
+    above = probability > predicted.model_threshold[rows]
     yes = np.where(predicted.held_out[rows], above, predicted.yes[rows])
     return TermOutcomes(
         terms=terms,
@@ -330,7 +330,7 @@ def _build_outcome(predicted, rows, carried):
         values=np.hstack([predicted.decision_value[rows], blank]),
         yes=np.hstack([yes, blank]).astype(bool),
         probabilities=np.hstack([probability, blank]),
-        thresholds=np.tile(np.hstack([predicted.probability_threshold, blank[0]]), (len(rows), 1)),
+        thresholds=np.hstack([predicted.model_threshold[rows], blank]),
         reasons=("",) * len(predicted.terms) + ("the model does not know this term",) * len(unknown),
     )
 

@@ -21,6 +21,7 @@ from flyannot.pipeline.encoding import split_photographs
 from flyannot.pipeline.engine.images import image_columns, sort_images
 from flyannot.pipeline.loaded_model import load_model, require_stage_ranges_with_terms
 from flyannot.terms.explain import Explanation, explain_group, require_linear
+from flyannot.terms.suggestions import answer_thresholds
 from flyannot.terms.training_set import training_rows
 
 log = logging.getLogger("flyannot")
@@ -47,7 +48,7 @@ class GroupExplanation:
     split: Explanation
     probability: float
     yes: bool
-    decision_threshold: float
+    threshold: float
     patch_px: int
     images: list
     greys: list
@@ -118,7 +119,9 @@ def _explain_group(loaded, images, terms):
     model = loaded.model
     X = training_rows(features, group, loaded.classify)
     values = model.decision_values(X)[0]
-    probability, yes = model.probabilities(values), model.answers(values)
+    yes = model.answers(values[None])[0]
+    probability = model.probabilities(values)
+    threshold = answer_thresholds(probability[None], model.probability_threshold)[0]
     likeliest = np.argsort(-probability, kind="stable")[:_MOST_TERMS].tolist()
     for j in [loaded.terms.index(term) for term in terms] or likeliest:
         split = explain_group(model, j, X, features, winner, scheme=loaded.classify.scheme)
@@ -130,7 +133,7 @@ def _explain_group(loaded, images, terms):
             split,
             float(probability[j]),
             bool(yes[j]),
-            float(model.decision_threshold[j]),
+            float(threshold[j]),
             max(loaded.encoder.extract.patch_px),
             images,
             greys,
@@ -193,7 +196,7 @@ def format_decomposition(explanation, number=None):
     plus, minus, rest = split.sums
     text = (
         f"decision value {split.value:+.4f} = {plus:.4f} supporting - {minus:.4f} opposing "
-        f"{rest:+.4f} intercept (yes above {explanation.decision_threshold:+.4f})"
+        f"{rest:+.4f} intercept; probability {explanation.probability:.3f}, yes above {explanation.threshold:.3f}"
     )
     if number is not None and len(explanation.images) > 1:
         text += f"; this image: {split.select_image(number)[1].sum():+.4f}"

@@ -11,11 +11,10 @@ from flyannot.terms.answers import learned_terms
 from flyannot.terms.model import FEW_GENES, LEAST_GENES
 
 _LEGEND = """\
-genes: number of genes with the term that it was learned from.  threshold: the probability above which the
-answer is yes, for each term its own.  AUC: chance that a gene with the term gets a larger value than a gene
+genes: number of genes with the term that it was learned from.{threshold}  AUC: chance that a gene with the term gets a larger value than a gene
 without it (0.5 is guessing), from cross-validation, with its 95% interval; best terms first.  untested:
-fewer than {least} genes have the term, or lack it.  nothing learned: every gene gets the threshold as its
-probability."""
+fewer than {least} genes have the term, or lack it.  nothing learned: every gene gets the same probability."""
+_THRESHOLD_LEGEND = "  threshold: the probability above which the answer is yes, for each term its own."
 _WIDTH = 100  # characters of a line of prose
 _INDENT = " " * 7
 _LEAST_WIDTH = 40  # characters of the column of terms
@@ -47,7 +46,9 @@ def format_file(path, *, header=False):
             return describe_file(path)
         top = [format_title(stored), *format_skipped(stored), *_format_top(stored, parts)]
     blocks = ["\n".join(top), *(_format_table(s, learned) for s, learned in parts.items() if learned)]
-    legend = wrap(" ".join(_LEGEND.format(least=LEAST_GENES).split()), _WIDTH)
+    has_thresholds = any(term.threshold is not None for learned in parts.values() for term in learned)
+    legend = _LEGEND.format(least=LEAST_GENES, threshold=_THRESHOLD_LEGEND if has_thresholds else "")
+    legend = wrap(" ".join(legend.split()), _WIDTH)
     return "\n\n".join(
         [*blocks, "\n".join([*legend, f"What it was made from: flyannot show {path} --header"])]
     )
@@ -91,7 +92,8 @@ def _format_table(stage_range, learned):
     """Format the table of the terms of a stage range."""
     width = max(_LEAST_WIDTH, *(len(term.term) for term in learned))
     yes = f"{'yes':>7}" if learned[0].n_yes is not None else ""
-    head = f"{stage_range:<{width}}{'genes':>7}{'threshold':>11}{'AUC':>10}{'95% interval':>18}{yes}"
+    threshold = "" if learned[0].threshold is None else f"{'threshold':>11}"
+    head = f"{stage_range:<{width}}{'genes':>7}{threshold}{'AUC':>10}{'95% interval':>18}{yes}"
     ordered = sorted(learned, key=lambda term: (term.auc is None, -(term.auc or 0), term.term))
     return "\n".join([head, "-" * len(head), *(_format_term(term, width) for term in ordered)])
 
@@ -101,5 +103,6 @@ def _format_term(term, width):
     area = "untested" if term.auc is None else f"{term.auc:.3f}"
     interval = "" if term.auc is None else f"{term.auc_low:.3f} to {term.auc_high:.3f}"
     yes = "" if term.n_yes is None else f"{term.n_yes:>7}"
-    line = f"{term.term:<{width}}{term.n_genes:>7}{term.threshold:>11.3f}{area:>10}{interval:>18}{yes}"
+    threshold = "" if term.threshold is None else f"{term.threshold:>11.3f}"
+    line = f"{term.term:<{width}}{term.n_genes:>7}{threshold}{area:>10}{interval:>18}{yes}"
     return (line + ("" if term.is_learned else "  nothing learned")).rstrip()

@@ -160,14 +160,14 @@ def _build_page(run, ids, shown, wanted):
 
 
 def describe_evidence(learned):
-    """Return a list of one text, or none: how often a yes is right, and which terms not to trust.
+    """Return a list of one text, or none: how often a suggested term is right, and which not to trust.
 
     `learned` is a dict from stage range to its LearnedTerms.
     """
     terms = [term for of_range in learned.values() for term in of_range]
     sentences = []
     if (precision := yes_precision(terms)) is not None:
-        sentences.append(f"In cross-validation, {100 * precision:.0f}% of the yes answers were right.")
+        sentences.append(f"In cross-validation, {100 * precision:.0f}% of the suggested terms were right.")
     if weak := describe_weak_terms(terms):
         sentences.append(to_sentence(weak))
         is_tested = any(term.auc is not None for term in terms)

@@ -16,8 +16,10 @@ from flyannot.files.hdf5.model import read_classifier, read_method, read_terms
 from flyannot.files.hdf5.reading import read_image_metadata
 from flyannot.terms.model import LEAST_GENES, PER_TERM, build_model
 from flyannot.terms.scorer import Scorer
+from flyannot.terms.suggestions import answer_thresholds
 
 ANSWERS = NO, YES, UNDETERMINED = ("no", "yes", "undetermined")
+NOTHING_LEARNED = "nothing was learned of it"  # a caution
 _TESTED = ("auc", "auc_low", "auc_high", "precision")  # from cross-validation
 EVIDENCE = ("n_genes", *_TESTED)
 _FORMATS = dict.fromkeys(("probability", "threshold", "decision_value", "model_probability"), ".9g")
@@ -78,13 +80,13 @@ PREDICTION_COLUMNS = tuple(field.name for field in fields(Answer))
 class LearnedTerm:
     """One term of one stage range with its evidence.  A metric that is None was not evaluated.
 
-    threshold : the probability above which the answer is yes
+    threshold : the probability above which the answer is yes; None if every group has its own
     is_learned : whether any two genes get different probabilities
     n_yes : number of groups with the answer yes; None for a model, which has no groups
     """
 
     term: str
-    threshold: float
+    threshold: float | None
     is_learned: bool
     n_genes: int
     auc: float | None
@@ -101,6 +103,8 @@ class LearnedTerm:
     @property
     def caution(self):
         """Return why an answer is a guess, or ""."""
+        if not self.is_learned:
+            return NOTHING_LEARNED
         if self.n_genes < LEAST_GENES:
             return f"learned from {pluralise(self.n_genes, 'gene')}"
         return "untested" if self.auc is None else ""
@@ -113,7 +117,8 @@ class GroupPredictions:
     decision_value, model_probability : by the final model
     probability, answer_threshold, yes, undetermined : of the answer, which is by the final model, or if
         `held_out` by a model of cross-validation
-    probability_threshold : (n_terms,), of the final model
+    probability_threshold : (n_terms,), of the final model; None if terms have no threshold of their own
+    is_learned : bool (n_terms,), False if the final model gives all groups one probability
     n_genes : (n_terms,), with the term, in the training set
     auc, auc_low, auc_high, precision : (n_terms,), cross-validated; nan is untested
     in_training : (n_groups,), whether the model learned from the gene
@@ -133,7 +138,8 @@ class GroupPredictions:
     undetermined: np.ndarray
     held_out: np.ndarray
     in_training: np.ndarray
-    probability_threshold: np.ndarray
+    probability_threshold: np.ndarray | None
+    is_learned: np.ndarray
     n_genes: np.ndarray
     auc: np.ndarray
     auc_low: np.ndarray
@@ -152,9 +158,13 @@ class GroupPredictions:
     @cached_property
     def learned(self):
         """Return a LearnedTerm for each term."""
-        is_learned = (self.model_probability != self.probability_threshold).any(axis=0)
         n_yes = (self.yes & ~self.undetermined).sum(axis=0).tolist()
-        return _learned_terms(self.terms, self.probability_threshold, is_learned, self, n_yes)
+        return _learned_terms(self.terms, self.probability_threshold, self.is_learned, self, n_yes)
+
+    @cached_property
+    def model_threshold(self):
+        """Return the probability above which each answer of the final model is yes, (n_groups, n_terms)."""
+        return answer_thresholds(self.model_probability, self.probability_threshold)
 
     def known_unlikeness(self, g):
         """Return the unlikeness of one group, or None."""
@@ -189,7 +199,10 @@ def read_group_predictions(stored, stage_range):
     ends = np.cumsum(np.bincount(of_image, minlength=len(named["name"])))
     groups = Groups(**named, rows=np.split(np.argsort(of_image, kind="stable"), ends[:-1]))
     warnings = _quality_warnings(read_image_metadata(stored, stage_range), groups)
-    renamed = {"terms": arrays.pop("term"), "probability_threshold": arrays.pop("threshold")}
+    threshold = arrays.pop("threshold", None)
+    renamed = {"terms": arrays.pop("term"), "probability_threshold": threshold}
+    if "is_learned" not in arrays:  # version 1.0 and before
+        arrays["is_learned"] = (arrays["model_probability"] != threshold).any(axis=0)
     arrays["unlikeness"] = np.array([arrays["unlikeness"][rows].max() for rows in groups.rows], float)
     return groups, GroupPredictions(**renamed, **arrays, quality_warnings=warnings)
 
@@ -271,8 +284,8 @@ def _learned_terms(terms, thresholds, is_learned, evidence, n_yes=None):
     for j, term in enumerate(terms):
         tested = {name: _known_number(getattr(evidence, name)[j]) for name in _TESTED}
         tested["n_yes"] = None if n_yes is None else n_yes[j]
-        n_genes = int(evidence.n_genes[j])
-        learned.append(LearnedTerm(term, float(thresholds[j]), bool(is_learned[j]), n_genes, **tested))
+        threshold = None if thresholds is None else float(thresholds[j])
+        learned.append(LearnedTerm(term, threshold, bool(is_learned[j]), int(evidence.n_genes[j]), **tested))
     return learned
 
 
@@ -283,7 +296,7 @@ def _known_number(number):
 
 def model_terms(terms, model):
     """Return a LearnedTerm for each term of a `Model`."""
-    return _learned_terms(terms, model.probability_threshold, model.slope > 0, model)
+    return _learned_terms(terms, model.probability_threshold, model.is_learned, model)
 
 
 def learned_terms(stored, stage_range):

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from flyannot.terms.group_outcomes import outcomes_from_json
+from flyannot.terms.metrics import list_agreement
 
 N_SAMPLES = 1000
 LEVEL = 0.95
@@ -66,7 +67,8 @@ def add_confidence(result):
     """Add intervals and calibration to scores, and return them.
 
     Every row of "terms" gets `auc_interval`, `brier` and `ece`.  Every summary gets `auc_interval` (of the
-    mean AUC), `brier` and `ece` over all its groups and terms.  They are None if nothing was evaluated.
+    mean AUC), `brier` and `ece` over all its groups and terms, and its "groups" get `f1_interval` and
+    `jaccard_interval`.  They are None if nothing was evaluated.
 
     Parameters
     ----------
@@ -77,6 +79,7 @@ def add_confidence(result):
         row |= dict.fromkeys(CONFIDENCE)
     samples = []
     outcomes = []
+    agreements = []
     weights = bootstrap_gene_weights(*(groups["gene"] for groups in evaluated.values()))
     for (s, groups), weights_of_range in zip(evaluated.items(), weights):
         rows = {row["term"]: row for row in result["terms"] if row["stage_range"] == s and not row["reason"]}
@@ -88,11 +91,33 @@ def add_confidence(result):
             rows[term] |= interval | _calibration([outcome.subset(slice(None), [j])])
         samples.append(resampled)
         outcomes.append(outcome)
-    parts = {s: ([samples[i]], [outcomes[i]]) for i, s in enumerate(evaluated)} | {"all": (samples, outcomes)}
-    for name, (of_terms, of_part) in parts.items():
-        interval = bootstrap_interval(finite_mean(np.hstack(of_terms), 1))
-        result["summary"][name] |= {"auc_interval": interval} | _calibration(of_part)
+        agreement = list_agreement(outcome)
+        of_groups = {name: weights_of_range[1:] @ agreement[name] for name in ("f1", "jaccard")}
+        n_drawn = weights_of_range[1:].sum(axis=1)
+        agreements.append((of_groups, n_drawn) if outcome.terms else ({}, 0 * n_drawn))
+    names = {s: [i] for i, s in enumerate(evaluated)} | {"all": range(len(evaluated))}
+    for name, numbers in names.items():
+        summary = result["summary"][name]
+        interval = bootstrap_interval(finite_mean(np.hstack([samples[i] for i in numbers]), 1))
+        summary |= {"auc_interval": interval} | _calibration([outcomes[i] for i in numbers])
+        summary["groups"] |= _agreement_intervals([agreements[i] for i in numbers])
     return result
+
+
+def _agreement_intervals(agreements):
+    """Return the intervals of the mean F1 and the mean Jaccard index of groups.
+
+    Parameters
+    ----------
+    agreements : list of (sums of a metric over the groups of each sample by name, number of these groups)
+    """
+    n_drawn = sum(n for _, n in agreements)
+    intervals = {}
+    for name in ("f1", "jaccard"):
+        sums = sum(of_groups.get(name, 0 * n) for of_groups, n in agreements)
+        means = np.divide(sums, n_drawn, out=np.full(len(n_drawn), np.nan), where=n_drawn > 0)
+        intervals[f"{name}_interval"] = bootstrap_interval(means)
+    return intervals
 
 
 def compare_outcomes(first, second):

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from flyannot.terms.options import BALANCED
+
 
 def fit_platt(values, truth):
     """Fit Platt's slope >= 0 and offset: probability = 1 / (1 + exp(-(slope value + offset))).
@@ -41,14 +43,14 @@ def fit_platt(values, truth):
     return float(slope), float(offset - slope * centre)
 
 
-def choose_threshold(values, truth, at=None):
+def choose_threshold(values, truth, at=BALANCED):
     """Choose the threshold with the best result on out-of-fold values.
 
     Parameters
     ----------
     values : float array (n,)
     truth : bool array (n,), of both classes
-    at : None for the largest sensitivity + specificity - 1 (Youden's J), of equally good ones the highest;
+    at : BALANCED for the largest sensitivity + specificity - 1 (Youden's J), of equally good the highest;
         ("precision", p) for the lowest threshold of at least that precision; ("sensitivity", p) for the
         highest of at least that sensitivity
 
@@ -60,7 +62,7 @@ def choose_threshold(values, truth, at=None):
     cuts, inverse = np.unique(values, return_inverse=True)
     n_found = _counts_from(np.bincount(inverse, truth, len(cuts)))
     n_answered = _counts_from(np.bincount(inverse))
-    if at is None:
+    if at == BALANCED:
         n_alarms = n_answered - n_found
         # J of answering yes from cuts[k] on, times the two class sizes: integers, so that ties are exact
         J = n_found * n_alarms[0] - n_alarms * n_found[0]
@@ -71,7 +73,7 @@ def choose_threshold(values, truth, at=None):
         precise = np.flatnonzero((n_answered > 0) & (n_found >= at[1] * n_answered - 1e-9))
         k = int(precise.min()) if len(precise) else len(cuts)
     else:
-        raise ValueError(f"no rule chooses a threshold at {at[0]}")
+        raise ValueError(f"no rule chooses a threshold at {at}")
     if k == len(cuts):
         return float(cuts[-1])
     below = cuts[k - 1] if k else min(cuts[0] - 1.0, np.nextafter(cuts[0], -np.inf))

@@ -13,6 +13,7 @@ from flyannot.terms.folds import look_up_folds
 from flyannot.terms.metrics import TermOutcomes
 from flyannot.terms.model import fit_model, untrainable_reason
 from flyannot.terms.scorer import FitOptions, observed_rows
+from flyannot.terms.suggestions import answer_thresholds
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
         values[where] = of_fold
         yes[where] = model.answers(of_fold)
         probability[where] = model.probabilities(of_fold)
-        threshold[where] = model.probability_threshold
+        threshold[where] = answer_thresholds(probability[where], model.probability_threshold)
     return TermOutcomes(
         tuple(rows.terms), Y, values, yes, probability, row_folds, tuple(reasons), threshold, observed
     )

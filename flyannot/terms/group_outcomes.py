@@ -7,7 +7,9 @@ Every stage range has
 - `term` : n_terms names, of the terms that can be evaluated
 - `truth` and `yes` : for each term a text of 0 and 1, in the order of the groups; in `truth`, ? is unknown
 - `value` and `probability` : for each term a list of numbers, in the order of the groups
-- `threshold` : for each term one number per fold, the probability above which its model answers yes
+- `threshold` : for each term one number per fold, the probability above which its model answers yes; None if
+  terms have no threshold of their own
+- `group_threshold` : then n_groups numbers, the probability above which the answers about a group are yes
 
 Decision values of different folds have no common scale; probabilities have.
 """
@@ -36,10 +38,15 @@ def outcomes_to_json(outcome, names, genes):
     names, genes : sequences, the names and the genes of its groups; the bootstrap draws genes
     """
     kept = [j for j, reason in enumerate(outcome.reasons) if not reason]
-    threshold = None
+    threshold = group_threshold = None
     if outcome.thresholds is not None:
+        thresholds = outcome.thresholds[:, kept].round(6)
         _, first = np.unique(outcome.group_folds, return_index=True)
-        threshold = outcome.thresholds[first][:, kept].T.round(6).tolist()
+        number = np.unique(outcome.group_folds, return_inverse=True)[1]
+        if (thresholds == thresholds[first][number]).all():
+            threshold = thresholds[first].T.tolist()
+        else:
+            group_threshold = thresholds[:, 0].tolist()
     return {
         "group": list(names),
         "gene": list(genes),
@@ -50,6 +57,7 @@ def outcomes_to_json(outcome, names, genes):
         "value": [[float(f"{v:.{_DIGITS}g}") for v in outcome.values[:, j].tolist()] for j in kept],
         "probability": outcome.probabilities[:, kept].T.round(6).tolist(),
         "threshold": threshold,
+        "group_threshold": group_threshold,
     }
 
 
@@ -63,7 +71,10 @@ def outcomes_from_json(groups):
     n = len(groups["group"])
     folds = groups["fold"]
     thresholds = groups["threshold"]
-    if thresholds is not None:
+    group_thresholds = groups.get("group_threshold")  # version 1.0 and before had none
+    if group_thresholds is not None:
+        thresholds = np.repeat(np.array(group_thresholds, float)[:, None], len(groups["term"]), axis=1)
+    elif thresholds is not None:
         number = 0 if folds is None else np.unique(folds, return_inverse=True)[1]
         thresholds = _by_group([np.broadcast_to(np.array(t)[number], n) for t in thresholds], n, float)
     truth = _by_group([list(text) for text in groups["truth"]], n, "U1")

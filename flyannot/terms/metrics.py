@@ -26,6 +26,10 @@ the evaluated terms:
   numbers
 - `micro` comes from the summed counts.  Its AUC and average precision come from all (group, term) pairs by
   their calibrated probabilities, within folds.  It also rewards knowing which terms are frequent
+- `groups` averages over groups how well the list of terms with yes agrees with the curated list, both without
+  terms that were not evaluated: `f1` is twice the number of common terms over the sum of both lengths, and
+  `jaccard` is the number of common terms over the number of terms in either.  Both are 1 for two empty lists.
+  `n_yes` and `n_curated` are the mean lengths of the lists.  Other programs of this field report these means
 - `ranked_terms` ranks the terms of each group by their probabilities, and averages the average precisions of
   the groups with at least one term
 
@@ -42,6 +46,7 @@ from flyannot.base.text import short_repr
 
 NOT_ANATOMY = ("ubiquitous", "maternal", "faint ubiquitous", "no staining", "subset")
 METRICS = ("auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1")  # are averaged
+AGREEMENT = ("f1", "jaccard", "n_yes", "n_curated")  # of the terms of a group, see `list_agreement`
 _NO_SCORES = dict.fromkeys((*METRICS, "precision"))
 
 
@@ -57,7 +62,7 @@ class TermOutcomes:
     probabilities : calibrated probabilities of the terms
     folds : int array (n_groups,), or None if one model predicts all groups
     reasons : n_terms texts, "" for an evaluated term
-    thresholds : the probabilities above which the answer is yes, or None
+    thresholds : the probabilities above which the answers are yes, or None
     observed : bool, where the truth is known; None stands for everywhere
     """
 
@@ -236,7 +241,7 @@ def score_terms(outcomes, *, excluded=()):
         n_groups,
           n_positive, the METRICS, precision, and reason (why the term was not evaluated, or "").
         - "summary": for every stage range and for "all", a dict of the averages that the module describes
-          (macro, weighted_top10, micro, ranked_terms) and of n_terms, the number of evaluated terms.
+          (macro, weighted_top10, micro, groups, ranked_terms) and of n_terms, the number of evaluated terms.
     """
     scored = {s: (_score_range(s, outcome, excluded), outcome) for s, outcome in outcomes.items()}
     summary = {s: _summarise([of_range]) for s, of_range in scored.items()}
@@ -252,6 +257,7 @@ def _summarise(evaluated):
         "macro": _mean(rows, [1] * len(rows)),
         "weighted_top10": _mean(top, [row["n_positive"] for row in top]),
         "micro": _micro(evaluated),
+        "groups": {name: _mean_of(values) for name, values in _agreement(evaluated).items()},
         "ranked_terms": _ranked_terms(evaluated),
         "n_terms": len(rows),
     }
@@ -296,6 +302,43 @@ def _micro(evaluated):
         matrices = outcome.probabilities[:, kept], outcome.yes[:, kept], outcome.truth[:, kept], folds
         pools.append([matrix[known] for matrix in matrices])
     return evaluate_term(*map(np.concatenate, zip(*pools)))
+
+
+def list_agreement(outcome):
+    """Return how well the answers about each group agree with its curated terms.
+
+    Parameters
+    ----------
+    outcome : TermOutcomes
+
+    Returns
+    -------
+    agreement : dict of float64 arrays (n_groups,)
+        "f1" and "jaccard" of each group (the module describes them), "n_yes" and "n_curated", the numbers of
+        its terms.  Entries whose truth is not known do not count.
+    """
+    yes, truth = outcome.yes & outcome.observed, outcome.truth & outcome.observed
+    n_common = (yes & truth).sum(axis=1)
+    n_yes, n_curated = yes.sum(axis=1), truth.sum(axis=1)
+    n_both = n_yes + n_curated
+    f1 = np.divide(2 * n_common, n_both, out=np.ones(len(yes)), where=n_both > 0)
+    jaccard = np.divide(n_common, n_both - n_common, out=np.ones(len(yes)), where=n_both > 0)
+    return {"f1": f1, "jaccard": jaccard, "n_yes": n_yes.astype(float), "n_curated": n_curated.astype(float)}
+
+
+def _agreement(evaluated):
+    """Return `list_agreement` of the groups of all stage ranges together."""
+    parts = []
+    for rows, outcome in evaluated:
+        kept = [j for j, row in enumerate(rows) if not row["reason"]]
+        if kept:
+            parts.append(list_agreement(outcome.subset(slice(None), kept)))
+    return {name: [part[name] for part in parts] for name in AGREEMENT}
+
+
+def _mean_of(values):
+    """Return the mean of the numbers in a list of arrays, or None without any."""
+    return float(np.concatenate(values).mean()) if values else None
 
 
 def _ranked_terms(evaluated):

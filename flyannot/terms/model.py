@@ -1,6 +1,6 @@
 """A classifier with the thresholds and probabilities of its terms, and the evidence for each term."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,7 +9,9 @@ from flyannot.base.text import pluralise, short_repr
 from flyannot.terms import CLASSIFIERS
 from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval, weighted_aucs
 from flyannot.terms.calibration import choose_threshold, fit_platt, sigmoid
+from flyannot.terms.options import EXPECTED_F1
 from flyannot.terms.scorer import FitOptions, OutOfFoldValues, Scorer, observed_mask, observed_rows
+from flyannot.terms.suggestions import answer_thresholds
 
 LEAST_GENES = 5  # with the term, and without it; with fewer there is no AUC, as in `flyannot evaluate`
 FEW_GENES = 20  # with the term; with fewer, an AUC is mostly chance
@@ -26,11 +28,14 @@ _FIELDS = {"threshold": "decision_threshold"}  # names in a Model that differ fr
 class Model:
     """A calibrated classifier.
 
-    The answer is yes if value > decision_threshold, and probability = 1 / (1 + exp(-(slope value + offset))).
+    The probability is 1 / (1 + exp(-(slope value + offset))).  The answer is yes if the value is above the
+    threshold of the term.  Without thresholds it is yes to the terms of a group with the largest expected F1
+    (`suggestion_thresholds`).
 
     method : name of the classifier
     scorer : Scorer, which computes the decision values
-    decision_threshold, slope, offset : float64 (n_terms,)
+    decision_threshold : float64 (n_terms,), or None
+    slope, offset : float64 (n_terms,)
     n_groups, n_positive : int32 (n_terms,), the groups of the fit, and those with the term
     n_genes : int32 (n_terms,), the genes with the term
     auc, auc_low, auc_high : float64 (n_terms,), as from `held_out_aucs`
@@ -40,7 +45,7 @@ class Model:
 
     method: str
     scorer: Scorer
-    decision_threshold: np.ndarray
+    decision_threshold: np.ndarray | None
     slope: np.ndarray
     offset: np.ndarray
     n_groups: np.ndarray
@@ -68,22 +73,34 @@ class Model:
         most = np.where(few, (self.n_genes + 1) / (self.n_genes + 2), 1.0)
         return most * sigmoid(self.slope * values + self.offset)
 
-    def answers(self, values):
-        """Return yes or no, bool, for decision values, of the same shape."""
-        return values > self.decision_threshold
+    def answers(self, values, observed=True):
+        """Return yes or no for the decision values of groups, bool (n_groups, n_terms).
+
+        The answer is no for entries that are not in `observed`, a bool array of the same shape.
+        """
+        if self.decision_threshold is None:
+            probability = np.where(observed, self.probabilities(values), 0.0)
+            return probability > answer_thresholds(probability)
+        return (values > self.decision_threshold) & observed
 
     @property
     def probability_threshold(self):
-        """Return the probability above which the answer is yes, (n_terms,)."""
-        return self.probabilities(self.decision_threshold)
+        """Return the probability above which the answer is yes, (n_terms,); None if terms have none."""
+        return None if self.decision_threshold is None else self.probabilities(self.decision_threshold)
+
+    @property
+    def is_learned(self):
+        """Return False for each term with slope 0: all groups get one probability, bool (n_terms,)."""
+        return self.slope > 0
 
     def near_threshold(self, values, margin):
-        """Return True for each value whose probability is within `margin` of its term's threshold.
+        """Return True for each answer whose probability is within `margin` of its threshold.
 
-        A term with slope 0, from which nothing was learned, gives all values one probability.  It counts as
-        near.
+        All answers about a term of which nothing was learned count as near.
         """
-        return np.abs(self.probabilities(values) - self.probability_threshold) <= margin
+        probability = self.probabilities(values)
+        thresholds = answer_thresholds(probability, self.probability_threshold)
+        return (np.abs(probability - thresholds) <= margin) | ~self.is_learned
 
     def arrays(self):
         """Return all arrays of the model by name: integers and floats, without text or objects.
@@ -91,7 +108,8 @@ class Model:
         The names for the scorer begin with "scorer/".  All other arrays have one entry per term.
         """
         scorer = {f"scorer/{name}": array for name, array in self.scorer.arrays().items()}
-        return scorer | {name: getattr(self, _FIELDS.get(name, name)) for name in PER_TERM}
+        of_terms = {name: getattr(self, _FIELDS.get(name, name)) for name in PER_TERM}
+        return scorer | {name: values for name, values in of_terms.items() if values is not None}
 
 
 def model_from_arrays(method, arrays):
@@ -104,7 +122,8 @@ def build_model(method, scorer, arrays):
     """Return the `Model` of a scorer, with the arrays that have one entry per term by name."""
     untested = {"precision": np.full(len(arrays["auc"]), np.nan)}  # models of version 0.9 and before
     arrays = untested | arrays
-    per_term = {_FIELDS.get(name, name): np.asarray(arrays[name]) for name in PER_TERM}
+    per_term = {_FIELDS.get(name, name): np.asarray(arrays[name]) for name in PER_TERM if name in arrays}
+    per_term.setdefault("decision_threshold", None)
     return Model(method, scorer, **per_term)
 
 
@@ -152,16 +171,20 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     rows = observed_rows(observed)
     pairs = [(v[known], t[known]) for v, t, known in zip(held_out.values.T, Y.T, rows)]
     slope, offset = np.array([fit_platt(v, t) for v, t in pairs]).reshape(-1, 2).T
-    decision_threshold = np.array([choose_threshold(v, t, options.operating_point) for v, t in pairs], float)
     n_groups = np.array([len(truth) for _, truth in pairs], np.int32)
     n_positive = Y.sum(axis=0).astype(np.int32)
     n_genes, _ = count_genes(Y, genes, observed)
     areas = held_out_aucs(held_out, Y, genes, observed)
-    answered = [truth[values > cut] for (values, truth), cut in zip(pairs, decision_threshold)]
+    decision_threshold = None
+    if options.operating_point != EXPECTED_F1:
+        decision_threshold = np.array([choose_threshold(*p, options.operating_point) for p in pairs], float)
+    untested = np.full(Y.shape[1], np.nan)
+    of_terms = slope, offset, n_groups, n_positive, n_genes, *areas, untested
+    model = Model(method, scorer, decision_threshold, *of_terms)
+    answered = [truth[yes] for truth, yes in zip(Y.T, model.answers(held_out.values, observed).T)]
     precision = np.array([truth.mean() if len(truth) else np.nan for truth in answered], float)
     precision[np.isnan(areas[0])] = np.nan
-    of_terms = slope, offset, n_groups, n_positive, n_genes, *areas, precision
-    return Model(method, scorer, decision_threshold, *of_terms)
+    return replace(model, precision=precision)
 
 
 def count_genes(Y, genes, observed):

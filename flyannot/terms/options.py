@@ -17,6 +17,7 @@ from flyannot.base.options import (
 from flyannot.terms import CLASSIFIERS
 
 SCHEMES = ("group", "mean")
+EXPECTED_F1, BALANCED = "expected-f1", "balanced"  # rules that make answers of probabilities
 
 
 class Terms(Kind):
@@ -51,13 +52,20 @@ class Terms(Kind):
 
 
 class OperatingPoint(Kind):
-    """The precision or the sensitivity that a threshold must reach, as in precision=0.8."""
+    """How answers are made of probabilities: a name of a rule, or a rate to reach, as in precision=0.8."""
 
-    name = "precision=P|sensitivity=P"
-    words = "precision=P or sensitivity=P, with P above 0 and at most 1"
+    name = "expected-f1|balanced|precision=P|sensitivity=P"
+    words = "expected-f1, balanced, precision=P or sensitivity=P, with P above 0 and at most 1"
 
     def parse(self, value):
-        """Return ("precision" or "sensitivity", a number above 0 and at most 1)."""
+        """Return EXPECTED_F1, BALANCED, or ("precision" or "sensitivity", a number above 0 and at most 1).
+
+        None is BALANCED: headers of version 1.0 have it.
+        """
+        if value is None:
+            return BALANCED
+        if value in (EXPECTED_F1, BALANCED):
+            return value
         parts = value if isinstance(value, list | tuple) else str(value).split("=")
         if len(parts) == 2 and parts[0] in ("precision", "sensitivity"):
             try:
@@ -67,12 +75,12 @@ class OperatingPoint(Kind):
         raise ValueError(self.words)
 
     def to_json(self, value):
-        """Return a list of two."""
-        return list(value)
+        """Return the name, or a list of two."""
+        return value if isinstance(value, str) else list(value)
 
     def to_text(self, value):
         """Return the point as on the command line."""
-        return "{}={:g}".format(*value)
+        return value if isinstance(value, str) else "{}={:g}".format(*value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,11 +105,12 @@ class TrainOptions(Options):
         "Leave out these terms (repeatable, or separated by commas); not-anatomy stands for ubiquitous, "
         "maternal, faint ubiquitous, no staining and subset.",
     )
-    operating_point: tuple | None = option(
-        None,
+    operating_point: str | tuple = option(
+        EXPECTED_F1,
         OperatingPoint(),
-        "Answer yes above the threshold that gives this precision or sensitivity on the inner folds.",
-        stands_for="the largest sensitivity + specificity",
+        "Answer yes to the terms of a group that should agree best with a curator's (largest expected F1), or "
+        "to each term above the threshold with the largest sensitivity + specificity (balanced), with this "
+        "precision or with this sensitivity on the inner folds.",
     )
     corrections: tuple = option(
         (),

@@ -15,6 +15,7 @@ from flyannot.base.text import short_repr
 from flyannot.terms.feature_rows import check_columns
 from flyannot.terms.folds import inner_folds
 from flyannot.terms.metrics import concordant_pairs
+from flyannot.terms.options import EXPECTED_F1
 
 
 def _ignore_terms(n):
@@ -27,13 +28,13 @@ class FitOptions:
 
     n_folds : largest number of inner folds, split by gene, that choose settings, thresholds and calibration
     n_threads : int
-    operating_point : the goal of a threshold, as in `choose_threshold`
+    operating_point : how answers are made of probabilities, as in `OperatingPoint`
     on_terms : function that is called with the number of terms that were fitted since the last call
     """
 
     n_folds: int = 3
     n_threads: int = 1
-    operating_point: tuple | None = None
+    operating_point: str | tuple = EXPECTED_F1
     on_terms: Callable = field(default=_ignore_terms, compare=False)
 
 

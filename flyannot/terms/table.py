@@ -26,7 +26,8 @@ _LEGEND = """\
 positive: groups that have the term.  AUC: chance that a positive group gets a larger value than a
 negative one (0.5 is guessing).  AP: average precision of the groups, best first (guessing: the
 fraction of positives).  sens.: positives answered yes.  spec.: negatives answered no.  acc.: right
-answers.  F1: harmonic mean of precision and sensitivity.  -: undefined."""
+answers.  F1: harmonic mean of precision and sensitivity.  -: undefined.  Jaccard index: terms in
+both lists of a group, over terms in either; brackets: 95% interval by a bootstrap over genes."""
 
 
 def format_scores(result, *, synthetic=False):
@@ -106,14 +107,30 @@ def _averages(summary):
     for key, name in _AVERAGES.items():
         yield _line(name, summary[key])
     yield _line(_RANKED_TERMS, dict.fromkeys(METRICS) | {"average_precision": summary["ranked_terms"]})
-    if (precision := summary["micro"].get("precision")) is not None:
-        yield f"{100 * precision:.0f}% of the yes answers are right (precision, all groups and terms)"
+    yield from _agreement(summary)
     if summary.get("auc_interval"):
         low, high = summary["auc_interval"]
         yield f"mean AUC: 95% interval {low:.3f} to {high:.3f}, by a bootstrap over genes"
     if summary.get("ece") is not None:
         ece, brier = summary["ece"], summary["brier"]
         yield f"probabilities: calibration error (ECE, 10 bins) {ece:.3f}, Brier score {brier:.3f}"
+
+
+def _agreement(summary):
+    """Yield lines on the lists of suggested terms: their lengths, how many are right, and their agreement."""
+    of_groups = summary.get("groups", {})  # scores of version 1.0 and before have none
+    if of_groups.get("f1") is None:
+        return
+    precision, sensitivity = (summary["micro"].get(name) for name in ("precision", "sensitivity"))
+    right = "" if precision is None else f": {precision:.0%} of the suggested are right"
+    found = "" if sensitivity is None else f", {sensitivity:.0%} of the curated are found"
+    lengths = f"{of_groups['n_yes']:.1f} suggested, {of_groups['n_curated']:.1f} curated"
+    yield f"terms of a group: {lengths}{right}{found}"
+    means = []
+    for name, title in (("f1", "F1"), ("jaccard", "Jaccard index")):
+        low, high = of_groups.get(f"{name}_interval") or (float("nan"), float("nan"))
+        means.append(f"{title} {of_groups[name]:.3f} ({low:.3f} to {high:.3f})")
+    yield f"agreement with the curators, mean of the groups: {', '.join(means)}"
 
 
 def _line(name, scores, n_groups="", n_positive=""):

@@ -5,11 +5,11 @@ import numpy as np
 from flyannot.files.hdf5.writing import write_array, write_image_columns
 
 _GROUPS = ("name", "gene", "fbgn")
-_TERMS = {"threshold": "f8", "n_genes": "i4"}
+_TERMS = {"threshold": "f8", "is_learned": "u1", "n_genes": "i4"}
 _TERMS |= dict.fromkeys(("auc", "auc_low", "auc_high", "precision"), "f8")
-_MATRICES = {"decision_value": "f8", "probability": "f8", "yes": "u1", "undetermined": "u1"}
+_MATRICES = {"decision_value": "f8", "probability": "f8", "answer_threshold": "f8"}
+_MATRICES |= {"yes": "u1", "undetermined": "u1"}
 _OF_RUN = {
-    "answer_threshold": "f8",
     "held_out": "u1",
     "model_probability": "f8",
     "curated": "i1",
@@ -26,9 +26,10 @@ def write_predictions(file, stage_range, columns, group_of_image, groups, predic
     group_of_image : int array (n_images,)
     groups : dict of lists with the name, gene and fbgn (FlyBase number) of each group
     predicted : dict of arrays. Of terms (n_terms,): term, threshold (an answer is yes at a greater
-        probability), n_genes (learned from), auc, auc_low, auc_high, precision (nan: untested). Of groups
-        (n_groups,): in_training (whether the model learned from its gene). Of both (n_groups, n_terms):
-        decision_value, probability, yes, undetermined. Of images (n_images,): unlikeness (nan: unknown).
+        probability; None if every group has its own), is_learned, n_genes (learned from), auc, auc_low,
+        auc_high, precision (nan: untested). Of groups (n_groups,): in_training (whether the model learned
+        from its gene). Of both (n_groups, n_terms): decision_value, probability, answer_threshold, yes,
+        undetermined. Of images (n_images,): unlikeness (nan: unknown).
     """
     group = file.create_group(stage_range)
     write_image_columns(group, columns)
@@ -39,7 +40,8 @@ def write_predictions(file, stage_range, columns, group_of_image, groups, predic
     write_array(group, "term", predicted["term"])
     write_array(group, "in_training", predicted["in_training"], dtype="u1")
     for name, dtype in (_TERMS | _MATRICES).items():
-        write_array(group, name, predicted[name], dtype=dtype)
+        if predicted[name] is not None:
+            write_array(group, name, predicted[name], dtype=dtype)
 
 
 def write_run_answers(group, arrays):
@@ -59,7 +61,6 @@ def read_predictions(stored, stage_range):
 
     `predicted` has further matrices (n_groups, n_terms), and flags are bool:
 
-    answer_threshold : the threshold of each answer
     held_out : whether the answer is of a model that had not seen the gene
     model_probability : the probability that the model itself gives
     curated : the answer of curators, -1 if unknown
@@ -75,13 +76,14 @@ def read_predictions(stored, stage_range):
     absent = {
         "unlikeness": np.full(len(of_image), np.nan),
         "precision": untested,
-        "answer_threshold": np.broadcast_to(predicted["threshold"], shape),
+        "answer_threshold": np.broadcast_to(predicted.get("threshold", np.nan), shape),
         "held_out": np.zeros(shape, bool),
         "model_probability": predicted["probability"],
         "curated": np.full(shape, -1, np.int8),
         "answer_before": np.full(shape, -1, np.int8),
     }
     predicted = absent | predicted
-    for name in ("in_training", "yes", "undetermined", "held_out"):
-        predicted[name] = predicted[name].astype(bool)
+    for name in ("in_training", "is_learned", "yes", "undetermined", "held_out"):
+        if name in predicted:
+            predicted[name] = predicted[name].astype(bool)
     return of_image, groups, predicted

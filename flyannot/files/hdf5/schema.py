@@ -19,7 +19,6 @@ _CONTENT = {"content": ("u", ("n_images", 32))}  # the digest of the BULK rows o
 _TRACE_NUMBERS = ("trace/objective_stored", "trace/objective", "trace/gap", "trace/mean_nonzeros")
 _ANSWERS = ("n_groups", "n_terms")
 _OF_RUN = {
-    "answer_threshold": ("f", _ANSWERS),
     "held_out": ("u", _ANSWERS),
     "model_probability": ("f", _ANSWERS),
     "curated": ("i", _ANSWERS),
@@ -64,9 +63,10 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
         "in_training": ("u", ("n_groups",)),
         "term": ("S", ("n_terms",)),
         "threshold": ("f", ("n_terms",)),
+        "is_learned": ("u", ("n_terms",)),
         "n_genes": ("i", ("n_terms",)),
         **dict.fromkeys(("auc", "auc_low", "auc_high", "precision"), ("f", ("n_terms",))),
-        **dict.fromkeys(("decision_value", "probability"), ("f", _ANSWERS)),
+        **dict.fromkeys(("decision_value", "probability", "answer_threshold"), ("f", _ANSWERS)),
         **dict.fromkeys(("yes", "undetermined"), ("u", _ANSWERS)),
         **_OF_RUN,
     },
@@ -74,8 +74,8 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
 
 # These may be nan: a term is untested, or the codes were not kept. All other numbers are finite.
 MAY_BE_NAN = {"auc", "auc_low", "auc_high", "precision", "objective_stored", "unlikeness"}
-# Files of version 0.9 and earlier lack some of these; only a run writes the others.
-MAY_BE_ABSENT = {"unlikeness", "precision", *_OF_RUN}
+# Older files lack some of these, terms may have no threshold of their own, and only a run writes the others.
+MAY_BE_ABSENT = {"unlikeness", "precision", "threshold", "is_learned", "answer_threshold", *_OF_RUN}
 
 # These datasets are too large to be read whenever a file is opened, so they are digested image by image.
 BULK = {
