@@ -47,7 +47,6 @@ from flyannot.terms.answers import (
     write_group_predictions,
     yes_precision,
 )
-from flyannot.terms.suggestions import answer_thresholds
 from flyannot.terms.training_set import training_rows
 from flyannot.terms.unlikeness import novelty_warnings
 
@@ -252,7 +251,7 @@ def _predict_groups(file, stage_range, loaded, columns, features, header):
         "terms": loaded.terms,
         "decision_value": values,
         "probability": probability,
-        "answer_threshold": answer_thresholds(probability, model.probability_threshold),
+        "answer_threshold": model.answer_thresholds(probability),
         "yes": model.answers(values),
         "undetermined": model.near_threshold(values, header.options["annotate"]["abstain_margin"]),
         "in_training": np.array([gene in loaded.train_genes for gene in groups.gene_ids]),

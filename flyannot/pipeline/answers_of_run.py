@@ -95,8 +95,9 @@ class RunAnswers:
                 "curated": _curated_terms(groups, annotations, s, predicted.terms),
                 "answer_before": self._answers_before(s, groups, predicted.terms),
             }
-            for name, values in of_terms.items():
-                arrays[name] = np.where(np.isfinite(values), values, getattr(predicted, name))
+            is_evaluated = np.isfinite(of_terms["auc"])
+            for name, values in of_terms.items():  # a term that was never suggested has no precision
+                arrays[name] = np.where(is_evaluated, values, getattr(predicted, name))
             write_run_answers(file[s], arrays)
 
     def _evaluated_images(self):

@@ -219,9 +219,9 @@ ANNOTATE = Step(
 
     The answer is yes for the suggested terms: the list that should agree best with a curator's, unless the
     model was trained with another --operating-point. In the table, precision is the fraction of suggestions
-    of the term that were right in cross-validation, auc is how well the term was predicted there, and n_genes is the
-    number of genes that it was learned from. In a run, genes that the model learned from get the answers of
-    cross-validation.
+    of the term that were right in cross-validation, auc is how well the term was predicted there, and
+    n_genes is the number of genes that it was learned from. In a run, genes that the model learned from
+    get the answers of cross-validation.
 
     \b
     Example:

@@ -21,7 +21,6 @@ from flyannot.pipeline.encoding import split_photographs
 from flyannot.pipeline.engine.images import image_columns, sort_images
 from flyannot.pipeline.loaded_model import load_model, require_stage_ranges_with_terms
 from flyannot.terms.explain import Explanation, explain_group, require_linear
-from flyannot.terms.suggestions import answer_thresholds
 from flyannot.terms.training_set import training_rows
 
 log = logging.getLogger("flyannot")
@@ -121,7 +120,7 @@ def _explain_group(loaded, images, terms):
     values = model.decision_values(X)[0]
     yes = model.answers(values[None])[0]
     probability = model.probabilities(values)
-    threshold = answer_thresholds(probability[None], model.probability_threshold)[0]
+    threshold = model.answer_thresholds(probability[None])[0]
     likeliest = np.argsort(-probability, kind="stable")[:_MOST_TERMS].tolist()
     for j in [loaded.terms.index(term) for term in terms] or likeliest:
         split = explain_group(model, j, X, features, winner, scheme=loaded.classify.scheme)
@@ -196,7 +195,8 @@ def format_decomposition(explanation, number=None):
     plus, minus, rest = split.sums
     text = (
         f"decision value {split.value:+.4f} = {plus:.4f} supporting - {minus:.4f} opposing "
-        f"{rest:+.4f} intercept; probability {explanation.probability:.3f}, yes above {explanation.threshold:.3f}"
+        f"{rest:+.4f} intercept; probability {explanation.probability:.3f}, yes above "
+        f"{explanation.threshold:.3f}"
     )
     if number is not None and len(explanation.images) > 1:
         text += f"; this image: {split.select_image(number)[1].sum():+.4f}"

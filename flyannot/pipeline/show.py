@@ -11,9 +11,10 @@ from flyannot.terms.answers import learned_terms
 from flyannot.terms.model import FEW_GENES, LEAST_GENES
 
 _LEGEND = """\
-genes: number of genes with the term that it was learned from.{threshold}  AUC: chance that a gene with the term gets a larger value than a gene
-without it (0.5 is guessing), from cross-validation, with its 95% interval; best terms first.  untested:
-fewer than {least} genes have the term, or lack it.  nothing learned: every gene gets the same probability."""
+genes: number of genes with the term that it was learned from.{threshold}  AUC: chance that a gene
+with the term gets a larger value than a gene without it (0.5 is guessing), from cross-validation,
+with its 95% interval; best terms first.  untested: fewer than {least} genes have the term, or lack
+it.  nothing learned: every gene gets the same probability."""
 _THRESHOLD_LEGEND = "  threshold: the probability above which the answer is yes, for each term its own."
 _WIDTH = 100  # characters of a line of prose
 _INDENT = " " * 7

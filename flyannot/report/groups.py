@@ -13,7 +13,7 @@ import numpy as np
 
 from flyannot.report.maps import MapMaker
 from flyannot.report.nearest import SimilarPatterns
-from flyannot.terms.answers import NO, NOTHING_LEARNED, UNDETERMINED, YES, Answer, group_answers
+from flyannot.terms.answers import NO, UNDETERMINED, YES, Answer, group_answers
 from flyannot.terms.group_outcomes import is_cross_validated, outcomes_from_json
 
 AGREED, MISSED, NEW, PREDICTED = "agreed", "missed", "new", "predicted"
@@ -76,7 +76,7 @@ class ShownAnswer(Answer):
     @property
     def says_nothing(self):
         """True if the model learned nothing about the term: every group has the same probability."""
-        return self.status == UNDETERMINED and self.caution == NOTHING_LEARNED
+        return self.status == UNDETERMINED and self.margin == 0
 
     @property
     def texts(self):

@@ -19,7 +19,6 @@ from flyannot.terms.scorer import Scorer
 from flyannot.terms.suggestions import answer_thresholds
 
 ANSWERS = NO, YES, UNDETERMINED = ("no", "yes", "undetermined")
-NOTHING_LEARNED = "nothing was learned of it"  # a caution
 _TESTED = ("auc", "auc_low", "auc_high", "precision")  # from cross-validation
 EVIDENCE = ("n_genes", *_TESTED)
 _FORMATS = dict.fromkeys(("probability", "threshold", "decision_value", "model_probability"), ".9g")
@@ -103,8 +102,6 @@ class LearnedTerm:
     @property
     def caution(self):
         """Return why an answer is a guess, or ""."""
-        if not self.is_learned:
-            return NOTHING_LEARNED
         if self.n_genes < LEAST_GENES:
             return f"learned from {pluralise(self.n_genes, 'gene')}"
         return "untested" if self.auc is None else ""
@@ -164,7 +161,7 @@ class GroupPredictions:
     @cached_property
     def model_threshold(self):
         """Return the probability above which each answer of the final model is yes, (n_groups, n_terms)."""
-        return answer_thresholds(self.model_probability, self.probability_threshold)
+        return answer_thresholds(self.model_probability, self.is_learned, self.probability_threshold)
 
     def known_unlikeness(self, g):
         """Return the unlikeness of one group, or None."""

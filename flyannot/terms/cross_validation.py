@@ -13,7 +13,6 @@ from flyannot.terms.folds import look_up_folds
 from flyannot.terms.metrics import TermOutcomes
 from flyannot.terms.model import fit_model, untrainable_reason
 from flyannot.terms.scorer import FitOptions, observed_rows
-from flyannot.terms.suggestions import answer_thresholds
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +59,7 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
         values[where] = of_fold
         yes[where] = model.answers(of_fold)
         probability[where] = model.probabilities(of_fold)
-        threshold[where] = answer_thresholds(probability[where], model.probability_threshold)
+        threshold[where] = model.answer_thresholds(probability[where])
     return TermOutcomes(
         tuple(rows.terms), Y, values, yes, probability, row_folds, tuple(reasons), threshold, observed
     )

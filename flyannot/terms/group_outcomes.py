@@ -5,7 +5,8 @@ Every stage range has
 - `group` and `gene` : n_groups names
 - `fold` : n_groups numbers, or None if one model evaluated all groups
 - `term` : n_terms names, of the terms that can be evaluated
-- `truth` and `yes` : for each term a text of 0 and 1, in the order of the groups; in `truth`, ? is unknown
+- `truth` and `yes` : for each term a text of 0 and 1, in the order of the groups; ? is unknown, and in `yes`
+  an answer that is open, because its probability is its threshold
 - `value` and `probability` : for each term a list of numbers, in the order of the groups
 - `threshold` : for each term one number per fold, the probability above which its model answers yes; None if
   terms have no threshold of their own
@@ -39,21 +40,22 @@ def outcomes_to_json(outcome, names, genes):
     """
     kept = [j for j, reason in enumerate(outcome.reasons) if not reason]
     threshold = group_threshold = None
+    is_open = np.zeros(outcome.yes.shape, bool)
     if outcome.thresholds is not None:
+        _, first, number = np.unique(outcome.group_folds, return_index=True, return_inverse=True)
         thresholds = outcome.thresholds[:, kept].round(6)
-        _, first = np.unique(outcome.group_folds, return_index=True)
-        number = np.unique(outcome.group_folds, return_inverse=True)[1]
         if (thresholds == thresholds[first][number]).all():
             threshold = thresholds[first].T.tolist()
         else:
-            group_threshold = thresholds[:, 0].tolist()
+            is_open = outcome.thresholds == outcome.probabilities
+            group_threshold = np.where(is_open[:, kept], 0.0, thresholds).max(axis=1).tolist()
     return {
         "group": list(names),
         "gene": list(genes),
         "fold": None if outcome.folds is None else outcome.folds.tolist(),
         "term": [outcome.terms[j] for j in kept],
         "truth": [_to_bits(outcome.truth[:, j], outcome.observed[:, j]) for j in kept],
-        "yes": [_to_bits(outcome.yes[:, j], True) for j in kept],
+        "yes": [_to_bits(outcome.yes[:, j], ~is_open[:, j]) for j in kept],
         "value": [[float(f"{v:.{_DIGITS}g}") for v in outcome.values[:, j].tolist()] for j in kept],
         "probability": outcome.probabilities[:, kept].T.round(6).tolist(),
         "threshold": threshold,
@@ -77,13 +79,16 @@ def outcomes_from_json(groups):
     elif thresholds is not None:
         number = 0 if folds is None else np.unique(folds, return_inverse=True)[1]
         thresholds = _by_group([np.broadcast_to(np.array(t)[number], n) for t in thresholds], n, float)
-    truth = _by_group([list(text) for text in groups["truth"]], n, "U1")
+    truth, yes = (_by_group([list(text) for text in groups[name]], n, "U1") for name in ("truth", "yes"))
+    probabilities = _by_group(groups["probability"], n, float)
+    if group_thresholds is not None:
+        thresholds = np.where(yes == "?", probabilities, thresholds)
     return TermOutcomes(
         tuple(groups["term"]),
         truth == "1",
         _by_group(groups["value"], n, float),
-        _by_group([list(text) for text in groups["yes"]], n, "U1") == "1",
-        _by_group(groups["probability"], n, float),
+        yes == "1",
+        probabilities,
         None if folds is None else np.array(folds, int),
         thresholds=thresholds,
         observed=truth != "?",

@@ -80,7 +80,7 @@ class Model:
         """
         if self.decision_threshold is None:
             probability = np.where(observed, self.probabilities(values), 0.0)
-            return probability > answer_thresholds(probability)
+            return probability > self.answer_thresholds(probability)
         return (values > self.decision_threshold) & observed
 
     @property
@@ -96,11 +96,14 @@ class Model:
     def near_threshold(self, values, margin):
         """Return True for each answer whose probability is within `margin` of its threshold.
 
-        All answers about a term of which nothing was learned count as near.
+        All answers about a term of which nothing was learned are at their threshold.
         """
         probability = self.probabilities(values)
-        thresholds = answer_thresholds(probability, self.probability_threshold)
-        return (np.abs(probability - thresholds) <= margin) | ~self.is_learned
+        return np.abs(probability - self.answer_thresholds(probability)) <= margin
+
+    def answer_thresholds(self, probability):
+        """Return the probability above which each answer is yes, float64 (n_groups, n_terms)."""
+        return answer_thresholds(probability, self.is_learned, self.probability_threshold)
 
     def arrays(self):
         """Return all arrays of the model by name: integers and floats, without text or objects.

@@ -108,9 +108,9 @@ class TrainOptions(Options):
     operating_point: str | tuple = option(
         EXPECTED_F1,
         OperatingPoint(),
-        "Answer yes to the terms of a group that should agree best with a curator's (largest expected F1), or "
-        "to each term above the threshold with the largest sensitivity + specificity (balanced), with this "
-        "precision or with this sensitivity on the inner folds.",
+        "Suggest (answer yes to) the terms of a group with the largest expected F1, or each term above the "
+        "threshold with the largest sensitivity + specificity (balanced), with this precision or with this "
+        "sensitivity on the inner folds.",
     )
     corrections: tuple = option(
         (),

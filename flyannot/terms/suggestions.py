@@ -87,14 +87,18 @@ def suggestion_thresholds(probability):
     return thresholds
 
 
-def answer_thresholds(probability, term_thresholds=None):
+def answer_thresholds(probability, is_learned, term_thresholds=None):
     """Return the probability above which each answer is yes, float64 (n_groups, n_terms).
 
     Parameters
     ----------
     probability : float array (n_groups, n_terms)
+    is_learned : bool array (n_terms,)
+        A term that is False here has the same probability in all groups.  It does not count for the lists,
+        and its threshold is its probability, so that its answer is open.
     term_thresholds : float array (n_terms,), the threshold of each term; None for `suggestion_thresholds`
     """
-    if term_thresholds is None:
-        return np.repeat(suggestion_thresholds(probability)[:, None], probability.shape[1], axis=1)
-    return np.broadcast_to(term_thresholds, probability.shape)
+    if term_thresholds is not None:
+        return np.broadcast_to(term_thresholds, probability.shape)
+    thresholds = suggestion_thresholds(np.where(is_learned, probability, 0.0))
+    return np.where(is_learned, thresholds[:, None], probability)

@@ -122,15 +122,15 @@ def _agreement(summary):
     if of_groups.get("f1") is None:
         return
     precision, sensitivity = (summary["micro"].get(name) for name in ("precision", "sensitivity"))
-    right = "" if precision is None else f": {precision:.0%} of the suggested are right"
-    found = "" if sensitivity is None else f", {sensitivity:.0%} of the curated are found"
-    lengths = f"{of_groups['n_yes']:.1f} suggested, {of_groups['n_curated']:.1f} curated"
-    yield f"terms of a group: {lengths}{right}{found}"
+    right = "" if precision is None else f" ({precision:.0%} right)"
+    found = "" if sensitivity is None else f" ({sensitivity:.0%} found)"
+    suggested = f"{of_groups['n_yes']:.1f} suggested{right}"
+    yield f"terms of a group: {suggested}, {of_groups['n_curated']:.1f} curated{found}"
     means = []
-    for name, title in (("f1", "F1"), ("jaccard", "Jaccard index")):
+    for name, title in (("f1", "F1"), ("jaccard", "Jaccard")):
         low, high = of_groups.get(f"{name}_interval") or (float("nan"), float("nan"))
         means.append(f"{title} {of_groups[name]:.3f} ({low:.3f} to {high:.3f})")
-    yield f"agreement with the curators, mean of the groups: {', '.join(means)}"
+    yield f"agreement of a group with its curated terms: {', '.join(means)}"
 
 
 def _line(name, scores, n_groups="", n_positive=""):

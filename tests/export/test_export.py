@@ -148,7 +148,8 @@ def hostile(tmp_path):
     predicted = {"terms": HOSTILE, "decision_value": one, "probability": 1 + one, "yes": one < 0}
     predicted |= {"undetermined": one > 0, "in_training": no_group, "n_genes": n_genes}
     names = ("probability_threshold", "auc", "auc_low", "auc_high")
-    predicted |= dict(zip(names, evidence)) | {"precision": evidence[0]}
+    predicted |= dict(zip(names, evidence)) | {"precision": evidence[0], "answer_threshold": -2 * one}
+    predicted |= {"is_learned": evidence[0] > 0}
     groups = Groups([HOSTILE[4]], [HOSTILE[1]], [""], [np.arange(1)])
     with create_stored(tmp_path / "hostile.h5", Header("predictions", {}, {})) as file:
         write_group_predictions(file, "4-6", columns, groups, predicted)
@@ -179,7 +180,7 @@ def test_a_workbook_opens_in_excel_as_it_is(exported, hostile, tmp_path):
     probabilities = [row["probability"] for row in rows_of_workbook(exported("predictions", "xlsx"))]
     assert all(isinstance(value, float) for value in probabilities)
     answered = [(r["gene"], r["stage_range"], r["term"]) for r in rows if r["answer"] == "yes"]
-    assert short.title == "yes only" and [row[:3] for row in list(short.values)[1:]] == answered
+    assert short.title == "suggested" and [row[:3] for row in list(short.values)[1:]] == answered
 
 
 def unique(rows, name):

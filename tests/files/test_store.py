@@ -81,6 +81,7 @@ def predicted(rng):
     values = rng.normal(size=(2, 3))
     of_terms = {"n_genes": [9, 30, 2], "threshold": [0.5, 0.2, 0.1], "auc": [0.5, 0.9, np.nan]}
     of_terms |= {
+        "is_learned": [True, True, False],
         "auc_low": [0.2, 0.8, np.nan],
         "auc_high": [0.7, 0.95, np.nan],
         "precision": [0.4, 1, np.nan],
@@ -89,6 +90,7 @@ def predicted(rng):
         "term": ["gap", "pole cell", "β"],
         "decision_value": values,
         "probability": 1 / (1 + np.exp(-values)),
+        "answer_threshold": np.tile([0.5, 0.2, 0.1], (2, 1)),
         "yes": values > 0,
         "undetermined": abs(values) < 0.1,
         "in_training": np.array([True, False]),

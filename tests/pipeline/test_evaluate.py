@@ -17,6 +17,7 @@ from flyannot.pipeline.options import AnnotateOptions, EvaluateOptions
 from flyannot.pipeline.train import train_task
 from flyannot.terms import linear_svm
 from flyannot.terms.group_outcomes import format_scores_json, read_scores
+from flyannot.terms.metrics import AGREEMENT
 from flyannot.terms.options import TrainOptions
 from tests.files.test_hostile_files import flipped
 from tests.small_embryos import CLASSIFY, STAGE_RANGES, make
@@ -48,7 +49,9 @@ def test_scores_have_exactly_the_promised_keys(scored):
         assert (row["auc"] is None) == (row["auc_interval"] is None) == bool(row["reason"])
     assert set(scored["summary"]) == {*STAGE_RANGES, "all"}
     for summary in scored["summary"].values():
-        assert set(summary) == {"macro", "weighted_top10", "micro", "ranked_terms", "n_terms"} | CONFIDENCE
+        averages = {"macro", "weighted_top10", "micro", "groups", "ranked_terms"}
+        assert set(summary) == averages | {"n_terms"} | CONFIDENCE
+        assert set(summary["groups"]) == {*AGREEMENT, "f1_interval", "jaccard_interval"}
         for average in ("macro", "weighted_top10", "micro"):
             assert set(summary[average]) - {"precision"} == METRICS
     assert scored["synthetic"] is True

@@ -43,7 +43,8 @@ def test_every_prediction_says_what_it_rests_on(chain, models):
         for name in ("auc", "auc_low", "auc_high"):
             assert row[name] == ("" if n_carriers < LEAST_GENES else f"{getattr(model.model, name)[j]:.4f}")
         few = f"learned from {n_carriers} genes" if n_carriers < LEAST_GENES else ""
-        assert row["caution"] == few and not (few and row["precision"])
+        assert not (few and row["precision"])
+        assert row["caution"] == few
         threshold, probability = float(row["threshold"]), float(row["probability"])
         assert 0 < threshold < 1
         assert row["answer"] == {1: "yes", 0: "undetermined", -1: "no"}[np.sign(probability - threshold)]
@@ -51,13 +52,17 @@ def test_every_prediction_says_what_it_rests_on(chain, models):
 
 
 def test_a_term_of_which_nothing_was_learned_is_seen_as_that(flyannot, chain, models):
-    """Check that every gene gets the probability of the threshold, and no answer."""
+    """Check that every gene gets one probability, which is also the threshold, and no answer."""
     unlearned = {(s, m.terms[j]) for s, m in models.items() for j in np.flatnonzero(m.model.slope == 0)}
     assert unlearned, "the small chain has one"
     rows = rows_of_csv(chain.predictions.with_suffix(".csv"))
     for row in rows:
         assert ((row["stage_range"], row["term"]) in unlearned) == (row["answer"] == "undetermined")
         assert (row["answer"] == "undetermined") == (row["probability"] == row["threshold"])
+    values = {(row["stage_range"], row["term"]): set() for row in rows}
+    for row in rows:
+        values[row["stage_range"], row["term"]].add(row["probability"])
+    assert {key for key, of_term in values.items() if len(of_term) == 1} == unlearned
     for path in (chain.model, chain.predictions):
         lines = flyannot("show F", F=path).out.splitlines()
         shown = [line for line in lines if line.endswith("  nothing learned")]
@@ -71,9 +76,9 @@ def test_show_lists_terms_and_the_header_on_request(flyannot, chain, models):
     assert "made by flyannot train" in said.out and "option " not in said.out
     for model in models.values():
         for j, term in enumerate(model.terms):
-            n, threshold = model.model.n_genes[j], model.model.probability_threshold[j]
+            n = model.model.n_genes[j]
             area = model.model.auc[j]
-            numbers = rf" +{n} +{threshold:.3f} +{'untested' if np.isnan(area) else f'{area:.3f}'}\b"
+            numbers = rf" +{n} +{'untested' if np.isnan(area) else f'{area:.3f}'}\b"
             assert re.search(rf"^{re.escape(term)}{numbers}", said.out, re.MULTILINE)
     assert "flyannot show" in said.out.splitlines()[-1]
     whole = flyannot("show M --header", M=chain.model).out

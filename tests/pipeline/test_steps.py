@@ -233,9 +233,7 @@ def test_annotating_the_training_images_gives_the_values_of_the_model_on_the_fea
                 for j, weights in enumerate(model.scorer.weights):
                     value = row @ weights + model.scorer.intercept[j]
                     assert predicted.decision_value[g, j] == pytest.approx(value, abs=1e-5)
-                    assert predicted.yes[g, j] == (
-                        predicted.decision_value[g, j] > model.decision_threshold[j]
-                    )
+                assert (predicted.yes[g] == (predicted.probability[g] > predicted.answer_threshold[g])).all()
 
 
 def test_a_table_of_other_predictions_is_replaced_whatever_its_date(own_chain):
@@ -355,7 +353,7 @@ def test_an_input_that_is_replaced_while_a_step_runs_is_refused(own_chain, tmp_p
 def test_a_value_that_was_edited_is_refused_by_whoever_reads_it(own_chain, tmp_path, made, kind):
     """Edit with h5py, which updates the checksums but not the digest."""
     c, out = own_chain, tmp_path / "out.h5"
-    edited = {"dictionary": "D", "model": "model/threshold", "predictions": "probability"}.get(kind, kind)
+    edited = {"dictionary": "D", "model": "model/slope", "predictions": "probability"}.get(kind, kind)
     with h5py.File(c.kinds[kind], "r+") as file:
         values = file[f"4-6/{edited}"][()]
         file[f"4-6/{edited}"][()] = values.max() - values

@@ -14,6 +14,7 @@ from flyannot.terms.feature_rows import inner_products
 from flyannot.terms.group_outcomes import outcomes_from_json, outcomes_to_json
 from flyannot.terms.metrics import TermOutcomes, auc, evaluate_term, score_terms
 from flyannot.terms.model import LEAST_GENES, array_schema, fit_model, model_from_arrays
+from flyannot.terms.options import BALANCED, EXPECTED_F1
 from flyannot.terms.scorer import FitOptions
 from flyannot.terms.training_set import LabelledRows
 from tests.terms.labelled_kinds import labelled
@@ -33,15 +34,18 @@ def test_a_classifier_learns_what_there_is_and_no_more(method, rng):
     assert abs(np.mean(shuffled) - 0.5) < 0.15
 
 
+@pytest.mark.parametrize("operating_point", [EXPECTED_F1, BALANCED])
 @pytest.mark.parametrize("method", CLASSIFIERS)
-def test_arrays_are_all_of_a_classifier(method, rng):
+def test_arrays_are_all_of_a_classifier(method, operating_point, rng):
     X, Y, genes = labelled(rng)
-    fitted = fit_model(method, X[:80], Y[:80], genes[:80], rng=rng)
+    options = FitOptions(operating_point=operating_point)
+    fitted = fit_model(method, X[:80], Y[:80], genes[:80], rng=rng, options=options)
     arrays = {name: array.copy() for name, array in fitted.arrays().items()}
     assert all(array.dtype.kind in "iuf" and array.ndim for array in arrays.values())
     sizes = {"n_terms": Y.shape[1], "n_features": X.shape[1]}
     assert find_shape_error(array_schema(method), arrays, "model", sizes) == ""
-    assert set(arrays) == set(array_schema(method))
+    has_no_threshold = operating_point == EXPECTED_F1
+    assert set(array_schema(method)) - set(arrays) == ({"threshold"} if has_no_threshold else set())
     again = model_from_arrays(method, arrays)
     values = fitted.decision_values(X[80:])
     assert (again.decision_values(X[80:]) == values).all()
@@ -64,7 +68,7 @@ def test_a_classifier_is_the_same_for_the_same_seed_and_any_threads(method, rng,
 @pytest.mark.parametrize("method", CLASSIFIERS)
 def test_probabilities_rise_with_values_and_answers_follow_thresholds(method, rng):
     X, Y, genes = labelled(rng)
-    fitted = fit_model(method, X, Y, genes, rng=rng)
+    fitted = fit_model(method, X, Y, genes, rng=rng, options=FitOptions(operating_point=BALANCED))
     values = np.sort(fitted.decision_values(X), axis=0)
     probabilities = fitted.probabilities(values)
     assert ((probabilities > 0) & (probabilities < 1)).all()
@@ -74,7 +78,8 @@ def test_probabilities_rise_with_values_and_answers_follow_thresholds(method, rn
 
 
 def test_probabilities_of_terms_of_few_genes_shrink_and_no_answer_changes(rng):
-    fitted = fit_model("svm", *labelled(rng), rng=rng)
+    options = FitOptions(operating_point=BALANCED)
+    fitted = fit_model("svm", *labelled(rng), rng=rng, options=options)
     values, n_terms = np.linspace(-9, 9, 50)[:, None], len(fitted.n_genes)
     few, many = (replace(fitted, n_genes=np.full(n_terms, n)) for n in (LEAST_GENES - 1, LEAST_GENES))
     shrunk, whole = few.probabilities(values), many.probabilities(values)

@@ -42,6 +42,7 @@ def test_weights_are_those_of_liblinear_on_the_centred_features_themselves(C, n_
 def test_a_term_has_the_same_bits_beside_any_other_terms(rng):
     X, Y, genes = labelled(rng)
     together, alone = trained(X, Y, genes, seed=1).arrays(), trained(X, Y[:, 2:], genes, seed=1).arrays()
+    del alone["precision"]  # the other terms compete for a place among the suggested ones
     for name, array in alone.items():
         assert (together[name][2:] == array).all(), name
 

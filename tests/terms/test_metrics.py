@@ -8,6 +8,7 @@ import pytest
 
 from flyannot.base.errors import DataError
 from flyannot.terms.metrics import (
+    AGREEMENT,
     METRICS,
     NOT_ANATOMY,
     TermOutcomes,
@@ -157,7 +158,7 @@ def test_nothing_to_evaluate_gives_none_and_no_nan():
     nothing = dict.fromkeys(METRICS)
     result = score_terms({"4-6": outcome([[0, 0]], [[1, 2]])})
     expected = dict.fromkeys(("macro", "weighted_top10"), nothing) | {"micro": nothing | {"precision": None}}
-    expected |= {"ranked_terms": None, "n_terms": 0}
+    expected |= {"groups": dict.fromkeys(AGREEMENT), "ranked_terms": None, "n_terms": 0}
     assert result["summary"] == {"4-6": expected, "all": expected}
     assert score_terms({})["summary"] == {"all": expected}
 
