@@ -48,8 +48,8 @@ def format_file(path, *, header=False):
         top = [format_title(stored), *format_skipped(stored), *_format_top(stored, parts)]
     blocks = ["\n".join(top), *(_format_table(s, learned) for s, learned in parts.items() if learned)]
     has_thresholds = any(term.threshold is not None for learned in parts.values() for term in learned)
-    legend = _LEGEND.format(least=LEAST_GENES, threshold=_THRESHOLD_LEGEND if has_thresholds else "")
-    legend = wrap(" ".join(legend.split()), _WIDTH)
+    text = _LEGEND.format(least=LEAST_GENES, threshold=_THRESHOLD_LEGEND if has_thresholds else "")
+    legend = wrap(" ".join(text.split()), _WIDTH)
     return "\n\n".join(
         [*blocks, "\n".join([*legend, f"What it was made from: flyannot show {path} --header"])]
     )

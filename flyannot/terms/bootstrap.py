@@ -123,8 +123,8 @@ def _agreement_intervals(agreements):
 def compare_outcomes(first, second):
     """Compare the AUCs of two configurations.
 
-    The comparison is over the stage ranges, terms and groups in both results.  The truth is the curated terms
-    of the second.
+    The comparison is over the stage ranges, terms and groups that both results evaluated.  The truth is the
+    curated terms of the second.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def compare_outcomes(first, second):
         difference counts as a sample.
     """
     common = [s for s in first["evaluated"] if s in second["evaluated"]]
-    paired = {s: _paired(first["evaluated"][s], second["evaluated"][s]) for s in common}
+    paired = {s: _paired(*(_evaluated_terms(result, s) for result in (first, second))) for s in common}
     paired = {s: one for s, one in paired.items() if one[1]}
     rows = []
     aucs = []
@@ -168,12 +168,22 @@ def _difference(measured, samples):
     }
 
 
+def _evaluated_terms(result, stage_range):
+    """Return the predictions of a stage range without the terms that the result does not score.
+
+    `evaluate --exclude-terms` leaves terms out of the scores, although the predictions have them.
+    """
+    evaluated = result["evaluated"][stage_range]
+    reasons = {row["term"]: row["reason"] for row in result["terms"] if row["stage_range"] == stage_range}
+    return evaluated | {"scored": [term for term in evaluated["term"] if not reasons[term]]}
+
+
 def _paired(first, second):
-    """Return the outcomes of two results for their common groups and terms, in one order.
+    """Return the outcomes of two results for their common groups and scored terms, in one order.
 
     The genes of the groups and the terms are returned too.
     """
-    terms = [term for term in first["term"] if term in second["term"]]
+    terms = [term for term in first["scored"] if term in second["scored"]]
     rows = rows_in_second = list(range(len(first["group"])))
     if first["group"] != second["group"]:  # nested scores name every group several times
         row_in_second = {name: i for i, name in enumerate(second["group"])}

@@ -26,10 +26,7 @@ the evaluated terms:
   numbers
 - `micro` comes from the summed counts.  Its AUC and average precision come from all (group, term) pairs by
   their calibrated probabilities, within folds.  It also rewards knowing which terms are frequent
-- `groups` averages over groups how well the list of terms with yes agrees with the curated list, both without
-  terms that were not evaluated: `f1` is twice the number of common terms over the sum of both lengths, and
-  `jaccard` is the number of common terms over the number of terms in either.  Both are 1 for two empty lists.
-  `n_yes` and `n_curated` are the mean lengths of the lists.  Other programs of this field report these means
+- `groups` has means over groups of how well the terms with yes agree with the curated ones (`list_agreement`)
 - `ranked_terms` ranks the terms of each group by their probabilities, and averages the average precisions of
   the groups with at least one term
 
@@ -314,12 +311,17 @@ def list_agreement(outcome):
     Returns
     -------
     agreement : dict of float64 arrays (n_groups,)
-        "f1" and "jaccard" of each group (the module describes them), "n_yes" and "n_curated", the numbers of
-        its terms.  Entries whose truth is not known do not count.
+        - "f1" : twice the number of terms in both lists, over the sum of their lengths
+        - "jaccard" : the number of terms in both lists, over the number in either
+        - "n_yes", "n_curated" : the lengths of the lists
+
+        Entries whose truth is not known do not count.  Two empty lists have F1 and Jaccard index 1.
     """
-    yes, truth = outcome.yes & outcome.observed, outcome.truth & outcome.observed
+    yes = outcome.yes & outcome.observed
+    truth = outcome.truth & outcome.observed
     n_common = (yes & truth).sum(axis=1)
-    n_yes, n_curated = yes.sum(axis=1), truth.sum(axis=1)
+    n_yes = yes.sum(axis=1)
+    n_curated = truth.sum(axis=1)
     n_both = n_yes + n_curated
     f1 = np.divide(2 * n_common, n_both, out=np.ones(len(yes)), where=n_both > 0)
     jaccard = np.divide(n_common, n_both - n_common, out=np.ones(len(yes)), where=n_both > 0)

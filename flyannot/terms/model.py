@@ -125,9 +125,8 @@ def build_model(method, scorer, arrays):
     """Return the `Model` of a scorer, with the arrays that have one entry per term by name."""
     untested = {"precision": np.full(len(arrays["auc"]), np.nan)}  # models of version 0.9 and before
     arrays = untested | arrays
-    per_term = {_FIELDS.get(name, name): np.asarray(arrays[name]) for name in PER_TERM if name in arrays}
-    per_term.setdefault("decision_threshold", None)
-    return Model(method, scorer, **per_term)
+    known = {_FIELDS.get(name, name): np.asarray(arrays[name]) for name in PER_TERM if name in arrays}
+    return Model(method, scorer, **{"decision_threshold": None} | known)
 
 
 def array_schema(method):

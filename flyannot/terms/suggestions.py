@@ -77,11 +77,13 @@ def suggestion_thresholds(probability):
         falling = -np.sort(-probability[first : first + _GROUPS_AT_ONCE], axis=1)
         expected = expected_f1(falling)
         bounds = np.pad(falling, ((0, 0), (1, 1)), constant_values=((0, 0), (1, 0)))
-        above, below = bounds[:, :-1], bounds[:, 1:]  # of a list of k terms, in column k
+        above = bounds[:, :-1]  # column k: the last probability of a list of k terms
+        below = bounds[:, 1:]  # column k: the first probability after it
         expected[:, 1:-1][above[:, 1:-1] == below[:, 1:-1]] = -1  # it would divide equal probabilities
         rows = np.arange(len(falling))
         length = expected.argmax(axis=1)
-        last, following = above[rows, length], below[rows, length]
+        last = above[rows, length]
+        following = below[rows, length]
         middle = following + (last - following) / 2
         thresholds[first : first + _GROUPS_AT_ONCE] = np.where(middle < last, middle, following)
     return thresholds

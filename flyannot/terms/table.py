@@ -121,7 +121,8 @@ def _agreement(summary):
     of_groups = summary.get("groups", {})  # scores of version 1.0 and before have none
     if of_groups.get("f1") is None:
         return
-    precision, sensitivity = (summary["micro"].get(name) for name in ("precision", "sensitivity"))
+    precision = summary["micro"].get("precision")
+    sensitivity = summary["micro"].get("sensitivity")
     right = "" if precision is None else f" ({precision:.0%} right)"
     found = "" if sensitivity is None else f" ({sensitivity:.0%} found)"
     suggested = f"{of_groups['n_yes']:.1f} suggested{right}"

@@ -12,7 +12,7 @@ from flyannot.pipeline.options import EvaluateOptions
 from flyannot.terms import bootstrap
 from flyannot.terms.calibration import sigmoid
 from flyannot.terms.group_outcomes import outcomes_from_json, outcomes_to_json
-from flyannot.terms.metrics import TermOutcomes, auc, score_terms
+from flyannot.terms.metrics import TermOutcomes, auc, list_agreement, score_terms
 from tests.small_embryos import CLASSIFY
 
 
@@ -80,6 +80,31 @@ def test_groups_that_one_of_two_did_not_evaluate_are_left_out_of_the_comparison(
     others = result_of(outcome, names=[f"other {i}" for i in range(40)])
     for second in (others, others | {"evaluated": {"7-8": others["evaluated"]["4-6"]}}):
         assert bootstrap.compare_outcomes(result_of(outcome), second) == {"terms": [], "mean": None}
+
+
+def test_terms_that_one_of_two_does_not_score_are_left_out_of_the_comparison(outcome):
+    worse = replace(outcome, values=-outcome.values)
+    only_a = bootstrap.compare_outcomes(result_of(worse.subset(slice(None), [0])), result_of(outcome))
+    assert [row["term"] for row in only_a["terms"]] == ["a"]
+    without_b = score_terms({"4-6": outcome}, excluded=("b",)) | {
+        "evaluated": result_of(outcome)["evaluated"]
+    }
+    assert bootstrap.compare_outcomes(result_of(worse), without_b) == only_a
+    assert bootstrap.compare_outcomes(result_of(worse) | {"terms": without_b["terms"]}, without_b) == only_a
+
+
+def test_intervals_of_the_agreement_of_groups_are_of_the_groups_repeated_as_drawn(outcome):
+    summary = bootstrap.add_confidence(result_of(outcome))["summary"]
+    assert summary["all"] == summary["4-6"]
+    (weights,) = bootstrap.bootstrap_gene_weights(GENES)
+    samples = {"f1": [], "jaccard": []}
+    for weight in weights[1:].astype(int):
+        drawn = outcome.subset(np.repeat(np.arange(40), weight), range(2))
+        for name, means in samples.items():
+            means.append(list_agreement(drawn)[name].mean())
+    for name, means in samples.items():
+        interval = summary["all"]["groups"][f"{name}_interval"]
+        assert interval == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=1e-12)
 
 
 def test_calibration_error_by_hand():
