@@ -11,7 +11,10 @@ from flyannot.base.errors import InputError, did_you_mean
 
 
 def import_object(place):
-    """Import an object that is named as "module:attribute", such as "flyannot.dataset.importers.bdgp:BDGP"."""
+    """Import and return an object named as "module:attribute".
+
+    An example of `place` is "flyannot.dataset.importers.bdgp:BDGP".
+    """
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
 

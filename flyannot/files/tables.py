@@ -1,10 +1,14 @@
-"""Tables: reading that names the line and column of every fault, and atomic writing.
+"""Tables: a reader that reports the line and column of every error, and an atomic writer.
 
 A table is CSV in UTF-8, with or without a byte-order mark, with LF or CRLF line ends and quotes as in
-RFC 4180. Commas, semicolons or tabs separate its cells. The first sheet of an Excel workbook is a table too.
-Columns may come in any order, and the case of their names is ignored. Columns that no caller asks for are
-ignored too. A cell that begins with = + - @ and is not a number is written with a leading apostrophe, so that
-no spreadsheet runs it. The apostrophe is removed when the table is read.
+RFC 4180. It may be gzipped. Commas, semicolons or tabs separate its cells. The first sheet of an Excel
+workbook
+is a table too. Columns may be in any order, and the case of their names is ignored. Columns that the caller
+does
+not name are ignored.
+
+A spreadsheet would run a cell that begins with = + - or @ and is not a number. Such a cell is written with a
+leading apostrophe, which is removed when the table is read.
 """
 
 import csv
@@ -29,23 +33,34 @@ _COLUMNS_SHOWN = 30  # in a message, and characters of each
 
 
 def read_table(path, required, optional=(), *, meant=None, faults=None):
-    """Yield every row of a table as (line number, cells in the order of `required + optional`).
+    """Read the named columns of a table (CSV or Excel), and yield one item for each row.
 
-    Cells are stripped of white space. Cells of required columns are never empty. Cells of missing optional
-    columns are "".
+    Empty rows are skipped. Cells are stripped of white space; cells of optional columns that the table lacks
+    are "".
 
     Parameters
     ----------
-    path : Path
-    required, optional : tuples of column names
-    meant : dict, required column -> other names that people write for it, which an error suggests
-    faults : list or None; a list receives the errors of faulty rows, which are then left out
+    path : Path of the table
+    required : tuple of column names that the table must have, without empty cells
+    optional : tuple of column names that the table may have
+    meant : dict, required column -> tuple of other names that people write for it; the error message
+        suggests
+        renaming them
+    faults : list or None; if it is a list, the InputErrors of faulty rows are appended to it and the rows
+        are
+        skipped. If it is None, the first faulty row raises its error
+
+    Yields
+    ------
+    line : int, the line number of the row in the file
+    cells : list of str, in the order of `required + optional`
 
     Raises
     ------
     InputError
-        If the file is missing or not UTF-8, or a column is missing or repeated. For a faulty row the message
-        has the line and column: too many cells, an empty cell or a control character.
+        If the file is missing or cannot be read, or a column is missing or repeated. A row is faulty if it
+        has
+        too many cells, an empty cell in a required column or a control character.
     """
     path = Path(path)
     if not path.is_file():
@@ -70,19 +85,46 @@ def read_table(path, required, optional=(), *, meant=None, faults=None):
 
 
 def write_table(path, columns, rows):
-    """Write rows of text as CSV, unless the file already has the same bytes; errors as `write_text`."""
+    """Write a table as CSV, unless the file already has the same bytes.
+
+    Parameters
+    ----------
+    path : Path of the file, which is replaced as a whole
+    columns : list of str, the names of the columns
+    rows : iterable of rows, each with one value for each column
+
+    Raises
+    ------
+    WriteError
+        If the file cannot be written.
+    """
     write_text(path, format_table(columns, rows), keep_same=True)
 
 
 def format_table(columns, rows):
-    """Return rows as the text of a CSV table."""
+    """Format a table as CSV text (str).
+
+    Parameters
+    ----------
+    columns : list of str, the names of the columns
+    rows : iterable of rows, each with one value for each column
+    """
     text = io.StringIO()
     write_csv_rows(text, [columns, *rows])
     return text.getvalue()
 
 
 def write_csv_rows(file, rows, *, delimiter=","):
-    """Write rows to an open text file, with an apostrophe before each cell that a spreadsheet would run."""
+    """Write rows to an open text file as CSV.
+
+    A cell that a spreadsheet would run as a formula is written with a leading apostrophe.
+
+    Parameters
+    ----------
+    file : open text file
+    rows : iterable of rows, each an iterable of values
+    delimiter : str, the separator of the cells
+    """
     writer = csv.writer(file, lineterminator="\n", delimiter=delimiter)
     for row in rows:
         cells = map(str, row)
@@ -90,7 +132,21 @@ def write_csv_rows(file, rows, *, delimiter=","):
 
 
 def _find_columns(path, header, required, optional, meant):
-    """Return the index of each wanted column; missing optional ones get the number of columns."""
+    """Return the index in the header (int) of each column in `required + optional`, in this order.
+
+    The index of an optional column that the table lacks is `len(header)`.
+
+    Parameters
+    ----------
+    path : Path of the table, for error messages
+    header : list of str, the names of the columns in the table
+    required, optional, meant : as in `read_table`
+
+    Raises
+    ------
+    InputError
+        If a required column is missing, or a column is repeated.
+    """
     if not any(header):
         raise InputError(f"{path} is empty", fix=f"its first line names the columns: {','.join(required)}")
     plain = [_plain_name(name) for name in header]
@@ -105,7 +161,16 @@ def _find_columns(path, header, required, optional, meant):
 
 
 def _missing_column(path, name, header, required, meant):
-    """Return the InputError for a missing column, with the name that was probably meant."""
+    """Make the InputError for a required column that a table lacks.
+
+    Parameters
+    ----------
+    path : Path of the table
+    name : str, the missing column
+    header : list of str, the columns of the table
+    required : tuple of str, the names of all required columns
+    meant : tuple of str, other names for the missing column; if the table has one, it is suggested
+    """
     named = [column for column in header if _plain_name(column) in meant]
     others = [column for column in header if _plain_name(column) not in required]
     suggestion = f' Did you mean "{named[0]}"?' if named else did_you_mean(name, others)
@@ -117,7 +182,16 @@ def _missing_column(path, name, header, required, meant):
 
 
 def _row_error(where, n_cells, n_columns, cells, required, optional):
-    """Return the InputError for a faulty row."""
+    """Make the InputError for a row with too many cells, a control character or an empty required cell.
+
+    Parameters
+    ----------
+    where : str, the path and line of the row, for the message
+    n_cells : int, the number of cells in the row
+    n_columns : int, the number of columns of the table
+    cells : list of str, the cells of the columns `required + optional`
+    required, optional : tuples of column names
+    """
     if n_cells > n_columns:
         return InputError(
             f"{where}: {pluralise(n_cells, 'cell')} under {pluralise(n_columns, 'column')}",
@@ -134,7 +208,10 @@ def _row_error(where, n_cells, n_columns, cells, required, optional):
 
 
 def _list_columns(header):
-    """Return the names of columns for a message: few, short and without unprintable characters."""
+    """Format the column names of a table for an error message.
+
+    At most 30 names are shown, with at most 30 characters of each; unprintable characters are escaped.
+    """
     shown = [escape_unprintable(name[:_COLUMNS_SHOWN], keep="") for name in header[:_COLUMNS_SHOWN]]
     return ", ".join(shown) + ", ..." * (len(header) > _COLUMNS_SHOWN)
 
@@ -153,10 +230,17 @@ _MAX_CELLS = 2**24  # of a workbook, also empty ones
 
 
 def _read_cells(path, required):
-    """Yield every row of a table as (line number, list of str); the header is line 1.
+    """Read a table, and yield (line number, list of str) for every row, including the header in line 1.
 
-    The table is CSV in UTF-8, gzipped or not, or the first sheet of a workbook (.xlsx). InputError if it is
-    neither, or malformed.
+    Parameters
+    ----------
+    path : Path of a CSV file in UTF-8, gzipped or not, or of an Excel workbook (.xlsx)
+    required : tuple of column names, by which the separator of a CSV file is found
+
+    Raises
+    ------
+    InputError
+        If the file is neither, or is malformed.
     """
     try:
         begins = read_first_bytes(path, 4)
@@ -178,9 +262,18 @@ def _read_cells(path, required):
 
 
 def read_csv_rows(lines, separator=","):
-    """Yield every row of CSV text as (number of its first line, list of str, fault).
+    """Parse lines of CSV text, and yield one item for every row, also for a row that cannot be parsed.
 
-    If `csv` cannot read a row, the list is empty and the fault says why; otherwise the fault is "".
+    Parameters
+    ----------
+    lines : iterable of str, with line ends
+    separator : str, one character
+
+    Yields
+    ------
+    line : int, the number of the first line of the row; the first line is 1
+    cells : list of str; empty if the row cannot be parsed
+    fault : str, why the row cannot be parsed; "" if it can
     """
     reader = csv.reader(lines, strict=True, delimiter=separator)
     begins = 1
@@ -198,12 +291,23 @@ def read_csv_rows(lines, separator=","):
 
 
 def _plain_name(name):
-    """Return the name of a column in lower case, with underscores for spaces and dashes."""
+    """Normalise the name of a column: lower case, with underscores for spaces and dashes."""
     return name.strip().casefold().replace(" ", "_").replace("-", "_")
 
 
 def _find_separator(first, required):
-    """Return the separator by which the first line has all required columns; a comma if there is none."""
+    """Find the separator of a CSV file: a comma, semicolon or tab.
+
+    Parameters
+    ----------
+    first : str, the first line of the file
+    required : tuple of column names; by the right separator the line has all of them
+
+    Returns
+    -------
+    str
+        The separator; a comma if no separator gives all columns.
+    """
     for separator in _SEPARATORS:
         names = {_plain_name(name.strip('"')) for name in first.split(separator)}
         if names.issuperset(required):
@@ -212,7 +316,15 @@ def _find_separator(first, required):
 
 
 def _sheet_rows(path):
-    """Yield the rows of the first sheet of a workbook as (line number, list of str), without empty ones."""
+    """Read the first sheet of an Excel workbook, and yield (line number, list of str) for every row.
+
+    Empty rows are skipped, except the first row, which is the header.
+
+    Raises
+    ------
+    InputError
+        If openpyxl is not installed, or the workbook is damaged or too large.
+    """
     try:
         openpyxl = import_optional("openpyxl", "excel", f"{path} is an Excel workbook; reading it needs")
     except InputError as absent:
@@ -243,7 +355,10 @@ def _sheet_rows(path):
 
 
 def _as_text(value):
-    """Return the value of a cell as text; a date looks like 2023-04-06 00:00:00."""
+    """Convert the value of an Excel cell to text.
+
+    A whole float is written without a decimal point, an empty cell is "", and a date is 2023-04-06 00:00:00.
+    """
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return "" if value is None else str(value)
