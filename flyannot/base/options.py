@@ -362,7 +362,7 @@ class Options:
         Options that are declared with `in_header=False` are left out.
         """
         return {
-            _header_name(entry): _as_json(entry, value)
+            _header_name(entry): _value_to_json(entry, value)
             for entry in _header_fields(self)
             if (value := getattr(self, entry.name)) != entry.default
             or entry.metadata["in_header"] != UNLESS_DEFAULT
@@ -435,6 +435,6 @@ def _header_name(entry):
     return entry.metadata["kept_as"] or entry.name
 
 
-def _as_json(entry, value):
+def _value_to_json(entry, value):
     """Convert the value of an option, given as its dataclass field, to a JSON value; None stays None."""
     return None if value is None else entry.metadata["kind"].to_json(value)

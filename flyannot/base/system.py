@@ -70,8 +70,10 @@ def start_alarm(is_due, call, every_s):
         signal.signal(signal.SIGALRM, lambda number, frame: call())
         if is_due():
             signal.setitimer(signal.ITIMER_REAL, every_s, every_s)
-    elif not any(thread.name == _watch.__name__ for thread in threading.enumerate()):
-        threading.Thread(target=_watch, name=_watch.__name__, args=(is_due, every_s), daemon=True).start()
+    elif not any(thread.name == _interrupt_when_due.__name__ for thread in threading.enumerate()):
+        threading.Thread(
+            target=_interrupt_when_due, name=_interrupt_when_due.__name__, args=(is_due, every_s), daemon=True
+        ).start()
 
 
 def stop_alarm():
@@ -83,7 +85,7 @@ def stop_alarm():
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _watch(is_due, every_s):
+def _interrupt_when_due(is_due, every_s):
     """Send SIGINT to the main thread every `every_s` seconds while `is_due()` is true; never return."""
     while True:
         time.sleep(every_s)

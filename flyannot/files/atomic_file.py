@@ -19,8 +19,8 @@ from flyannot.base.system import fsync_path, replace_file
 from flyannot.files.locks import exclusive_lock
 
 _TABLES = ("annotations.csv", "images.csv")  # moved last, since a folder with images.csv is complete
-_KEPT_OF_FOLDERS = (*_TABLES, "annotations.xlsx", "images.xlsx")
-_kept: tuple[Path, ...] = ()  # the files and folders that the current command reads
+_PROTECTED_TABLES = (*_TABLES, "annotations.xlsx", "images.xlsx")
+_protected: tuple[Path, ...] = ()  # the files and folders that the current command reads
 
 
 @contextmanager
@@ -32,13 +32,13 @@ def protect_inputs(paths):
     paths : paths of the input files and data set folders. For a folder, its tables and all files in its
         `images` folder are protected
     """
-    global _kept
-    before = _kept
-    _kept = tuple(map(Path, paths))
+    global _protected
+    before = _protected
+    _protected = tuple(map(Path, paths))
     try:
         yield
     finally:
-        _kept = before
+        _protected = before
 
 
 def check_output(out, inputs=(), *, is_own=False):
@@ -53,19 +53,19 @@ def check_output(out, inputs=(), *, is_own=False):
     is_own : bool, whether flyannot itself wrote the file at `out` before. It may then be replaced even if
         `protect_inputs` protects it
     """
-    state = _status(out)
+    state = _stat_if_exists(out)
     if state and not stat.S_ISREG(state.st_mode) and not stat.S_ISDIR(state.st_mode):
         raise InputError(f"{out} is not a regular file, so it is not replaced", fix="name another output")
-    kept = () if is_own else _kept
-    tables = (path / table for path in kept for table in _KEPT_OF_FOLDERS)
-    pictures = {Path(os.path.realpath(path)) / "images" for path in kept}
-    states = map(_status, (*inputs, *kept, *tables) if state else ())
+    protected = () if is_own else _protected
+    tables = (path / table for path in protected for table in _PROTECTED_TABLES)
+    pictures = {Path(os.path.realpath(path)) / "images" for path in protected}
+    states = map(_stat_if_exists, (*inputs, *protected, *tables) if state else ())
     is_input = any(other and os.path.samestat(state, other) for other in states)
     if is_input or state and pictures.intersection(Path(os.path.realpath(out)).parents):
         raise InputError(f"{out} is both input and output", fix="name another output")
 
 
-def _status(path):
+def _stat_if_exists(path):
     """Return the os.stat_result of a path; None if it does not exist or cannot be reached."""
     try:
         return os.stat(path)
@@ -98,11 +98,11 @@ def lock_output(path, *, beside=(), **patience):
             path.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(exclusive_lock(path, **patience))
             for output in (path, *beside):
-                _sweep_leftovers(output)
+                _remove_leftovers(output)
         yield
 
 
-def _sweep_leftovers(path):
+def _remove_leftovers(path):
     """Remove the temporary files and folders that killed runs left for the output `path`.
 
     The caller must hold the lock of the output, so that no other process is writing them.
@@ -139,22 +139,22 @@ def atomic_write(path, *, check=None, keep_same=False, is_own=False):
     """
     path = Path(path)
     check_output(path, is_own=is_own)
-    beside = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         with explain_write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            yield beside
+            yield temporary
             if check is not None:
-                check(beside)
-            if keep_same and path.is_file() and filecmp.cmp(beside, path, shallow=False):
+                check(temporary)
+            if keep_same and path.is_file() and filecmp.cmp(temporary, path, shallow=False):
                 return
             check_output(path, is_own=is_own)  # again, since its folder may be new
-            fsync_path(beside)
-            replace_file(beside, path)
+            fsync_path(temporary)
+            replace_file(temporary, path)
             fsync_path(path.parent)
     finally:
         with suppress(OSError):  # without a folder there is no temporary file
-            beside.unlink()
+            temporary.unlink()
 
 
 def write_text(path, text, **how):
@@ -166,8 +166,8 @@ def write_text(path, text, **how):
     text : str, the whole contents
     how : keyword arguments of `atomic_write`, such as `keep_same=True`
     """
-    with atomic_write(path, **how) as beside:
-        beside.write_bytes(text.encode())
+    with atomic_write(path, **how) as temporary:
+        temporary.write_bytes(text.encode())
 
 
 def copy_file(path, out):
@@ -175,8 +175,8 @@ def copy_file(path, out):
 
     Raises WriteError if `out` cannot be written or `path` cannot be read.
     """
-    with atomic_write(out) as beside:
-        shutil.copyfile(path, beside)
+    with atomic_write(out) as temporary:
+        shutil.copyfile(path, temporary)
 
 
 def file_has_text(path, text):
@@ -250,12 +250,12 @@ def atomic_folder(folder, inputs=(), *, force=False):
             with explain_write_errors(folder):
                 staged.mkdir()
                 yield staged
-                _publish(staged, folder, inputs)
+                _move_to_final_folder(staged, folder, inputs)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
 
 
-def _publish(staged, folder, inputs):
+def _move_to_final_folder(staged, folder, inputs):
     """Move all files of a filled temporary folder to their final folder, the data set's tables last.
 
     Parameters

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from flyannot.files.text_files import open_regular
 
 _SETTLED_S = 2.0  # a file that changed less than this before it was read may change again with equal times
-_known: dict[bytes, bytes] | None = None  # identity -> digest; None outside of `cache_digests`
+_cached_digests: dict[bytes, bytes] | None = None  # file key -> digest; None outside of `cache_digests`
 
 
 def file_digest(path):
@@ -17,17 +17,17 @@ def file_digest(path):
 
     Within a `cache_digests` block a digest is reused while the file's size and times are unchanged.
     """
-    if _known is None:
+    if _cached_digests is None:
         with open_regular(path) as f:
             return hashlib.file_digest(f, "sha256").hexdigest()
     with open_regular(path) as f:
         before = os.fstat(f.fileno())
-        if (known := _known.get(_identity(path, before))) is not None:
+        if (known := _cached_digests.get(_cache_key(path, before))) is not None:
             return known.hex()
         is_settled = time.time() - max(before.st_mtime, before.st_ctime) > _SETTLED_S
         digest = hashlib.file_digest(f, "sha256").digest()
-        if is_settled and _identity(path, os.fstat(f.fileno())) == _identity(path, before):
-            _known[_identity(path, before)] = digest
+        if is_settled and _cache_key(path, os.fstat(f.fileno())) == _cache_key(path, before):
+            _cached_digests[_cache_key(path, before)] = digest
     return digest.hex()
 
 
@@ -49,16 +49,16 @@ def cache_digests():
 
     A file that is asked for again is read again only if its size or times have changed.
     """
-    global _known
-    before = _known
-    _known = {} if before is None else before
+    global _cached_digests
+    before = _cached_digests
+    _cached_digests = {} if before is None else before
     try:
         yield
     finally:
-        _known = before
+        _cached_digests = before
 
 
-def _identity(path, status):
+def _cache_key(path, status):
     """Return a key (16 bytes) for the cache of digests, which changes when a file is replaced or changed.
 
     It is a hash of path, device, inode, size and times. The path is included because some file systems have

@@ -26,10 +26,10 @@ from flyannot.files.atomic_file import write_text
 from flyannot.files.text_files import max_unpacked_bytes, open_regular, read_first_bytes, read_lines
 
 log = logging.getLogger("flyannot")
-_GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")  # as written; the apostrophe is not read
+_GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")  # cells whose apostrophe is removed when they are read
 _NEEDS_GUARD = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")  # a negative number is not a formula
-_COLUMNS_SHOWN = 30  # in a message, and characters of each
+_COLUMNS_SHOWN = 30  # names of columns in a message, and characters of each name
 
 
 def read_table(path, required, optional=(), *, meant=None, faults=None):
@@ -69,19 +69,19 @@ def read_table(path, required, optional=(), *, meant=None, faults=None):
     _, header = next(rows, (1, []))
     places = _find_columns(path, [name.strip() for name in header], required, optional, meant or {})
     n_columns = len(header)
-    for begins, row in rows:
+    for line, row in rows:
         if not any(row):
             continue
         n_cells = len(row)
-        row += [""] * (n_columns + 1 - n_cells)  # the last one stands for missing columns
+        row += [""] * (n_columns + 1 - n_cells)  # the last cell is read for columns that the table lacks
         cells = [row[place].strip() for place in places]
         if n_cells > n_columns or not all(cells[: len(required)]) or not is_valid_cell("".join(cells)):
-            error = _row_error(f"{path}, line {begins}", n_cells, n_columns, cells, required, optional)
+            error = _row_error(f"{path}, line {line}", n_cells, n_columns, cells, required, optional)
             if faults is None:
                 raise error
             faults.append(error)
             continue
-        yield begins, [cell[1:] if cell[:1] == "'" and _GUARDED.match(cell) else cell for cell in cells]
+        yield line, [cell[1:] if cell[:1] == "'" and _GUARDED.match(cell) else cell for cell in cells]
 
 
 def write_table(path, columns, rows):
@@ -217,16 +217,16 @@ def _list_columns(header):
 
 
 _SAVE_AS = "save the table as CSV UTF-8 (in Excel: File > Save As > CSV UTF-8)"
-_ZIP = b"PK\x03\x04"
-_NO_TABLES = {  # first bytes of other files -> (what they are, the remedy)
+_ZIP_SIGNATURE = b"PK\x03\x04"
+_OTHER_FORMATS = {  # first bytes of other files -> (what they are, the remedy)
     b"\xd0\xcf\x11\xe0": ("an old Excel workbook (.xls)", f"{_SAVE_AS}, or as .xlsx"),
     b"\x89HDF": ("an HDF5 file, not a table", "name a table, such as a .csv"),
     b"\xff\xfe": ('UTF-16 text, such as Excel\'s "Unicode Text"', _SAVE_AS),
     b"\xfe\xff": ('UTF-16 text, such as Excel\'s "Unicode Text"', _SAVE_AS),
 }
 _SEPARATORS = ",;\t"
-_MAX_BYTES = 2**29  # of a workbook, unpacked
-_MAX_CELLS = 2**24  # of a workbook, also empty ones
+_MAX_WORKBOOK_BYTES = 2**29  # of an unpacked workbook
+_MAX_WORKBOOK_CELLS = 2**24  # including empty cells
 
 
 def _read_cells(path, required):
@@ -243,14 +243,14 @@ def _read_cells(path, required):
         If the file is neither, or is malformed.
     """
     try:
-        begins = read_first_bytes(path, 4)
+        signature = read_first_bytes(path, 4)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-    if begins == _ZIP:
+    if signature == _ZIP_SIGNATURE:
         yield from _sheet_rows(path)
         return
-    for start, (what, fix) in _NO_TABLES.items():
-        if begins.startswith(start):
+    for start, (what, fix) in _OTHER_FORMATS.items():
+        if signature.startswith(start):
             raise InputError(f"{path} is {what}", fix=fix)
     lines = read_lines(path, fix=_SAVE_AS)
     first = next(lines, "")
@@ -276,7 +276,7 @@ def read_csv_rows(lines, separator=","):
     fault : str, why the row cannot be parsed; "" if it can
     """
     reader = csv.reader(lines, strict=True, delimiter=separator)
-    begins = 1
+    line = 1
     while True:
         row: list = []
         fault = ""
@@ -286,8 +286,8 @@ def read_csv_rows(lines, separator=","):
             return
         except csv.Error as error:
             fault = str(error)
-        yield begins, row, fault
-        begins = reader.line_num + 1
+        yield line, row, fault
+        line = reader.line_num + 1
 
 
 def _plain_name(name):
@@ -333,7 +333,7 @@ def _sheet_rows(path):
         file = open_regular(path)  # stays open while rows are read
         with zipfile.ZipFile(file) as archive:
             n_bytes = sum(member.file_size for member in archive.infolist())
-        if n_bytes > (most := max_unpacked_bytes(path, _MAX_BYTES)):
+        if n_bytes > (most := max_unpacked_bytes(path, _MAX_WORKBOOK_BYTES)):
             raise InputError(f"{path} unpacks to more than {most:,} bytes", fix=_SAVE_AS)
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         sheet = book.worksheets[0]
@@ -344,17 +344,19 @@ def _sheet_rows(path):
         n_cells = 0
         for line, row in enumerate(sheet.iter_rows(values_only=True), start=1):
             n_cells += len(row) + 1
-            if n_cells > _MAX_CELLS:
-                raise InputError(f"{path} has more than {_MAX_CELLS:,} cells, or claims to", fix=_SAVE_AS)
+            if n_cells > _MAX_WORKBOOK_CELLS:
+                raise InputError(
+                    f"{path} has more than {_MAX_WORKBOOK_CELLS:,} cells, or claims to", fix=_SAVE_AS
+                )
             if line == 1 or row.count(None) < len(row):
-                yield line, [_as_text(value) for value in row]
+                yield line, [_cell_to_text(value) for value in row]
     except (InputError, GeneratorExit):
         raise
     except Exception as error:  # a damaged workbook may raise any exception
         raise InputError(f"{path} cannot be read as an Excel workbook: {error}", fix=_SAVE_AS) from None
 
 
-def _as_text(value):
+def _cell_to_text(value):
     """Convert the value of an Excel cell to text.
 
     A whole float is written without a decimal point, an empty cell is "", and a date is 2023-04-06 00:00:00.

@@ -16,8 +16,8 @@ from flyannot.files.hdf5.reading import open_stored
 from flyannot.files.hdf5.schema import BULK, SCHEMAS
 from flyannot.files.hdf5.writing import create_stored, reserve_array, write_array
 
-_COPIED_BYTES = 1 << 20  # at once
-_GROWING = ("n_images", "n_patches", "n_groups")  # all other dimensions are equal in all parts
+_COPIED_BYTES = 1 << 20  # bytes that are copied at once
+_IMAGE_DIMENSIONS = ("n_images", "n_patches", "n_groups")  # all other dimensions are equal in all parts
 
 
 @dataclass(frozen=True)
@@ -62,17 +62,19 @@ def read_part(path):
             datasets = {
                 name: stored.group(s)[name] for name in SCHEMAS[stored.kind] if name in stored.group(s)
             }
-            small = [name for name in datasets if _grows(stored.kind, name) and name not in bulky]
+            small = [
+                name for name in datasets if _has_entries_per_image(stored.kind, name) and name not in bulky
+            ]
             contents[s] = datasets | {name: stored.array(s, name, as_bytes=True) for name in small}
         return PartContents(stored.path, stored.kind, stored.failures, stored.inputs, contents)
 
 
-def _grows(kind, name):
+def _has_entries_per_image(kind, name):
     """Return whether a dataset of a kind of file has entries for each image, patch or group.
 
     Such a dataset is concatenated when files are joined; all others are equal in all files.
     """
-    return SCHEMAS[kind][name][1][0].partition("+")[0] in _GROWING
+    return SCHEMAS[kind][name][1][0].partition("+")[0] in _IMAGE_DIMENSIONS
 
 
 @contextmanager
@@ -98,12 +100,12 @@ def create_joined(path, header, parts, *, each=map):
         If a file of `parts` has changed since it was written.
     """
     copies: list = []
-    with create_stored(path, header, fill=partial(_copy_rows, copies, each), each=each) as file:
-        _begin(file, parts, copies)
+    with create_stored(path, header, fill=partial(_copy_large_datasets, copies, each), each=each) as file:
+        _write_small_datasets(file, parts, copies)
         yield file
 
 
-def _begin(file, parts, copies):
+def _write_small_datasets(file, parts, copies):
     """Write the small datasets of a joined file, and reserve space for the large ones.
 
     Parameters
@@ -122,14 +124,14 @@ def _begin(file, parts, copies):
             for name in its_parts[0].contents[s]:
                 values = [part.contents[s][name] for part in its_parts]
                 if name in BULK.get(kind, ()):
-                    copies += _reserve(group, name, [part.path for part in its_parts], values)
-                elif _grows(kind, name):
-                    write_array(group, name, _join(name, values, its_parts, s))
+                    copies += _reserve_large_dataset(group, name, [part.path for part in its_parts], values)
+                elif _has_entries_per_image(kind, name):
+                    write_array(group, name, _concatenate_dataset(name, values, its_parts, s))
                 else:
                     write_array(group, name, first.array(s, name))
 
 
-def _reserve(group, name, paths, datasets):
+def _reserve_large_dataset(group, name, paths, datasets):
     """Reserve space in a joined file for a large dataset, and yield one copy to be made for each part.
 
     Parameters
@@ -151,7 +153,7 @@ def _reserve(group, name, paths, datasets):
         offset += dataset.n_bytes
 
 
-def _copy_rows(copies, each, path):
+def _copy_large_datasets(copies, each, path):
     """Copy all large datasets into the closed joined file.
 
     Parameters
@@ -186,7 +188,7 @@ def _copy_bytes(path, source, dataset, offset):
             left -= out.write(block)
 
 
-def _join(name, values, parts, stage_range):
+def _concatenate_dataset(name, values, parts, stage_range):
     """Concatenate one dataset of all parts.
 
     Row offsets (`first`) and group numbers (`group_of_image`) count from 0 in each part, so they are

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from flyannot.files.hdf5.layout import OpenFile, open_hdf5
 from flyannot.files.hdf5.reading import StoredFile, damaged_file_error, open_stored
 
-_MOST_OPEN = 16
+_MAX_OPEN_FILES = 16  # in one process
 _validated: dict = {}  # (path, kind, digest) -> CachedFile
 _open: OrderedDict = OrderedDict()  # CachedFile -> its OpenFile, the most recently read at the end
 
@@ -31,13 +31,13 @@ class CachedFile(StoredFile):
 
     def __init__(self, stored, identity):
         vars(self).update({name: value for name, value in vars(stored).items() if name != "_open"})
-        self._identity = identity
+        self._file_identity = identity
 
     @property
     def _open(self):
         """The `OpenFile` to read from; opened if needed, after which at most 16 cached files are open."""
         if self not in _open:
-            _close_oldest(_MOST_OPEN - 1)
+            _close_oldest(_MAX_OPEN_FILES - 1)
             _open[self] = OpenFile.of(self._open_again())
         _open.move_to_end(self)
         return _open[self]
@@ -48,10 +48,10 @@ class CachedFile(StoredFile):
         If its inode, size or times have changed, it is validated again. Raises DataError if its contents
         have changed.
         """
-        identity = _identity(self.path)
-        if identity != self._identity:  # then it must have the same digest
+        identity = _file_identity(self.path)
+        if identity != self._file_identity:  # then it must have the same digest
             with open_stored(self.path, self.kind, digest=self.digest):
-                self._identity = identity
+                self._file_identity = identity
         try:
             return open_hdf5(self.path)
         except OSError as error:
@@ -74,7 +74,7 @@ def cached_file(path, kind, digest=None):
     """
     key = os.path.abspath(path), kind, digest
     if key not in _validated:
-        identity = _identity(path)
+        identity = _file_identity(path)
         with open_stored(path, kind, digest=digest) as stored:
             _validated[key] = CachedFile(stored, identity)
     return _validated[key]
@@ -92,7 +92,7 @@ def _close_oldest(n_left):
         _open.popitem(last=False)[1].h5.close()
 
 
-def _identity(path):
+def _file_identity(path):
     """Return device, inode, size and times of a file as a tuple; None if the file does not exist.
 
     The tuple differs after the file was replaced or changed.

@@ -68,12 +68,12 @@ def read_header(attributes, path, kind=None):
     kind_found = _read_kind(attributes, path, kind)
     header = Header(
         kind_found,
-        rename_old_options(json.loads(_text(attributes, "options"))),
-        json.loads(_text(attributes, "inputs")),
+        rename_old_options(json.loads(_read_text_attribute(attributes, "options"))),
+        json.loads(_read_text_attribute(attributes, "inputs")),
         int(attributes["seed"]) if "seed" in attributes else None,
-        tuple(tuple(failure) for failure in json.loads(_text(attributes, "failures"))),
-        _text(attributes, "digest"),
-        _text(attributes, "flyannot_version"),
+        tuple(tuple(failure) for failure in json.loads(_read_text_attribute(attributes, "failures"))),
+        _read_text_attribute(attributes, "digest"),
+        _read_text_attribute(attributes, "flyannot_version"),
     )
     if not isinstance(header.options, dict) or not isinstance(header.inputs, dict):
         raise TypeError("options or inputs are not a JSON object")
@@ -135,7 +135,7 @@ def _read_kind(attributes, path, kind):
     DataError
         If flyannot did not make the file, or it has another kind or another format version.
     """
-    name = _text(attributes, "format") if "format" in attributes else ""
+    name = _read_text_attribute(attributes, "format") if "format" in attributes else ""
     kind_found = name.removeprefix("flyannot-")
     if not name.startswith("flyannot-") or kind_found not in SCHEMAS:
         raise DataError(
@@ -163,7 +163,7 @@ def _with_article(kind):
     return kind if kind.endswith("s") else f"a {kind}"
 
 
-def _text(attributes, name):
+def _read_text_attribute(attributes, name):
     """Return the attribute `name` of a mapping of HDF5 attributes as str; TypeError if it is not text."""
     value = attributes[name]
     if not isinstance(value, bytes | str):
@@ -171,7 +171,7 @@ def _text(attributes, name):
     return value.decode() if isinstance(value, bytes) else value
 
 
-_BLOCK_BYTES = 1 << 22  # read at once
+_BLOCK_BYTES = 1 << 22  # bytes that are read at once
 
 
 def content_digest(h5, kind, objects=None):

@@ -20,8 +20,8 @@ from flyannot.files.hdf5.schema import DTYPES
 from flyannot.files.text_files import open_regular, read_first_bytes
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"  # the first bytes of every HDF5 file
-_BLOCK_FILTERS = [h5z.FILTER_FLETCHER32]  # before 1.0 flyannot wrote datasets in blocks with checksums
-_READS_PAST_HDF5 = hasattr(os, "preadv")
+_OLD_BLOCK_FILTERS = [h5z.FILTER_FLETCHER32]  # before 1.0 flyannot wrote datasets in blocks with checksums
+_CAN_READ_WITHOUT_HDF5 = hasattr(os, "preadv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class OpenFile(NamedTuple):
 
         The file descriptor is None unless the system has `preadv` and HDF5 itself reads by a descriptor.
         """
-        return cls(h5, h5.id.get_vfd_handle() if _READS_PAST_HDF5 and h5.driver == "sec2" else None)
+        return cls(h5, h5.id.get_vfd_handle() if _CAN_READ_WITHOUT_HDF5 and h5.driver == "sec2" else None)
 
     def rows(self, name, dataset, start=0, stop=None):
         """Read the rows `start` to `stop` of a dataset into a new array; OSError if the file ends early.
@@ -140,11 +140,11 @@ def objects_in(h5):
     """
     root = h5o.open(h5.id, b"/")
     objects = {"/": root}
-    _collect(root, "", objects)
+    _collect_objects(root, "", objects)
     return objects
 
 
-def _collect(group, place, objects):
+def _collect_objects(group, place, objects):
     """Add all objects below an HDF5 group to a dict, recursively.
 
     Parameters
@@ -164,7 +164,7 @@ def _collect(group, place, objects):
             raise ValueError(f"{full} is a link out of the file")
         objects[full] = item = h5o.open(group, name)
         if isinstance(item, h5g.GroupID):
-            _collect(item, f"{full}/", objects)
+            _collect_objects(item, f"{full}/", objects)
 
 
 def datasets_of(objects):
@@ -189,11 +189,11 @@ def require_as_written(objects, datasets, n_bytes):
     n_bytes : int, the size of the file
     """
     for name, item in objects.items():
-        if not isinstance(item, h5g.GroupID) and (fault := _fault(item, datasets.get(name), n_bytes)):
+        if not isinstance(item, h5g.GroupID) and (fault := _storage_error(item, datasets.get(name), n_bytes)):
             raise ValueError(f"{name} {fault}")
 
 
-def _fault(item, dataset, n_bytes):
+def _storage_error(item, dataset, n_bytes):
     """Describe in words why a dataset is not stored as flyannot writes it; return "" if it is.
 
     Parameters
@@ -204,20 +204,20 @@ def _fault(item, dataset, n_bytes):
     """
     if dataset is None:
         return "does not lie in the file"
-    how = item.get_create_plist() if dataset.offset is None and dataset.n_bytes else None
-    if how is not None and (how.get_layout() == h5d.VIRTUAL or how.get_external_count()):
+    creation = item.get_create_plist() if dataset.offset is None and dataset.n_bytes else None
+    if creation is not None and (creation.get_layout() == h5d.VIRTUAL or creation.get_external_count()):
         return "does not lie in the file"
     kind = dataset.dtype.str.lstrip("<|")  # kernels need the byte order of this machine
     if dataset.dtype.kind != "S" and kind not in DTYPES:
         return f"has the type {dataset.dtype}, which flyannot does not write"
     if not dataset.shape:
         return "has no rows"
-    if how is None:  # HDF5 reads zeros beyond the end of the file
+    if creation is None:  # HDF5 reads zeros beyond the end of the file
         is_whole = (dataset.offset or 0) + dataset.n_bytes <= n_bytes
-    elif [how.get_filter(i)[0] for i in range(how.get_nfilters())] != _BLOCK_FILTERS:
+    elif [creation.get_filter(i)[0] for i in range(creation.get_nfilters())] != _OLD_BLOCK_FILTERS:
         return "is stored neither in one piece nor in blocks with checksums"
     else:
-        n_blocks = math.prod(-(-size // block) for size, block in zip(dataset.shape, how.get_chunk()))
+        n_blocks = math.prod(-(-size // block) for size, block in zip(dataset.shape, creation.get_chunk()))
         is_whole = item.get_num_chunks() == n_blocks
     if not is_whole or item.get_storage_size() < dataset.n_bytes:
         return "claims more data than it stores"

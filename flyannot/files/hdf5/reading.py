@@ -34,7 +34,7 @@ from flyannot.files.hdf5.schema import (
     find_shape_error,
 )
 
-_BLOCK_BYTES = 1 << 22  # read and checked at once
+_BLOCK_BYTES = 1 << 22  # bytes that are read and checked at once
 _HDF5_ERRORS = (OSError, RuntimeError, KeyError, ValueError)
 
 
@@ -169,7 +169,7 @@ class StoredFile:
         DataError
             If the rows of an image do not have the digest that was written.
         """
-        first = self._first(stage_range, start, stop)
+        first = self._row_offsets(stage_range, start, stop)
         arrays = tuple(self.array(stage_range, name, first[0], first[-1]) for name in BULK[self.kind])
         expected = self.array(stage_range, "content", start, stop)
         for i, (a, b) in enumerate(pairwise(first - first[0])):
@@ -184,8 +184,8 @@ class StoredFile:
 
         Each item is the tuple of arrays that `images` returns for some consecutive images.
         """
-        for some in self.split_into_blocks(stage_range, 0, len(self.group(stage_range)["image"])):
-            yield self.images(stage_range, some.start, some.stop)
+        for block in self.split_into_blocks(stage_range, 0, len(self.group(stage_range)["image"])):
+            yield self.images(stage_range, block.start, block.stop)
 
     def split_into_blocks(self, stage_range, start, stop):
         """Split the images `start` to `stop` of a stage range into blocks that are read at once.
@@ -194,7 +194,7 @@ class StoredFile:
         image.
         """
         group = self.group(stage_range)
-        ends = np.asarray(self._first(stage_range, start, stop))
+        ends = np.asarray(self._row_offsets(stage_range, start, stop))
         row_bytes = sum(group[name].row_bytes for name in BULK[self.kind])
         n_rows = _BLOCK_BYTES // max(1, row_bytes)
         done = 0
@@ -218,7 +218,7 @@ class StoredFile:
         for start in range(0, len(dataset), n_rows):
             yield self.array(stage_range, name, start, start + n_rows, columns=columns)
 
-    def _first(self, stage_range, start, stop):
+    def _row_offsets(self, stage_range, start, stop):
         """Return the row in the large datasets at which each of the images `start` to `stop` begins.
 
         The array has `stop - start + 1` ints; the last is the end of the last image.
@@ -252,7 +252,7 @@ def open_stored(path, kind=None, *, digest=None):
     except OSError as error:
         raise damaged_file_error(path, f"not a readable HDF5 file ({_first_line(error)})", kind) from error
     with file:
-        stored = _validated(file, path, kind)
+        stored = _validate(file, path, kind)
         if digest is not None and stored.digest != digest:
             raise DataError(
                 f"{path} was replaced while this ran: its digest is {stored.digest[:12]}, not {digest[:12]}",
@@ -279,25 +279,25 @@ def verify_stored(path, progress=lambda done, total, unit: None, *, each=map):
         stage_ranges = stored.stage_ranges if stored.kind in BULK else ()
         n_images = [len(stored.group(s)["image"]) for s in stage_ranges]
         progress(n_read := 0, sum(n_images), "image")
-        cuts = (
-            (s, some) for s, n in zip(stage_ranges, n_images) for some in stored.split_into_blocks(s, 0, n)
+        blocks = (
+            (s, block) for s, n in zip(stage_ranges, n_images) for block in stored.split_into_blocks(s, 0, n)
         )
-        for n in each(partial(_verify_images, stored), cuts):
+        for n in each(partial(_verify_images, stored), blocks):
             progress(n_read := n_read + n, sum(n_images), "image")
         return stored.kind
 
 
-def _verify_images(stored, cut):
+def _verify_images(stored, stage_range_and_block):
     """Read some images, compare them with their digests, and return their number.
 
     Parameters
     ----------
     stored : StoredFile
-    cut : tuple (stage range, range of image numbers)
+    stage_range_and_block : tuple (stage range, range of image numbers)
     """
-    stage_range, some = cut
-    stored.images(stage_range, some.start, some.stop)
-    return len(some)
+    stage_range, block = stage_range_and_block
+    stored.images(stage_range, block.start, block.stop)
+    return len(block)
 
 
 def read_image_metadata(stored, stage_range, start=0, stop=None):
@@ -344,7 +344,7 @@ def _first_line(error):
     return (str(error).splitlines() or [type(error).__name__])[0].strip("'\"")
 
 
-def _validated(h5, path, kind):
+def _validate(h5, path, kind):
     """Check the header, layout, schema and digest of an open h5py file, and return its `StoredFile`.
 
     For a malicious file the HDF5 library may raise almost any exception; each becomes a DataError.

@@ -122,13 +122,13 @@ def find_shape_error(datasets, group, place, sizes):
         if len(dataset.shape) != len(dimensions):
             return f"{where} has {len(dataset.shape)} dimensions, not {len(dimensions)}"
         for dimension, size in zip(dimensions, dataset.shape):
-            wrong = _mismatch(dimension, size, sizes)
+            wrong = _size_error(dimension, size, sizes)
             if wrong:
                 return f"{where} has shape {dataset.shape}: {wrong}"
     return ""
 
 
-def _mismatch(dimension, size, sizes):
+def _size_error(dimension, size, sizes):
     """Describe in words why a dataset's size does not fit the schema; return "" if it fits.
 
     Parameters

@@ -56,16 +56,16 @@ def create_stored(path, header, *, verified=True, fill=None, each=map):
             verify_stored(beside, each=each)
 
     with atomic_write(path, check=check) as beside, create_hdf5(beside) as (file, output):
-        _write_text(file, "format", f"flyannot-{header.kind}")
+        _write_text_attribute(file, "format", f"flyannot-{header.kind}")
         file.attrs["format_version"] = FORMAT_VERSION
-        _write_text(file, "flyannot_version", __version__)
+        _write_text_attribute(file, "flyannot_version", __version__)
         for name in ("options", "inputs", "failures"):
-            _write_text(file, name, canonical_json(getattr(header, name)))
+            _write_text_attribute(file, name, canonical_json(getattr(header, name)))
         if header.seed is not None:
             file.attrs["seed"] = header.seed
         yield file
         if output.error is None:
-            _write_text(file, "digest", content_digest(file, header.kind))
+            _write_text_attribute(file, "digest", content_digest(file, header.kind))
 
 
 @contextmanager
@@ -88,7 +88,7 @@ def create_hdf5(path):
         output.close()
 
 
-def _write_text(file, name, text):
+def _write_text_attribute(file, name, text):
     """Add an attribute with a text of fixed length to an open h5py file.
 
     HDF5 stores such a text in the object header, whose checksum then covers it.
@@ -117,7 +117,7 @@ def write_array(group, name, values, *, dtype=None):
         encoded = [str(text).encode() for text in values]
         values = np.array(encoded, f"S{max(1, *map(len, encoded))}" if encoded else "S1")
     values = np.ascontiguousarray(values, dtype)
-    made = _create(group, name, values.shape, values.dtype, h5p.create(h5p.DATASET_CREATE))
+    made = _create_dataset(group, name, values.shape, values.dtype, h5p.create(h5p.DATASET_CREATE))
     if values.size:
         made.write(h5s.ALL, h5s.ALL, values)
 
@@ -151,10 +151,10 @@ def reserve_array(group, name, shape, dtype):
     how = h5p.create(h5p.DATASET_CREATE)
     how.set_alloc_time(h5d.ALLOC_TIME_EARLY)
     how.set_fill_time(h5d.FILL_TIME_NEVER)
-    return _create(group, name, shape, dtype, how).get_offset() or 0
+    return _create_dataset(group, name, shape, dtype, how).get_offset() or 0
 
 
-def _create(group, name, shape, dtype, how):
+def _create_dataset(group, name, shape, dtype, how):
     """Create a dataset without values, and return its low-level h5py object.
 
     The high-level interface of h5py takes ten times as long.
@@ -255,25 +255,25 @@ class OutputFile:
 
     def __getattr__(self, name):
         """Return the method of the underlying file with this name, changed to do nothing after an error."""
-        return partial(self._attempt, getattr(self._file, name))
+        return partial(self._call_unless_failed, getattr(self._file, name))
 
     def readinto(self, buffer):
         """Read from the file into a buffer, and return the length of the buffer.
 
         Bytes that cannot be read, as after an error, are set to zero, so that HDF5 continues.
         """
-        n_read = self._attempt(self._file.readinto, buffer) or 0
+        n_read = self._call_unless_failed(self._file.readinto, buffer) or 0
         view = memoryview(buffer).cast("B")
         view[n_read:] = bytes(len(view) - n_read)
         return len(view)
 
     def close(self):
         """Close the file; then raise the first error that reading or writing met, if there was one."""
-        self._attempt(self._file.close)
+        self._call_unless_failed(self._file.close)
         if self.error is not None:
             raise self.error
 
-    def _attempt(self, operation, *arguments):
+    def _call_unless_failed(self, operation, *arguments):
         """Call a method of the underlying file with some arguments, and return its result.
 
         An OSError is stored in `error`, not raised. After an error only `close` is called; otherwise None is
