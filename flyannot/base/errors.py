@@ -1,7 +1,7 @@
 """Errors that a user can meet, each with its exit code and, if there is one, its remedy.
 
-Exit codes: 0 done, 1 handled failure, 2 usage, configuration or tables, 3 finished with some items
-skipped and listed, 65 damaged or mismatched data, 74 cannot write, 75 locked by another run.
+Exit codes: 0 done, 1 handled failure, 2 usage, configuration or tables, 3 finished with some items skipped
+and listed, 65 damaged or mismatched data, 74 cannot write, 75 locked by another run.
 """
 
 from difflib import get_close_matches

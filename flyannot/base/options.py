@@ -7,8 +7,7 @@ the header of a file. To add an option, add a field:
     class ExtractOptions(Options):
         stride_px: int = option(16, Count(), "From one patch to the next.")
 
-The type of an option is a `Kind`. It parses the value, which may be text from a command line, or a value
-from
+The type of an option is a `Kind`. It parses the value, which may be text from a command line, or a value from
 a TOML file, a header or Python. The values of an options object are therefore always valid, and always have
 the same Python type.
 """
@@ -261,13 +260,10 @@ def option(
     help : str, one or two sentences
     stands_for : str, what help shows as the default if `default` is None
     more : bool, whether help lists the option under "More options"
-    in_header : bool or UNLESS_DEFAULT, whether the headers of output files contain the option. Paths are
-        left
+    in_header : bool or UNLESS_DEFAULT, whether the headers of output files contain the option. Paths are left
         out; headers have the digests of the files instead. UNLESS_DEFAULT omits the default value, so that
-        older
-        files, which lack the option, remain valid
-    in_files : bool, whether a configuration file may set it. An option that can run other code may not be
-        set
+        older files, which lack the option, remain valid
+    in_files : bool, whether a configuration file may set it. An option that can run other code may not be set
     variable : str, the environment variable that sets it; by default FLYANNOT_, the table and the option
     kept_as : str, its name in the headers of files; by default the name of the field
     """
@@ -285,8 +281,7 @@ class Options:
     ----------
     table : str, the name of the table in configuration files. Environment variables have it after FLYANNOT_
     removed : dict, name of an option that no longer exists -> the value at which it had no effect. With this
-        value
-        it is ignored in old configuration files
+        value it is ignored in old configuration files
     """
 
     table: ClassVar[str] = ""

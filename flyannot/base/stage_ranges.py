@@ -38,8 +38,7 @@ def parse_stage_range(text):
     """Convert a stage range, in any accepted spelling, to its BDGP name, such as "4-6".
 
     Accepted are BDGP's six names, 13-17 (as some papers include stage 17), a single stage such as 5, and
-    stages
-    within one range such as 5-6. A leading "stage", spaces and any kind of dash are allowed.
+    stages within one range such as 5-6. A leading "stage", spaces and any kind of dash are allowed.
 
     Raises
     ------

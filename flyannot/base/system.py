@@ -38,10 +38,8 @@ def exit_immediately(code):
     """End the process at once with an exit code (int), without the usual shutdown of Python.
 
     The functions given to `run_at_exit` are called, and standard output and error are flushed. The usual
-    shutdown
-    would wait for compiled code in other threads. It also crashes if a signal interrupted the import of
-    compiled
-    code.
+    shutdown would wait for compiled code in other threads. It also crashes if a signal interrupted the import
+    of compiled code.
     """
     for call in _at_end:
         call()
@@ -54,11 +52,9 @@ def exit_immediately(code):
 def start_alarm(is_due, call, every_s):
     """Start to interrupt the main thread every `every_s` seconds, until `stop_alarm` is called.
 
-    A signal handler uses this to raise its exception again if compiled code swallowed the first one. On
-    Linux and
-    macOS a timer calls `call()`, and it is started only if `is_due()` is true now. On Windows a background
-    thread
-    sends SIGINT to the main thread whenever `is_due()` is true; `call` is not used.
+    A signal handler uses this to raise its exception again if compiled code swallowed the first one. On Linux
+    and macOS a timer calls `call()`, and it is started only if `is_due()` is true now. On Windows a
+    background thread sends SIGINT to the main thread whenever `is_due()` is true; `call` is not used.
 
     Parameters
     ----------
@@ -98,8 +94,7 @@ def defer_interrupts():
     """Defer Ctrl-C (SIGINT) until the end of a `with` block.
 
     A process that is started within the block also ignores Ctrl-C until it unblocks the signal. On Windows
-    the
-    block runs without deferring.
+    the block runs without deferring.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -129,8 +124,7 @@ def fsync_path(path):
 def replace_file(source, target):
     """Rename the file `source` to `target`, replacing `target` if it exists.
 
-    On Windows this fails while another process, such as a virus scanner, has the target open. It is
-    therefore
+    On Windows this fails while another process, such as a virus scanner, has the target open. It is therefore
     retried for 2 s there.
 
     Raises

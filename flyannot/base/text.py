@@ -26,8 +26,7 @@ def short_value(value):
     """Return the repr of a value if it has at most 60 characters; otherwise return a shorter text.
 
     An array becomes its type and shape, such as <float32 100 x 128>. A long list, tuple, dict or set becomes
-    its
-    length, such as <1,000 items>. Any other long repr is cut.
+    its length, such as <1,000 items>. Any other long repr is cut.
     """
     shape = getattr(value, "shape", None)
     if shape:

@@ -118,14 +118,12 @@ def atomic_write(path, *, check=None, keep_same=False, is_own=False):
     """Yield a temporary path to write a file to, which becomes `path` at the end of the `with` block.
 
     Before the file is renamed, it is checked and flushed to the disk. If anything fails, the file at `path`
-    is
-    unchanged and the temporary file is removed.
+    is unchanged and the temporary file is removed.
 
     Parameters
     ----------
     path : Path of the output; its folder is created
-    check : function called with the temporary path before the file is renamed; it raises an error if the
-        file
+    check : function called with the temporary path before the file is renamed; it raises an error if the file
         is not valid
     keep_same : bool, whether a file at `path` that already has the same bytes is left untouched
     is_own : bool, as in `check_output`
@@ -190,8 +188,7 @@ def explain_write_errors(path):
     """Convert the write errors of the system within a `with` block to a `WriteError` about `path`.
 
     These are OSError, and UnicodeEncodeError for a path that cannot be encoded. The message has the cause
-    and, if
-    the disk is full, the number of free bytes.
+    and, if the disk is full, the number of free bytes.
     """
     try:
         yield

@@ -35,8 +35,7 @@ def table_digest(path):
     """Return a SHA-256 digest, in hexadecimal, that does not depend on the order of a table's rows.
 
     The first line of the file, the header, is hashed first, then all other lines in sorted order. Line ends
-    are
-    ignored.
+    are ignored.
     """
     with open_regular(path) as f:
         lines = [line.rstrip(b"\r\n") for line in f]
@@ -62,8 +61,7 @@ def _cache_key(path, status):
     """Return a key (16 bytes) for the cache of digests, which changes when a file is replaced or changed.
 
     It is a hash of path, device, inode, size and times. The path is included because some file systems have
-    no
-    inode numbers. The key is short because there may be very many files.
+    no inode numbers. The key is short because there may be very many files.
 
     Parameters
     ----------

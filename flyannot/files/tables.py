@@ -1,11 +1,9 @@
 """Tables: a reader that reports the line and column of every error, and an atomic writer.
 
-A table is CSV in UTF-8, with or without a byte-order mark, with LF or CRLF line ends and quotes as in
-RFC 4180. It may be gzipped. Commas, semicolons or tabs separate its cells. The first sheet of an Excel
-workbook
+A table is CSV in UTF-8, with or without a byte-order mark, with LF or CRLF line ends and quotes as in RFC
+4180. It may be gzipped. Commas, semicolons or tabs separate its cells. The first sheet of an Excel workbook
 is a table too. Columns may be in any order, and the case of their names is ignored. Columns that the caller
-does
-not name are ignored.
+does not name are ignored.
 
 A spreadsheet would run a cell that begins with = + - or @ and is not a number. Such a cell is written with a
 leading apostrophe, which is removed when the table is read.
@@ -43,11 +41,9 @@ def read_table(path, required, optional=(), *, meant=None, faults=None):
     path : Path of the table
     required : tuple of column names that the table must have, without empty cells
     optional : tuple of column names that the table may have
-    meant : dict, required column -> tuple of other names that people write for it; the error message
-        suggests
+    meant : dict, required column -> tuple of other names that people write for it; the error message suggests
         renaming them
-    faults : list or None; if it is a list, the InputErrors of faulty rows are appended to it and the rows
-        are
+    faults : list or None; if it is a list, the InputErrors of faulty rows are appended to it and the rows are
         skipped. If it is None, the first faulty row raises its error
 
     Yields
@@ -59,8 +55,7 @@ def read_table(path, required, optional=(), *, meant=None, faults=None):
     ------
     InputError
         If the file is missing or cannot be read, or a column is missing or repeated. A row is faulty if it
-        has
-        too many cells, an empty cell in a required column or a control character.
+        has too many cells, an empty cell in a required column or a control character.
     """
     path = Path(path)
     if not path.is_file():

@@ -1,8 +1,7 @@
 """Joining of HDF5 files of one kind, with different images, into one file.
 
 Small datasets are joined in memory. Large ones are copied from file to file, so that the memory needed does
-not
-grow with their size.
+not grow with their size.
 """
 
 from contextlib import contextmanager, suppress
@@ -31,8 +30,7 @@ class PartContents:
     failures : tuple of (image, reason) of the images that were left out
     inputs : dict, role of an input -> list of digests
     contents : dict, stage range -> dict, name of a dataset -> array or `Dataset`. It is an array if the
-        dataset has
-        entries for each image, patch or group and is not in BULK; otherwise it is a `Dataset`
+        dataset has entries for each image, patch or group and is not in BULK; otherwise it is a `Dataset`
     """
 
     path: Path
@@ -82,8 +80,7 @@ def create_joined(path, header, parts, *, each=map):
     """Join files with different images: yield a new h5py file with all images of `parts`, in order.
 
     The caller may add to the file within the `with` block. At its end the large datasets are copied, and the
-    file is
-    verified and renamed to `path`.
+    file is verified and renamed to `path`.
 
     Parameters
     ----------
@@ -113,8 +110,7 @@ def _write_small_datasets(file, parts, copies):
     file : open h5py file, still without datasets
     parts : list of PartContents
     copies : list, to which a tuple is appended for each large dataset of each part: path of the part,
-        `Dataset` in
-        the part, position in the joined file in bytes
+        `Dataset` in the part, position in the joined file in bytes
     """
     kind = parts[0].kind
     for s in dict.fromkeys(s for part in parts for s in part.stage_ranges):
@@ -169,8 +165,7 @@ def _copy_large_datasets(copies, each, path):
 def _copy_bytes(path, source, dataset, offset):
     """Copy the bytes of one dataset from one file to another.
 
-    If the source lacks some bytes or is missing, no error is raised here. It is found when the joined file
-    is
+    If the source lacks some bytes or is missing, no error is raised here. It is found when the joined file is
     verified.
 
     Parameters
@@ -191,8 +186,7 @@ def _copy_bytes(path, source, dataset, offset):
 def _concatenate_dataset(name, values, parts, stage_range):
     """Concatenate one dataset of all parts.
 
-    Row offsets (`first`) and group numbers (`group_of_image`) count from 0 in each part, so they are
-    shifted.
+    Row offsets (`first`) and group numbers (`group_of_image`) count from 0 in each part, so they are shifted.
 
     Parameters
     ----------

@@ -24,8 +24,7 @@ def write_dictionary(file, stage_range, D, records, *, n_patches):
     """Add the dictionary of one stage range, and the trace of its learning, to a new dictionary file.
 
     The seconds of each epoch are left out, so that equal inputs and options give equal bytes. `write_trace`
-    writes
-    them.
+    writes them.
 
     Parameters
     ----------

@@ -17,8 +17,8 @@ def write_features(file, stage_range, columns, pooled, D):
     stage_range : str
     columns : dict, name in IMAGE_COLUMNS -> list of str with one entry for each image
     pooled : list with one object for each image. Its attribute `features` (n_features,) is the largest code
-        of every
-        atom in every cell; `winner` (n_features,) is the number of the patch with this code, or -1 for none
+        of every atom in every cell; `winner` (n_features,) is the number of the patch with this code, or -1
+        for none
     D : array (n_atoms, n_descriptor), the atoms
     """
     group = file.create_group(stage_range)
@@ -77,8 +77,7 @@ class StoredFeatures:
         """Yield (number of the first image, array of features) for each block of consecutive images.
 
         The first complete iteration compares every image with its digest and reads all columns. Later ones
-        read only the
-        chosen columns.
+        read only the chosen columns.
 
         Parameters
         ----------

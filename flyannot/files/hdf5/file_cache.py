@@ -1,8 +1,7 @@
 """A cache of open HDF5 files: each file is validated once per process, and at most 16 are open at a time.
 
 Validating a file takes longer the more images it has, so a task must not validate a file for each image.
-Opening
-a file takes longer than reading some rows of it. Every open file takes memory.
+Opening a file takes longer than reading some rows of it. Every open file takes memory.
 """
 
 import os
@@ -20,8 +19,7 @@ _open: OrderedDict = OrderedDict()  # CachedFile -> its OpenFile, the most recen
 class CachedFile(StoredFile):
     """A `StoredFile` that was validated once, and is opened when it is read if it is not open.
 
-    If the file on disk was replaced since, reading raises DataError, unless the new file has the same
-    digest.
+    If the file on disk was replaced since, reading raises DataError, unless the new file has the same digest.
 
     Parameters
     ----------
@@ -45,8 +43,8 @@ class CachedFile(StoredFile):
     def _open_again(self):
         """Open the file again with h5py, and return it.
 
-        If its inode, size or times have changed, it is validated again. Raises DataError if its contents
-        have changed.
+        If its inode, size or times have changed, it is validated again. Raises DataError if its contents have
+        changed.
         """
         identity = _file_identity(self.path)
         if identity != self._file_identity:  # then it must have the same digest

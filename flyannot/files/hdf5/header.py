@@ -1,7 +1,6 @@
 """The header of an HDF5 file: its kind, its origin and a digest of its contents, in root attributes.
 
-The digest depends on the contents only, not on the bytes that HDF5 chooses for them. It covers attributes
-and
+The digest depends on the contents only, not on the bytes that HDF5 chooses for them. It covers attributes and
 small datasets, and is checked whenever a file is opened. The large datasets (BULK) have one digest for each
 image, in the small dataset `content`. It is checked when the rows of the image are read.
 """
@@ -30,9 +29,8 @@ class Header:
     ----------
     kind : str, such as "features"
     options : dict, step (extract, learn-dict, pool, train, annotate) -> dict of its options. It has the step
-        that
-        made the file and all steps before. The entry "chain" lists the steps from pictures to descriptors or
-        features, unless they are extract and pool
+        that made the file and all steps before. The entry "chain" lists the steps from pictures to
+        descriptors or features, unless they are extract and pool
     inputs : dict, role of an input (descriptors, dictionary...) -> list of its digests
     seed : int, the seed of the random numbers; None if the step uses none
     failures : tuple of (image, reason) of the images that were left out
@@ -177,9 +175,8 @@ _BLOCK_BYTES = 1 << 22  # bytes that are read at once
 def content_digest(h5, kind, objects=None):
     """Return the SHA-256 digest, in hexadecimal, of the contents of an open file except its large datasets.
 
-    Each small dataset is hashed with its name, type and shape; of a large one (BULK) the values are left
-    out. All
-    attributes are hashed except `digest` and the version of flyannot. So a file remains valid after an
+    Each small dataset is hashed with its name, type and shape; of a large one (BULK) the values are left out.
+    All attributes are hashed except `digest` and the version of flyannot. So a file remains valid after an
     upgrade.
 
     Parameters

@@ -1,10 +1,9 @@
 """Checks of the layout of an HDF5 file, made before any of its values are read.
 
 The HDF5 library does not protect itself against malicious files. So every dataset must be reached by hard
-links
-only, lie in this file, and be stored in full. A file of 1 MB then cannot claim to have 4 GiB of data. The
-low-level interface of h5py is ten times faster here than the high-level one. A dataset that is stored in one
-piece is then read without the HDF5 library, also by several threads at once.
+links only, lie in this file, and be stored in full. A file of 1 MB then cannot claim to have 4 GiB of data.
+The low-level interface of h5py is ten times faster here than the high-level one. A dataset that is stored in
+one piece is then read without the HDF5 library, also by several threads at once.
 """
 
 import math
@@ -130,8 +129,8 @@ def objects_in(h5):
     Returns
     -------
     dict
-        Path in the file, such as "4-6/image" -> low-level h5py object (`GroupID` or `DatasetID`). The root
-        is "/".
+        Path in the file, such as "4-6/image" -> low-level h5py object (`GroupID` or `DatasetID`). The root is
+        "/".
 
     Raises
     ------

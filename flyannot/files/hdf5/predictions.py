@@ -32,8 +32,7 @@ def write_predictions(file, stage_range, columns, group_of_image, groups, predic
     predicted : dict, name -> array:
 
         - for each term (n_terms,): term; threshold (the answer is yes above this probability); n_genes
-        (number of
-          training genes); auc, auc_low, auc_high, precision (NaN if untested)
+          (number of training genes); auc, auc_low, auc_high, precision (NaN if untested)
         - for each group (n_groups,): in_training (whether the gene is in the training set)
         - for each group and term (n_groups, n_terms): decision_value, probability, yes, undetermined
         - for each image (n_images,): unlikeness (from 0 to 1; NaN if unknown)
@@ -81,8 +80,7 @@ def read_predictions(stored, stage_range):
     group_of_image : int array (n_images,), the number of each image's group
     groups : dict, "name", "gene" and "fbgn" -> list of str with one entry for each group
     predicted : dict, name -> array, as in `write_predictions`, with yes/no values as bool. It also has these
-        arrays
-        (n_groups, n_terms):
+        arrays (n_groups, n_terms):
 
         - answer_threshold: the threshold of each answer
         - held_out: whether the answer is from a model that was not trained on the gene

@@ -1,8 +1,7 @@
 """The common reader of all HDF5 files, which checks a file before its data are used.
 
 When a file is opened, its layout and schema are checked, and its small datasets are compared with the digest
-in
-the header. The large datasets (BULK) are compared with their digests image by image, when they are read.
+in the header. The large datasets (BULK) are compared with their digests image by image, when they are read.
 """
 
 import os
@@ -42,8 +41,8 @@ class StoredFile:
     """An open HDF5 file of flyannot: its header and its datasets. Several threads may read it at once.
 
     Functions call it `stored`; `open_stored` makes it. `kind`, `digest`, `version`, `options`, `inputs`,
-    `failures` and
-    `seed` are the fields of its `Header`. `stage_ranges` is the tuple of the stage ranges in the file.
+    `failures` and `seed` are the fields of its `Header`. `stage_ranges` is the tuple of the stage ranges in
+    the file.
 
     Parameters
     ----------

@@ -1,11 +1,9 @@
 """The datasets of every kind of HDF5 file, with their types and dimensions.
 
-SCHEMAS maps each kind of file, such as "features", to the datasets of one stage range. A dataset is
-described
+SCHEMAS maps each kind of file, such as "features", to the datasets of one stage range. A dataset is described
 by a pair (kinds, dimensions). `kinds` are the NumPy kinds that its dtype may have, such as "f". A dimension
-is
-an int, or a name such as "n_images", perhaps followed by "+1". All dimensions of one name have the same size
-within a stage range. docs/file-format.md describes the same for people.
+is an int, or a name such as "n_images", perhaps followed by "+1". All dimensions of one name have the same
+size within a stage range. docs/file-format.md describes the same for people.
 """
 
 import numpy as np
@@ -107,8 +105,7 @@ def find_shape_error(datasets, group, place, sizes):
     group : mapping, name -> dataset or array to check
     place : str, the name of the group in messages
     sizes : dict, name of a dimension -> size that it must have. A dimension that is not in it may have any
-        size,
-        which is added to the dict
+        size, which is added to the dict
     """
     for name, (kinds, dimensions) in datasets.items():
         dataset = group.get(name)
@@ -150,8 +147,7 @@ def find_contradiction(stored, stage_range):
     """Describe in words how two datasets of an open file contradict each other; return "" if they agree.
 
     For example, the row offsets of the images must agree with the number of patches. The large datasets are
-    not
-    read.
+    not read.
 
     Parameters
     ----------
@@ -198,8 +194,7 @@ def _check_group_numbers(stored, stage_range):
     """Check that in a file of predictions every group has at least one image.
 
     `group_of_image` must contain each number from 0 to the number of groups - 1, and no other. Returns the
-    error in
-    words, or "".
+    error in words, or "".
     """
     of_image = stored.array(stage_range, "group_of_image")
     n_groups = len(stored.group(stage_range)["group_name"])

@@ -1,9 +1,8 @@
 """The common writer of all HDF5 files: each file is complete, verified, and reproducible byte for byte.
 
 The HDF5 library can crash after a failed write, when the file is closed or Python ends. So it writes through
-an
-`OutputFile`, which stores the first error and then ignores all further writes. The error is raised once the
-library has closed the file.
+an `OutputFile`, which stores the first error and then ignores all further writes. The error is raised once
+the library has closed the file.
 """
 
 from contextlib import contextmanager
@@ -27,19 +26,16 @@ def create_stored(path, header, *, verified=True, fill=None, each=map):
     """Yield a new h5py file to fill; at the end of the `with` block verify it and rename it to `path`.
 
     The header is written before and the digest after the caller's datasets. If anything fails, the file at
-    `path` is
-    unchanged.
+    `path` is unchanged.
 
     Parameters
     ----------
     path : Path of the file
     header : Header; its fields `digest` and `version` are ignored, since the writer sets both
-    verified : bool, whether the whole file is read again and compared with its digests. It may be false for
-        a
+    verified : bool, whether the whole file is read again and compared with its digests. It may be false for a
         part of a larger file, which is verified when it is complete
     fill : function called with the path of the closed temporary file before it is verified; it writes the
-        values
-        of datasets made by `reserve_array`
+        values of datasets made by `reserve_array`
     each : `map`, or a function like it that uses several threads; with it the images are verified
 
     Raises
@@ -191,11 +187,9 @@ def header_mismatch(path, header, differ=None, *, is_verified=True, each=map):
     path : Path of the file
     header : Header that the file should have, or a function without arguments that returns it
     differ : dict, role of an input such as "images" -> function that is called with the open `StoredFile` if
-        the
-        digests of this input differ, and returns the difference in words
+        the digests of this input differ, and returns the difference in words
     is_verified : bool, whether the whole file is read and compared with its digests; otherwise the large
-        datasets
-        are not read
+        datasets are not read
     each : as in `verify_stored`
     """
     if not path.exists():
@@ -240,8 +234,7 @@ class OutputFile:
     """A file object for h5py to write to, which hides write errors from the HDF5 library.
 
     The library can crash after a failed write. After the first OSError all writes do nothing, and `close`
-    raises that
-    error. Use: `h5py.File(OutputFile(path), "w")`.
+    raises that error. Use: `h5py.File(OutputFile(path), "w")`.
 
     Attributes
     ----------
