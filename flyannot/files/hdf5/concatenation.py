@@ -68,9 +68,14 @@ def read_part(path):
 
 
 def _has_entries_per_image(kind, name):
-    """Return whether a dataset of a kind of file has entries for each image, patch or group.
+    """Return whether a dataset has entries for each image, patch or group, so that joining concatenates it.
 
-    Such a dataset is concatenated when files are joined; all others are equal in all files.
+    All other datasets are equal in all files that are joined.
+
+    Parameters
+    ----------
+    kind : str, the kind of the files, such as "features"
+    name : str, the name of the dataset
     """
     return SCHEMAS[kind][name][1][0].partition("+")[0] in _IMAGE_DIMENSIONS
 

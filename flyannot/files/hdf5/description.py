@@ -14,10 +14,10 @@ _MAX_SHOWN = 10  # values of a short dataset that are printed
 
 
 def describe_file(path):
-    """Return the header of a file and the shape of every dataset as text of several lines.
+    """Return a description of an HDF5 file for people, with one line for each option and dataset.
 
-    The values of a dataset are shown too if it has at most 10, holds the terms, or is part of the learning
-    trace.
+    It has the header, and the shape and type of every dataset. The values are shown too if a dataset has at
+    most 10 of them, holds the terms, or is part of the learning trace.
     """
     with open_stored(path) as stored:
         lines = [
@@ -93,7 +93,9 @@ _ERRORS = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeErro
 
 @dataclass(frozen=True)
 class FileSummary:
-    """The header of a file and the amount of its contents, which can be read quickly.
+    """The header of a file and the amount of its contents, for `flyannot status`.
+
+    It is read quickly, since the file is not verified.
 
     Attributes
     ----------
