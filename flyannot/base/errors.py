@@ -1,26 +1,28 @@
 """Errors that a user can meet, each with its exit code and, if there is one, its remedy.
 
-Exit codes: 0 done, 1 handled failure, 2 usage, configuration or tables, 3 finished with some items
-skipped and listed, 65 damaged or mismatched data, 74 cannot write, 75 locked by another run.
+Exit codes: 0 done, 1 handled failure, 2 usage, configuration or tables, 3 finished with some items skipped
+and listed, 65 damaged or mismatched data, 74 cannot write, 75 locked by another run.
 """
 
 from difflib import get_close_matches
 
 
 class FlyannotError(Exception):
-    """An error with a one-line explanation and, if possible, its remedy.
+    """An error that a command reports in one line, with its remedy if there is one.
 
-    Its text, which Python and notebooks show, has both.
+    `str(error)` is the message and, on a second line, the remedy after "Fix: ".
 
     Attributes
     ----------
-    message : what is wrong, with the file and the reason
-    fix : the command or the change that removes the cause, or None
+    message : str, what is wrong, with the file and the reason
+    fix : str, the command or the change that removes the cause; None if there is no remedy
+    exit_code : int, with which the command ends
     """
 
     exit_code = 1
 
     def __init__(self, message: object, *, fix: str | None = None) -> None:
+        """Make the error; `message` may be any object with a text, and `fix` is the remedy."""
         super().__init__(message)
         self.message = str(message)
         self.fix = fix
@@ -30,7 +32,7 @@ class FlyannotError(Exception):
 
 
 class InputError(FlyannotError, ValueError):
-    """An invalid table, option or configuration.
+    """An invalid table, option or configuration; exit code 2.
 
     It is also a ValueError, which Python and scikit-learn expect for an invalid argument.
     """
@@ -39,37 +41,53 @@ class InputError(FlyannotError, ValueError):
 
 
 class DataError(FlyannotError):
-    """Damaged data, or data that do not belong together."""
+    """Damaged data, or data that do not belong together; exit code 65."""
 
     exit_code = 65
 
 
 class WriteError(FlyannotError):
-    """An output that cannot be written; the file that was there before is unchanged.
+    """The error raised if an output cannot be written; exit code 74.
 
-    `is_full` says that there is no space left.
+    A file that had the name of the output before is unchanged. The attribute `is_full` (bool) is true if the
+    disk has no space left.
     """
 
     exit_code = 74
 
     def __init__(self, message: object, *, fix: str | None = None, is_full: bool = False) -> None:
+        """Make the error; `message` and `fix` as in `FlyannotError`, and `is_full` if no space is left."""
         super().__init__(message, fix=fix)
         self.is_full = is_full
 
 
 class LockedError(FlyannotError):
-    """An output that another run is writing."""
+    """The error raised if another run is writing the same output; exit code 75."""
 
     exit_code = 75
 
 
 def error_message(error):
-    """Return the message of an error without its remedy, to be part of a table or of another message."""
+    """Return the message (str) of any exception, without the remedy that a FlyannotError has.
+
+    Tables and longer messages quote errors in this form.
+    """
     return getattr(error, "message", str(error))
 
 
 def did_you_mean(word, known):
-    """Return ' Did you mean "…"?' for the closest of the `known` words, or an empty string."""
+    """Return a suggestion for a misspelled word, to append to an error message.
+
+    Parameters
+    ----------
+    word : str, as the user wrote it
+    known : the valid words
+
+    Returns
+    -------
+    str
+        ' Did you mean "lateral"?' if the valid word "lateral" is close, or "" if none is close.
+    """
     known = [str(k) for k in known]
     close = [k for k in known if k.lower() == str(word).lower()] or get_close_matches(str(word), known, n=1)
     return f' Did you mean "{close[0]}"?' if close else ""

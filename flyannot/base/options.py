@@ -1,4 +1,4 @@
-"""Options, each declared once as a field of a dataclass, with its default, kind and help.
+"""Options, each declared once as a field of a dataclass, with its default, type and help.
 
 An options class defines the options of a command, the keys of a table in configurations, and the options in
 the header of a file. To add an option, add a field:
@@ -7,8 +7,9 @@ the header of a file. To add an option, add a field:
     class ExtractOptions(Options):
         stride_px: int = option(16, Count(), "From one patch to the next.")
 
-The kind of an option parses its value, whether it comes from a command line, a TOML file, a header or Python.
-The values of an options object are therefore valid and have one form.
+The type of an option is a `Kind`. It parses the value, which may be text from a command line, or a value from
+a TOML file, a header or Python. The values of an options object are therefore always valid, and always have
+the same Python type.
 """
 
 import math
@@ -24,14 +25,14 @@ _FIX = "see the valid values: flyannot COMMAND --help"
 
 
 class Kind:
-    """Base of the kinds of values that an option can take.
+    """Base class of the types of option values: it parses, validates and prints a value.
 
     Attributes
     ----------
-    name : what help shows for the value
-    words : which values are valid, in words that follow "must be"
-    choices : tuple of the valid values, if they can be listed
-    is_repeatable : whether the option may be given several times
+    name : str, the placeholder for the value in help, such as "INTEGER"
+    words : str, the valid values, as they follow "must be" in a message
+    choices : tuple of the valid values; empty if they cannot be listed
+    is_repeatable : bool, whether the option may be given several times
     """
 
     is_repeatable = False
@@ -40,27 +41,27 @@ class Kind:
     choices: Any = ()
 
     def parse(self, value):
-        """Return the value in its one form.
+        """Validate a value, or its text, and convert it to the Python type of the option.
 
         Raises
         ------
         ValueError
-            If the value is not valid. Its message follows "must be".
+            If the value is not valid. The message says which values are, as it follows "must be".
         """
         raise NotImplementedError
 
     def to_json(self, value):
-        """Return the value as JSON, from which `parse` restores it."""
+        """Convert a parsed value to a JSON value, from which `parse` restores it."""
         return value
 
     def to_text(self, value):
-        """Return the value as it is typed on a command line."""
+        """Format a parsed value as it is typed on a command line."""
         return str(value)
 
 
 @dataclass(frozen=True)
 class Text(Kind):
-    """Any text."""
+    """The type of an option whose value is any text."""
 
     name: str = "TEXT"
 
@@ -72,7 +73,10 @@ class Text(Kind):
 
 @dataclass(frozen=True)
 class FilePath(Kind):
-    """A path; in a configuration it is relative to the file."""
+    """The type of an option whose value is a path.
+
+    `parse` returns a Path. In a configuration file a path is relative to the folder of that file.
+    """
 
     name = "FILE"
     words = "a path"
@@ -88,7 +92,10 @@ class FilePath(Kind):
 
 @dataclass(frozen=True)
 class Flag(Kind):
-    """True or false."""
+    """The type of an option that is true or false.
+
+    `parse` accepts a bool, "true", "false", "1" and "0".
+    """
 
     name = ""
     words = "true or false"
@@ -102,7 +109,10 @@ class Flag(Kind):
 
 @dataclass(frozen=True)
 class Count(Kind):
-    """A whole number from `least` to `most` that is a multiple of `of`."""
+    """The type of an option whose value is an integer.
+
+    The integer must lie between `least` and `most` (both included) and be a multiple of `of`.
+    """
 
     least: int = 1
     most: int = 2**63 - 1  # the largest size of an array
@@ -117,6 +127,7 @@ class Count(Kind):
 
     @property
     def words(self):
+        """The valid integers in words, such as "a whole number, 1 or more"."""
         upper = f" to {self.most}" if self.most < 2**63 - 1 else " or more"
         multiple = f", a multiple of {self.of}" if self.of > 1 else ""
         return f"a whole number, {self.least}{upper}{multiple}"
@@ -124,7 +135,11 @@ class Count(Kind):
 
 @dataclass(frozen=True)
 class Real(Kind):
-    """A finite number from `least` to `most` that is greater than `above` and less than `below`."""
+    """The type of an option whose value is a finite float.
+
+    The float must lie between `least` and `most` (both included) and between `above` and `below` (both
+    excluded).
+    """
 
     least: float = -math.inf
     most: float = math.inf
@@ -141,15 +156,17 @@ class Real(Kind):
 
     @property
     def words(self):
+        """The valid numbers in words, such as "a number above 0 and of at most 1"."""
         ends = {"of at least": self.least, "above": self.above, "of at most": self.most, "below": self.below}
         named = [f"{words} {end:g}" for words, end in ends.items() if math.isfinite(end)]
         return " ".join(["a number", " and ".join(named)]).strip()
 
 
 class OrAuto(Kind):
-    """The word "auto", or a value of another kind."""
+    """The type of an option whose value is the word "auto" or a value of another type."""
 
     def __init__(self, kind):
+        """Make the type from the `Kind` of the values other than "auto"."""
         self.kind = kind
         self.name = f"{kind.name}|auto"
         self.words = f"auto, or {kind.words}"
@@ -164,9 +181,10 @@ class OrAuto(Kind):
 
 
 class Choice(Kind):
-    """One of several names; `choices` may be a registry that grows later."""
+    """The type of an option whose value is one of several names."""
 
     def __init__(self, choices):
+        """Make the type from the valid names: a sequence, or a `Registry` that may grow later."""
         self._choices = choices
 
     @property
@@ -188,11 +206,15 @@ class Choice(Kind):
 
 
 class Several(Kind):
-    """A tuple of values of one kind; a single value becomes a tuple of length 1."""
+    """The type of an option whose value is a tuple of values of one type.
+
+    A single value is parsed to a tuple of length 1.
+    """
 
     is_repeatable = True
 
     def __init__(self, kind):
+        """Make the type from the `Kind` of one value of the tuple."""
         self.kind = kind
         self.name = kind.name
         self.words = kind.words
@@ -210,7 +232,13 @@ class Several(Kind):
 
 
 def _parse_number(kind, value):
-    """Convert a value or its text to a number; return None if that is not possible."""
+    """Convert a value or its text to an int or float without loss; return None if that is not possible.
+
+    Parameters
+    ----------
+    kind : int or float, the type to convert to
+    value : any object; a bool is not a number here, and 2.5 is not an int
+    """
     if isinstance(value, bool):
         return None
     try:
@@ -223,21 +251,21 @@ def _parse_number(kind, value):
 def option(
     default, kind, help, *, stands_for="", more=False, in_header=True, in_files=True, variable="", kept_as=""
 ):
-    """Declare a field of an options class.
+    """Declare one option, as a dataclass field of a subclass of `Options`.
 
     Parameters
     ----------
-    default : its value, or None for an option that may be left open
-    kind : Kind
-    help : one or two sentences
-    stands_for : what help shows as the default, if the option may be left open
-    more : whether help lists it under "More options"
-    in_header : whether the headers of files contain it. Paths are left out; headers have the digests of the
-        files instead. UNLESS_DEFAULT leaves out the default value, so that older files, which lack the
-        option, remain valid
-    in_files : whether a configuration may set it. An option that lets others run code may not
-    variable : the environment variable that sets it, unless the name follows from table and option
-    kept_as : its name in the headers of files, if that is another one
+    default : the default value; None if the program chooses the value when the option is not given
+    kind : Kind, the type of the value
+    help : str, one or two sentences
+    stands_for : str, what help shows as the default if `default` is None
+    more : bool, whether help lists the option under "More options"
+    in_header : bool or UNLESS_DEFAULT, whether the headers of output files contain the option. Paths are left
+        out; headers have the digests of the files instead. UNLESS_DEFAULT omits the default value, so that
+        older files, which lack the option, remain valid
+    in_files : bool, whether a configuration file may set it. An option that can run other code may not be set
+    variable : str, the environment variable that sets it; by default FLYANNOT_, the table and the option
+    kept_as : str, its name in the headers of files; by default the name of the field
     """
     metadata = {name: value for name, value in locals().items() if name != "default"}
     if isinstance(default, dict):
@@ -247,12 +275,13 @@ def option(
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Base of all options classes; the values are parsed when an object is made.
+    """Base class of all options classes; values are validated when an object is made.
 
     Attributes
     ----------
-    table : the name of the table in configurations and, after FLYANNOT_, of environment variables
-    removed : dict, removed option -> its value without effect, which old configurations may still contain
+    table : str, the name of the table in configuration files. Environment variables have it after FLYANNOT_
+    removed : dict, name of an option that no longer exists -> the value at which it had no effect. With this
+        value it is ignored in old configuration files
     """
 
     table: ClassVar[str] = ""
@@ -264,13 +293,15 @@ class Options:
 
     @classmethod
     def from_table(cls, table, where, *, spelled=None):
-        """Make an options object from a table of a configuration; options not in it keep their defaults.
+        """Make an options object from one table of a configuration file.
+
+        Options that the table lacks keep their defaults.
 
         Parameters
         ----------
-        table : dict, with names in kebab or snake case
-        where : how messages name the table, such as "[extract]"
-        spelled : function that spells a name for messages; by default `kebab`
+        table : dict, option -> value; names in kebab or snake case
+        where : str, how error messages name the table, such as "[extract]"
+        spelled : function that spells the name of a field for messages; by default `to_kebab_case`
 
         Raises
         ------
@@ -291,7 +322,10 @@ class Options:
 
     @classmethod
     def drop_removed(cls, table):
-        """Return a table without the removed options that had no effect."""
+        """Return a table (dict, option -> value) without the options of old versions that had no effect.
+
+        An option is dropped if `removed` has its name with the same value.
+        """
         return {
             name: value
             for name, value in table.items()
@@ -300,7 +334,9 @@ class Options:
 
     @classmethod
     def from_header(cls, header):
-        """Make an options object from the header of a file, which may contain other entries.
+        """Make an options object from the options in the header of an output file.
+
+        `header` is a dict, option -> JSON value, as `to_header` returns it. Other entries are ignored.
 
         Raises
         ------
@@ -316,9 +352,12 @@ class Options:
         )
 
     def to_header(self):
-        """Return the options as a dict of JSON values, for the header of a file."""
+        """Return the options as a dict, option -> JSON value, for the header of an output file.
+
+        Options that are declared with `in_header=False` are left out.
+        """
         return {
-            _header_name(entry): _as_json(entry, value)
+            _header_name(entry): _value_to_json(entry, value)
             for entry in _header_fields(self)
             if (value := getattr(self, entry.name)) != entry.default
             or entry.metadata["in_header"] != UNLESS_DEFAULT
@@ -326,13 +365,13 @@ class Options:
 
 
 def parse_option(entry, value, where):
-    """Parse a value for a field of an options class.
+    """Validate a value for one option and convert it to the Python type of the option.
 
     Parameters
     ----------
-    entry : dataclasses.Field, as `option` makes it
-    value : the value in any spelling
-    where : how messages name the option
+    entry : dataclasses.Field, the option, as `option` declares it
+    value : the value or its text. None is returned unchanged if it is the default
+    where : str, how error messages name the option
 
     Raises
     ------
@@ -350,12 +389,15 @@ def parse_option(entry, value, where):
 
 
 def _field_default(entry):
-    """Return the default of a field of an options class."""
+    """Return the default value of an option, which is given as its dataclass field."""
     return entry.default_factory() if entry.default is MISSING else entry.default
 
 
 def format_default(entry):
-    """Return the default of a field as help shows it, or "" if there is none to show."""
+    """Format the default of an option for help; return "" if there is none to show.
+
+    `entry` is the dataclass field of the option. Defaults of flags and empty values are not shown.
+    """
     kind = entry.metadata["kind"]
     default = _field_default(entry)
     is_shown = not isinstance(kind, Flag) and default not in (None, (), {})
@@ -363,22 +405,31 @@ def format_default(entry):
 
 
 def environment_variable(options, entry):
-    """Return the name of the environment variable that sets a field of an options class."""
+    """Return the name of the environment variable that sets an option, such as FLYANNOT_EXTRACT_STRIDE_PX.
+
+    Parameters
+    ----------
+    options : the options class, a subclass of `Options`
+    entry : dataclasses.Field, the option
+    """
     return entry.metadata["variable"] or f"FLYANNOT_{options.table}_{entry.name}".replace("-", "_").upper()
 
 
 def to_kebab_case(name):
-    """Convert a name to kebab case, as in command lines and configurations."""
+    """Replace the underscores of a name by dashes, as in command lines and configuration files."""
     return name.replace("_", "-")
 
 
 def _header_fields(options):
+    """Return the dataclass fields of the options that the headers of output files contain."""
     return [entry for entry in fields(options) if entry.metadata["in_header"]]
 
 
 def _header_name(entry):
+    """Return the name that an option, given as its dataclass field, has in the headers of output files."""
     return entry.metadata["kept_as"] or entry.name
 
 
-def _as_json(entry, value):
+def _value_to_json(entry, value):
+    """Convert the value of an option, given as its dataclass field, to a JSON value; None stays None."""
     return None if value is None else entry.metadata["kind"].to_json(value)

@@ -1,4 +1,4 @@
-"""Optional packages."""
+"""Import of packages that are installed only with an extra, such as `flyannot[excel]`."""
 
 from importlib import import_module
 
@@ -6,18 +6,18 @@ from flyannot.base.errors import InputError
 
 
 def import_optional(name, extra, needs="this format needs"):
-    """Import an optional package and return it.
+    """Import and return a package that may not be installed.
 
     Parameters
     ----------
-    name : its module
-    extra : the extra of flyannot that installs it
-    needs : how the message begins
+    name : str, its module, such as "openpyxl"
+    extra : str, the extra of flyannot that installs it, such as "excel"
+    needs : str, how the error message begins; "the package NAME, which is not installed" follows
 
     Raises
     ------
     InputError
-        If the package is not installed. The error says how to install it.
+        If the package is not installed. The error gives the `pip` command that installs it.
     """
     try:
         return import_module(name)

@@ -11,21 +11,27 @@ from flyannot.base.errors import InputError, did_you_mean
 
 
 def import_object(place):
-    """Import the module in "module:attribute" and return the attribute."""
+    """Import and return an object named as "module:attribute".
+
+    An example of `place` is "flyannot.dataset.importers.bdgp:BDGP".
+    """
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
 
 
 class Registry(Mapping):
-    """A read-only mapping from names to objects, which are imported when they are looked up."""
+    """A read-only mapping from names, such as "scc", to objects that are imported on first use.
+
+    A name that does not exist raises an InputError, which lists the valid names and suggests the closest.
+    """
 
     def __init__(self, what, places):
         """Make a registry.
 
         Parameters
         ----------
-        what : what one object is called in messages, such as "coder"
-        places : dict, name -> "module:attribute"
+        what : str, the noun for one object in messages, such as "coder"
+        places : dict, name -> where the object is defined, as "module:attribute"
         """
         self.what = what
         self.places = dict(places)
@@ -36,7 +42,7 @@ class Registry(Mapping):
         Raises
         ------
         InputError
-            If there is no object with this name.
+            If the registry has no such name. The message suggests the closest name.
         """
         if name not in self.places:
             raise InputError(

@@ -35,15 +35,15 @@ TEXT_COLUMN_ADVICE = (
 
 
 def parse_stage_range(text):
-    """Return the BDGP name of the stage range that a text names.
+    """Convert a stage range, in any accepted spelling, to its BDGP name, such as "4-6".
 
-    The text may be one of BDGP's names, 13-17 (some papers include stage 17), one stage such as 5, or stages
-    within one stage range such as 5-6. A leading "stage", spaces and any kind of dash are accepted.
+    Accepted are BDGP's six names, 13-17 (as some papers include stage 17), a single stage such as 5, and
+    stages within one range such as 5-6. A leading "stage", spaces and any kind of dash are allowed.
 
     Raises
     ------
     InputError
-        If the text names no stage range, or stages in several of them.
+        If the text is no stage range, or has stages of several ranges.
     """
     plain = _normalise(text)
     lie_in = [name] if (name := exact_stage_range(plain)) else _overlapping_ranges(plain)
@@ -64,9 +64,12 @@ def parse_stage_range(text):
 
 
 def recover_stage_range(text):
-    """Return the stage range that a spreadsheet turned into a date, or None.
+    """Recover the stage range from a date, such as 06-Apr, into which a spreadsheet turned 4-6.
 
-    None means that the text is no date, or that its day and month name no stage range.
+    Returns
+    -------
+    str or None
+        BDGP's name of the stage range. None if the text is no date, or its day and month are no stage range.
     """
     numbers = parse_spreadsheet_date(_parse_serial_date(_normalise(text)) or text)
     try:
@@ -76,7 +79,10 @@ def recover_stage_range(text):
 
 
 def describe_stages(texts):
-    """Describe in words how stages among some texts were read; return "" if all are BDGP's names."""
+    """Describe how spellings other than BDGP's names were read, such as "stage 5 lies in stage range 4-6".
+
+    `texts` are valid stage ranges as a user wrote them. Returns "" if all are BDGP's names or 13-17.
+    """
     taken = {}
     for plain in sorted({_normalise(text) for text in texts}, key=lambda plain: (len(plain), plain)):
         if not exact_stage_range(plain):
@@ -85,21 +91,29 @@ def describe_stages(texts):
 
 
 def _name_stages(texts):
+    """Return the subject and verb of a sentence on these stages: "stage 5 lies" or "stages 5, 6 lie"."""
     is_one = len(texts) == 1 and texts[0].isdigit()
     return f"stage {texts[0]} lies" if is_one else f"stages {', '.join(texts)} lie"
 
 
 def exact_stage_range(text):
-    """Return the stage range if a text is BDGP's name of it, or 13-17; otherwise None.
+    """Return BDGP's name of a stage range if a text is that name, or "13-16" for 13-17; otherwise None.
 
-    Any kind of dash, and spaces, are accepted.
+    A single stage such as 5 returns None. A leading "stage", spaces and any kind of dash are allowed.
     """
     plain = _normalise(text)
     return "13-16" if plain == "13-17" else plain if plain in STAGE_RANGES else None
 
 
 def parse_spreadsheet_date(text):
-    """Return (month, day) of a date that a spreadsheet wrote, such as 06-Apr or 4/6/2023; or None."""
+    """Read a date as a spreadsheet writes it, such as 06-Apr or 4/6/2023.
+
+    Returns
+    -------
+    tuple (int, int) or None
+        The two numbers of the date; None if the text is no date. Day and month may be exchanged in a date of
+        numbers only, such as 4/6/2023, so callers sort them.
+    """
     for pattern in _DATE_PATTERNS:
         if match := pattern.fullmatch(str(text).strip()):
             parts = match.groupdict()
@@ -109,12 +123,16 @@ def parse_spreadsheet_date(text):
 
 
 def _parse_serial_date(plain):
-    """Return the ISO date that a spreadsheet stores as a number of five digits, or None."""
+    """Convert a spreadsheet's serial date, such as 45022 (days since 1899-12-30), to an ISO date.
+
+    Returns None if the text is not a number of five digits that begins with 3 or 4.
+    """
     is_serial = re.fullmatch(r"[34]\d{4}", plain, re.ASCII)
     return (date(1899, 12, 30) + timedelta(int(plain))).isoformat() if is_serial else None
 
 
 def _normalise(text):
+    """Return a text in lower case, with plain dashes and without spaces or a leading "stage"."""
     plain = str(text).strip().lower().removeprefix("stages").removeprefix("stage").replace(" ", "")
     for dash in "‐‑‒–—−_":
         plain = plain.replace(dash, "-")
@@ -122,7 +140,10 @@ def _normalise(text):
 
 
 def _overlapping_ranges(plain):
-    """Return the stage ranges that include the stages in a text; empty if the text names no stages."""
+    """Return the stage ranges that share a stage with a text such as 5 or 5-8.
+
+    `plain` is a text from `_normalise`. The list is empty if it is not a stage, or two with a dash.
+    """
     match = _STAGES.fullmatch(plain)
     if not match:
         return []
@@ -133,18 +154,25 @@ def _overlapping_ranges(plain):
 
 
 def _month_number(month):
+    """Return the number (1 to 12) of a month from its abbreviation in English or another language."""
     return next(i for i, names in enumerate(_MONTHS, start=1) if month.lower() in names.split("|"))
 
 
 class StageRange(Kind):
-    """An option whose value is a stage range, in any accepted spelling."""
+    """The type of an option whose value is a stage range in any accepted spelling.
+
+    `parse_stage_range` defines the spellings.
+    """
 
     name = "STAGES"
     words = f"one of {', '.join(STAGE_RANGES)}"
     choices = STAGE_RANGES
 
     def parse(self, value):
-        """Return BDGP's name of the stage range; log how a single stage was read."""
+        """Convert a stage range to its BDGP name.
+
+        A value such as 5 is not BDGP's name of a range; then the range that was chosen is logged.
+        """
         stage_range = parse_stage_range(value)
         if note := describe_stages([value]):
             log.info("note: %s", note)
@@ -152,7 +180,10 @@ class StageRange(Kind):
 
 
 def stage_range_rng(seed, stage_range):
-    """Return the random generator of one stage range, which does not depend on the other stage ranges."""
+    """Make the NumPy random generator of one stage range from the seed of the run.
+
+    Its numbers do not depend on the other stage ranges, so one stage range can be computed alone.
+    """
     import numpy as np  # imported here, so that `--help` stays quick
 
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(stage_range.encode())))

@@ -1,4 +1,7 @@
-"""Differences between Linux, macOS and Windows; no other module asks which system this is."""
+"""Operating-system functions that differ between Linux, macOS and Windows.
+
+No other module checks which system it runs on.
+"""
 
 import atexit
 import os
@@ -22,15 +25,20 @@ _at_end = []  # functions without arguments
 
 
 def run_at_exit(call):
-    """Call `call()` when the process ends, also if it ends by `exit_immediately`."""
+    """Register a function without arguments to be called when the process ends.
+
+    It is called after a normal end and by `exit_immediately`, which skips the functions registered with
+    `atexit`.
+    """
     atexit.register(call)
     _at_end.append(call)
 
 
 def exit_immediately(code):
-    """End the process with an exit code, without the usual shutdown of Python.
+    """End the process at once with an exit code (int), without the usual shutdown of Python.
 
-    The shutdown would wait for compiled code in a thread, and it crashes if a signal interrupted the import
+    The functions given to `run_at_exit` are called, and standard output and error are flushed. The usual
+    shutdown would wait for compiled code in other threads. It also crashes if a signal interrupted the import
     of compiled code.
     """
     for call in _at_end:
@@ -42,26 +50,39 @@ def exit_immediately(code):
 
 
 def start_alarm(is_due, call, every_s):
-    """Run `call()` in the main thread every `every_s` seconds while `is_due()` is true.
+    """Start to interrupt the main thread every `every_s` seconds, until `stop_alarm` is called.
 
-    On a system with alarms, start it when something is due. On Windows a thread checks `is_due()` from the
-    first call on.
+    A signal handler uses this to raise its exception again if compiled code swallowed the first one. On Linux
+    and macOS a timer calls `call()`, and it is started only if `is_due()` is true now. On Windows a
+    background thread sends SIGINT to the main thread whenever `is_due()` is true; `call` is not used.
+
+    Parameters
+    ----------
+    is_due : function without arguments that returns whether to interrupt
+    call : function without arguments
+    every_s : float, the interval in seconds
     """
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, lambda number, frame: call())
         if is_due():
             signal.setitimer(signal.ITIMER_REAL, every_s, every_s)
-    elif not any(thread.name == _watch.__name__ for thread in threading.enumerate()):
-        threading.Thread(target=_watch, name=_watch.__name__, args=(is_due, every_s), daemon=True).start()
+    elif not any(thread.name == _interrupt_when_due.__name__ for thread in threading.enumerate()):
+        threading.Thread(
+            target=_interrupt_when_due, name=_interrupt_when_due.__name__, args=(is_due, every_s), daemon=True
+        ).start()
 
 
 def stop_alarm():
-    """Stop the calls of `start_alarm`; on Windows they stop when nothing is due."""
+    """Stop the timer of `start_alarm`.
+
+    On Windows this does nothing; there the interrupts end when the `is_due()` of `start_alarm` is false.
+    """
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _watch(is_due, every_s):
+def _interrupt_when_due(is_due, every_s):
+    """Send SIGINT to the main thread every `every_s` seconds while `is_due()` is true; never return."""
     while True:
         time.sleep(every_s)
         if is_due():
@@ -70,9 +91,10 @@ def _watch(is_due, every_s):
 
 @contextmanager
 def defer_interrupts():
-    """Defer Ctrl-C until the end of the block.
+    """Defer Ctrl-C (SIGINT) until the end of a `with` block.
 
-    A process that is started within the block inherits this, except on Windows.
+    A process that is started within the block also ignores Ctrl-C until it unblocks the signal. On Windows
+    the block runs without deferring.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -85,7 +107,11 @@ def defer_interrupts():
 
 
 def fsync_path(path):
-    """Flush a file, or the names in a folder, to the disk."""
+    """Wait until a file is written to the disk, or until the file names of a folder are.
+
+    An output must be on the disk before it is renamed, so that a power failure cannot leave it empty. For a
+    folder this does nothing on Windows.
+    """
     if IS_WINDOWS and Path(path).is_dir():  # Windows keeps a journal of names and cannot open a folder
         return
     descriptor = os.open(path, os.O_RDWR if IS_WINDOWS else os.O_RDONLY)
@@ -96,9 +122,10 @@ def fsync_path(path):
 
 
 def replace_file(source, target):
-    """Rename a file, replacing the target if it exists.
+    """Rename the file `source` to `target`, replacing `target` if it exists.
 
-    Windows refuses while another process has the target open, so the renaming is retried for 2 s.
+    On Windows this fails while another process, such as a virus scanner, has the target open. It is therefore
+    retried for 2 s there.
 
     Raises
     ------
@@ -116,7 +143,7 @@ def replace_file(source, target):
 
 
 def read_proc(path):
-    """Return the text of a file below /proc or /sys, or "" if the system has no such file."""
+    """Return the text of a file below /proc or /sys, such as /proc/meminfo; "" if it cannot be read."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except OSError:

@@ -9,18 +9,25 @@ _UNFIT_FOR_CELLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control c
 
 
 def short_repr(thing):
-    """Return a short repr of a dataclass instance, which shows arrays by shape and long lists by length."""
+    """Return the repr of a dataclass instance with long values shortened.
+
+    An array is shown by its type and shape, and a long list by its length. Classes use it as `__repr__`.
+    """
     shown = {field.name: getattr(thing, field.name) for field in fields(thing) if field.repr}
     return format_call(type(thing).__name__, shown)
 
 
 def format_call(name, values):
-    """Return `name(key=value, ...)` for a dict of values, each shortened by `short_value`."""
+    """Format a name and a dict of values as `name(key=value, ...)`, with long values shortened."""
     return f"{name}({', '.join(f'{key}={short_value(value)}' for key, value in values.items())})"
 
 
 def short_value(value):
-    """Return the repr of a value, shortened to about 60 characters."""
+    """Return the repr of a value if it has at most 60 characters; otherwise return a shorter text.
+
+    An array becomes its type and shape, such as <float32 100 x 128>. A long list, tuple, dict or set becomes
+    its length, such as <1,000 items>. Any other long repr is cut.
+    """
     shape = getattr(value, "shape", None)
     if shape:
         return f"<{value.dtype} {' x '.join(map(str, shape))}>"
@@ -31,14 +38,23 @@ def short_value(value):
 
 
 def is_valid_cell(text):
-    """Return whether a cell of a table can hold a text: valid Unicode without control characters."""
+    """Return whether a text can be a cell of a table.
+
+    A cell must not have control characters or unpaired surrogates.
+    """
     return _UNFIT_FOR_CELLS.search(text) is None
 
 
 def escape_unprintable(text, *, keep="\n\t"):
-    """Return a text in which characters that would control a terminal are replaced by JSON's escapes.
+    r"""Replace characters that could control a terminal by their JSON escapes, such as \u001b.
 
-    These are control characters, except those in `keep`, and marks that turn the direction of writing.
+    These are control characters and marks that change the direction of writing. Texts from files are printed
+    only in this form.
+
+    Parameters
+    ----------
+    text : str
+    keep : str, the unprintable characters that are not replaced
     """
     if text.isprintable():
         return text
@@ -46,12 +62,12 @@ def escape_unprintable(text, *, keep="\n\t"):
 
 
 def pluralise(n, one, many=None):
-    """Return a number and the noun for it, such as "1 image" or "1,200 images".
+    """Format a number with its noun, such as "1 image" or "1,200 images".
 
     Parameters
     ----------
     n : int
-    one : the noun for 1, perhaps with a verb, such as "image is missing"
-    many : the noun for other numbers; by default `one` with an s
+    one : str, the text after the number 1, such as "image" or "image is missing"
+    many : str, the text after other numbers; by default `one` with an s
     """
     return f"1 {one}" if n == 1 else f"{n:,} {many or f'{one}s'}"

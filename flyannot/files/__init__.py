@@ -1,1 +1,4 @@
-"""Files that are whole or absent: text, tables, locks, and in `hdf5` the files of the steps."""
+"""Readers and writers of files: text, tables, locks, and in `hdf5` the output files of the steps.
+
+Each output is written as a whole or not at all.
+"""

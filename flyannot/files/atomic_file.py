@@ -1,7 +1,7 @@
-"""Outputs that appear whole or not at all: they are written under a temporary name, checked, and renamed.
+"""Writers of files and folders that are published as a whole or not at all.
 
-The temporary file lies in the folder of the output. A new data set folder is filled beside its place, then
-moved there.
+A file is written under a temporary name in the folder of the output, checked, flushed to the disk, and then
+renamed. A new data set folder is filled beside its final path, then moved there.
 """
 
 import errno
@@ -19,45 +19,54 @@ from flyannot.base.system import fsync_path, replace_file
 from flyannot.files.locks import exclusive_lock
 
 _TABLES = ("annotations.csv", "images.csv")  # moved last, since a folder with images.csv is complete
-_KEPT_OF_FOLDERS = (*_TABLES, "annotations.xlsx", "images.xlsx")
-_kept: tuple[Path, ...] = ()  # the files and folders that the current command reads
+_PROTECTED_TABLES = (*_TABLES, "annotations.xlsx", "images.xlsx")
+_protected: tuple[Path, ...] = ()  # the files and folders that the current command reads
 
 
 @contextmanager
 def protect_inputs(paths):
-    """Keep every output from replacing these files, or the tables and pictures of these data set folders."""
-    global _kept
-    before = _kept
-    _kept = tuple(map(Path, paths))
+    """Refuse, within a `with` block, every output that would overwrite an input of the command.
+
+    Parameters
+    ----------
+    paths : paths of the input files and data set folders. For a folder, its tables and all files in its
+        `images` folder are protected
+    """
+    global _protected
+    before = _protected
+    _protected = tuple(map(Path, paths))
     try:
         yield
     finally:
-        _kept = before
+        _protected = before
 
 
 def check_output(out, inputs=(), *, is_own=False):
-    """Raise InputError if an output would replace one of its inputs, by any name, or a device or pipe.
+    """Raise InputError if writing an output would overwrite an input, or would replace a device or pipe.
+
+    An input is also recognised by another name of the same file, such as a link.
 
     Parameters
     ----------
     out : Path of the output
-    inputs : paths that the output is made from, besides the paths that `protect_inputs` got
-    is_own : whether flyannot wrote the output, so that it may also be an input of the command
+    inputs : paths of inputs, besides the paths that `protect_inputs` protects
+    is_own : bool, whether flyannot itself wrote the file at `out` before. It may then be replaced even if
+        `protect_inputs` protects it
     """
-    state = _status(out)
+    state = _stat_if_exists(out)
     if state and not stat.S_ISREG(state.st_mode) and not stat.S_ISDIR(state.st_mode):
         raise InputError(f"{out} is not a regular file, so it is not replaced", fix="name another output")
-    kept = () if is_own else _kept
-    tables = (path / table for path in kept for table in _KEPT_OF_FOLDERS)
-    pictures = {Path(os.path.realpath(path)) / "images" for path in kept}
-    states = map(_status, (*inputs, *kept, *tables) if state else ())
+    protected = () if is_own else _protected
+    tables = (path / table for path in protected for table in _PROTECTED_TABLES)
+    pictures = {Path(os.path.realpath(path)) / "images" for path in protected}
+    states = map(_stat_if_exists, (*inputs, *protected, *tables) if state else ())
     is_input = any(other and os.path.samestat(state, other) for other in states)
     if is_input or state and pictures.intersection(Path(os.path.realpath(out)).parents):
         raise InputError(f"{out} is both input and output", fix="name another output")
 
 
-def _status(path):
-    """Return the status of a file; None if it does not exist."""
+def _stat_if_exists(path):
+    """Return the os.stat_result of a path; None if it does not exist or cannot be reached."""
     try:
         return os.stat(path)
     except OSError:  # the file does not exist
@@ -66,13 +75,15 @@ def _status(path):
 
 @contextmanager
 def lock_output(path, *, beside=(), **patience):
-    """Lock an output against other runs, and remove the temporary files that killed runs left.
+    """Lock an output against other runs until the end of a `with` block.
+
+    On entry, the parent folder is created. Temporary files of this output that killed runs left are removed.
 
     Parameters
     ----------
     path : Path of the output
-    beside : paths of other outputs whose temporary files are removed
-    patience : as `exclusive_lock` takes it
+    beside : paths of other outputs of the same task, whose leftover temporary files are removed too
+    patience : `patience_s=...` for `exclusive_lock`
 
     Raises
     ------
@@ -87,14 +98,14 @@ def lock_output(path, *, beside=(), **patience):
             path.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(exclusive_lock(path, **patience))
             for output in (path, *beside):
-                _sweep_leftovers(output)
+                _remove_leftovers(output)
         yield
 
 
-def _sweep_leftovers(path):
-    """Remove the temporary files that killed runs left of an output.
+def _remove_leftovers(path):
+    """Remove the temporary files and folders that killed runs left for the output `path`.
 
-    The caller must have its lock, so that no other process is writing them.
+    The caller must hold the lock of the output, so that no other process is writing them.
     """
     for left in path.parent.glob(f".{escape(path.name)}.*.tmp"):
         left.unlink(missing_ok=True)
@@ -104,57 +115,81 @@ def _sweep_leftovers(path):
 
 @contextmanager
 def atomic_write(path, *, check=None, keep_same=False, is_own=False):
-    """Yield a temporary path to write to; on leaving, check it, write it to disk and rename it to `path`.
+    """Yield a temporary path to write a file to, which becomes `path` at the end of the `with` block.
 
-    If anything fails, `path` is unchanged and the temporary file is removed.
+    Before the file is renamed, it is checked and flushed to the disk. If anything fails, the file at `path`
+    is unchanged and the temporary file is removed.
 
     Parameters
     ----------
-    check : function called with the temporary path before the file is renamed
-    keep_same : whether a file that already has the same bytes is left untouched
-    is_own : as `check_output` takes it
+    path : Path of the output; its folder is created
+    check : function called with the temporary path before the file is renamed; it raises an error if the file
+        is not valid
+    keep_same : bool, whether a file at `path` that already has the same bytes is left untouched
+    is_own : bool, as in `check_output`
+
+    Raises
+    ------
+    InputError
+        If `path` is an input of the command.
+    WriteError
+        If the file cannot be written.
     """
     path = Path(path)
     check_output(path, is_own=is_own)
-    beside = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         with explain_write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            yield beside
+            yield temporary
             if check is not None:
-                check(beside)
-            if keep_same and path.is_file() and filecmp.cmp(beside, path, shallow=False):
+                check(temporary)
+            if keep_same and path.is_file() and filecmp.cmp(temporary, path, shallow=False):
                 return
             check_output(path, is_own=is_own)  # again, since its folder may be new
-            fsync_path(beside)
-            replace_file(beside, path)
+            fsync_path(temporary)
+            replace_file(temporary, path)
             fsync_path(path.parent)
     finally:
         with suppress(OSError):  # without a folder there is no temporary file
-            beside.unlink()
+            temporary.unlink()
 
 
 def write_text(path, text, **how):
-    """Write a whole text file in UTF-8, with its line ends unchanged; `how` goes to `atomic_write`."""
-    with atomic_write(path, **how) as beside:
-        beside.write_bytes(text.encode())
+    """Write a text to a file in UTF-8, replacing the file as a whole; line ends are written as given.
+
+    Parameters
+    ----------
+    path : Path of the file
+    text : str, the whole contents
+    how : keyword arguments of `atomic_write`, such as `keep_same=True`
+    """
+    with atomic_write(path, **how) as temporary:
+        temporary.write_bytes(text.encode())
 
 
 def copy_file(path, out):
-    """Copy a file and replace the target as a whole."""
-    with atomic_write(out) as beside:
-        shutil.copyfile(path, beside)
+    """Copy the file `path` to `out`, which is replaced as a whole.
+
+    Raises WriteError if `out` cannot be written or `path` cannot be read.
+    """
+    with atomic_write(out) as temporary:
+        shutil.copyfile(path, temporary)
 
 
 def file_has_text(path, text):
-    """Return whether a file consists of exactly this text."""
+    """Return whether the file `path` exists and has exactly the contents `text` in UTF-8."""
     encoded = text.encode(errors="surrogatepass")
     return path.is_file() and path.stat().st_size == len(encoded) and path.read_bytes() == encoded
 
 
 @contextmanager
 def explain_write_errors(path):
-    """Raise a `WriteError` with path, cause and free space instead of the system's write errors."""
+    """Convert the write errors of the system within a `with` block to a `WriteError` about `path`.
+
+    These are OSError, and UnicodeEncodeError for a path that cannot be encoded. The message has the cause
+    and, if the disk is full, the number of free bytes.
+    """
     try:
         yield
     except UnicodeEncodeError as error:
@@ -176,20 +211,25 @@ def explain_write_errors(path):
 
 @contextmanager
 def atomic_folder(folder, inputs=(), *, force=False):
-    """Yield an empty folder to fill; on leaving, move it to `folder`.
+    """Yield an empty folder to fill, whose files are moved to `folder` at the end of the `with` block.
 
-    If anything fails, `folder` is unchanged. An existing folder keeps the files that the new ones do not
-    replace. Its `images.csv` is removed first and written last, since it marks a complete data set.
+    If the block raises an error, `folder` is unchanged. A folder that exists keeps its other files. Its
+    `images.csv` is removed before the files are moved, and moved last, since it marks a complete data set.
+
+    Parameters
+    ----------
+    folder : Path of the data set folder to write
+    inputs : paths of files that must not be overwritten
+    force : bool, whether `folder` may already contain files
 
     Raises
     ------
     InputError
-        If `folder` is a file, or one of the inputs (paths), or contains one. Also if it contains anything and
-        `force` is false.
+        If `folder` is a file, contains files although `force` is false, or an input would be overwritten.
     LockedError
-        If another run is writing it.
+        If another run is writing the folder.
     WriteError
-        If it cannot be written.
+        If the folder cannot be written.
     """
     named = folder
     folder = Path(os.path.realpath(folder))  # a link may lead to another disk
@@ -207,13 +247,20 @@ def atomic_folder(folder, inputs=(), *, force=False):
             with explain_write_errors(folder):
                 staged.mkdir()
                 yield staged
-                _publish(staged, folder, inputs)
+                _move_to_final_folder(staged, folder, inputs)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
 
 
-def _publish(staged, folder, inputs):
-    """Move all files of a filled folder to their place, the tables last."""
+def _move_to_final_folder(staged, folder, inputs):
+    """Move all files of a filled temporary folder to their final folder, the data set's tables last.
+
+    Parameters
+    ----------
+    staged : Path of the temporary folder
+    folder : Path of the final folder. If it does not exist, the temporary folder is renamed to it
+    inputs : paths of files that must not be overwritten, otherwise InputError is raised
+    """
     files = [path.relative_to(staged) for path in staged.rglob("*") if path.is_file() or path.is_symlink()]
     files.sort(key=lambda file: (str(file) in _TABLES, str(file)))
     for file in files:

@@ -9,30 +9,34 @@ from contextlib import contextmanager
 from flyannot.files.text_files import open_regular
 
 _SETTLED_S = 2.0  # a file that changed less than this before it was read may change again with equal times
-_known: dict[bytes, bytes] | None = None  # identity -> digest; None outside of `cache_digests`
+_cached_digests: dict[bytes, bytes] | None = None  # file key -> digest; None outside of `cache_digests`
 
 
 def file_digest(path):
     """Return the SHA-256 digest of a file in hexadecimal.
 
-    Within `cache_digests` each file is read once.
+    Within a `cache_digests` block a digest is reused while the file's size and times are unchanged.
     """
-    if _known is None:
+    if _cached_digests is None:
         with open_regular(path) as f:
             return hashlib.file_digest(f, "sha256").hexdigest()
     with open_regular(path) as f:
         before = os.fstat(f.fileno())
-        if (known := _known.get(_identity(path, before))) is not None:
+        if (known := _cached_digests.get(_cache_key(path, before))) is not None:
             return known.hex()
         is_settled = time.time() - max(before.st_mtime, before.st_ctime) > _SETTLED_S
         digest = hashlib.file_digest(f, "sha256").digest()
-        if is_settled and _identity(path, os.fstat(f.fileno())) == _identity(path, before):
-            _known[_identity(path, before)] = digest
+        if is_settled and _cache_key(path, os.fstat(f.fileno())) == _cache_key(path, before):
+            _cached_digests[_cache_key(path, before)] = digest
     return digest.hex()
 
 
 def table_digest(path):
-    """Return the SHA-256 digest of a table's lines in hexadecimal; rows may be in any order."""
+    """Return a SHA-256 digest, in hexadecimal, that does not depend on the order of a table's rows.
+
+    The first line of the file, the header, is hashed first, then all other lines in sorted order. Line ends
+    are ignored.
+    """
     with open_regular(path) as f:
         lines = [line.rstrip(b"\r\n") for line in f]
     return hashlib.sha256(b"\n".join(lines[:1] + sorted(lines[1:]))).hexdigest()
@@ -40,21 +44,29 @@ def table_digest(path):
 
 @contextmanager
 def cache_digests():
-    """Remember the digests of files while their path, size and times stay the same."""
-    global _known
-    before = _known
-    _known = {} if before is None else before
+    """Let `file_digest` reuse digests until the end of a `with` block.
+
+    A file that is asked for again is read again only if its size or times have changed.
+    """
+    global _cached_digests
+    before = _cached_digests
+    _cached_digests = {} if before is None else before
     try:
         yield
     finally:
-        _known = before
+        _cached_digests = before
 
 
-def _identity(path, status):
-    """Return a short digest of a file's path, place, size and times.
+def _cache_key(path, status):
+    """Return a key (16 bytes) for the cache of digests, which changes when a file is replaced or changed.
 
-    It is short because there may be very many files. It includes the path because some systems do not number
-    their files.
+    It is a hash of path, device, inode, size and times. The path is included because some file systems have
+    no inode numbers. The key is short because there may be very many files.
+
+    Parameters
+    ----------
+    path : Path or str
+    status : os.stat_result of the file
     """
     place = status.st_dev, status.st_ino
     times = status.st_mtime_ns, status.st_ctime_ns
@@ -63,17 +75,26 @@ def _identity(path, status):
 
 
 def json_digest(value):
-    """Return the SHA-256 digest of a JSON value in hexadecimal, for any order of the keys."""
+    """Return the SHA-256 digest, in hexadecimal, of a JSON value.
+
+    Two dicts that differ only in the order of their keys have the same digest.
+    """
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
 def add_digest(value):
-    """Return a JSON object with its digest as a further entry, which `matches_own_digest` checks."""
+    """Return a copy of a dict of JSON values with its SHA-256 digest as the entry "digest".
+
+    `matches_own_digest` can then detect whether a person or program has changed the dict.
+    """
     return value | {"digest": json_digest(value)}
 
 
 def matches_own_digest(value):
-    """Return whether a JSON object is unchanged since `add_digest` added its digest."""
+    """Return whether the entry "digest" of a dict of JSON values is the digest of its other entries.
+
+    If not, the dict was changed after `add_digest`, or never had a digest.
+    """
     try:
         return value.get("digest") == json_digest({k: v for k, v in value.items() if k != "digest"})
     except (RecursionError, UnicodeEncodeError):  # nested too deep; half a surrogate pair
@@ -81,5 +102,5 @@ def matches_own_digest(value):
 
 
 def canonical_json(value):
-    """Return JSON text that is equal for equal values."""
+    """Format a value as JSON with sorted keys and without spaces, so that equal values give equal text."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

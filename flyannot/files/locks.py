@@ -20,19 +20,21 @@ _PATIENCE_S = 0.1  # enough for the last process to remove its lock file
 
 @contextmanager
 def exclusive_lock(path, *, patience_s=_PATIENCE_S):
-    """Lock an output for this process; the folder of the output must exist.
+    """Lock an output file or folder against other processes until the end of a `with` block.
+
+    The lock is a file beside the output, which is removed at the end. The parent folder must exist.
 
     Parameters
     ----------
-    path : Path of the output
-    patience_s : float, seconds to wait until another process releases the lock
+    path : Path or str of the output
+    patience_s : float, the seconds to wait if another process has the lock
 
     Raises
     ------
     LockedError
-        If another run has the lock.
+        If another process still has the lock after `patience_s`.
     OSError
-        If the lock cannot be created.
+        If the lock file cannot be created.
     """
     place = _lock_path(path)
     lock = _acquire(place, path, patience_s)
@@ -45,13 +47,25 @@ def exclusive_lock(path, *, patience_s=_PATIENCE_S):
 
 
 def _lock_path(path):
-    """Return the path of the lock file beside an output."""
+    """Return the path of the lock file of an output: .NAME.lock in the same folder."""
     path = Path(path)
     return path.with_name(f".{path.name}.lock")
 
 
 def _acquire(place, path, patience_s):
-    """Return the lock of an output, acquired; errors as `exclusive_lock`."""
+    """Acquire and return the lock of an output, a `FileLock` or `SoftFileLock` of the package filelock.
+
+    Parameters
+    ----------
+    place : Path of the lock file
+    path : Path of the output, for the error message
+    patience_s : float, the seconds to wait if another process has the lock
+
+    Raises
+    ------
+    LockedError, OSError
+        As `exclusive_lock`.
+    """
     for kind in (FileLock, SoftFileLock):
         lock = kind(place, timeout=patience_s, poll_interval=0.01)
         try:

@@ -1,10 +1,12 @@
-"""Tables: reading that names the line and column of every fault, and atomic writing.
+"""Tables: a reader that reports the line and column of every error, and an atomic writer.
 
-A table is CSV in UTF-8, with or without a byte-order mark, with LF or CRLF line ends and quotes as in
-RFC 4180. Commas, semicolons or tabs separate its cells. The first sheet of an Excel workbook is a table too.
-Columns may come in any order, and the case of their names is ignored. Columns that no caller asks for are
-ignored too. A cell that begins with = + - @ and is not a number is written with a leading apostrophe, so that
-no spreadsheet runs it. The apostrophe is removed when the table is read.
+A table is CSV in UTF-8, with or without a byte-order mark, with LF or CRLF line ends and quotes as in RFC
+4180. It may be gzipped. Commas, semicolons or tabs separate its cells. The first sheet of an Excel workbook
+is a table too. Columns may be in any order, and the case of their names is ignored. Columns that the caller
+does not name are ignored.
+
+A spreadsheet would run a cell that begins with = + - or @ and is not a number. Such a cell is written with a
+leading apostrophe, which is removed when the table is read.
 """
 
 import csv
@@ -22,30 +24,38 @@ from flyannot.files.atomic_file import write_text
 from flyannot.files.text_files import max_unpacked_bytes, open_regular, read_first_bytes, read_lines
 
 log = logging.getLogger("flyannot")
-_GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")  # as written; the apostrophe is not read
+_GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")  # cells whose apostrophe is removed when they are read
 _NEEDS_GUARD = re.compile(r"'*[=+\-@＝＋－＠\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")  # a negative number is not a formula
-_COLUMNS_SHOWN = 30  # in a message, and characters of each
+_COLUMNS_SHOWN = 30  # names of columns in a message, and characters of each name
 
 
 def read_table(path, required, optional=(), *, meant=None, faults=None):
-    """Yield every row of a table as (line number, cells in the order of `required + optional`).
+    """Read the named columns of a table (CSV or Excel), and yield one item for each row.
 
-    Cells are stripped of white space. Cells of required columns are never empty. Cells of missing optional
-    columns are "".
+    Empty rows are skipped. Cells are stripped of white space; cells of optional columns that the table lacks
+    are "".
 
     Parameters
     ----------
-    path : Path
-    required, optional : tuples of column names
-    meant : dict, required column -> other names that people write for it, which an error suggests
-    faults : list or None; a list receives the errors of faulty rows, which are then left out
+    path : Path of the table
+    required : tuple of column names that the table must have, without empty cells
+    optional : tuple of column names that the table may have
+    meant : dict, required column -> tuple of other names that people write for it; the error message suggests
+        renaming them
+    faults : list or None; if it is a list, the InputErrors of faulty rows are appended to it and the rows are
+        skipped. If it is None, the first faulty row raises its error
+
+    Yields
+    ------
+    line : int, the line number of the row in the file
+    cells : list of str, in the order of `required + optional`
 
     Raises
     ------
     InputError
-        If the file is missing or not UTF-8, or a column is missing or repeated. For a faulty row the message
-        has the line and column: too many cells, an empty cell or a control character.
+        If the file is missing or cannot be read, or a column is missing or repeated. A row is faulty if it
+        has too many cells, an empty cell in a required column or a control character.
     """
     path = Path(path)
     if not path.is_file():
@@ -54,35 +64,62 @@ def read_table(path, required, optional=(), *, meant=None, faults=None):
     _, header = next(rows, (1, []))
     places = _find_columns(path, [name.strip() for name in header], required, optional, meant or {})
     n_columns = len(header)
-    for begins, row in rows:
+    for line, row in rows:
         if not any(row):
             continue
         n_cells = len(row)
-        row += [""] * (n_columns + 1 - n_cells)  # the last one stands for missing columns
+        row += [""] * (n_columns + 1 - n_cells)  # the last cell is read for columns that the table lacks
         cells = [row[place].strip() for place in places]
         if n_cells > n_columns or not all(cells[: len(required)]) or not is_valid_cell("".join(cells)):
-            error = _row_error(f"{path}, line {begins}", n_cells, n_columns, cells, required, optional)
+            error = _row_error(f"{path}, line {line}", n_cells, n_columns, cells, required, optional)
             if faults is None:
                 raise error
             faults.append(error)
             continue
-        yield begins, [cell[1:] if cell[:1] == "'" and _GUARDED.match(cell) else cell for cell in cells]
+        yield line, [cell[1:] if cell[:1] == "'" and _GUARDED.match(cell) else cell for cell in cells]
 
 
 def write_table(path, columns, rows):
-    """Write rows of text as CSV, unless the file already has the same bytes; errors as `write_text`."""
+    """Write a table as CSV, unless the file already has the same bytes.
+
+    Parameters
+    ----------
+    path : Path of the file, which is replaced as a whole
+    columns : list of str, the names of the columns
+    rows : iterable of rows, each with one value for each column
+
+    Raises
+    ------
+    WriteError
+        If the file cannot be written.
+    """
     write_text(path, format_table(columns, rows), keep_same=True)
 
 
 def format_table(columns, rows):
-    """Return rows as the text of a CSV table."""
+    """Format a table as CSV text (str).
+
+    Parameters
+    ----------
+    columns : list of str, the names of the columns
+    rows : iterable of rows, each with one value for each column
+    """
     text = io.StringIO()
     write_csv_rows(text, [columns, *rows])
     return text.getvalue()
 
 
 def write_csv_rows(file, rows, *, delimiter=","):
-    """Write rows to an open text file, with an apostrophe before each cell that a spreadsheet would run."""
+    """Write rows to an open text file as CSV.
+
+    A cell that a spreadsheet would run as a formula is written with a leading apostrophe.
+
+    Parameters
+    ----------
+    file : open text file
+    rows : iterable of rows, each an iterable of values
+    delimiter : str, the separator of the cells
+    """
     writer = csv.writer(file, lineterminator="\n", delimiter=delimiter)
     for row in rows:
         cells = map(str, row)
@@ -90,7 +127,21 @@ def write_csv_rows(file, rows, *, delimiter=","):
 
 
 def _find_columns(path, header, required, optional, meant):
-    """Return the index of each wanted column; missing optional ones get the number of columns."""
+    """Return the index in the header (int) of each column in `required + optional`, in this order.
+
+    The index of an optional column that the table lacks is `len(header)`.
+
+    Parameters
+    ----------
+    path : Path of the table, for error messages
+    header : list of str, the names of the columns in the table
+    required, optional, meant : as in `read_table`
+
+    Raises
+    ------
+    InputError
+        If a required column is missing, or a column is repeated.
+    """
     if not any(header):
         raise InputError(f"{path} is empty", fix=f"its first line names the columns: {','.join(required)}")
     plain = [_plain_name(name) for name in header]
@@ -105,7 +156,16 @@ def _find_columns(path, header, required, optional, meant):
 
 
 def _missing_column(path, name, header, required, meant):
-    """Return the InputError for a missing column, with the name that was probably meant."""
+    """Make the InputError for a required column that a table lacks.
+
+    Parameters
+    ----------
+    path : Path of the table
+    name : str, the missing column
+    header : list of str, the columns of the table
+    required : tuple of str, the names of all required columns
+    meant : tuple of str, other names for the missing column; if the table has one, it is suggested
+    """
     named = [column for column in header if _plain_name(column) in meant]
     others = [column for column in header if _plain_name(column) not in required]
     suggestion = f' Did you mean "{named[0]}"?' if named else did_you_mean(name, others)
@@ -117,7 +177,16 @@ def _missing_column(path, name, header, required, meant):
 
 
 def _row_error(where, n_cells, n_columns, cells, required, optional):
-    """Return the InputError for a faulty row."""
+    """Make the InputError for a row with too many cells, a control character or an empty required cell.
+
+    Parameters
+    ----------
+    where : str, the path and line of the row, for the message
+    n_cells : int, the number of cells in the row
+    n_columns : int, the number of columns of the table
+    cells : list of str, the cells of the columns `required + optional`
+    required, optional : tuples of column names
+    """
     if n_cells > n_columns:
         return InputError(
             f"{where}: {pluralise(n_cells, 'cell')} under {pluralise(n_columns, 'column')}",
@@ -134,39 +203,49 @@ def _row_error(where, n_cells, n_columns, cells, required, optional):
 
 
 def _list_columns(header):
-    """Return the names of columns for a message: few, short and without unprintable characters."""
+    """Format the column names of a table for an error message.
+
+    At most 30 names are shown, with at most 30 characters of each; unprintable characters are escaped.
+    """
     shown = [escape_unprintable(name[:_COLUMNS_SHOWN], keep="") for name in header[:_COLUMNS_SHOWN]]
     return ", ".join(shown) + ", ..." * (len(header) > _COLUMNS_SHOWN)
 
 
 _SAVE_AS = "save the table as CSV UTF-8 (in Excel: File > Save As > CSV UTF-8)"
-_ZIP = b"PK\x03\x04"
-_NO_TABLES = {  # first bytes of other files -> (what they are, the remedy)
+_ZIP_SIGNATURE = b"PK\x03\x04"
+_OTHER_FORMATS = {  # first bytes of other files -> (what they are, the remedy)
     b"\xd0\xcf\x11\xe0": ("an old Excel workbook (.xls)", f"{_SAVE_AS}, or as .xlsx"),
     b"\x89HDF": ("an HDF5 file, not a table", "name a table, such as a .csv"),
     b"\xff\xfe": ('UTF-16 text, such as Excel\'s "Unicode Text"', _SAVE_AS),
     b"\xfe\xff": ('UTF-16 text, such as Excel\'s "Unicode Text"', _SAVE_AS),
 }
 _SEPARATORS = ",;\t"
-_MAX_BYTES = 2**29  # of a workbook, unpacked
-_MAX_CELLS = 2**24  # of a workbook, also empty ones
+_MAX_WORKBOOK_BYTES = 2**29  # of an unpacked workbook
+_MAX_WORKBOOK_CELLS = 2**24  # including empty cells
 
 
 def _read_cells(path, required):
-    """Yield every row of a table as (line number, list of str); the header is line 1.
+    """Read a table, and yield (line number, list of str) for every row, including the header in line 1.
 
-    The table is CSV in UTF-8, gzipped or not, or the first sheet of a workbook (.xlsx). InputError if it is
-    neither, or malformed.
+    Parameters
+    ----------
+    path : Path of a CSV file in UTF-8, gzipped or not, or of an Excel workbook (.xlsx)
+    required : tuple of column names, by which the separator of a CSV file is found
+
+    Raises
+    ------
+    InputError
+        If the file is neither, or is malformed.
     """
     try:
-        begins = read_first_bytes(path, 4)
+        signature = read_first_bytes(path, 4)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-    if begins == _ZIP:
+    if signature == _ZIP_SIGNATURE:
         yield from _sheet_rows(path)
         return
-    for start, (what, fix) in _NO_TABLES.items():
-        if begins.startswith(start):
+    for start, (what, fix) in _OTHER_FORMATS.items():
+        if signature.startswith(start):
             raise InputError(f"{path} is {what}", fix=fix)
     lines = read_lines(path, fix=_SAVE_AS)
     first = next(lines, "")
@@ -178,12 +257,21 @@ def _read_cells(path, required):
 
 
 def read_csv_rows(lines, separator=","):
-    """Yield every row of CSV text as (number of its first line, list of str, fault).
+    """Parse lines of CSV text, and yield one item for every row, also for a row that cannot be parsed.
 
-    If `csv` cannot read a row, the list is empty and the fault says why; otherwise the fault is "".
+    Parameters
+    ----------
+    lines : iterable of str, with line ends
+    separator : str, one character
+
+    Yields
+    ------
+    line : int, the number of the first line of the row; the first line is 1
+    cells : list of str; empty if the row cannot be parsed
+    fault : str, why the row cannot be parsed; "" if it can
     """
     reader = csv.reader(lines, strict=True, delimiter=separator)
-    begins = 1
+    line = 1
     while True:
         row: list = []
         fault = ""
@@ -193,17 +281,28 @@ def read_csv_rows(lines, separator=","):
             return
         except csv.Error as error:
             fault = str(error)
-        yield begins, row, fault
-        begins = reader.line_num + 1
+        yield line, row, fault
+        line = reader.line_num + 1
 
 
 def _plain_name(name):
-    """Return the name of a column in lower case, with underscores for spaces and dashes."""
+    """Normalise the name of a column: lower case, with underscores for spaces and dashes."""
     return name.strip().casefold().replace(" ", "_").replace("-", "_")
 
 
 def _find_separator(first, required):
-    """Return the separator by which the first line has all required columns; a comma if there is none."""
+    """Find the separator of a CSV file: a comma, semicolon or tab.
+
+    Parameters
+    ----------
+    first : str, the first line of the file
+    required : tuple of column names; by the right separator the line has all of them
+
+    Returns
+    -------
+    str
+        The separator; a comma if no separator gives all columns.
+    """
     for separator in _SEPARATORS:
         names = {_plain_name(name.strip('"')) for name in first.split(separator)}
         if names.issuperset(required):
@@ -212,7 +311,15 @@ def _find_separator(first, required):
 
 
 def _sheet_rows(path):
-    """Yield the rows of the first sheet of a workbook as (line number, list of str), without empty ones."""
+    """Read the first sheet of an Excel workbook, and yield (line number, list of str) for every row.
+
+    Empty rows are skipped, except the first row, which is the header.
+
+    Raises
+    ------
+    InputError
+        If openpyxl is not installed, or the workbook is damaged or too large.
+    """
     try:
         openpyxl = import_optional("openpyxl", "excel", f"{path} is an Excel workbook; reading it needs")
     except InputError as absent:
@@ -221,7 +328,7 @@ def _sheet_rows(path):
         file = open_regular(path)  # stays open while rows are read
         with zipfile.ZipFile(file) as archive:
             n_bytes = sum(member.file_size for member in archive.infolist())
-        if n_bytes > (most := max_unpacked_bytes(path, _MAX_BYTES)):
+        if n_bytes > (most := max_unpacked_bytes(path, _MAX_WORKBOOK_BYTES)):
             raise InputError(f"{path} unpacks to more than {most:,} bytes", fix=_SAVE_AS)
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         sheet = book.worksheets[0]
@@ -232,18 +339,23 @@ def _sheet_rows(path):
         n_cells = 0
         for line, row in enumerate(sheet.iter_rows(values_only=True), start=1):
             n_cells += len(row) + 1
-            if n_cells > _MAX_CELLS:
-                raise InputError(f"{path} has more than {_MAX_CELLS:,} cells, or claims to", fix=_SAVE_AS)
+            if n_cells > _MAX_WORKBOOK_CELLS:
+                raise InputError(
+                    f"{path} has more than {_MAX_WORKBOOK_CELLS:,} cells, or claims to", fix=_SAVE_AS
+                )
             if line == 1 or row.count(None) < len(row):
-                yield line, [_as_text(value) for value in row]
+                yield line, [_cell_to_text(value) for value in row]
     except (InputError, GeneratorExit):
         raise
     except Exception as error:  # a damaged workbook may raise any exception
         raise InputError(f"{path} cannot be read as an Excel workbook: {error}", fix=_SAVE_AS) from None
 
 
-def _as_text(value):
-    """Return the value of a cell as text; a date looks like 2023-04-06 00:00:00."""
+def _cell_to_text(value):
+    """Convert the value of an Excel cell to text.
+
+    A whole float is written without a decimal point, an empty cell is "", and a date is 2023-04-06 00:00:00.
+    """
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return "" if value is None else str(value)

@@ -1,6 +1,6 @@
-"""Readers of text, JSON and TOML files from outside, with limits on what a file may unpack to.
+"""Readers of text, JSON and TOML files that users supply, with limits on their unpacked size.
 
-Tables are read by `read_table`. HDF5 files, pictures and arrays have readers of their own.
+Tables are read by `read_table`. HDF5 files, pictures and NumPy arrays have readers of their own.
 """
 
 import errno
@@ -25,12 +25,18 @@ _MAX_SHOWN = 40  # characters of a line that is not UTF-8
 
 
 def open_regular(path):
-    """Open a file for reading bytes; raise OSError also for a pipe or a device, which has no end."""
+    """Open a regular file for reading bytes.
+
+    A pipe or device has no end, so it raises OSError, as do a folder and a missing file.
+    """
     return open(path, "rb", opener=_open_if_regular)
 
 
 def _open_if_regular(path, flags):
-    """Open a file as `open` does for its `opener`; raise OSError if it is not a regular file."""
+    """Open a regular file and return its descriptor; raise OSError for a pipe, device or folder.
+
+    `open` calls this function as its `opener`, with the path and the flags for `os.open`.
+    """
     descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
@@ -42,25 +48,25 @@ def _open_if_regular(path, flags):
 
 
 def max_unpacked_bytes(path, most):
-    """Return the number of bytes that a packed file may unpack to.
+    """Return the number of bytes to which a compressed file may unpack, as a guard against zip bombs.
 
-    The limit is 16 MiB and 100 times the size of the file, and at most `most` bytes.
+    The limit is 16 MiB plus 100 times the size of the file, but never more than `most` bytes.
     """
     return min(most, _UNPACKED_BYTES + _UNPACKED_TIMES * os.stat(path).st_size)
 
 
 def read_text(path, *, fix):
-    """Read a text file in UTF-8, with or without a byte-order mark.
+    """Return the contents of a UTF-8 text file as str, with LF line ends and without a byte-order mark.
 
     Parameters
     ----------
-    path : Path
+    path : Path of the file
     fix : str, the remedy that an error suggests
 
     Raises
     ------
     InputError
-        If the file cannot be read, is larger than 512 MiB, or is not text.
+        If the file cannot be read, is larger than 512 MiB, or is not text in UTF-8.
     """
     try:
         with open_regular(path) as file:
@@ -75,20 +81,18 @@ def read_text(path, *, fix):
 
 
 def read_lines(path, *, fix, is_latin1=False):
-    """Yield the lines of a text file, with their line ends.
-
-    The file may be gzipped, which its first bytes tell, and may begin with a byte-order mark.
+    """Yield the lines of a text file, plain or gzipped, with their line ends and without a byte-order mark.
 
     Parameters
     ----------
-    path : Path
+    path : Path of the file
     fix : str, the remedy that an error suggests
-    is_latin1 : whether a line that is not UTF-8 is read as Latin-1; otherwise it is an error
+    is_latin1 : bool, whether a line that is not UTF-8 is read as Latin-1; otherwise it is an error
 
     Raises
     ------
     InputError
-        If the file cannot be read or unpacked, has a line that is not UTF-8, or unpacks to too much.
+        If the file cannot be read or unpacked, has a line that is not UTF-8, or is too large unpacked.
     """
     n_letters = 0
     try:
@@ -113,24 +117,27 @@ def read_lines(path, *, fix, is_latin1=False):
 
 
 def read_first_bytes(path, n_bytes):
-    """Return the first bytes of a file, which tell its format; raise OSError if it cannot be read."""
+    """Return the first `n_bytes` bytes of a file, by which its format is recognised.
+
+    Raises OSError if the file cannot be read.
+    """
     with open_regular(path) as file:
         return file.read(n_bytes)
 
 
 def read_json(path, *, what, fix):
-    """Read the value in a JSON file.
+    """Read a JSON file, and return its value.
 
     Parameters
     ----------
-    path : Path
-    what : str, the contents that an error says are missing
+    path : Path of the file
+    what : str, the expected contents, for the error message: "PATH does not contain WHAT"
     fix : str, the remedy that an error suggests
 
     Raises
     ------
     InputError
-        As `read_text`, or if the file is not JSON or is nested too deep.
+        If the file cannot be read, is not JSON or is nested too deep.
     """
     text = read_text(path, fix=fix)
     try:
@@ -140,12 +147,12 @@ def read_json(path, *, what, fix):
 
 
 def read_toml(path):
-    """Read the tables of a TOML file.
+    """Read a TOML file, and return its contents as a dict.
 
     Raises
     ------
     InputError
-        As `read_text`, or if the file is not TOML or is nested too deep.
+        If the file cannot be read, is not TOML or is nested too deep.
     """
     fix = "name a TOML file, such as configs/demo.toml"
     text = read_text(path, fix=fix)
@@ -160,7 +167,13 @@ def read_toml(path):
 
 
 def _toml_fix(text, message):
-    """Return how to correct the line of a TOML file that an error message names."""
+    """Suggest how to correct a line of a TOML file that cannot be parsed, such as text without quotes.
+
+    Parameters
+    ----------
+    text : str, the contents of the file
+    message : str, the parser's error message, which contains the number of the line
+    """
     number = re.search(r"at line (\d+)", message)
     line = text.splitlines()[int(number[1]) - 1] if number else ""
     name, equals, value = (part.strip() for part in line.partition("="))

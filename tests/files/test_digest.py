@@ -54,7 +54,7 @@ def test_a_command_of_its_own_remembers_nothing(tmp_path, monkeypatch):
     (tmp_path / "a").write_bytes(b"one")
     with digest.cache_digests():
         file_digest(tmp_path / "a")
-    assert digest._known is None
+    assert digest._cached_digests is None
 
 
 def test_a_run_reads_every_image_once(chain, flyannot, tmp_path, watched):

@@ -39,7 +39,7 @@ def n_open(paths):
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="Linux says which files are open")
 def test_of_many_files_a_few_are_open(chain, files_of_genes, monkeypatch):
-    monkeypatch.setattr(file_cache, "_MOST_OPEN", 3)
+    monkeypatch.setattr(file_cache, "_MAX_OPEN_FILES", 3)
     with open_compatible(files_of_genes, "features") as files:
         assert n_open(files_of_genes) == 0
         for stored in files:
@@ -54,7 +54,7 @@ def test_of_many_files_a_few_are_open(chain, files_of_genes, monkeypatch):
 
 
 def test_a_file_that_is_replaced_between_two_openings_is_refused(files_of_genes, tmp_path, monkeypatch):
-    monkeypatch.setattr(file_cache, "_MOST_OPEN", 1)
+    monkeypatch.setattr(file_cache, "_MAX_OPEN_FILES", 1)
     mine = [shutil.copy(path, tmp_path / path.name) for path in files_of_genes[:2]]
     with open_compatible(mine, "features") as files:
         first, second = (stored.array("4-6", "image") for stored in files)

@@ -418,7 +418,7 @@ def test_blocks_hold_every_image_once_and_no_more_bytes_than_allowed(tmp_path, r
 def test_every_nth_operation_may_fail(tmp_path, monkeypatch, trials):
     """For every N the error is a WriteError, the old file stays, and no temporary file is left."""
     path = write(tmp_path / "f.h5", "features")
-    before, attempt = path.read_bytes(), OutputFile._attempt
+    before, attempt = path.read_bytes(), OutputFile._call_unless_failed
     n_left = n_all = 10**9
 
     def failing(self, operation, *arguments):
@@ -430,7 +430,7 @@ def test_every_nth_operation_may_fail(tmp_path, monkeypatch, trials):
                 return None
         return attempt(self, operation, *arguments)
 
-    monkeypatch.setattr(OutputFile, "_attempt", failing)
+    monkeypatch.setattr(OutputFile, "_call_unless_failed", failing)
     write(path, "features", seed=1)
     n_all -= n_left
     assert n_all > 100

@@ -1,6 +1,6 @@
-"""Files of one kind with different images, joined into one file.
+"""Joining of HDF5 files of one kind, with different images, into one file.
 
-Small datasets are joined in memory. Bulky ones are copied from file to file, so that the memory needed does
+Small datasets are joined in memory. Large ones are copied from file to file, so that the memory needed does
 not grow with their size.
 """
 
@@ -15,16 +15,22 @@ from flyannot.files.hdf5.reading import open_stored
 from flyannot.files.hdf5.schema import BULK, SCHEMAS
 from flyannot.files.hdf5.writing import create_stored, reserve_array, write_array
 
-_COPIED_BYTES = 1 << 20  # at once
-_GROWING = ("n_images", "n_patches", "n_groups")  # all other dimensions are equal in all parts
+_COPIED_BYTES = 1 << 20  # bytes that are copied at once
+_IMAGE_DIMENSIONS = ("n_images", "n_patches", "n_groups")  # all other dimensions are equal in all parts
 
 
 @dataclass(frozen=True)
 class PartContents:
-    """The contents of a closed file that is joined with others.
+    """The contents of a part: a file with some of the images, which is joined with others of its kind.
 
-    contents : dict, stage range -> arrays by name if they are small and grow with the images, otherwise their
-        `Dataset`
+    Attributes
+    ----------
+    path : Path of the file, which is closed
+    kind : str, the kind of the file, such as "features"
+    failures : tuple of (image, reason) of the images that were left out
+    inputs : dict, role of an input -> list of digests
+    contents : dict, stage range -> dict, name of a dataset -> array or `Dataset`. It is an array if the
+        dataset has entries for each image, patch or group and is not in BULK; otherwise it is a `Dataset`
     """
 
     path: Path
@@ -35,11 +41,18 @@ class PartContents:
 
     @property
     def stage_ranges(self):
+        """The stage ranges of the file, a tuple of str."""
         return tuple(self.contents)
 
 
 def read_part(path):
-    """Read the `PartContents` of a path; errors as `open_stored`."""
+    """Open and check a file with some of the images, and return its `PartContents`.
+
+    Raises
+    ------
+    InputError, DataError
+        As `open_stored`.
+    """
     with open_stored(path) as stored:
         bulky = BULK.get(stored.kind, ())
         contents = {}
@@ -47,34 +60,62 @@ def read_part(path):
             datasets = {
                 name: stored.group(s)[name] for name in SCHEMAS[stored.kind] if name in stored.group(s)
             }
-            small = [name for name in datasets if _grows(stored.kind, name) and name not in bulky]
+            small = [
+                name for name in datasets if _has_entries_per_image(stored.kind, name) and name not in bulky
+            ]
             contents[s] = datasets | {name: stored.array(s, name, as_bytes=True) for name in small}
         return PartContents(stored.path, stored.kind, stored.failures, stored.inputs, contents)
 
 
-def _grows(kind, name):
-    """Return whether a dataset is longer in a file of more images."""
-    return SCHEMAS[kind][name][1][0].partition("+")[0] in _GROWING
+def _has_entries_per_image(kind, name):
+    """Return whether a dataset has entries for each image, patch or group, so that joining concatenates it.
+
+    All other datasets are equal in all files that are joined.
+
+    Parameters
+    ----------
+    kind : str, the kind of the files, such as "features"
+    name : str, the name of the dataset
+    """
+    return SCHEMAS[kind][name][1][0].partition("+")[0] in _IMAGE_DIMENSIONS
 
 
 @contextmanager
 def create_joined(path, header, parts, *, each=map):
-    """Yield a new file with the images of `parts`, which are of one kind, in order.
+    """Join files with different images: yield a new h5py file with all images of `parts`, in order.
 
-    Bulky arrays are copied on leaving. Errors and `each` are as of `create_stored`. DataError if a part has
-    changed since it was written.
+    The caller may add to the file within the `with` block. At its end the large datasets are copied, and the
+    file is verified and renamed to `path`.
+
+    Parameters
+    ----------
+    path : Path of the new file
+    header : Header of the new file
+    parts : list of PartContents of one kind
+    each : `map`, or a function like it that uses several threads; with it datasets are copied and verified
+
+    Raises
+    ------
+    WriteError
+        If the file cannot be written.
+    DataError
+        If a file of `parts` has changed since it was written.
     """
     copies: list = []
-    with create_stored(path, header, fill=partial(_copy_rows, copies, each), each=each) as file:
-        _begin(file, parts, copies)
+    with create_stored(path, header, fill=partial(_copy_large_datasets, copies, each), each=each) as file:
+        _write_small_datasets(file, parts, copies)
         yield file
 
 
-def _begin(file, parts, copies):
-    """Write the small datasets, reserve room for the bulky ones, and list the copies still to be made.
+def _write_small_datasets(file, parts, copies):
+    """Write the small datasets of a joined file, and reserve space for the large ones.
 
-    A tuple is appended to `copies` for each: path of a part, `Dataset` in the part, offset in the joined
-    file.
+    Parameters
+    ----------
+    file : open h5py file, still without datasets
+    parts : list of PartContents
+    copies : list, to which a tuple is appended for each large dataset of each part: path of the part,
+        `Dataset` in the part, position in the joined file in bytes
     """
     kind = parts[0].kind
     for s in dict.fromkeys(s for part in parts for s in part.stage_ranges):
@@ -84,15 +125,28 @@ def _begin(file, parts, copies):
             for name in its_parts[0].contents[s]:
                 values = [part.contents[s][name] for part in its_parts]
                 if name in BULK.get(kind, ()):
-                    copies += _reserve(group, name, [part.path for part in its_parts], values)
-                elif _grows(kind, name):
-                    write_array(group, name, _join(name, values, its_parts, s))
+                    copies += _reserve_large_dataset(group, name, [part.path for part in its_parts], values)
+                elif _has_entries_per_image(kind, name):
+                    write_array(group, name, _concatenate_dataset(name, values, its_parts, s))
                 else:
                     write_array(group, name, first.array(s, name))
 
 
-def _reserve(group, name, paths, datasets):
-    """Reserve room for the datasets of some files, one after the other, and yield the items of `copies`."""
+def _reserve_large_dataset(group, name, paths, datasets):
+    """Reserve space in a joined file for a large dataset, and yield one copy to be made for each part.
+
+    Parameters
+    ----------
+    group : h5py group of the joined file
+    name : str, the name of the dataset
+    paths : list of Path, the parts
+    datasets : list of Dataset, this dataset in each part
+
+    Yields
+    ------
+    tuple
+        Path of the part, `Dataset` in the part, position in the joined file in bytes.
+    """
     shape = (sum(map(len, datasets)), *datasets[0].shape[1:])
     offset = reserve_array(group, name, shape, datasets[0].dtype)
     for path, dataset in zip(paths, datasets):
@@ -100,14 +154,32 @@ def _reserve(group, name, paths, datasets):
         offset += dataset.n_bytes
 
 
-def _copy_rows(copies, each, path):
-    """Copy all bulky datasets into the file at `path`."""
+def _copy_large_datasets(copies, each, path):
+    """Copy all large datasets into the closed joined file.
+
+    Parameters
+    ----------
+    copies : list of (path of a part, Dataset in the part, position in the joined file in bytes)
+    each : `map`, or a function like it that uses several threads
+    path : Path of the joined file
+    """
     for _ in each(lambda copy: _copy_bytes(path, *copy), copies):
         pass
 
 
 def _copy_bytes(path, source, dataset, offset):
-    """Copy a dataset as far as it exists; missing bytes are noticed when the joined file is verified."""
+    """Copy the bytes of one dataset from one file to another.
+
+    If the source lacks some bytes or is missing, no error is raised here. It is found when the joined file is
+    verified.
+
+    Parameters
+    ----------
+    path : Path of the joined file
+    source : Path of the file with the dataset
+    dataset : Dataset in the source
+    offset : int, its position in the joined file in bytes
+    """
     with suppress(FileNotFoundError), open(source, "rb") as file, open(path, "rb+") as out:
         file.seek(dataset.offset or 0)
         out.seek(offset)
@@ -116,8 +188,18 @@ def _copy_bytes(path, source, dataset, offset):
             left -= out.write(block)
 
 
-def _join(name, values, parts, stage_range):
-    """Return the joined values of all parts; numbers of patches and groups are counted through all parts."""
+def _concatenate_dataset(name, values, parts, stage_range):
+    """Concatenate one dataset of all parts.
+
+    Row offsets (`first`) and group numbers (`group_of_image`) count from 0 in each part, so they are shifted.
+
+    Parameters
+    ----------
+    name : str, the name of the dataset
+    values : list of arrays, this dataset in each part
+    parts : list of PartContents
+    stage_range : str
+    """
     if name == "first":
         counts = np.concatenate([np.diff(first) for first in values])
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

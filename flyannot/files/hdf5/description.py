@@ -1,4 +1,4 @@
-"""Descriptions of a file: as text and JSON for `flyannot show`, and as a summary for `flyannot status`."""
+"""Descriptions of an HDF5 file: text or JSON for `flyannot show`, a summary for `flyannot status`."""
 
 import json
 from dataclasses import dataclass
@@ -14,9 +14,10 @@ _MAX_SHOWN = 10  # values of a short dataset that are printed
 
 
 def describe_file(path):
-    """Return the header of a file and the shape of every dataset as text.
+    """Return a description of an HDF5 file for people, with one line for each option and dataset.
 
-    Terms and short datasets are shown in full.
+    It has the header, and the shape and type of every dataset. The values are shown too if a dataset has at
+    most 10 of them, holds the terms, or is part of the learning trace.
     """
     with open_stored(path) as stored:
         lines = [
@@ -42,17 +43,26 @@ def describe_file(path):
 
 
 def format_title(stored):
-    """Return the kind of an open file and the command that made it, in one line."""
+    """Return a line with the path and kind of a file, and the command and version that made it.
+
+    `stored` is an open `StoredFile`.
+    """
     return f"{stored.path}: {stored.kind}, made by {MADE_BY[stored.kind]} of flyannot {stored.version}"
 
 
 def format_skipped(stored):
-    """Return a line for every image that was left out of a file."""
+    """Return a list of lines, "skipped IMAGE: REASON", for the images that were left out of a file.
+
+    `stored` is an open `StoredFile`.
+    """
     return [f"skipped  {image}: {reason}" for image, reason in stored.failures]
 
 
 def file_summary(path):
-    """Return the header and the shapes of all datasets of a file as a dict for JSON."""
+    """Return the header and the shapes of all datasets of a file as a dict of JSON values.
+
+    `flyannot show --json` prints it.
+    """
     with open_stored(path) as stored:
         return {
             "file": str(path),
@@ -69,7 +79,10 @@ def file_summary(path):
 
 
 def _shapes(group):
-    """Yield the name, shape and type of every dataset of a group."""
+    """Yield (name, {"shape": list of int, "type": str}) for every dataset of a stage range.
+
+    `group` is a dict, name -> `Dataset`.
+    """
     for name, dataset in group.items():
         text = dataset.dtype.kind == "S"
         yield name, {"shape": list(dataset.shape), "type": "text" if text else str(dataset.dtype)}
@@ -80,10 +93,16 @@ _ERRORS = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeErro
 
 @dataclass(frozen=True)
 class FileSummary:
-    """The header of a file and the amount of its contents.
+    """The header of a file and the amount of its contents, for `flyannot status`.
 
-    n_images : int, over all stage ranges
-    n_epochs : int, the completed epochs of a checkpoint
+    It is read quickly, since the file is not verified.
+
+    Attributes
+    ----------
+    header : Header
+    stage_ranges : tuple of str
+    n_images : int, the number of images in all stage ranges together
+    n_epochs : int, the number of completed epochs in all stage ranges of a checkpoint; 0 for other files
     """
 
     header: Header
@@ -93,7 +112,10 @@ class FileSummary:
 
 
 def read_summary(path):
-    """Read the `FileSummary` of a file; None if it does not exist or cannot be read by this flyannot."""
+    """Read the `FileSummary` of a file without verifying the file.
+
+    Returns None if the file does not exist, or this version of flyannot cannot read it.
+    """
     try:
         with open_hdf5(path) as file:
             groups = {s: file[s] for s in STAGE_RANGES if s in file}

@@ -1,4 +1,7 @@
-"""descriptors.h5: the patches of all images, one after the other, for each stage range."""
+"""The writer and readers of descriptors.h5: the patches of all images, image after image.
+
+Each stage range has its own datasets.
+"""
 
 from itertools import pairwise
 
@@ -11,13 +14,13 @@ _TYPES = {"descriptors": "u1", "centres_px": "f4", "patch_px": "u2"}
 
 
 def write_descriptors(file, stage_range, columns, described):
-    """Add one stage range to an open file.
+    """Add the patches of all images of one stage range to a new descriptors file.
 
     Parameters
     ----------
     file : open h5py file
     stage_range : str
-    columns : dict, as in `write_image_columns`
+    columns : dict, name in IMAGE_COLUMNS -> list of str with one entry for each image
     described : list of `DescribedPatches`, one for each image
     """
     group = file.create_group(stage_range)
@@ -32,7 +35,16 @@ def write_descriptors(file, stage_range, columns, described):
 
 
 def iterate_patches(stored, stage_range, start, stop):
-    """Yield the descriptors, centres and sides of the patches of each of the images `start` to `stop`."""
+    """Read the patches of the images `start` to `stop` of a stage range, and yield one item per image.
+
+    `stored` is a `StoredFile` of kind "descriptors".
+
+    Yields
+    ------
+    descriptors : array (n_patches, n_features), uint8
+    centres : array (n_patches, 2), float32, row and column in pixels
+    sides : array (n_patches,), uint16, in pixels
+    """
     for numbers in stored.split_into_blocks(stage_range, start, stop):
         arrays = stored.images(stage_range, numbers.start, numbers.stop)
         first = stored.array(stage_range, "first", numbers.start, numbers.stop + 1)
@@ -41,16 +53,27 @@ def iterate_patches(stored, stage_range, start, stop):
 
 
 def n_patches(stored, stage_range):
-    """Return the number of patches of one stage range in an open file; 0 if it lacks the stage range."""
+    """Return the number of patches of one stage range in an open descriptors file.
+
+    It is 0 if the file lacks the stage range.
+    """
     if stage_range not in stored.stage_ranges:
         return 0
     return len(stored.group(stage_range)["descriptors"])
 
 
 def read_patches(files, stage_range, rows):
-    """Return the descriptors with the given ascending row numbers, which count through all `files`.
+    """Read some descriptors of a stage range, by their row numbers in several files together.
 
-    They are read some images at a time and keep their stored type.
+    Parameters
+    ----------
+    files : list of StoredFile of kind "descriptors"
+    stage_range : str
+    rows : int array, ascending; numbers of patches, counted through all files
+
+    Returns
+    -------
+    array (len(rows), n_features), uint8
     """
     picked = []
     start = 0

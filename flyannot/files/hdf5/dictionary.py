@@ -1,6 +1,6 @@
-"""dictionary.h5, the checkpoints on the way to it, and the trace of its learning.
+"""The writers and readers of dictionary.h5, of checkpoints of dictionary learning, and of its trace.
 
-A record of the trace describes one epoch: an object with the attributes of TRACE.
+The trace has one record for each epoch: an object with the attributes that TRACE names, such as `objective`.
 """
 
 import numpy as np
@@ -21,9 +21,18 @@ TRACE = {
 
 
 def write_dictionary(file, stage_range, D, records, *, n_patches):
-    """Add one stage range: atoms D (n_atoms, n_features) and the record of every epoch.
+    """Add the dictionary of one stage range, and the trace of its learning, to a new dictionary file.
 
-    Seconds are left out, so that equal inputs and options give equal bytes. `write_trace` writes them.
+    The seconds of each epoch are left out, so that equal inputs and options give equal bytes. `write_trace`
+    writes them.
+
+    Parameters
+    ----------
+    file : open h5py file
+    stage_range : str
+    D : array (n_atoms, n_features), the atoms
+    records : list of trace records, one for each epoch
+    n_patches : int, the number of patches, stored as an attribute
     """
     group = file.create_group(stage_range)
     group.attrs["n_patches"] = n_patches
@@ -32,12 +41,20 @@ def write_dictionary(file, stage_range, D, records, *, n_patches):
 
 
 def read_dictionary(stored, stage_range):
-    """Return the atoms of a stage range (n_atoms, n_features)."""
+    """Return the atoms of a stage range, array (n_atoms, n_features), of an open dictionary file."""
     return stored.array(stage_range, "D")
 
 
 def write_checkpoint(file, stage_range, state, records):
-    """Add a learner's state (a flat dict of arrays) and its records so far."""
+    """Add the state of a dictionary learner after an epoch to a new checkpoint file.
+
+    Parameters
+    ----------
+    file : open h5py file
+    stage_range : str
+    state : dict, name -> array or scalar, from which the learner can continue
+    records : list of trace records, one for each epoch so far
+    """
     group = file.create_group(stage_range)
     for name, values in state.items():
         write_array(group, f"state/{name}", np.atleast_1d(values))
@@ -45,7 +62,18 @@ def write_checkpoint(file, stage_range, state, records):
 
 
 def read_checkpoint(stored, stage_range):
-    """Return the state of a learner, with scalars as arrays of one value, and its records as dicts."""
+    """Read the state of a dictionary learner and its trace from a checkpoint.
+
+    Parameters
+    ----------
+    stored : StoredFile of kind "checkpoint"
+    stage_range : str
+
+    Returns
+    -------
+    state : dict, name -> array; a scalar is an array of length 1
+    records : list of dicts, one for each epoch, with the keys of TRACE
+    """
     names = stored.dataset_names(stage_range, "state")
     state = {name: stored.array(stage_range, f"state/{name}") for name in names}
     columns = [stored.array(stage_range, f"trace/{name}").tolist() for name in TRACE]
@@ -53,14 +81,27 @@ def read_checkpoint(stored, stage_range):
 
 
 def _write_records(group, records, without=()):
-    """Add the columns of a trace, except those in `without`."""
+    """Write the trace of dictionary learning, one dataset for each name in TRACE.
+
+    Parameters
+    ----------
+    group : h5py group
+    records : list of trace records, one for each epoch
+    without : tuple of names in TRACE that are not written
+    """
     for name, dtype in TRACE.items():
         if name not in without:
             write_array(group, name, [getattr(record, name) for record in records], dtype=dtype)
 
 
 def write_trace(path, records_of):
-    """Write the records of all stage ranges (a dict), with their seconds, as CSV."""
+    """Write the trace of dictionary learning as a CSV table with a row for each epoch, including its seconds.
+
+    Parameters
+    ----------
+    path : Path of the table
+    records_of : dict, stage range -> list of trace records, one for each epoch
+    """
     rows = (
         (s, *(f"{getattr(r, n):.6g}" for n in TRACE)) for s, records in records_of.items() for r in records
     )

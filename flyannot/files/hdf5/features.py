@@ -1,4 +1,4 @@
-"""features.h5: one pooled vector per image."""
+"""The writer and reader of features.h5: one vector of pooled codes for each image."""
 
 import numpy as np
 
@@ -9,12 +9,16 @@ from flyannot.files.hdf5.writing import write_array, write_image_columns
 
 
 def write_features(file, stage_range, columns, pooled, D):
-    """Add one stage range.
+    """Add the pooled features of the images of one stage range to a new features file.
 
     Parameters
     ----------
-    columns : dict, as in `write_image_columns`
-    pooled : list of objects with `features` and `winner`, the winning patches, one for each image
+    file : open h5py file
+    stage_range : str
+    columns : dict, name in IMAGE_COLUMNS -> list of str with one entry for each image
+    pooled : list with one object for each image. Its attribute `features` (n_features,) is the largest code
+        of every atom in every cell; `winner` (n_features,) is the number of the patch with this code, or -1
+        for none
     D : array (n_atoms, n_descriptor), the atoms
     """
     group = file.create_group(stage_range)
@@ -29,10 +33,23 @@ def write_features(file, stage_range, columns, pooled, D):
 
 
 class StoredFeatures:
-    """The features (n_images, n_features) of a stage range in one or more open files.
+    """The features of a stage range in one or more open files, which are read a few megabytes at a time.
 
-    They stay in the files, and `blocks` reads some megabytes at a time. `columns` are the image columns.
-    DataError if two files were pooled with different dictionaries.
+    Parameters
+    ----------
+    files : list of StoredFile of kind "features"; files without the stage range are skipped
+    stage_range : str
+
+    Attributes
+    ----------
+    columns : dict, name in IMAGE_COLUMNS -> list of str with one entry for each image of all files
+    shape : (n_images, n_features), of all files together
+    dtype : numpy.dtype of the features
+
+    Raises
+    ------
+    DataError
+        If two files were pooled with different dictionaries.
     """
 
     def __init__(self, files, stage_range):
@@ -57,9 +74,14 @@ class StoredFeatures:
         return self.shape[0]
 
     def blocks(self, columns=slice(None)):
-        """Yield the number of the first image and the chosen columns of some images, block after block.
+        """Yield (number of the first image, array of features) for each block of consecutive images.
 
-        The first pass compares every image with its digest. Later passes read the chosen columns only.
+        The first complete iteration compares every image with its digest and reads all columns. Later ones
+        read only the chosen columns.
+
+        Parameters
+        ----------
+        columns : slice or list of int, the features to return; by default all
         """
         first = 0
         for stored in self._files:
@@ -73,7 +95,18 @@ class StoredFeatures:
 
 
 def read_features(files, stage_range):
-    """Return the image columns and the features (n_images, n_features) of a stage range of all `files`."""
+    """Read the features of all images of a stage range in several open files.
+
+    Parameters
+    ----------
+    files : list of StoredFile of kind "features"
+    stage_range : str
+
+    Returns
+    -------
+    columns : dict, name in IMAGE_COLUMNS -> list of str with one entry for each image
+    features : array (n_images, n_features)
+    """
     stored = StoredFeatures(files, stage_range)
     features = np.empty(stored.shape, stored.dtype)
     for first, rows in stored.blocks():

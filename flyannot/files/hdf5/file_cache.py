@@ -1,7 +1,7 @@
-"""A cache of open files: each file is validated once, and a few of them are open at a time.
+"""A cache of open HDF5 files: each file is validated once per process, and at most 16 are open at a time.
 
-Validating a file takes longer the more images it has. If each task did so, the time for an image would grow
-with their number. Opening a file takes longer than reading some rows of it, and every open file takes memory.
+Validating a file takes longer the more images it has, so a task must not validate a file for each image.
+Opening a file takes longer than reading some rows of it. Every open file takes memory.
 """
 
 import os
@@ -11,35 +11,45 @@ from contextlib import contextmanager
 from flyannot.files.hdf5.layout import OpenFile, open_hdf5
 from flyannot.files.hdf5.reading import StoredFile, damaged_file_error, open_stored
 
-_MOST_OPEN = 16
+_MAX_OPEN_FILES = 16  # in one process
 _validated: dict = {}  # (path, kind, digest) -> CachedFile
 _open: OrderedDict = OrderedDict()  # CachedFile -> its OpenFile, the most recently read at the end
 
 
 class CachedFile(StoredFile):
-    """A validated file, which is opened again whenever it is read.
+    """A `StoredFile` that was validated once, and is opened when it is read if it is not open.
 
-    identity : the status of the file before it was validated
+    If the file on disk was replaced since, reading raises DataError, unless the new file has the same digest.
+
+    Parameters
+    ----------
+    stored : StoredFile, open and validated
+    identity : tuple, device, inode, size and times of the file before it was validated
     """
 
     def __init__(self, stored, identity):
         vars(self).update({name: value for name, value in vars(stored).items() if name != "_open"})
-        self._identity = identity
+        self._file_identity = identity
 
     @property
     def _open(self):
+        """The `OpenFile` to read from; opened if needed, after which at most 16 cached files are open."""
         if self not in _open:
-            _close_oldest(_MOST_OPEN - 1)
+            _close_oldest(_MAX_OPEN_FILES - 1)
             _open[self] = OpenFile.of(self._open_again())
         _open.move_to_end(self)
         return _open[self]
 
     def _open_again(self):
-        """Open the contents that were validated, by h5py; DataError if they were replaced."""
-        identity = _identity(self.path)
-        if identity != self._identity:  # then it must have the same digest
+        """Open the file again with h5py, and return it.
+
+        If its inode, size or times have changed, it is validated again. Raises DataError if its contents have
+        changed.
+        """
+        identity = _file_identity(self.path)
+        if identity != self._file_identity:  # then it must have the same digest
             with open_stored(self.path, self.kind, digest=self.digest):
-                self._identity = identity
+                self._file_identity = identity
         try:
             return open_hdf5(self.path)
         except OSError as error:
@@ -47,32 +57,44 @@ class CachedFile(StoredFile):
 
 
 def cached_file(path, kind, digest=None):
-    """Return the `CachedFile` of a path; parameters and errors as `open_stored`.
+    """Return the `CachedFile` for a path, validating the file if this process has not done so before.
 
-    It stays validated from one task of a process to the next.
+    Parameters
+    ----------
+    path : Path of the file
+    kind : str, the kind that the file must have, such as "features"
+    digest : str, the digest that the file must have; None for any
+
+    Raises
+    ------
+    InputError, DataError
+        As `open_stored`.
     """
     key = os.path.abspath(path), kind, digest
     if key not in _validated:
-        identity = _identity(path)
+        identity = _file_identity(path)
         with open_stored(path, kind, digest=digest) as stored:
             _validated[key] = CachedFile(stored, identity)
     return _validated[key]
 
 
 def close_cached_files():
-    """Close and forget all cached files of this process."""
+    """Close all cached files of this process and empty the cache."""
     _validated.clear()
     _close_oldest(0)
 
 
 def _close_oldest(n_left):
-    """Close the files that were read longest ago, until `n_left` are open."""
+    """Close the cached files that were read least recently, until at most `n_left` are open."""
     while len(_open) > n_left:
         _open.popitem(last=False)[1].h5.close()
 
 
-def _identity(path):
-    """Return the place, size and times of a file; None if it does not exist."""
+def _file_identity(path):
+    """Return device, inode, size and times of a file as a tuple; None if the file does not exist.
+
+    The tuple differs after the file was replaced or changed.
+    """
     if not os.path.exists(path):
         return None
     status = os.stat(path)
@@ -81,18 +103,20 @@ def _identity(path):
 
 @contextmanager
 def open_many(paths, kind, digests):
-    """Validate many files, and yield each as a `CachedFile`; all are closed on leaving.
+    """Validate several files, and yield a list of `CachedFile` for a `with` block.
+
+    At the end of the block all cached files of this process are closed, including those of other callers.
 
     Parameters
     ----------
     paths : list of Path
-    kind : str, the kind that the files must have
-    digests : dict, path -> digest that a file must still have; it may lack files that are new
+    kind : str, the kind that the files must have, such as "features"
+    digests : dict, path -> digest that the file must have; files that are not in it may have any
 
     Raises
     ------
     InputError, DataError
-        As `open_stored`; DataError also if a file is read that was replaced since.
+        As `open_stored`. Also DataError if a file is replaced before it is read.
     """
     try:
         yield [cached_file(path, kind, digests.get(path)) for path in paths]

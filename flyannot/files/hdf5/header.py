@@ -1,8 +1,8 @@
-"""The header of a file: root attributes with its kind, its origin and a digest of its contents.
+"""The header of an HDF5 file: its kind, its origin and a digest of its contents, in root attributes.
 
 The digest depends on the contents only, not on the bytes that HDF5 chooses for them. It covers attributes and
-small datasets, and is checked whenever a file is opened. Bulky datasets are digested image by image. These
-digests (`content`) are a small dataset, and the rows of an image are checked when they are read.
+small datasets, and is checked whenever a file is opened. The large datasets (BULK) have one digest for each
+image, in the small dataset `content`. It is checked when the rows of the image are read.
 """
 
 import hashlib
@@ -23,15 +23,19 @@ _NAMES_BEFORE = {"learn": "learn-dict", "classify": "train"}  # names before fly
 
 @dataclass(frozen=True)
 class Header:
-    """The kind of a file and its origin, which decide whether a file can be reused.
+    """The kind of a file and its origin, by which flyannot decides whether the file can be reused.
 
+    Attributes
+    ----------
     kind : str, such as "features"
-    options : dict, step (extract, learn-dict, pool, train, annotate) -> its resolved options, for the step
-        that made the file and all before it. The entry "chain" lists the steps from pictures to
-        descriptors or features, unless they are the usual ones (`step_chain`).
-    inputs : dict, role (descriptors, dictionary...) -> list of content digests
+    options : dict, step (extract, learn-dict, pool, train, annotate) -> dict of its options. It has the step
+        that made the file and all steps before. The entry "chain" lists the steps from pictures to
+        descriptors or features, unless they are extract and pool
+    inputs : dict, role of an input (descriptors, dictionary...) -> list of its digests
+    seed : int, the seed of the random numbers; None if the step uses none
     failures : tuple of (image, reason) of the images that were left out
-    digest, version : str, of a file that was read
+    digest : str, the digest of a file that was read; "" for a file to be written
+    version : str, the version of flyannot that wrote a file that was read; "" for a file to be written
     """
 
     kind: str
@@ -44,13 +48,13 @@ class Header:
 
 
 def read_header(attributes, path, kind=None):
-    """Read the header of a file from its root attributes.
+    """Read and validate the header of a file from its root attributes, and return a `Header`.
 
     Parameters
     ----------
-    attributes : mapping
-    path : Path, for messages
-    kind : str, the kind that the file must have, or None for any
+    attributes : mapping, such as `h5py.File.attrs`
+    path : Path of the file, for messages
+    kind : str, the kind that the file must have, such as "features"; None for any
 
     Raises
     ------
@@ -62,12 +66,12 @@ def read_header(attributes, path, kind=None):
     kind_found = _read_kind(attributes, path, kind)
     header = Header(
         kind_found,
-        rename_old_options(json.loads(_text(attributes, "options"))),
-        json.loads(_text(attributes, "inputs")),
+        rename_old_options(json.loads(_read_text_attribute(attributes, "options"))),
+        json.loads(_read_text_attribute(attributes, "inputs")),
         int(attributes["seed"]) if "seed" in attributes else None,
-        tuple(tuple(failure) for failure in json.loads(_text(attributes, "failures"))),
-        _text(attributes, "digest"),
-        _text(attributes, "flyannot_version"),
+        tuple(tuple(failure) for failure in json.loads(_read_text_attribute(attributes, "failures"))),
+        _read_text_attribute(attributes, "digest"),
+        _read_text_attribute(attributes, "flyannot_version"),
     )
     if not isinstance(header.options, dict) or not isinstance(header.inputs, dict):
         raise TypeError("options or inputs are not a JSON object")
@@ -84,24 +88,30 @@ def read_header(attributes, path, kind=None):
 
 
 def rename_old_options(options):
-    """Return the options of a header or a file of scores with the current names of steps."""
+    """Return a dict of options with the old names of steps ("learn", "classify") replaced by today's.
+
+    Dicts within the dict are changed in the same way; any other value is returned unchanged.
+    """
     if not isinstance(options, dict):
         return options
     return {_NAMES_BEFORE.get(name, name): rename_old_options(value) for name, value in options.items()}
 
 
 def step_chain(options):
-    """Return the names of the steps that lead from pictures to a file with these options, up to `pool`."""
+    """Return the names of the steps from pictures to descriptors or features, such as ["extract", "pool"].
+
+    `options` is the dict of the options of a file, as in `Header`.
+    """
     return options.get("chain", [name for name in _USUAL_CHAIN if name in options])
 
 
 def add_step(options, name, values):
-    """Return the options of a file that a step of the chain makes from a file with `options`.
+    """Return the options (dict) for the header of a file that a step makes from another file.
 
     Parameters
     ----------
-    options : dict, as of a `Header`
-    name : str, the name of the step
+    options : dict, the options in the `Header` of the other file
+    name : str, the name of the step, such as "pool"
     values : dict, the options of the step
     """
     chain = [*step_chain(options), name]
@@ -110,8 +120,20 @@ def add_step(options, name, values):
 
 
 def _read_kind(attributes, path, kind):
-    """Return the kind of a file after checking it and the format version."""
-    name = _text(attributes, "format") if "format" in attributes else ""
+    """Return the kind of a file, such as "features", after checking it and the format version.
+
+    Parameters
+    ----------
+    attributes : mapping, the root attributes of the file
+    path : Path of the file, for messages
+    kind : str, the kind that the file must have; None for any
+
+    Raises
+    ------
+    DataError
+        If flyannot did not make the file, or it has another kind or another format version.
+    """
+    name = _read_text_attribute(attributes, "format") if "format" in attributes else ""
     kind_found = name.removeprefix("flyannot-")
     if not name.startswith("flyannot-") or kind_found not in SCHEMAS:
         raise DataError(
@@ -135,32 +157,33 @@ def _read_kind(attributes, path, kind):
 
 
 def _with_article(kind):
-    """Return the name of a kind as it stands in a sentence."""
+    """Return the kind of a file as an object in a sentence: "a model", but "features"."""
     return kind if kind.endswith("s") else f"a {kind}"
 
 
-def _text(attributes, name):
-    """Return a text attribute as str; TypeError if it is not text."""
+def _read_text_attribute(attributes, name):
+    """Return the attribute `name` of a mapping of HDF5 attributes as str; TypeError if it is not text."""
     value = attributes[name]
     if not isinstance(value, bytes | str):
         raise TypeError(f"{name} is not text")
     return value.decode() if isinstance(value, bytes) else value
 
 
-_BLOCK_BYTES = 1 << 22  # read at once
+_BLOCK_BYTES = 1 << 22  # bytes that are read at once
 
 
 def content_digest(h5, kind, objects=None):
-    """Return the SHA-256 digest of all small datasets and all attributes except `digest`, in hexadecimal.
+    """Return the SHA-256 digest, in hexadecimal, of the contents of an open file except its large datasets.
 
-    A dataset is digested with its name, type and shape. The version of flyannot is left out, so that files
-    remain valid after an upgrade.
+    Each small dataset is hashed with its name, type and shape; of a large one (BULK) the values are left out.
+    All attributes are hashed except `digest` and the version of flyannot. So a file remains valid after an
+    upgrade.
 
     Parameters
     ----------
     h5 : open h5py file
-    kind : str
-    objects : dict, as `objects_in` returns it, if it is already known
+    kind : str, the kind of the file, such as "features"
+    objects : dict, the result of `objects_in(h5)`, if the caller has it
     """
     objects = objects or objects_in(h5)
     sha = hashlib.sha256()
@@ -184,7 +207,10 @@ def content_digest(h5, kind, objects=None):
 
 
 def image_digest(*arrays):
-    """Return the digest, uint8 (32,), of one image's rows of the BULK datasets, in the order of BULK."""
+    """Return the SHA-256 digest of the rows of one image in the large datasets, as array (32,), uint8.
+
+    `arrays` are these rows, one array for each dataset in BULK, in this order.
+    """
     sha = hashlib.sha256()
     for array in arrays:
         sha.update(f"{array.dtype.str}{array.shape}\0".encode())

@@ -1,4 +1,7 @@
-"""model.h5: everything that leads from pixels to terms, without any pickle."""
+"""The writer and readers of model.h5: all that is needed to predict terms, without any pickle.
+
+For each stage range it has the dictionary, the classifier, and data on the training images.
+"""
 
 from flyannot.files.hdf5.writing import write_array
 
@@ -7,16 +10,18 @@ _KNOWN = "known/"  # the arrays that describe its training images
 
 
 def write_model(file, stage_range, D, terms, method, arrays, train_genes, known):
-    """Add one stage range.
+    """Add the dictionary and classifier of one stage range to a new model file.
 
     Parameters
     ----------
-    D : array (n_atoms, n_descriptor)
-    terms : list of str
+    file : open h5py file
+    stage_range : str
+    D : array (n_atoms, n_descriptor), the atoms
+    terms : list of str, in the order of the classifier's outputs
     method : str, the name of the classifier
-    arrays : dict, name -> array of the classifier
-    train_genes : the genes it learned from
-    known : dict, name -> array that describes the images it learned from
+    arrays : dict, name -> array, the fitted parameters of the classifier
+    train_genes : the names of the genes in the training set
+    known : dict, name -> array that describes the training images, by which unusual images are recognised
     """
     group = file.create_group(stage_range)
     write_array(group, "D", D)
@@ -30,39 +35,63 @@ def write_model(file, stage_range, D, terms, method, arrays, train_genes, known)
 
 
 def read_method(stored, stage_range):
-    """Return the name of the classifier."""
+    """Return the name of the classifier (str) of a stage range of an open model file."""
     return stored.array(stage_range, "method")[0]
 
 
 def read_classifier(stored, stage_range, datasets, n_features):
-    """Return the arrays of the classifier by name; DataError if one is missing, or has a wrong type or shape.
+    """Read the fitted parameters of the classifier of a stage range from an open model file.
 
     Parameters
     ----------
-    datasets : dict, name -> (kinds of dtype, dimensions) that the classifier needs
-    n_features : int, the number of columns that its features have
+    stored : StoredFile of kind "model"
+    stage_range : str
+    datasets : dict, name -> (kinds of dtype, dimensions) that the classifier needs, as in SCHEMAS
+    n_features : int, the number of features of the classifier
+
+    Returns
+    -------
+    dict
+        Name -> array.
+
+    Raises
+    ------
+    DataError
+        If an array is missing, or has the wrong type or shape.
     """
     sizes = {"n_terms": len(stored.group(stage_range)["term"]), "n_features": n_features}
     return stored.arrays(stage_range, _ARRAYS.rstrip("/"), datasets, sizes)
 
 
 def read_training_image_arrays(stored, stage_range, datasets):
-    """Return {name: array} of the datasets on training images, or None if the model has none."""
+    """Read the arrays by which unusual images are recognised from an open model file.
+
+    Parameters
+    ----------
+    stored : StoredFile of kind "model"
+    stage_range : str
+    datasets : dict, name -> (kinds of dtype, dimensions) of the arrays, as in SCHEMAS
+
+    Returns
+    -------
+    dict or None
+        Name -> array that describes the training images; None if the model has no such arrays.
+    """
     if not stored.dataset_names(stage_range, _KNOWN.rstrip("/")):
         return None
     return stored.arrays(stage_range, _KNOWN.rstrip("/"), datasets, {})
 
 
 def read_atoms(stored, stage_range):
-    """Return the atoms (n_atoms, n_descriptor)."""
+    """Return the dictionary of a stage range of an open model file: array (n_atoms, n_descriptor)."""
     return stored.array(stage_range, "D")
 
 
 def read_terms(stored, stage_range):
-    """Return the terms, in the order of the classifier's."""
+    """Return the terms (list of str) of a stage range of an open model file, in the classifier's order."""
     return stored.array(stage_range, "term")
 
 
 def read_train_genes(stored, stage_range):
-    """Return the set of genes that the model learned from."""
+    """Return the names of the training genes (frozenset of str) of a stage range of an open model file."""
     return frozenset(stored.array(stage_range, "train_gene"))

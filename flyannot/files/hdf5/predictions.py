@@ -1,4 +1,4 @@
-"""predictions.h5: decision values, probabilities and answers for every group and term."""
+"""The writer and readers of predictions.h5: decision values, probabilities and answers by group and term."""
 
 import numpy as np
 
@@ -18,18 +18,26 @@ _OF_RUN = {
 
 
 def write_predictions(file, stage_range, columns, group_of_image, groups, predicted):
-    """Add one stage range.
+    """Add the predictions for all groups of one stage range to a new predictions file.
+
+    A group is all images of one gene in the stage range.
 
     Parameters
     ----------
-    columns : dict, as in `write_image_columns`
-    group_of_image : int array (n_images,)
-    groups : dict of lists with the name, gene and fbgn (FlyBase number) of each group
-    predicted : dict of arrays. Of terms (n_terms,): term, threshold (an answer is yes at a greater
-        probability; None if every group has its own), is_learned, n_genes (learned from), auc, auc_low,
-        auc_high, precision (nan: untested). Of groups (n_groups,): in_training (whether the model learned
-        from its gene). Of both (n_groups, n_terms): decision_value, probability, answer_threshold, yes,
-        undetermined. Of images (n_images,): unlikeness (nan: unknown).
+    file : open h5py file
+    stage_range : str
+    columns : dict, name in IMAGE_COLUMNS -> list of str with one entry for each image
+    group_of_image : int array (n_images,), the number of each image's group
+    groups : dict, "name", "gene" and "fbgn" (FlyBase number) -> list of str with one entry for each group
+    predicted : dict, name -> array:
+
+        - for each term (n_terms,): term; threshold (the answer is yes above this probability; None if every
+          group has its own); is_learned (False if all groups have one probability); n_genes (number of
+          training genes); auc, auc_low, auc_high, precision (NaN if untested)
+        - for each group (n_groups,): in_training (whether the gene is in the training set)
+        - for each group and term (n_groups, n_terms): decision_value, probability, answer_threshold (the
+          answer is yes above it), yes, undetermined
+        - for each image (n_images,): unlikeness (from 0 to 1; NaN if unknown)
     """
     group = file.create_group(stage_range)
     write_image_columns(group, columns)
@@ -45,9 +53,13 @@ def write_predictions(file, stage_range, columns, group_of_image, groups, predic
 
 
 def write_run_answers(group, arrays):
-    """Replace or add the answers of a run in the group of a stage range.
+    """Add or replace the arrays that `flyannot run` adds to the predictions of one stage range.
 
-    `arrays` maps names to arrays, as `read_predictions` returns them.
+    Parameters
+    ----------
+    group : h5py group of the stage range in a predictions file
+    arrays : dict, name -> array: answer_threshold, held_out, model_probability, curated, answer_before, all
+        (n_groups, n_terms), and arrays of `write_predictions` that change
     """
     for name, values in arrays.items():
         if name in group:
@@ -57,14 +69,26 @@ def write_run_answers(group, arrays):
 
 
 def read_predictions(stored, stage_range):
-    """Return group_of_image, groups and predicted of a stage range, as `write_predictions` takes them.
+    """Read the predictions of one stage range from an open predictions file.
 
-    `predicted` has further matrices (n_groups, n_terms), and flags are bool:
+    Arrays that older files lack get default values.
 
-    held_out : whether the answer is of a model that had not seen the gene
-    model_probability : the probability that the model itself gives
-    curated : the answer of curators, -1 if unknown
-    answer_before : the answer of the run before its corrections, -1 if unknown
+    Parameters
+    ----------
+    stored : StoredFile of kind "predictions"
+    stage_range : str
+
+    Returns
+    -------
+    group_of_image : int array (n_images,), the number of each image's group
+    groups : dict, "name", "gene" and "fbgn" -> list of str with one entry for each group
+    predicted : dict, name -> array, as in `write_predictions`, with yes/no values as bool. It also has these
+        arrays (n_groups, n_terms):
+
+        - held_out: whether the answer is from a model that was not trained on the gene
+        - model_probability: the probability by the model itself; `probability` may be from cross-validation
+        - curated: the curators' answer; -1 if unknown
+        - answer_before: the answer of the run before its corrections; -1 if unknown
     """
     of_image = stored.array(stage_range, "group_of_image")
     groups = {name: stored.array(stage_range, f"group_{name}") for name in _GROUPS}

@@ -1,8 +1,7 @@
-"""Reading: a file is checked before its data are used.
+"""The common reader of all HDF5 files, which checks a file before its data are used.
 
-Its layout is checked first, then its schema. Whenever a file is opened, its small datasets are compared with
-the digest in the header. The bulky datasets are compared with their digests image by image, when they are
-read.
+When a file is opened, its layout and schema are checked, and its small datasets are compared with the digest
+in the header. The large datasets (BULK) are compared with their digests image by image, when they are read.
 """
 
 import os
@@ -34,17 +33,23 @@ from flyannot.files.hdf5.schema import (
     find_shape_error,
 )
 
-_BLOCK_BYTES = 1 << 22  # read and checked at once
+_BLOCK_BYTES = 1 << 22  # bytes that are read and checked at once
 _HDF5_ERRORS = (OSError, RuntimeError, KeyError, ValueError)
 
 
 class StoredFile:
-    """An open file: its header, and its datasets by stage range. Several threads may read it at once.
+    """An open HDF5 file of flyannot: its header and its datasets. Several threads may read it at once.
 
+    Functions call it `stored`; `open_stored` makes it. `kind`, `digest`, `version`, `options`, `inputs`,
+    `failures` and `seed` are the fields of its `Header`. `stage_ranges` is the tuple of the stage ranges in
+    the file.
+
+    Parameters
+    ----------
     h5 : open h5py file
-    path : Path
-    header : Header
-    datasets : dict, name such as `4-6/image` -> `Dataset`; None to find them
+    path : Path of the file
+    header : Header of the file
+    datasets : dict, path in the file such as "4-6/image" -> `Dataset`; None to list them here
     """
 
     def __init__(self, h5, path, header, datasets=None):
@@ -68,7 +73,10 @@ class StoredFile:
         return f"<{self.kind} file {str(self.path)!r}: {', '.join(self.stage_ranges) or 'no stage range'}>"
 
     def group(self, stage_range):
-        """Return name -> `Dataset` of one stage range; DataError if the file lacks the stage range."""
+        """Return a dict, name -> `Dataset`, of the datasets of one stage range.
+
+        The values are not read. Raises DataError if the file lacks the stage range.
+        """
         if stage_range not in self.stage_ranges:
             present = ", ".join(self.stage_ranges) or "none"
             raise DataError(
@@ -78,10 +86,24 @@ class StoredFile:
         return self._groups[stage_range]
 
     def array(self, stage_range, name, start=0, stop=None, *, columns=None, as_bytes=False):
-        """Read the rows `start` to `stop` of a dataset, or some columns of them.
+        """Read some rows of a dataset of a stage range.
 
-        Text is returned as a list of str, or as stored if `as_bytes` is true. DataError if it cannot be read
-        or a value is not finite.
+        Parameters
+        ----------
+        stage_range : str
+        name : str, the dataset, such as "features"
+        start, stop : int, the rows, as in a slice; by default all rows
+        columns : slice or list of int, the columns to read; None for all
+        as_bytes : bool, whether text is returned as an array of bytes; otherwise it is a list of str
+
+        Returns
+        -------
+        array, or list of str
+
+        Raises
+        ------
+        DataError
+            If the dataset cannot be read or a value is not finite. Some datasets (MAY_BE_NAN) may have NaN.
         """
         try:
             if columns is None:
@@ -102,18 +124,19 @@ class StoredFile:
         return values
 
     def arrays(self, stage_range, place, datasets, sizes):
-        """Read all arrays of a group within a stage range, by name.
+        """Read several datasets of a subgroup of a stage range, and return them as a dict, name -> array.
 
         Parameters
         ----------
         stage_range : str
-        place : str, the name of the group
-        datasets, sizes : as `find_shape_error` takes them
+        place : str, the name of the subgroup, such as "model"
+        datasets : dict, name -> (kinds of dtype, dimensions), the datasets to read, as in SCHEMAS
+        sizes : dict, name of a dimension -> size that it must have; sizes of other dimensions are added
 
         Raises
         ------
         DataError
-            If a required array is missing, or one has the wrong type or shape.
+            If a required dataset is missing, or one has the wrong type or shape.
         """
         group = {name: self.group(stage_range).get(f"{place}/{name}") for name in datasets}
         wrong = find_shape_error(datasets, group, f"{stage_range}/{place}", sizes)
@@ -124,13 +147,28 @@ class StoredFile:
         }
 
     def dataset_names(self, stage_range, place):
-        """Return the names of the datasets of a group within a stage range, in order."""
+        """Return the names (list of str) of the datasets in a subgroup of a stage range.
+
+        `place` is the name of the subgroup, such as "state". The list is empty if there is no such subgroup.
+        """
         names = (name.partition("/") for name in self.group(stage_range))
         return [name for first, _, name in names if first == place and name]
 
     def images(self, stage_range, start, stop):
-        """Read the BULK rows of the images `start` to `stop`; DataError if a digest differs."""
-        first = self._first(stage_range, start, stop)
+        """Read the rows of the images `start` to `stop` in the large datasets, and verify their digests.
+
+        Returns
+        -------
+        tuple of arrays
+            One for each dataset in BULK: descriptors, centres and sides of patches, or features and winning
+            patches.
+
+        Raises
+        ------
+        DataError
+            If the rows of an image do not have the digest that was written.
+        """
+        first = self._row_offsets(stage_range, start, stop)
         arrays = tuple(self.array(stage_range, name, first[0], first[-1]) for name in BULK[self.kind])
         expected = self.array(stage_range, "content", start, stop)
         for i, (a, b) in enumerate(pairwise(first - first[0])):
@@ -141,14 +179,21 @@ class StoredFile:
         return arrays
 
     def iterate_images(self, stage_range):
-        """Yield what `images` returns for all images in order, some megabytes at a time."""
-        for some in self.split_into_blocks(stage_range, 0, len(self.group(stage_range)["image"])):
-            yield self.images(stage_range, some.start, some.stop)
+        """Yield the rows of all images of a stage range in the large datasets, about 4 MiB at a time.
+
+        Each item is the tuple of arrays that `images` returns for some consecutive images.
+        """
+        for block in self.split_into_blocks(stage_range, 0, len(self.group(stage_range)["image"])):
+            yield self.images(stage_range, block.start, block.stop)
 
     def split_into_blocks(self, stage_range, start, stop):
-        """Yield ranges of image numbers from `start` to `stop`, each with some megabytes of rows."""
+        """Split the images `start` to `stop` of a stage range into blocks that are read at once.
+
+        Yields a `range` of image numbers for each block. A block has about 4 MiB of rows, and at least one
+        image.
+        """
         group = self.group(stage_range)
-        ends = np.asarray(self._first(stage_range, start, stop))
+        ends = np.asarray(self._row_offsets(stage_range, start, stop))
         row_bytes = sum(group[name].row_bytes for name in BULK[self.kind])
         n_rows = _BLOCK_BYTES // max(1, row_bytes)
         done = 0
@@ -159,16 +204,23 @@ class StoredFile:
             done = end
 
     def iterate_rows(self, stage_range, name, columns):
-        """Yield some columns of a dataset, some megabytes at a time, without comparing digests."""
+        """Yield some columns of a dataset, in arrays of consecutive rows, without comparing digests.
+
+        Parameters
+        ----------
+        stage_range : str
+        name : str, the dataset, such as "features"
+        columns : slice or list of int, the columns to read
+        """
         dataset = self.group(stage_range)[name]
         n_rows = max(1, _BLOCK_BYTES // max(1, dataset.row_bytes))
         for start in range(0, len(dataset), n_rows):
             yield self.array(stage_range, name, start, start + n_rows, columns=columns)
 
-    def _first(self, stage_range, start, stop):
-        """Return the first row of each of the images `start` to `stop` in the bulky datasets.
+    def _row_offsets(self, stage_range, start, stop):
+        """Return the row in the large datasets at which each of the images `start` to `stop` begins.
 
-        One more number is the end of the last image.
+        The array has `stop - start + 1` ints; the last is the end of the last image.
         """
         if "first" in SCHEMAS[self.kind]:
             return self.array(stage_range, "first", start, stop + 1)
@@ -177,20 +229,20 @@ class StoredFile:
 
 @contextmanager
 def open_stored(path, kind=None, *, digest=None):
-    """Open a file for reading after checking it.
+    """Open and check an HDF5 file of flyannot, and yield it as a `StoredFile` for a `with` block.
 
     Parameters
     ----------
     path : Path or str
-    kind : str, the kind that the file must have; None for any
-    digest : str, the digest that the file had when it was opened before; None if it is new
+    kind : str, the kind that the file must have, such as "features"; None for any
+    digest : str, the digest that the file had when it was opened before; None if it was not
 
     Raises
     ------
     InputError
-        If the file does not exist.
+        If the file does not exist or cannot be read.
     DataError
-        If the file is damaged, was replaced, has another kind or a later format, or is not made by flyannot.
+        If the file is damaged, has another digest, kind or format version, or was not made by flyannot.
     """
     path = Path(path)
     _require_hdf5(path, kind)
@@ -199,7 +251,7 @@ def open_stored(path, kind=None, *, digest=None):
     except OSError as error:
         raise damaged_file_error(path, f"not a readable HDF5 file ({_first_line(error)})", kind) from error
     with file:
-        stored = _validated(file, path, kind)
+        stored = _validate(file, path, kind)
         if digest is not None and stored.digest != digest:
             raise DataError(
                 f"{path} was replaced while this ran: its digest is {stored.digest[:12]}, not {digest[:12]}",
@@ -209,45 +261,61 @@ def open_stored(path, kind=None, *, digest=None):
 
 
 def verify_stored(path, progress=lambda done, total, unit: None, *, each=map):
-    """Read everything in a file, compare it with its digests, and return the kind of the file.
+    """Read a whole file, compare it with its digests, and return the kind (str) of the file.
 
     Parameters
     ----------
     path : Path
-    progress : function called with (images done, images in all, "image")
-    each : function that maps like `map`, perhaps on several threads, in order
+    progress : function called with (number of images done, number of all images, "image") after each block
+    each : `map`, or a function like it that uses several threads and keeps the order
 
     Raises
     ------
     InputError, DataError
-        As `open_stored`, or if anything differs or cannot be read.
+        As `open_stored`. Also DataError if a digest differs or a dataset cannot be read.
     """
     with open_stored(path) as stored:
         stage_ranges = stored.stage_ranges if stored.kind in BULK else ()
         n_images = [len(stored.group(s)["image"]) for s in stage_ranges]
         progress(n_read := 0, sum(n_images), "image")
-        cuts = (
-            (s, some) for s, n in zip(stage_ranges, n_images) for some in stored.split_into_blocks(s, 0, n)
+        blocks = (
+            (s, block) for s, n in zip(stage_ranges, n_images) for block in stored.split_into_blocks(s, 0, n)
         )
-        for n in each(partial(_verify_images, stored), cuts):
+        for n in each(partial(_verify_images, stored), blocks):
             progress(n_read := n_read + n, sum(n_images), "image")
         return stored.kind
 
 
-def _verify_images(stored, cut):
-    """Read and compare some images of a stage range, and return their number."""
-    stage_range, some = cut
-    stored.images(stage_range, some.start, some.stop)
-    return len(some)
+def _verify_images(stored, stage_range_and_block):
+    """Read some images, compare them with their digests, and return their number.
+
+    Parameters
+    ----------
+    stored : StoredFile
+    stage_range_and_block : tuple (stage range, range of image numbers)
+    """
+    stage_range, block = stage_range_and_block
+    stored.images(stage_range, block.start, block.stop)
+    return len(block)
 
 
 def read_image_metadata(stored, stage_range, start=0, stop=None):
-    """Return the image columns of a stage range, a dict of lists of str, of the images `start` to `stop`."""
+    """Read the columns that describe the images `start` to `stop` of a stage range, such as gene and view.
+
+    Returns a dict, name in IMAGE_COLUMNS -> list of str with one entry for each image.
+    """
     return {name: stored.array(stage_range, name, start, stop) for name in IMAGE_COLUMNS}
 
 
 def damaged_file_error(path, what, kind=None):
-    """Return the DataError for a file that cannot be trusted."""
+    """Make the DataError for a file that is damaged, or that flyannot did not make.
+
+    Parameters
+    ----------
+    path : Path of the file
+    what : str, what is wrong with it
+    kind : str, the kind that the file should have; the remedy names the command that makes this kind
+    """
     made_by = MADE_BY[kind] if kind else "the command that wrote it"
     return DataError(
         f"{path} is damaged, or not made by flyannot: {what}", fix=f"make it again with: {made_by} --force"
@@ -255,7 +323,10 @@ def damaged_file_error(path, what, kind=None):
 
 
 def _require_hdf5(path, kind):
-    """Raise an error unless the path is an HDF5 file."""
+    """Raise InputError if a file cannot be read, or DataError if it is not HDF5.
+
+    `kind` is the kind that the file should have, or None; the remedy names the command that makes this kind.
+    """
     fix = f"name a file made by: {MADE_BY[kind]}" if kind else "name an HDF5 file made by flyannot"
     try:
         is_ours = is_hdf5(path)
@@ -268,14 +339,20 @@ def _require_hdf5(path, kind):
 
 
 def _first_line(error):
-    """Return the first line of an error's message."""
+    """Return the first line of an exception's message without quotes, or its class name if it has none."""
     return (str(error).splitlines() or [type(error).__name__])[0].strip("'\"")
 
 
-def _validated(h5, path, kind):
-    """Return the `StoredFile` of an open h5py file after checking it.
+def _validate(h5, path, kind):
+    """Check the header, layout, schema and digest of an open h5py file, and return its `StoredFile`.
 
-    HDF5 answers hostile files with almost any exception; each becomes a DataError.
+    For a malicious file the HDF5 library may raise almost any exception; each becomes a DataError.
+
+    Parameters
+    ----------
+    h5 : open h5py file
+    path : Path of the file, for messages
+    kind : str, the kind that the file must have; None for any
     """
     try:
         header = read_header(h5.attrs, path, kind)
@@ -300,9 +377,9 @@ def _validated(h5, path, kind):
 
 
 def claimed_kind(path):
-    """Return the kind that a file's header names, for messages; "" if there is none.
+    """Return the kind in the header of a file, such as "features", without checking the file.
 
-    Nothing else is checked.
+    Error messages use it. Returns "" if the file cannot be read or is not made by flyannot.
     """
     try:
         if not is_hdf5(path):
@@ -315,6 +392,9 @@ def claimed_kind(path):
 
 
 def file_kind(path):
-    """Return the kind of a file, such as "features"; DataError if flyannot did not make it."""
+    """Check an HDF5 file and return its kind, such as "features".
+
+    Raises InputError or DataError as `open_stored`.
+    """
     with open_stored(path) as stored:
         return stored.kind

@@ -1,8 +1,9 @@
-"""The datasets of every kind of file, with their types and dimensions.
+"""The datasets of every kind of HDF5 file, with their types and dimensions.
 
-A kind maps the names of the datasets of one stage range to (kinds of dtype, dimensions). A dimension is a
-number or a name, which may be followed by `+1`. A name stands for one size throughout the stage range.
-docs/file-format.md describes the same for people.
+SCHEMAS maps each kind of file, such as "features", to the datasets of one stage range. A dataset is described
+by a pair (kinds, dimensions). `kinds` are the NumPy kinds that its dtype may have, such as "f". A dimension
+is an int, or a name such as "n_images", perhaps followed by "+1". All dimensions of one name have the same
+size within a stage range. docs/file-format.md describes the same for people.
 """
 
 import numpy as np
@@ -94,14 +95,17 @@ MADE_BY = {
 
 
 def find_shape_error(datasets, group, place, sizes):
-    """Return in words what is wrong with the datasets of a group; "" if nothing is.
+    """Compare datasets with a schema, and describe the first error in words; return "" if there is none.
+
+    An error is a missing dataset, or a wrong type, number of dimensions or size.
 
     Parameters
     ----------
     datasets : dict, name -> (kinds of dtype, dimensions), as in SCHEMAS
-    group : mapping of names to datasets: a group of an open file, or a dict of arrays
+    group : mapping, name -> dataset or array to check
     place : str, the name of the group in messages
-    sizes : dict, name of a dimension -> size; the sizes that are found are added
+    sizes : dict, name of a dimension -> size that it must have. A dimension that is not in it may have any
+        size, which is added to the dict
     """
     for name, (kinds, dimensions) in datasets.items():
         dataset = group.get(name)
@@ -115,14 +119,21 @@ def find_shape_error(datasets, group, place, sizes):
         if len(dataset.shape) != len(dimensions):
             return f"{where} has {len(dataset.shape)} dimensions, not {len(dimensions)}"
         for dimension, size in zip(dimensions, dataset.shape):
-            wrong = _mismatch(dimension, size, sizes)
+            wrong = _size_error(dimension, size, sizes)
             if wrong:
                 return f"{where} has shape {dataset.shape}: {wrong}"
     return ""
 
 
-def _mismatch(dimension, size, sizes):
-    """Return in words why a size does not fit a dimension; "" if it does."""
+def _size_error(dimension, size, sizes):
+    """Describe in words why a dataset's size does not fit the schema; return "" if it fits.
+
+    Parameters
+    ----------
+    dimension : int, the required size; or str, such as "n_images" or "n_images+1"
+    size : int, the size of the dataset in this dimension
+    sizes : dict, name of a dimension -> size; a name that is not in it is added with the size that fits
+    """
     if isinstance(dimension, int):
         return "" if size == dimension else f"{size} should be {dimension}"
     name, plus, more = dimension.partition("+")
@@ -133,15 +144,25 @@ def _mismatch(dimension, size, sizes):
 
 
 def find_contradiction(stored, stage_range):
-    """Return in words what contradicts another part of a stage range of an open file; "" if nothing does.
+    """Describe in words how two datasets of an open file contradict each other; return "" if they agree.
 
-    Only numbers of images, patches and groups are read, not the bulky datasets.
+    For example, the row offsets of the images must agree with the number of patches. The large datasets are
+    not read.
+
+    Parameters
+    ----------
+    stored : StoredFile
+    stage_range : str
     """
     return _CHECKS.get(stored.kind, lambda *_: "")(stored, stage_range)
 
 
 def _check_offsets(stored, stage_range):
-    """Check that `first` divides all patches into images."""
+    """Check that the dataset `first`, the row of each image's first patch, is valid in a file of descriptors.
+
+    It must begin with 0, end with the number of patches and never decrease. Returns the error in words, or
+    "".
+    """
     first = stored.array(stage_range, "first")
     n_patches = len(stored.group(stage_range)["descriptors"])
     if first[0] != 0 or first[-1] != n_patches or (np.diff(first) < 0).any():
@@ -150,9 +171,11 @@ def _check_offsets(stored, stage_range):
 
 
 def _check_widths(stored, stage_range):
-    """Check the number of columns of features and winning patches against the number of atoms.
+    """Check that the numbers of columns and atoms agree in a file of features.
 
-    Feature vectors that another program made have neither atoms nor winning patches.
+    The number of features must be a multiple of the number of atoms, and `winner` must have as many columns.
+    Features that another program made have neither atoms nor winning patches. Returns the error in words, or
+    "".
     """
     group = stored.group(stage_range)
     width = group["features"].shape[1]
@@ -168,7 +191,11 @@ def _check_widths(stored, stage_range):
 
 
 def _check_group_numbers(stored, stage_range):
-    """Check that the images number all groups."""
+    """Check that in a file of predictions every group has at least one image.
+
+    `group_of_image` must contain each number from 0 to the number of groups - 1, and no other. Returns the
+    error in words, or "".
+    """
     of_image = stored.array(stage_range, "group_of_image")
     n_groups = len(stored.group(stage_range)["group_name"])
     if not np.array_equal(np.unique(of_image), np.arange(n_groups)):

@@ -1,4 +1,4 @@
-"""The models that come with flyannot: commands take their names as well as model files.
+"""Look-up of the models that come with flyannot, whose names commands accept in place of a model file.
 
 `models.toml`, beside the files, names the source and licence of each model, and what to cite.
 """
@@ -12,9 +12,9 @@ _FOLDER = Path(str(files("flyannot") / "models"))
 
 
 def find_supplied_model(stage_ranges):
-    """Return the path of a supplied model that knows one of these stage ranges, a set.
+    """Return the Path of a model that comes with flyannot and predicts terms in one of some stage ranges.
 
-    None if there is no such model.
+    `stage_ranges` is a set of str. Returns None if there is no such model.
     """
     for path in sorted(_FOLDER.glob("*.h5")):
         with open_stored(path, "model") as stored:
@@ -24,6 +24,10 @@ def find_supplied_model(stage_ranges):
 
 
 def resolve_model_path(named):
-    """Return the file of a supplied model if the Path is its name; otherwise return the Path itself."""
+    """Return the Path of the model file that a user named by its path, or by the name of a supplied model.
+
+    `named` is a Path. If it is the name of a supplied model, and no file has this path, the Path of the
+    supplied model is returned; otherwise `named` itself.
+    """
     supplied = _FOLDER / f"{named.name}.h5"
     return supplied if len(named.parts) == 1 and not named.exists() and supplied.is_file() else named

@@ -1,8 +1,8 @@
-"""Writing: a file is complete, checked, and reproducible byte for byte.
+"""The common writer of all HDF5 files: each file is complete, verified, and reproducible byte for byte.
 
-HDF5 crashes after a failed write, when the file is closed or Python ends. So HDF5 writes through an
-`OutputFile`, which remembers the first error and then ignores all further writes. The error is raised once
-HDF5 has closed the file.
+The HDF5 library can crash after a failed write, when the file is closed or Python ends. So it writes through
+an `OutputFile`, which stores the first error and then ignores all further writes. The error is raised once
+the library has closed the file.
 """
 
 from contextlib import contextmanager
@@ -23,17 +23,20 @@ from flyannot.files.hdf5.schema import FORMAT_VERSION, IMAGE_COLUMNS
 
 @contextmanager
 def create_stored(path, header, *, verified=True, fill=None, each=map):
-    """Yield an h5py file to fill; on leaving, verify it and move it to `path`.
+    """Yield a new h5py file to fill; at the end of the `with` block verify it and rename it to `path`.
 
-    If anything fails, `path` is unchanged.
+    The header is written before and the digest after the caller's datasets. If anything fails, the file at
+    `path` is unchanged.
 
     Parameters
     ----------
-    path : Path
-    header : Header; its digest and version are set here
-    verified : whether the file is verified, which a part of another file need not be
-    fill : function called with the path of the closed file; it writes the rows of reserved arrays
-    each : as `verify_stored` takes it
+    path : Path of the file
+    header : Header; its fields `digest` and `version` are ignored, since the writer sets both
+    verified : bool, whether the whole file is read again and compared with its digests. It may be false for a
+        part of a larger file, which is verified when it is complete
+    fill : function called with the path of the closed temporary file before it is verified; it writes the
+        values of datasets made by `reserve_array`
+    each : `map`, or a function like it that uses several threads; with it the images are verified
 
     Raises
     ------
@@ -42,28 +45,34 @@ def create_stored(path, header, *, verified=True, fill=None, each=map):
     """
 
     def check(beside):
-        """Fill and verify the closed file."""
+        """Call `fill` with the temporary path and verify the file, if these are asked for."""
         if fill is not None:
             fill(beside)
         if verified:
             verify_stored(beside, each=each)
 
     with atomic_write(path, check=check) as beside, create_hdf5(beside) as (file, output):
-        _write_text(file, "format", f"flyannot-{header.kind}")
+        _write_text_attribute(file, "format", f"flyannot-{header.kind}")
         file.attrs["format_version"] = FORMAT_VERSION
-        _write_text(file, "flyannot_version", __version__)
+        _write_text_attribute(file, "flyannot_version", __version__)
         for name in ("options", "inputs", "failures"):
-            _write_text(file, name, canonical_json(getattr(header, name)))
+            _write_text_attribute(file, name, canonical_json(getattr(header, name)))
         if header.seed is not None:
             file.attrs["seed"] = header.seed
         yield file
         if output.error is None:
-            _write_text(file, "digest", content_digest(file, header.kind))
+            _write_text_attribute(file, "digest", content_digest(file, header.kind))
 
 
 @contextmanager
 def create_hdf5(path):
-    """Yield a new h5py file and the `OutputFile` beneath it; OSError if the system cannot write it."""
+    """Yield a new h5py file and the `OutputFile` to which it writes; both are closed at the end of the block.
+
+    Raises
+    ------
+    OSError
+        If the operating system could not write the file. It is raised when the file is closed.
+    """
     output = OutputFile(path)
     try:
         with h5py.File(output, "w", libver=("v110", "v110")) as file:
@@ -75,39 +84,85 @@ def create_hdf5(path):
         output.close()
 
 
-def _write_text(file, name, text):
-    """Add a text attribute of fixed length, which lies in the object header and so under its checksum."""
+def _write_text_attribute(file, name, text):
+    """Add an attribute with a text of fixed length to an open h5py file.
+
+    HDF5 stores such a text in the object header, whose checksum then covers it.
+
+    Parameters
+    ----------
+    file : open h5py file
+    name : str, the name of the attribute
+    text : str
+    """
     encoded = text.encode()
     file.attrs.create(name, encoded, dtype=h5py.string_dtype("utf-8", len(encoded)))
 
 
 def write_array(group, name, values, *, dtype=None):
-    """Write a dataset with contiguous layout; text becomes UTF-8 of fixed length."""
+    """Add a dataset with values to an HDF5 group, stored in one piece.
+
+    Parameters
+    ----------
+    group : h5py group
+    name : str, the name of the dataset; "state/A" makes the subgroup "state"
+    values : array, or list of numbers or str. Text is stored as UTF-8 of fixed length
+    dtype : NumPy dtype to convert numbers to; by default the dtype of `values`
+    """
     if dtype is None and _is_text(values):
         encoded = [str(text).encode() for text in values]
         values = np.array(encoded, f"S{max(1, *map(len, encoded))}" if encoded else "S1")
     values = np.ascontiguousarray(values, dtype)
-    made = _create(group, name, values.shape, values.dtype, h5p.create(h5p.DATASET_CREATE))
+    made = _create_dataset(group, name, values.shape, values.dtype, h5p.create(h5p.DATASET_CREATE))
     if values.size:
         made.write(h5s.ALL, h5s.ALL, values)
 
 
 def write_image_columns(group, columns):
-    """Add the columns that describe each image: a dict of lists of str with one entry per image."""
+    """Add the datasets that describe each image, such as its gene and view, to the group of a stage range.
+
+    `columns` is a dict, name in IMAGE_COLUMNS -> list of str with one entry for each image.
+    """
     for name in IMAGE_COLUMNS:
         write_array(group, name, columns[name])
 
 
 def reserve_array(group, name, shape, dtype):
-    """Add a dataset without values, and return the offset of its place in the file."""
+    """Add a dataset whose values are written later, and return its position in the file.
+
+    The space in the file is allocated at once. The values are written after HDF5 has closed the file.
+
+    Parameters
+    ----------
+    group : h5py group
+    name : str
+    shape : tuple of int
+    dtype : NumPy dtype
+
+    Returns
+    -------
+    int
+        The position of the first byte of the dataset.
+    """
     how = h5p.create(h5p.DATASET_CREATE)
     how.set_alloc_time(h5d.ALLOC_TIME_EARLY)
     how.set_fill_time(h5d.FILL_TIME_NEVER)
-    return _create(group, name, shape, dtype, how).get_offset() or 0
+    return _create_dataset(group, name, shape, dtype, how).get_offset() or 0
 
 
-def _create(group, name, shape, dtype, how):
-    """Return the low-level h5py id of a new dataset; the high-level interface takes ten times as long."""
+def _create_dataset(group, name, shape, dtype, how):
+    """Create a dataset without values, and return its low-level h5py object.
+
+    The high-level interface of h5py takes ten times as long.
+
+    Parameters
+    ----------
+    group : h5py group
+    name : str; "state/A" makes the subgroup "state"
+    shape : tuple of int
+    dtype : NumPy dtype
+    how : h5py.h5p.PropDCID, the creation properties of the dataset, which are changed
+    """
     folder, _, name = name.rpartition("/")
     group = group.require_group(folder) if folder else group
     how.set_obj_track_times(False)
@@ -116,22 +171,26 @@ def _create(group, name, shape, dtype, how):
 
 
 def _is_text(values):
-    """Return whether values are text."""
+    """Return whether an array or a sequence contains text; an empty sequence counts as text."""
     if isinstance(values, np.ndarray):
         return values.dtype.kind in "UO"
     return len(values) == 0 or isinstance(values[0], str)
 
 
 def header_mismatch(path, header, differ=None, *, is_verified=True, each=map):
-    """Return in words why a file is not what `header` would make; "" if it is.
+    """Describe in words why an existing file must be made again; return "" if it can be reused.
+
+    A file can be reused if it is not damaged and its kind, options, inputs and seed are those of `header`.
 
     Parameters
     ----------
-    path : Path
-    header : Header, or a function that returns it
-    differ : dict, role of an input -> function of the open file that returns in words what differs
-    is_verified : whether the whole file is read and verified; otherwise only its header is compared
-    each : as `verify_stored` takes it
+    path : Path of the file
+    header : Header that the file should have, or a function without arguments that returns it
+    differ : dict, role of an input such as "images" -> function that is called with the open `StoredFile` if
+        the digests of this input differ, and returns the difference in words
+    is_verified : bool, whether the whole file is read and compared with its digests; otherwise the large
+        datasets are not read
+    each : as in `verify_stored`
     """
     if not path.exists():
         return "it does not exist yet"
@@ -154,7 +213,13 @@ def header_mismatch(path, header, differ=None, *, is_verified=True, each=map):
 
 
 def describe_changes(old, new, prefix=""):
-    """Return the differences between two dicts of options, one text for each option."""
+    """Return a list of str, one for each option that differs between two dicts of options.
+
+    Parameters
+    ----------
+    old, new : dict, option -> JSON value; a value may be a dict of options itself
+    prefix : str, written before the name of every option
+    """
     changes = []
     for key in sorted({*old, *new}):
         before, now = old.get(key), new.get(key)
@@ -166,31 +231,47 @@ def describe_changes(old, new, prefix=""):
 
 
 class OutputFile:
-    """A file to write by `h5py.File(OutputFile(path), "w")`; `error` is the first error of the system."""
+    """A file object for h5py to write to, which hides write errors from the HDF5 library.
+
+    The library can crash after a failed write. After the first OSError all writes do nothing, and `close`
+    raises that error. Use: `h5py.File(OutputFile(path), "w")`.
+
+    Attributes
+    ----------
+    error : OSError, the first error; None if there was none
+    """
 
     def __init__(self, path):
+        """Create the file at `path`, or empty it if it exists."""
         self._file = open(path, "wb+")  # noqa: SIM115 - closed by `close`
         self.error = None
 
     def __getattr__(self, name):
-        """Return a method of the file that does nothing after an error."""
-        return partial(self._attempt, getattr(self._file, name))
+        """Return the method of the underlying file with this name, changed to do nothing after an error."""
+        return partial(self._call_unless_failed, getattr(self._file, name))
 
     def readinto(self, buffer):
-        """Read into a buffer; after an error fill it with zeros, so that HDF5 continues."""
-        n_read = self._attempt(self._file.readinto, buffer) or 0
+        """Read from the file into a buffer, and return the length of the buffer.
+
+        Bytes that cannot be read, as after an error, are set to zero, so that HDF5 continues.
+        """
+        n_read = self._call_unless_failed(self._file.readinto, buffer) or 0
         view = memoryview(buffer).cast("B")
         view[n_read:] = bytes(len(view) - n_read)
         return len(view)
 
     def close(self):
-        """Close the file; raise the first error, if there was one."""
-        self._attempt(self._file.close)
+        """Close the file; then raise the first error that reading or writing met, if there was one."""
+        self._call_unless_failed(self._file.close)
         if self.error is not None:
             raise self.error
 
-    def _attempt(self, operation, *arguments):
-        """Return the result of an operation; None after an error."""
+    def _call_unless_failed(self, operation, *arguments):
+        """Call a method of the underlying file with some arguments, and return its result.
+
+        An OSError is stored in `error`, not raised. After an error only `close` is called; otherwise None is
+        returned.
+        """
         if self.error is not None and operation != self._file.close:
             return None
         try:
