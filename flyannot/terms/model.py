@@ -126,7 +126,8 @@ def build_model(method, scorer, arrays):
     untested = {"precision": np.full(len(arrays["auc"]), np.nan)}  # models of version 0.9 and before
     arrays = untested | arrays
     known = {_FIELDS.get(name, name): np.asarray(arrays[name]) for name in PER_TERM if name in arrays}
-    return Model(method, scorer, **{"decision_threshold": None} | known)
+    threshold = known.pop("decision_threshold", None)
+    return Model(method, scorer, decision_threshold=threshold, **known)
 
 
 def array_schema(method):
