@@ -18,7 +18,7 @@ from flyannot.dataset.paths import find_annotation_table
 from flyannot.encode.groups import group_images
 from flyannot.encode.similarity import N_LEAST, build_collection, map_patterns, most_similar
 from flyannot.files.hdf5.features import StoredFeatures
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.terms.bootstrap import bootstrap_gene_weights, bootstrap_interval
 from flyannot.terms.metrics import NOT_ANATOMY
 from flyannot.terms.training_set import annotated_groups
@@ -35,11 +35,13 @@ def score_features(features, annotations):
     """Score what is found in a features file: a dict of scores for each stage range."""
     scores = {}
     with ExitStack() as stack:
-        stored = stack.enter_context(open_stored(features, "features"))
+        stored = stack.enter_context(open_stored_file(features, "features"))
         for stage_range in stored.stage_ranges:
             rows = StoredFeatures([stored], stage_range)
             groups = group_images(rows.columns)
-            collection = build_collection(lambda rows=rows: (block for _, block in rows.blocks()), groups)
+            collection = build_collection(
+                lambda rows=rows: (block for _, block in rows.iterate_blocks()), groups
+            )
             genes = [groups.gene_ids[g] for g in groups.group_numbers]
             similarities = (collection.images @ image for image in collection.images)
             annotated, terms = annotated_groups(groups, annotations, stage_range)

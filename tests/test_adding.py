@@ -13,8 +13,8 @@ from flyannot.dataset.folder import read_images
 from flyannot.dataset.importers import IMPORTERS
 from flyannot.export import EXPORTERS
 from flyannot.files.hdf5.features import read_features
-from flyannot.files.hdf5.reading import open_stored
-from flyannot.files.hdf5.schema import MADE_BY
+from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.files.hdf5.schema import COMMAND_BY_KIND
 from flyannot.pipeline.chain import STEPS
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.verified import WrongCodesWarning
@@ -117,11 +117,11 @@ def dummies(tmp_path, monkeypatch):
     )
     monkeypatch.syspath_prepend(folder)
     for registry, name in LINES:
-        monkeypatch.setitem(registry.places, "dummy", f"dummies:{name}")
+        monkeypatch.setitem(registry.import_paths, "dummy", f"dummies:{name}")
     item = {"title": "A dummy of an item", "measure": "dummies:measure_nothing"}
     monkeypatch.setitem(ITEMS.entries, "dummy", item)
-    *before, report = STEPS.places.items()
-    monkeypatch.setattr(STEPS, "places", dict([*before, STEP_LINE, report]))
+    *before, report = STEPS.import_paths.items()
+    monkeypatch.setattr(STEPS, "import_paths", dict([*before, STEP_LINE, report]))
     monkeypatch.setitem(COMMANDS["Data"], "dummy", ("dummies:command", "Nods."))
     for name in [name for name in sys.modules if name.startswith("flyannot.cli.")]:
         if not name.startswith("flyannot.cli.shared"):  # commands list what may be chosen when imported
@@ -176,12 +176,12 @@ def test_what_was_added_works_from_the_command_line(dummies, flyannot, desk):
 def test_pool_mends_what_a_coder_that_lies_returns_and_names_it(dummies, flyannot, desk, monkeypatch):
     flyannot("learn-dict descriptors.h5 -o d.h5 --n-atoms 8 --n-epochs 1", code=0)
     flyannot("pool descriptors.h5 d.h5 -o honest.h5 --tol 1e-8", code=0)
-    monkeypatch.setitem(CODERS.places, "dummy", "dummies:liar")
+    monkeypatch.setitem(CODERS.import_paths, "dummy", "dummies:liar")
     with pytest.warns(WrongCodesWarning, match="the coder dummies:liar returned wrong duality gaps"):
         flyannot("pool descriptors.h5 d.h5 -o mended.h5 --tol 1e-8 --coder dummy", code=0)
     found = []
     for name in ("honest.h5", "mended.h5"):
-        with open_stored(desk / name) as stored:
+        with open_stored_file(desk / name) as stored:
             found.append(read_features([stored], stored.stage_ranges[0])[1])
     assert found[0].any()
     np.testing.assert_allclose(found[1], found[0], atol=1e-3)
@@ -211,4 +211,4 @@ def test_the_step_of_the_contributors_page_is_in_run_status_workflow_and_report(
 
 def test_what_a_file_says_made_it_is_the_command_of_its_step():
     made_by = {step.kind: f"flyannot {step.name}" for step in STEPS.values() if step.kind}
-    assert made_by | {"checkpoint": made_by["dictionary"]} == MADE_BY
+    assert made_by | {"checkpoint": made_by["dictionary"]} == COMMAND_BY_KIND

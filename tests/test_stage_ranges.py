@@ -3,7 +3,12 @@
 import pytest
 
 from flyannot.base.errors import InputError
-from flyannot.base.stage_ranges import STAGE_RANGES, describe_stages, exact_stage_range, parse_stage_range
+from flyannot.base.stage_ranges import (
+    STAGE_RANGES,
+    describe_stage_spellings,
+    match_stage_range_name,
+    parse_stage_range,
+)
 from flyannot.dataset.importers.resolve import parse_published_stage
 from flyannot.pipeline.options import Selection
 
@@ -59,8 +64,8 @@ def test_a_date_is_refused_with_the_stage_range_that_it_was(text, meant):
 
 
 def test_one_line_says_what_stages_were_taken_for(caplog):
-    assert describe_stages(["4-6", "13-17", "Stage 7\u20138"]) == ""
-    assert describe_stages(["6", "5", "stage 5", "9", "4-6"]) == (
+    assert describe_stage_spellings(["4-6", "13-17", "Stage 7\u20138"]) == ""
+    assert describe_stage_spellings(["6", "5", "stage 5", "9", "4-6"]) == (
         "stages 5, 6 lie in stage range 4-6; stage 9 lies in stage range 9-10"
     )
     with caplog.at_level("INFO"):
@@ -75,4 +80,4 @@ def test_only_importers_read_flyexpress_numbers():
         "13-16",
         *[None] * 3,
     ]
-    assert exact_stage_range("5") is None
+    assert match_stage_range_name("5") is None

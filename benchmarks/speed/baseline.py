@@ -12,7 +12,7 @@ from benchmarks.workers import WorkerFailed
 from flyannot.dataset.folder import read_images
 from flyannot.encode.groups import normalise_features
 from flyannot.files.hdf5.dictionary import read_dictionary
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.patches import patch_corners, patch_std
 from flyannot.images.sift import normalise_descriptors
 from flyannot.pipeline.engine.inputs import dictionary_lam
@@ -64,12 +64,12 @@ def cost_of_baseline(folder, made, stride_px, n):
     made, describe = Path(made), describer(stride_px)
     paths = {image.name: image.path for image in read_images(Path(folder))}
     spent, cosines, differences, pooled = [], [], [], {}
-    with open_stored(made / "descriptors.h5") as d, open_stored(made / "features.h5") as f:
-        with open_stored(made / "dictionary.h5") as stored, open_stored(made / "model.h5") as model:
+    with open_stored_file(made / "descriptors.h5") as d, open_stored_file(made / "features.h5") as f:
+        with open_stored_file(made / "dictionary.h5") as stored, open_stored_file(made / "model.h5") as model:
             lam, D_of = dictionary_lam(stored), {s: read_dictionary(stored, s) for s in d.stage_ranges}
             scorers = {s: load_model(model.path, model.digest, s).model.scorer for s in model.stage_ranges}
         grams = {s: D @ D.T for s, D in D_of.items()}
-        where = [(s, i, name) for s in d.stage_ranges for i, name in enumerate(d.array(s, "image"))]
+        where = [(s, i, name) for s in d.stage_ranges for i, name in enumerate(d.read_array(s, "image"))]
         for s, i, name in [where[0], *where[:: max(1, len(where) // n)][:n]]:
             with Stopwatch() as describing:
                 theirs = describe(paths[name])

@@ -18,7 +18,7 @@ from PIL import Image
 from flyannot.dataset.folder import read_annotations, read_images, write_images_csv
 from flyannot.encode.groups import group_features, group_images, normalise_features
 from flyannot.files.hdf5.features import read_features
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import EITHER_WAY, read_embryo
 from flyannot.terms.metrics import concordant_pairs
@@ -113,7 +113,7 @@ def unlike_table(images):
     flyannot("annotate", out / "model.h5", here, "-o", out / "all.h5", "--force", "-q")
     of_file = {i.file: i.stage_range for i in images}
     named, total = Counter(), Counter(i.stage_range for i in images)
-    with open_stored(out / "all.h5", "predictions") as stored:
+    with open_stored_file(out / "all.h5", "predictions") as stored:
         for name, rank in zip(*(stored.array(STAGE_RANGE, n) for n in ("image", "unlikeness"))):
             named[of_file[name]] += rank > UNLIKE
     yield "| true stage range | photographs | flagged |\n|---|---|---|"
@@ -212,7 +212,7 @@ def learning_curve(out):
 def _rows_of(features):
     """Features, terms, truth and genes of the annotated groups of a features file."""
     annotations = read_annotations(WORK / "embryos")
-    with open_stored(features, "features") as stored:
+    with open_stored_file(features, "features") as stored:
         columns, X = read_features([stored], STAGE_RANGE)
     groups = group_images(columns)
     carried = [annotations.terms_of(g, STAGE_RANGE, f) for g, f in zip(groups.gene, groups.fbgn)]

@@ -34,7 +34,7 @@ class Registry(Mapping):
         places : dict, name -> where the object is defined, as "module:attribute"
         """
         self.what = what
-        self.places = dict(places)
+        self.import_paths = dict(places)
 
     def __getitem__(self, name):
         """Import and return the object with this name.
@@ -44,18 +44,18 @@ class Registry(Mapping):
         InputError
             If the registry has no such name. The message suggests the closest name.
         """
-        if name not in self.places:
+        if name not in self.import_paths:
             raise InputError(
-                f'there is no {self.what} "{name}".{did_you_mean(name, self.places)}',
-                fix=f"use one of {', '.join(self.places)}",
+                f'there is no {self.what} "{name}".{did_you_mean(name, self.import_paths)}',
+                fix=f"use one of {', '.join(self.import_paths)}",
             )
-        return import_object(self.places[name])
+        return import_object(self.import_paths[name])
 
     def __contains__(self, name):
-        return name in self.places
+        return name in self.import_paths
 
     def __iter__(self):
-        return iter(self.places)
+        return iter(self.import_paths)
 
     def __len__(self):
-        return len(self.places)
+        return len(self.import_paths)

@@ -46,7 +46,7 @@ def parse_stage_range(text):
         If the text is no stage range, or has stages of several ranges.
     """
     plain = _normalise(text)
-    lie_in = [name] if (name := exact_stage_range(plain)) else _overlapping_ranges(plain)
+    lie_in = [name] if (name := match_stage_range_name(plain)) else _overlapping_ranges(plain)
     if len(lie_in) == 1:
         return lie_in[0]
     if lie_in:
@@ -78,14 +78,14 @@ def recover_stage_range(text):
         return None
 
 
-def describe_stages(texts):
+def describe_stage_spellings(texts):
     """Describe how spellings other than BDGP's names were read, such as "stage 5 lies in stage range 4-6".
 
     `texts` are valid stage ranges as a user wrote them. Returns "" if all are BDGP's names or 13-17.
     """
     taken = {}
     for plain in sorted({_normalise(text) for text in texts}, key=lambda plain: (len(plain), plain)):
-        if not exact_stage_range(plain):
+        if not match_stage_range_name(plain):
             taken.setdefault(parse_stage_range(plain), []).append(plain)
     return "; ".join(f"{_name_stages(texts)} in stage range {name}" for name, texts in taken.items())
 
@@ -96,7 +96,7 @@ def _name_stages(texts):
     return f"stage {texts[0]} lies" if is_one else f"stages {', '.join(texts)} lie"
 
 
-def exact_stage_range(text):
+def match_stage_range_name(text):
     """Return BDGP's name of a stage range if a text is that name, or "13-16" for 13-17; otherwise None.
 
     A single stage such as 5 returns None. A leading "stage", spaces and any kind of dash are allowed.
@@ -174,7 +174,7 @@ class StageRange(Kind):
         A value such as 5 is not BDGP's name of a range; then the range that was chosen is logged.
         """
         stage_range = parse_stage_range(value)
-        if note := describe_stages([value]):
+        if note := describe_stage_spellings([value]):
             log.info("note: %s", note)
         return stage_range
 

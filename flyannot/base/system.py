@@ -49,8 +49,8 @@ def exit_immediately(code):
     os._exit(code)
 
 
-def start_alarm(is_due, call, every_s):
-    """Start to interrupt the main thread every `every_s` seconds, until `stop_alarm` is called.
+def start_interrupting(is_due, call, every_s):
+    """Start to interrupt the main thread every `every_s` seconds, until `stop_interrupting` is called.
 
     A signal handler uses this to raise its exception again if compiled code swallowed the first one. On Linux
     and macOS a timer calls `call()`, and it is started only if `is_due()` is true now. On Windows a
@@ -72,10 +72,10 @@ def start_alarm(is_due, call, every_s):
         ).start()
 
 
-def stop_alarm():
-    """Stop the timer of `start_alarm`.
+def stop_interrupting():
+    """Stop the timer of `start_interrupting`.
 
-    On Windows this does nothing; there the interrupts end when the `is_due()` of `start_alarm` is false.
+    On Windows this does nothing; there the interrupts end when the `is_due()` of `start_interrupting` is false.
     """
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)

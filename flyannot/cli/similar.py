@@ -32,10 +32,10 @@ def command(file, queries, out, data_set, options, selection, force):
     Example:
         flyannot similar features.h5 embryo.png --stage-range 4-6 -o similar.csv
     """
-    from flyannot.files.hdf5.reading import open_stored
+    from flyannot.files.hdf5.reading import open_stored_file
     from flyannot.pipeline.similar import SimilarityIndex, rank_similar, write_search_results
 
-    with open_stored(file, "features") as stored:
+    with open_stored_file(file, "features") as stored:
         index = SimilarityIndex(stored, data_set)
         results = list(rank_similar(index, queries, top=options.top, stage_ranges=selection.stage_range))
         write_search_results(out, results, index, force=force)

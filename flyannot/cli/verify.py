@@ -20,12 +20,12 @@ def command(files):
     Example:
         flyannot verify descriptors.h5 model.h5
     """
-    from flyannot.files.hdf5.reading import verify_stored
+    from flyannot.files.hdf5.reading import verify_stored_file
 
     worst = 0
     for path in files:
         try:
-            kind = verify_stored(path, Progress())
+            kind = verify_stored_file(path, Progress())
         except FlyannotError as error:
             print_text(f" {error.message}", head=colour_text("NOT whole:", "red"))
             log.error("Fix: %s", error.fix)

@@ -20,7 +20,7 @@ from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.stage_ranges import (
     STAGE_RANGES,
     TEXT_COLUMN_ADVICE,
-    describe_stages,
+    describe_stage_spellings,
     parse_stage_range,
     recover_stage_range,
 )
@@ -138,7 +138,7 @@ def read_gene_rows(table, required, optional, faults=None):
         cells[where] = dates[text][1] if text in dates else stage_ranges[text]
         line_of_gene.setdefault(cells[who], line)
         yield line, cells
-    if note := describe_stages(stage_ranges):
+    if note := describe_stage_spellings(stage_ranges):
         log.info("note: %s: %s", table.name, note)
     taken = [f'"{text}" as {stage_range} (line {line})' for text, (line, stage_range) in dates.items()]
     one = "date was taken as a stage range"

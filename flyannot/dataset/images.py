@@ -16,7 +16,7 @@ from flyannot.base.stage_ranges import STAGE_RANGES, parse_stage_range
 from flyannot.base.text import escape_unprintable
 from flyannot.dataset.folder import Image, read_images
 from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, find_table_folder, has_table, resolve_path
-from flyannot.files.hdf5.reading import claimed_kind
+from flyannot.files.hdf5.reading import read_unverified_kind
 from flyannot.images.address import (
     file_part,
     image_path,
@@ -49,7 +49,7 @@ def read_named_images(paths, stage_range=None):
     for path in paths:
         if not image_path(path).exists():
             raise InputError(f"{path} is not there", fix=_NAME_IMAGES)
-        if claimed_kind(path):
+        if read_unverified_kind(path):
             raise InputError(f"{path} is an HDF5 file, not an image", fix=_NAME_IMAGES)
     if len(paths) == 1 and (first.suffix.lower() in TABLE_SUFFIXES or has_table(first, IMAGES)):
         return read_images(first)
@@ -186,7 +186,7 @@ def list_wanted_pictures(stored):
     return {
         (name, gene, s)
         for s in (stored.stage_ranges if stored else ())
-        for name, gene in zip(*(stored.array(s, column) for column in ("image", "gene")))
+        for name, gene in zip(*(stored.read_array(s, column) for column in ("image", "gene")))
     }
 
 

@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from flyannot.base.errors import InputError
-from flyannot.base.stage_ranges import STAGE_RANGES, exact_stage_range
+from flyannot.base.stage_ranges import STAGE_RANGES, match_stage_range_name
 from flyannot.files.tables import read_table
 from flyannot.files.text_files import read_first_bytes, read_lines
 
@@ -198,7 +198,7 @@ def _read_id_table(path):
     given = {}
     is_of_bgee = _COLUMNS_OF_BGEE[1][1].encode() in read_first_bytes(path, 1000)
     for line, (term, text, stage) in read_table(path, *(_COLUMNS_OF_BGEE if is_of_bgee else _COLUMNS)):
-        stage_range = exact_stage_range(stage) if stage else ""
+        stage_range = match_stage_range_name(stage) if stage else ""
         if stage_range is None:
             raise InputError(f'{path}, line {line}: unknown stage range "{stage}"', fix="write it as 4-6")
         try:

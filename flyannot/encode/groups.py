@@ -72,7 +72,7 @@ class InMemoryFeatures:
         self.shape = features.shape
         self.dtype = features.dtype
 
-    def blocks(self, columns):
+    def iterate_blocks(self, columns):
         """Yield the number of the first image, and some columns of the images, for each block."""
         yield 0, self._features[:, columns]
 
@@ -98,7 +98,7 @@ def pool_columns(features, groups, columns, scheme):
     pooled = np.zeros((len(groups), len(range(features.shape[1])[columns])), features.dtype)
     n_waiting = [len(images) for images in groups.rows]
     sums = {}  # in float64, of groups with images that are still to come
-    for first, block in features.blocks(columns):
+    for first, block in features.iterate_blocks(columns):
         for i, row in enumerate(block, first):
             g = of_image[i]
             if g < 0:

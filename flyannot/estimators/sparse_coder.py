@@ -14,7 +14,7 @@ from flyannot.base.errors import InputError
 from flyannot.base.stage_ranges import parse_stage_range
 from flyannot.estimators.image_patches import ImagePatches, check_samples
 from flyannot.files.hdf5.dictionary import read_dictionary
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.jobs.resources import available_cpus
 from flyannot.pipeline.engine.inputs import dictionary_lam
 from flyannot.sparse.coders import CODERS
@@ -187,7 +187,7 @@ class SparseCoder(SparseCoding):
         `options` are parameters of the coder; `alpha` replaces lam.
         """
         stage_range = parse_stage_range(stage_range)
-        with open_stored(Path(path), "dictionary") as stored:
+        with open_stored_file(Path(path), "dictionary") as stored:
             D = read_dictionary(stored, stage_range)
             return cls(D, **({"alpha": dictionary_lam(stored)} | options))
 

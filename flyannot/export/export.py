@@ -7,7 +7,7 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.ontology import IdColumns, read_ontology
 from flyannot.export import EXPORTERS
 from flyannot.files.atomic_file import atomic_write
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.pipeline.engine.task import output_file
 
 
@@ -33,7 +33,7 @@ def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
         If `out` cannot be written; it is then as it was before.
     """
     out = Path(out)
-    with open_stored(path) as stored:
+    with open_stored_file(path) as stored:
         if stored.kind not in EXPORTERS:
             raise InputError(
                 f"{stored.path} holds {stored.kind}, which cannot be exported",
@@ -44,7 +44,7 @@ def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
             raise InputError(f"{stored.kind} have no place for ids", fix="export predictions, or no ids")
         more = {"ids": IdColumns(read_ontology(*ontology))} if ontology else {}
         for stage_range in stage_ranges:
-            stored.group(stage_range)
+            stored.datasets(stage_range)
         chosen = [s for s in STAGE_RANGES if s in (stage_ranges or stored.stage_ranges)]
         with output_file(out, [path, *ontology], force=force), atomic_write(out) as beside:
             write(stored, chosen, beside, **more)

@@ -21,7 +21,7 @@ from flyannot.base.errors import InputError, did_you_mean
 from flyannot.base.packages import import_optional
 from flyannot.base.text import escape_unprintable, is_valid_cell, pluralise
 from flyannot.files.atomic_file import write_text
-from flyannot.files.text_files import max_unpacked_bytes, open_regular, read_first_bytes, read_lines
+from flyannot.files.text_files import open_regular, read_first_bytes, read_lines, unpacked_size_limit
 
 log = logging.getLogger("flyannot")
 _GUARDED = re.compile(r"'+[=+\-@＝＋－＠\t\r]")  # cells whose apostrophe is removed when they are read
@@ -249,14 +249,14 @@ def _read_cells(path, required):
             raise InputError(f"{path} is {what}", fix=fix)
     lines = read_lines(path, fix=_SAVE_AS)
     first = next(lines, "")
-    for line, row, fault in read_csv_rows(chain([first], lines), _find_separator(first, required)):
+    for line, row, fault in parse_csv_rows(chain([first], lines), _find_separator(first, required)):
         if fault:
             fix = 'close every double quote, and write one inside a cell as ""'
             raise InputError(f"{path}, line {line}: {fault}", fix=fix)
         yield line, row
 
 
-def read_csv_rows(lines, separator=","):
+def parse_csv_rows(lines, separator=","):
     """Parse lines of CSV text, and yield one item for every row, also for a row that cannot be parsed.
 
     Parameters
@@ -328,7 +328,7 @@ def _sheet_rows(path):
         file = open_regular(path)  # stays open while rows are read
         with zipfile.ZipFile(file) as archive:
             n_bytes = sum(member.file_size for member in archive.infolist())
-        if n_bytes > (most := max_unpacked_bytes(path, _MAX_WORKBOOK_BYTES)):
+        if n_bytes > (most := unpacked_size_limit(path, _MAX_WORKBOOK_BYTES)):
             raise InputError(f"{path} unpacks to more than {most:,} bytes", fix=_SAVE_AS)
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         sheet = book.worksheets[0]

@@ -47,7 +47,7 @@ def _open_if_regular(path, flags):
     raise OSError(errno.EINVAL, "not a regular file", path)
 
 
-def max_unpacked_bytes(path, most):
+def unpacked_size_limit(path, most):
     """Return the number of bytes to which a compressed file may unpack, as a guard against zip bombs.
 
     The limit is 16 MiB plus 100 times the size of the file, but never more than `most` bytes.
@@ -96,7 +96,7 @@ def read_lines(path, *, fix, is_latin1=False):
     """
     n_letters = 0
     try:
-        most = max_unpacked_bytes(path, MAX_LINE_FILE_BYTES)
+        most = unpacked_size_limit(path, MAX_LINE_FILE_BYTES)
         with open_regular(path) as raw:
             file = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
             text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")

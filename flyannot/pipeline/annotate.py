@@ -19,8 +19,8 @@ from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.file_cache import cached_file
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.model import read_atoms
-from flyannot.files.hdf5.reading import claimed_kind, open_stored
-from flyannot.files.hdf5.writing import create_stored, describe_changes
+from flyannot.files.hdf5.reading import open_stored_file, read_unverified_kind
+from flyannot.files.hdf5.writing import create_stored_file, describe_changes
 from flyannot.files.tables import write_table
 from flyannot.pipeline.answers_of_run import RunAnswers
 from flyannot.pipeline.encoding import encode_images
@@ -77,7 +77,7 @@ def build_task(request):
             of_run = RunAnswers(scores, made[0], annotations, request.run.options["train"].corrections)
         images = read_selected_images(sources[0], chosen)
         return annotate_task(model, images, request.out, request.options, made=made, of_run=of_run)
-    if len(sources) == 1 and claimed_kind(sources[0]) == "features":
+    if len(sources) == 1 and read_unverified_kind(sources[0]) == "features":
         stage_ranges = chosen.stage_range
         return _annotate_features_task(
             model, sources[0], request.out, request.options, stage_ranges=stage_ranges
@@ -90,9 +90,9 @@ def build_task(request):
 
 def _only_stage_range(model):
     """Return the stage range of a model that has terms for no other, or None."""
-    if claimed_kind(model) != "model":
+    if read_unverified_kind(model) != "model":
         return None  # the task refuses it, after the images were read
-    with open_stored(model, "model") as stored:
+    with open_stored_file(model, "model") as stored:
         known = stage_ranges_with_terms(stored)
     return known[0] if len(known) == 1 else None
 
@@ -115,7 +115,7 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
     task : Task; it raises a FlyannotError if not one image can be used
     """
     ids = _read_term_ids(out, options)
-    with open_stored(model, "model") as stored:
+    with open_stored_file(model, "model") as stored:
         known = require_stage_ranges_with_terms(stored, images)
         header = _header(stored.options, {"model": [stored.digest]}, stored.seed, options)
     usable = [image for image in images if image.stage_range in known]
@@ -154,7 +154,7 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
 def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
     """Build the task that predicts the terms of the groups of a features file; see `annotate_task`."""
     ids = _read_term_ids(out, options)
-    with open_stored(model, "model") as known, open_stored(features, "features") as stored:
+    with open_stored_file(model, "model") as known, open_stored_file(features, "features") as stored:
         _require_same_encoding(known, stored)
         wanted = choose_stage_ranges([stored], stage_ranges)
         with_terms = stage_ranges_with_terms(known)
@@ -163,7 +163,7 @@ def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
         header = _header(known.options, inputs, known.seed, options)
 
     def make(execution):
-        with create_stored(out, header) as file, open_stored(features, "features") as stored:
+        with create_stored_file(out, header) as file, open_stored_file(features, "features") as stored:
             for s in (s for s in STAGE_RANGES if s in chosen):
                 columns, X = read_features([stored], s)
                 _predict_groups(file, s, load_model(model, header.inputs["model"][0], s), columns, X, header)
@@ -208,7 +208,7 @@ def _require_same_encoding(model, features):
     learned, made = (encoding_options(stored.options) for stored in (model, features))
     changes = "; ".join(describe_changes(learned, made))
     for s in (s for s in features.stage_ranges if s in model.stage_ranges and not changes):
-        if not np.array_equal(read_atoms(model, s), features.array(s, "D")):
+        if not np.array_equal(read_atoms(model, s), features.read_array(s, "D")):
             changes = f"another dictionary of {s}"
     if changes:
         raise DataError(
@@ -262,7 +262,7 @@ def _predict_groups(file, stage_range, loaded, columns, features, header):
 def summarise_predictions(out):
     """Return lines on the groups, terms and yeses of every stage range, as one text."""
     lines = []
-    with open_stored(out, "predictions") as stored:
+    with open_stored_file(out, "predictions") as stored:
         for stage_range in stored.stage_ranges:
             groups, predicted = read_group_predictions(stored, stage_range)
             learned = learned_terms(stored, stage_range)
@@ -293,7 +293,7 @@ def summarise_predictions(out):
 
 def write_predictions_table(out, ids=None):
     """Write NAME.csv beside NAME.h5, which is locked; `ids` (IdColumns) adds ids of terms and stages."""
-    with open_stored(out, "predictions") as stored:
+    with open_stored_file(out, "predictions") as stored:
         write_table(out.with_suffix(".csv"), *predictions_table(stored, stored.stage_ranges, ids))
 
 
@@ -308,9 +308,9 @@ def features_digest_if_reusable(model, images, features, descriptors):
     if not (features.is_file() and descriptors.is_file()):
         return None
     with (
-        open_stored(model, "model") as learned,
-        open_stored(features, "features") as pooled,
-        open_stored(descriptors, "descriptors") as described,
+        open_stored_file(model, "model") as learned,
+        open_stored_file(features, "features") as pooled,
+        open_stored_file(descriptors, "descriptors") as described,
     ):
         is_of_run = (
             learned.inputs.get("features") == [pooled.digest]
@@ -326,7 +326,7 @@ def _rows_by_image(features, digest, stage_range):
     stored = cached_file(features, "features", digest)
     if stage_range not in stored.stage_ranges:
         return {}
-    names = zip(stored.array(stage_range, "image"), stored.array(stage_range, "view"))
+    names = zip(stored.read_array(stage_range, "image"), stored.read_array(stage_range, "view"))
     return {name: row for row, name in enumerate(names)}
 
 
@@ -350,8 +350,8 @@ def _read_encoded(source, images):
         known = {image: rows[image.name, image.view] for image in some if (image.name, image.view) in rows}
         if known:
             first, stop = min(known.values()), max(known.values()) + 1  # consecutive, as parts are
-            values, winner = stored.images(s, first, stop)
-            warnings = stored.array(s, "quality_warnings", first, stop)
+            values, winner = stored.read_image_rows(s, first, stop)
+            warnings = stored.read_array(s, "quality_warnings", first, stop)
         for image, row in known.items():
             i = row - first
             made[image] = image, PooledFeatures(values[i], winner[i]), warnings[i]

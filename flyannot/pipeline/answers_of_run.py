@@ -16,7 +16,7 @@ from flyannot.dataset.paths import find_annotation_table
 from flyannot.files.atomic_file import copy_file
 from flyannot.files.digest import canonical_json, file_digest
 from flyannot.files.hdf5.predictions import write_run_answers
-from flyannot.files.hdf5.reading import StoredFile, open_stored
+from flyannot.files.hdf5.reading import StoredFile, open_stored_file
 from flyannot.pipeline.engine.inputs import curated_digests, read_curated_annotations
 from flyannot.terms.answers import read_group_predictions
 from flyannot.terms.group_outcomes import is_cross_validated, outcomes_from_json, read_scores
@@ -63,7 +63,7 @@ class RunAnswers:
         digests = curated_digests(find_annotation_table(self.annotations), self.corrections)
         digests["scores"] = [file_digest(self.scores)]
         if self.before.is_file():
-            with open_stored(self.before, "predictions") as stored:
+            with open_stored_file(self.before, "predictions") as stored:
                 digests["predictions before"] = [stored.digest]
         return digests
 
@@ -79,7 +79,7 @@ class RunAnswers:
         evaluated = self._evaluated_images()
         for s in stored.stage_ranges:
             groups, predicted = read_group_predictions(stored, s)
-            names = _evaluated_names(groups, stored.array(s, "image"), evaluated.get(s, ()))
+            names = _evaluated_names(groups, stored.read_array(s, "image"), evaluated.get(s, ()))
             probability, threshold, of_terms = _cross_validated_answers(scores, s, names, predicted.terms)
             is_held_out = np.isfinite(probability)
             probability = np.where(is_held_out, probability, predicted.probability)
@@ -102,8 +102,8 @@ class RunAnswers:
 
     def _evaluated_images(self):
         """Return stage range -> the set of names of the images that were cross-validated."""
-        with open_stored(self.features, "features") as features:
-            return {s: set(features.array(s, "image")) for s in features.stage_ranges}
+        with open_stored_file(self.features, "features") as features:
+            return {s: set(features.read_array(s, "image")) for s in features.stage_ranges}
 
     def _answers_before(self, stage_range, groups, terms):
         """Return the previous answer for every group and term.
@@ -112,7 +112,7 @@ class RunAnswers:
         """
         answers = np.full((len(groups), len(terms)), -1, np.int8)
         if self.before.is_file():
-            with open_stored(self.before, "predictions") as stored:
+            with open_stored_file(self.before, "predictions") as stored:
                 if stage_range not in stored.stage_ranges:
                     return answers
                 then, predicted = read_group_predictions(stored, stage_range)
@@ -210,7 +210,7 @@ def snapshot_previous_run(scores, made_now):
                 was = {name: (was or {}).get(name) for name in now}
             if canonical_json(was) != canonical_json(now):
                 changed.add(role)
-        with open_stored(predictions, "predictions") as stored:
+        with open_stored_file(predictions, "predictions") as stored:
             is_of_scores = stored.inputs.get("scores") == [file_digest(scores)]
     if not changed or not changed <= _CURATED:
         shutil.rmtree(before, ignore_errors=True)

@@ -41,7 +41,7 @@ def build_encoder(stored, stage_range="", pool=None):
     if not stage_range:
         return Encoder(extract, transforms=transforms)
     pool = pool or read_options(stored, PoolOptions)
-    return Encoder(extract, pool, stored.array(stage_range, "D"), dictionary_lam(stored), transforms)
+    return Encoder(extract, pool, stored.read_array(stage_range, "D"), dictionary_lam(stored), transforms)
 
 
 @lru_cache(maxsize=len(STAGE_RANGES))

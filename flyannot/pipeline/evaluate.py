@@ -16,7 +16,7 @@ from flyannot.dataset.paths import find_annotation_table
 from flyannot.files.atomic_file import write_text
 from flyannot.files.digest import file_digest
 from flyannot.files.hdf5.features import StoredFeatures
-from flyannot.files.hdf5.reading import file_kind, open_stored
+from flyannot.files.hdf5.reading import open_stored_file, read_file_kind
 from flyannot.files.hdf5.writing import describe_changes
 from flyannot.jobs.resources import limit_blas_threads
 from flyannot.pipeline.answers_of_run import snapshot_previous_run
@@ -64,7 +64,7 @@ def build_task(request):
 
 def build_evaluation(paths, annotations_csv, **more):
     """Build the Evaluation of features files, or of a predictions file; `more` has its other fields."""
-    evaluation = HeldOutTest if file_kind(paths[0]) == "predictions" else CrossValidation
+    evaluation = HeldOutTest if read_file_kind(paths[0]) == "predictions" else CrossValidation
     return evaluation(paths=tuple(paths), annotations_csv=annotations_csv, **more)
 
 
@@ -76,7 +76,7 @@ def build_model_evaluation(model, paths, annotations_csv, options, corrections=(
     InputError
         If the model was trained on other features, annotations or corrections.
     """
-    with open_stored(model, "model") as stored:
+    with open_stored_file(model, "model") as stored:
         inputs = stored.inputs
         seed = stored.seed
         digest = stored.digest
@@ -195,7 +195,7 @@ def file_digests(paths):
     """Return the content digest of each HDF5 file."""
     digests = []
     for path in paths:
-        with open_stored(path) as stored:
+        with open_stored_file(path) as stored:
             digests.append(stored.digest)
     return digests
 
@@ -287,10 +287,10 @@ class HeldOutTest(Evaluation):
         n_seen = 0
         n_groups = 0
         columns = []
-        with open_stored(self.paths[0], "predictions") as stored:
+        with open_stored_file(self.paths[0], "predictions") as stored:
             for stage_range in choose_stage_ranges([stored], self.stage_ranges):
                 groups, predicted = read_group_predictions(stored, stage_range)
-                columns.append({"source": stored.array(stage_range, "source")})
+                columns.append({"source": stored.read_array(stage_range, "source")})
                 kept, carried = annotated_groups(groups, annotations, stage_range)
                 rows = [groups.name.index(name) for name in kept.name]
                 n_seen += int(predicted.in_training[rows].sum())

@@ -14,7 +14,7 @@ from flyannot.base.errors import FlyannotError, InputError, did_you_mean
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.encode.groups import group_images
 from flyannot.files.atomic_file import atomic_folder
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.tables import write_table
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.pipeline.encoding import split_photographs
@@ -81,7 +81,7 @@ def explain(model, images, *, terms=()):
         If an image cannot be read.
     """
     images = sort_images(images)
-    with open_stored(model, "model") as stored:
+    with open_stored_file(model, "model") as stored:
         require_stage_ranges_with_terms(stored, images)  # refuses images of other stage ranges
         digest = stored.digest
     present = [s for s in STAGE_RANGES if any(i.stage_range == s for i in images)]

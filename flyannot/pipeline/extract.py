@@ -9,7 +9,7 @@ from flyannot.encode.encoder import Encoder
 from flyannot.files.atomic_file import atomic_write, check_output
 from flyannot.files.hdf5.descriptors import write_descriptors
 from flyannot.files.hdf5.header import Header
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.tables import write_table
 from flyannot.images.address import join_address, photograph_name
 from flyannot.images.extract import choose_stride
@@ -87,15 +87,15 @@ def _refuse_without_patches(out, file, header):
 def summarise_descriptors(path):
     """Return a line per stage range, as one text: images, patches, and the fraction of patches kept."""
     lines = []
-    with open_stored(path, "descriptors") as stored:
+    with open_stored_file(path, "descriptors") as stored:
         for stage_range in stored.stage_ranges:
-            n_candidates = int(stored.array(stage_range, "n_candidates").sum())
-            names = stored.array(stage_range, "image")
+            n_candidates = int(stored.read_array(stage_range, "n_candidates").sum())
+            names = stored.read_array(stage_range, "image")
             images = pluralise(len(names), "image")
             if stored.options["extract"]["many"]:
                 n_photographs = len({photograph_name(name) for name in names})
                 images = f"{pluralise(len(names), 'embryo')} on {pluralise(n_photographs, 'photograph')}"
-            n_patches = len(stored.group(stage_range)["descriptors"])
+            n_patches = len(stored.datasets(stage_range)["descriptors"])
             lines.append(
                 f"{stage_range:>5}: {images}, {n_patches:,} of {n_candidates:,} patches kept "
                 f"({n_patches / max(1, n_candidates):.0%})"
@@ -108,7 +108,7 @@ def format_warnings(stored):
     """Return a line for every kind of quality warning, with the number of its images and the first names."""
     images: dict = {}
     for stage_range in stored.stage_ranges:
-        names, all_warnings = (stored.array(stage_range, n) for n in ("image", "quality_warnings"))
+        names, all_warnings = (stored.read_array(stage_range, n) for n in ("image", "quality_warnings"))
         for name, warnings in ((n, w) for n, w in zip(names, all_warnings) if w):
             for warning in warnings.split(", "):
                 kind, _, more = warning.partition(": ")
@@ -138,8 +138,8 @@ def _write_beside(images, out, options):
     from PIL import Image  # imports slowly, and is rarely needed
 
     by_name = {image.name: image for image in images}
-    with open_stored(out) as stored:
-        names = [name for s in stored.stage_ranges for name in stored.array(s, "image")]
+    with open_stored_file(out) as stored:
+        names = [name for s in stored.stage_ranges for name in stored.read_array(s, "image")]
     for name in names:
         image = by_name.get(name) or by_name[photograph_name(name)]
         path = options.pictures / f"{name.replace('/', '_')}.png"
@@ -151,11 +151,11 @@ def _write_beside(images, out, options):
 
 def write_embryo_table(out):
     """Write where each embryo lies on its photograph, if there is such a table."""
-    with open_stored(out) as stored:
+    with open_stored_file(out) as stored:
         tables = embryo_table_path(out, stored.options)
         rows = []
         for s in stored.stage_ranges if tables else ():
-            columns = [stored.array(s, name) for name in ("image", "gene", "fbgn", "place")]
+            columns = [stored.read_array(s, name) for name in ("image", "gene", "fbgn", "place")]
             rows += [(*about, s, *EmbryoBox.from_text(place)) for *about, place in zip(*columns) if place]
     for table in tables:
         write_table(table, _COLUMNS_OF_PLACES, rows)

@@ -11,7 +11,7 @@ from flyannot.encode.pooling import PooledFeatures
 from flyannot.files.digest import file_digest
 from flyannot.files.hdf5.features import write_features
 from flyannot.files.hdf5.header import Header
-from flyannot.files.hdf5.writing import create_stored
+from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.pipeline.engine.task import FileTask, Outcome, run_task
 
 _NO_ATOMS, _NO_WINNERS = np.zeros((0, 0), np.float32), np.zeros(0, np.int32)
@@ -38,7 +38,7 @@ def import_features(source, out, execution):
 
     def make(execution):
         lines = []
-        with create_stored(out, header) as file:
+        with create_stored_file(out, header) as file:
             for s, (columns, vectors) in read.items():
                 pooled = [PooledFeatures(vector, _NO_WINNERS) for vector in vectors]
                 write_features(file, s, columns, pooled, _NO_ATOMS)

@@ -14,12 +14,12 @@ from flyannot.base.errors import DataError
 from flyannot.base.stage_ranges import stage_range_rng
 from flyannot.base.text import pluralise
 from flyannot.files.digest import json_digest
-from flyannot.files.hdf5.descriptors import n_patches, read_patches
+from flyannot.files.hdf5.descriptors import count_patches, read_patches
 from flyannot.files.hdf5.dictionary import read_checkpoint, write_checkpoint, write_dictionary, write_trace
 from flyannot.files.hdf5.file_cache import close_cached_files
 from flyannot.files.hdf5.header import Header
-from flyannot.files.hdf5.reading import open_stored
-from flyannot.files.hdf5.writing import create_stored, header_mismatch
+from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.files.hdf5.writing import create_stored_file, header_mismatch
 from flyannot.jobs.executor import Executor
 from flyannot.jobs.resources import available_bytes, limit_blas_threads, require_memory
 from flyannot.pipeline.engine.inputs import choose_stage_ranges, digests_by_path, open_compatible
@@ -95,7 +95,7 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
         runs = {s: run for stage_ranges, run in learned.items() for s in stage_ranges}
         # The trace is written first, so that it exists if the dictionary does, even after a kill.
         write_trace(trace, {s: records for s, (_, records, _) in runs.items()})
-        with create_stored(out, header) as file:
+        with create_stored_file(out, header) as file:
             for stage_range, (D, records, count) in runs.items():
                 write_dictionary(file, stage_range, D, records, n_patches=count)
         drop_parts(out)
@@ -187,7 +187,7 @@ def _learn(files, stage_ranges, out, header, options, execution):
 
 def _count_patches(files, stage_ranges):
     """Return the number of patches of each stage range in all files."""
-    return [sum(n_patches(file, s) for file in files) for s in stage_ranges]
+    return [sum(count_patches(file, s) for file in files) for s in stage_ranges]
 
 
 def _choose_patches(files, stage_ranges, n, rng):
@@ -221,7 +221,7 @@ class _Checkpoint:
         """Return the state, a dict of arrays, and the records; both are empty if there is no such file."""
         if header_mismatch(self.path, self.header):
             return {}, []
-        with open_stored(self.path, "checkpoint") as stored:
+        with open_stored_file(self.path, "checkpoint") as stored:
             state, records = read_checkpoint(stored, self.place)
         if records:
             log.info("%5s  continues after epoch %d", name, records[-1]["epoch"])
@@ -229,7 +229,7 @@ class _Checkpoint:
 
     def write(self, state, records):
         """Replace the file by this state and these records."""
-        with create_stored(self.path, self.header) as file:
+        with create_stored_file(self.path, self.header) as file:
             write_checkpoint(file, self.place, state, records)
 
 

@@ -9,7 +9,7 @@ from flyannot.encode.encoder import Encoder
 from flyannot.files.hdf5.file_cache import cached_file
 from flyannot.files.hdf5.model import (
     read_classifier,
-    read_method,
+    read_classifier_name,
     read_terms,
     read_train_genes,
     read_training_image_arrays,
@@ -95,7 +95,7 @@ def require_stage_ranges_with_terms(stored, images):
 
 def _classifier(stored, stage_range, n_features):
     """Read the classifier of a stage range."""
-    method = read_method(stored, stage_range)
+    method = read_classifier_name(stored, stage_range)
     try:
         datasets = array_schema(method)
     except InputError as error:

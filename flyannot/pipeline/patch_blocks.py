@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.files.hdf5.descriptors import n_patches
+from flyannot.files.hdf5.descriptors import count_patches
 from flyannot.files.hdf5.file_cache import cached_file
 from flyannot.images.sift import normalise_descriptors
 
@@ -102,7 +102,7 @@ class PatchBlocks:
         return PatchBlocks(paths, self.stage_ranges, pieces, self.sizes[units], to_check=to_check)
 
     def at_most(self, n_patches, rng):
-        """Draw units at random, with `n_patches` together at most; at least one unit."""
+        """Draw units at random, with `count_patches` together at most; at least one unit."""
         order = rng.permutation(len(self.sizes))
         n_units = np.searchsorted(np.cumsum(self.sizes[order]), n_patches, side="right")
         units = np.sort(order[: max(1, n_units)])
@@ -124,7 +124,7 @@ class PatchBlocks:
             If a file is damaged, or was replaced.
         """
         for file, stage_range, image in self.to_check:
-            _open(*self.files[file]).images(self.stage_ranges[stage_range], image, image + 1)
+            _open(*self.files[file]).read_image_rows(self.stage_ranges[stage_range], image, image + 1)
         for _, pieces in groupby(map(BlockRows._make, self.pieces.tolist()), attrgetter("unit")):
             rows = [self._rows(piece) for piece in pieces]
             yield np.concatenate(rows) if len(rows) > 1 else rows[0]
@@ -137,7 +137,7 @@ class PatchBlocks:
         """Read the descriptors of one piece."""
         stage_range = self.stage_ranges[piece.stage_range]
         opened = _open(*self.files[piece.file])
-        return opened.array(stage_range, "descriptors", piece.first, piece.stop)
+        return opened.read_array(stage_range, "descriptors", piece.first, piece.stop)
 
 
 def build_patch_blocks(files, stage_ranges):
@@ -148,8 +148,8 @@ def build_patch_blocks(files, stage_ranges):
     for s, stage_range in enumerate(stage_ranges):
         for f, file in enumerate(files):
             if stage_range in file.stage_ranges:
-                images[f, s] = file.array(stage_range, "first")
-        ends = np.cumsum([0, *(n_patches(file, stage_range) for file in files)])
+                images[f, s] = file.read_array(stage_range, "first")
+        ends = np.cumsum([0, *(count_patches(file, stage_range) for file in files)])
         cuts = np.unique(np.append(np.arange(0, ends[-1], _UNIT), ends))
         start, stop = cuts[:-1], cuts[1:]
         file = np.searchsorted(ends, start, side="right") - 1

@@ -17,8 +17,8 @@ from flyannot.encode.options import PoolOptions
 from flyannot.files.digest import json_digest
 from flyannot.files.hdf5.features import write_features
 from flyannot.files.hdf5.file_cache import cached_file
-from flyannot.files.hdf5.header import Header, add_step
-from flyannot.files.hdf5.reading import open_stored, read_image_metadata
+from flyannot.files.hdf5.header import Header, add_step_options
+from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata
 from flyannot.files.hdf5.writing import describe_changes
 from flyannot.jobs.executor import map_ordered
 from flyannot.jobs.progress_events import report_item
@@ -74,7 +74,7 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None):
     DataError
         If the dictionary was learned from descriptors that were extracted with other options.
     """
-    with open_compatible(paths, "descriptors") as files, open_stored(dictionary, "dictionary") as atoms:
+    with open_compatible(paths, "descriptors") as files, open_stored_file(dictionary, "dictionary") as atoms:
         chosen = choose_stage_ranges(files, stage_ranges)
         _require_same_descriptors(files, atoms)
         chosen = choose_stage_ranges([atoms], chosen)
@@ -108,7 +108,7 @@ def pool_images_task(images, dictionary, out, options):
     task : Task; it raises a FlyannotError if not one image can be read
     """
     n_images = Counter(image.stage_range for image in images)
-    with open_stored(dictionary, "dictionary") as atoms:
+    with open_stored_file(dictionary, "dictionary") as atoms:
         chosen = choose_stage_ranges([atoms], [s for s in STAGE_RANGES if s in n_images])
         images = [image for image in images if image.stage_range in chosen]
         require_known_chain(atoms)
@@ -127,7 +127,7 @@ def _header(atoms, options, stage_ranges, inputs):
     learned = {"learn-dict": atoms.options["learn-dict"] | {"seed": atoms.seed}}
     pooled = options.to_header() | {"stage_ranges": stage_ranges}
     inputs = inputs | {"dictionary": [atoms.digest]}
-    return Header("features", add_step(atoms.options | learned, "pool", pooled), inputs)
+    return Header("features", add_step_options(atoms.options | learned, "pool", pooled), inputs)
 
 
 def _require_same_descriptors(files, atoms):
@@ -156,7 +156,7 @@ def _list_images(files, chosen):
         for stage_range in chosen
         for file in files
         if stage_range in file.stage_ranges
-        for i in range(len(file.group(stage_range)["image"]))
+        for i in range(len(file.datasets(stage_range)["image"]))
     ]
 
 
@@ -218,18 +218,18 @@ def _pool_images(part):
 
 def summarise_features(out, *, more=lambda stored: ()):
     """Return a line per stage range, as one text, with more lines from a function of the open file."""
-    with open_stored(out, "features") as stored:
+    with open_stored_file(out, "features") as stored:
         return "\n".join([*(_summarise_stage_range(stored, s) for s in stored.stage_ranges), *more(stored)])
 
 
 def _summarise_stage_range(stored, stage_range):
     """Format the numbers of images and features of a stage range."""
-    n_images, width = stored.group(stage_range)["features"].shape
+    n_images, width = stored.datasets(stage_range)["features"].shape
     line = f"{stage_range:>5}: {pluralise(n_images, 'image')}, {pluralise(width, 'feature')} each"
-    if n_inexact := sum(INEXACT in text for text in stored.array(stage_range, "quality_warnings")):
+    if n_inexact := sum(INEXACT in text for text in stored.read_array(stage_range, "quality_warnings")):
         line = f"{line}; {pluralise(n_inexact, 'image')} with {INEXACT}"
     views = read_options(stored, PoolOptions).mirror
     if not views:
         return line
-    n_mirrored = sum(view in views for view in stored.array(stage_range, "view"))
+    n_mirrored = sum(view in views for view in stored.read_array(stage_range, "view"))
     return f"{line}; {n_mirrored:,} together with their mirror images"

@@ -4,9 +4,14 @@ from dataclasses import asdict
 from textwrap import wrap
 
 from flyannot.base.text import pluralise
-from flyannot.files.hdf5.description import describe_file, file_summary, format_skipped, format_title
+from flyannot.files.hdf5.description import (
+    describe_file,
+    describe_file_as_json,
+    format_skipped_images,
+    format_title,
+)
 from flyannot.files.hdf5.model import read_train_genes
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.terms.answers import learned_terms
 from flyannot.terms.model import FEW_GENES, LEAST_GENES
 
@@ -41,11 +46,11 @@ def format_file(path, *, header=False):
 
     With `header` the header is shown in any case; see `describe_file`.
     """
-    with open_stored(path) as stored:
+    with open_stored_file(path) as stored:
         parts = {} if header else _read_terms(stored)
         if not parts:
             return describe_file(path)
-        top = [format_title(stored), *format_skipped(stored), *_format_top(stored, parts)]
+        top = [format_title(stored), *format_skipped_images(stored), *_format_top(stored, parts)]
     blocks = ["\n".join(top), *(_format_table(s, learned) for s, learned in parts.items() if learned)]
     has_thresholds = any(term.threshold is not None for learned in parts.values() for term in learned)
     text = _LEGEND.format(least=LEAST_GENES, threshold=_THRESHOLD_LEGEND if has_thresholds else "")
@@ -56,10 +61,10 @@ def format_file(path, *, header=False):
 
 
 def file_contents(path):
-    """Return all that `file_summary` has, and the terms, as JSON."""
-    with open_stored(path) as stored:
+    """Return all that `describe_file_as_json` has, and the terms, as JSON."""
+    with open_stored_file(path) as stored:
         terms = {s: [asdict(term) for term in learned] for s, learned in _read_terms(stored).items()}
-    return file_summary(path) | ({"terms": terms} if terms else {})
+    return describe_file_as_json(path) | ({"terms": terms} if terms else {})
 
 
 def _read_terms(stored):
@@ -81,7 +86,9 @@ def _format_counts(stored, stage_range, learned):
     terms = pluralise(len(learned), "term")
     if stored.kind == "model":
         return f"{terms}, learned from {pluralise(len(read_train_genes(stored, stage_range)), 'gene')}"
-    seen_in_training, warnings = (stored.array(stage_range, n) for n in ("in_training", "quality_warnings"))
+    seen_in_training, warnings = (
+        stored.read_array(stage_range, n) for n in ("in_training", "quality_warnings")
+    )
     n_groups, n_seen = len(seen_in_training), int(seen_in_training.sum())
     n_images, n_doubtful = len(warnings), sum(map(bool, warnings))
     seen = f", {n_seen} of them of genes that the model learned from" if n_seen else ""

@@ -139,7 +139,7 @@ class SimilarityIndex:
 
     def _collection(self, stage_range):
         """Return the ImageIndex of a stage range."""
-        blocks = partial(self.stored.iterate_images, stage_range)
+        blocks = partial(self.stored.iterate_image_rows, stage_range)
         return build_collection(lambda: (rows for rows, _ in blocks()), self.groups[stage_range])
 
     def query_group(self, text, stage_range, number):

@@ -14,7 +14,7 @@ from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.features import StoredFeatures
 from flyannot.files.hdf5.header import Header
 from flyannot.files.hdf5.model import write_model
-from flyannot.files.hdf5.writing import create_stored
+from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.jobs.resources import limit_blas_threads
 from flyannot.pipeline.engine.inputs import (
     choose_stage_ranges,
@@ -100,7 +100,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
                     f"no term can be trained from {annotations_csv} and {paths[0]}",
                     fix="lower min-groups, or check that genes are spelled alike in both",
                 )
-            with create_stored(out, header) as file:
+            with create_stored_file(out, header) as file:
                 for s, learned in trained.items():
                     D = read_dictionary(next(f for f in files if s in f.stage_ranges), s)
                     model = learned.model

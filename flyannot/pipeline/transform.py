@@ -6,9 +6,9 @@ from flyannot.base.registry import import_object
 from flyannot.base.text import pluralise
 from flyannot.encode.encoder import transform_patches
 from flyannot.files.hdf5.descriptors import write_descriptors
-from flyannot.files.hdf5.header import Header, add_step
-from flyannot.files.hdf5.reading import open_stored, read_image_metadata
-from flyannot.files.hdf5.writing import create_stored
+from flyannot.files.hdf5.header import Header, add_step_options
+from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata
+from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.inputs import open_compatible, read_described_patches
 from flyannot.pipeline.engine.task import FileTask, Outcome
@@ -23,13 +23,13 @@ def build_task(request):
         images = {"images": stored.inputs["images"]} if "images" in stored.inputs else {}
         inputs = {"descriptors": [stored.digest]} | images
         header = Header(
-            "descriptors", add_step(stored.options, step.name, request.options.to_header()), inputs
+            "descriptors", add_step_options(stored.options, step.name, request.options.to_header()), inputs
         )
         digest = stored.digest
 
     def make(execution):
         lines = []
-        with open_stored(path, digest=digest) as stored, create_stored(request.out, header) as file:
+        with open_stored_file(path, digest=digest) as stored, create_stored_file(request.out, header) as file:
             for s in stored.stage_ranges:
                 columns = read_image_metadata(stored, s)
                 described = [transform_patches(transform, one) for one in read_described_patches(stored, s)]

@@ -23,7 +23,7 @@ def render_dictionary(run):
     objectives = []
     if dictionary := run.files.get("dictionary"):
         for stage_range in dictionary.stage_ranges:
-            trace = dictionary.array(stage_range, "trace/objective")
+            trace = dictionary.read_array(stage_range, "trace/objective")
             objectives.append((stage_range, len(trace), f"{trace[0]:.5g}", f"{trace[-1]:.5g}"))
     atoms = {s: shown for s in STAGE_RANGES if (shown := most_used_atoms(run, s))}
     if not objectives and not atoms:
@@ -47,9 +47,9 @@ def most_used_atoms(run, stage_range):
         return None
     strongest, cells = _strongest_features(features, stage_range)
     n_images, n_atoms = strongest.shape
-    names = features.array(stage_range, "image")
+    names = features.read_array(stage_range, "image")
     paths = run.pictures.paths
-    rows = {name: row for row, name in enumerate(described.array(stage_range, "image"))}
+    rows = {name: row for row, name in enumerate(described.read_array(stage_range, "image"))}
     shown = []
     for atom in np.argsort(-strongest.sum(axis=0), kind="stable")[:_N_ATOMS].tolist():
         patches = []
@@ -57,7 +57,7 @@ def most_used_atoms(run, stage_range):
             name = names[image]
             if strongest[image, atom] > 0 and name in paths and name in rows and len(patches) < _N_PATCHES:
                 column = int(cells[image, atom]) * n_atoms + atom
-                winner = int(features.images(stage_range, image, image + 1)[1][0, column])
+                winner = int(features.read_image_rows(stage_range, image, image + 1)[1][0, column])
                 patches += _read_patch(paths[name], described, stage_range, rows[name], winner)
         url = to_data_url(encode_jpeg(np.hstack(patches))) if patches else ""
         shown.append((atom, int((strongest[:, atom] > 0).sum()), len(patches), url))
@@ -67,10 +67,10 @@ def most_used_atoms(run, stage_range):
 
 def _strongest_features(stored, stage_range):
     """Return the largest feature over all cells, and its cell; both arrays are (n_images, n_atoms)."""
-    n_atoms = len(stored.array(stage_range, "D"))
+    n_atoms = len(stored.read_array(stage_range, "D"))
     largest = []
     cells = []
-    for block, _ in stored.iterate_images(stage_range):
+    for block, _ in stored.iterate_image_rows(stage_range):
         by_cell = block.reshape(len(block), -1, n_atoms)
         largest.append(by_cell.max(axis=1))
         cells.append(by_cell.argmax(axis=1))

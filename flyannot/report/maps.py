@@ -40,7 +40,7 @@ class MapMaker:
         if self._features and self._features.digest not in model.inputs.get("features", []):
             self._features = None  # the model was trained on other features
         self._rows = [
-            {} if file is None else {name: i for i, name in enumerate(file.array(stage_range, "image"))}
+            {} if file is None else {name: i for i, name in enumerate(file.read_array(stage_range, "image"))}
             for file in (self._features, self._descriptors)
         ]
         predictions = run.stored("predictions", stage_range)
@@ -87,7 +87,7 @@ class MapMaker:
         if not all(name in rows for name in names for rows in self._rows):
             return None
         rows, described = ([known[name] for name in names] for known in self._rows)
-        of_images = [self._features.images(self._stage_range, i, i + 1) for i in rows]
+        of_images = [self._features.read_image_rows(self._stage_range, i, i + 1) for i in rows]
         rows_of_images = ((self._stage_range, i, i + 1) for i in described)
         patches = [next(read_described_patches(self._descriptors, *rows)) for rows in rows_of_images]
         return patches, *(np.concatenate(arrays) for arrays in zip(*of_images))

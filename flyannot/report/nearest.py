@@ -58,7 +58,7 @@ class SimilarPatterns:
         self._images = columns["image"]
         if len(self._groups) > 1:
             self._numbers = {name: g for g, name in enumerate(self._groups.name)}
-            blocks = stored.iterate_images
+            blocks = stored.iterate_image_rows
             collection = build_collection(lambda: (rows for rows, _ in blocks(stage_range)), self._groups)
             self._patterns = collection.groups
             self._of_images = collection.images

@@ -13,8 +13,8 @@ from flyannot.dataset.images import FoundPictures, find_pictures, list_wanted_pi
 from flyannot.dataset.paths import ANNOTATIONS, IMAGES, has_table, relative_path, resolve_path
 from flyannot.encode.groups import group_images
 from flyannot.files.digest import file_digest, json_digest
-from flyannot.files.hdf5.reading import StoredFile, open_stored, read_image_metadata
-from flyannot.files.hdf5.schema import MADE_BY
+from flyannot.files.hdf5.reading import StoredFile, open_stored_file, read_image_metadata
+from flyannot.files.hdf5.schema import COMMAND_BY_KIND
 from flyannot.images.address import photograph_name
 from flyannot.pipeline.chain import STEPS
 from flyannot.pipeline.engine.inputs import read_curated_annotations, require_known_chain
@@ -65,7 +65,9 @@ class Run:
         """The set of (stage range, term) that were predicted, curated or evaluated."""
         terms = {(row["stage_range"], row["term"]) for row in (self.scores["terms"] if self.scores else ())}
         if predictions := self.files.get("predictions"):
-            terms |= {(s, term) for s in predictions.stage_ranges for term in predictions.array(s, "term")}
+            terms |= {
+                (s, term) for s in predictions.stage_ranges for term in predictions.read_array(s, "term")
+            }
         curated = self.annotations.terms_by_gene
         return terms | {(s, term) for (_, s), of_gene in curated.items() for term in of_gene}
 
@@ -132,7 +134,7 @@ def open_run(stack: ExitStack, folder, data_set=None):
         If a file is damaged.
     """
     if folder.is_file():  # the files beside it may be of another run
-        predictions = stack.enter_context(open_stored(folder, "predictions"))
+        predictions = stack.enter_context(open_stored_file(folder, "predictions"))
         pictures = _find_pictures(folder.parent, {"predictions": predictions}, data_set, None, [])
         name = (data_set or predictions.path).name
         return Run(folder.parent, {"predictions": predictions}, pictures=pictures, data_set_name=name)
@@ -188,7 +190,7 @@ def _paths_by_kind(folder):
 def _open_files(stack, folder):
     """Open the HDF5 files of a run; return them by kind, with a sentence on each that is missing."""
     paths = _paths_by_kind(folder)
-    files = {k: stack.enter_context(open_stored(p, k)) for k, p in paths.items() if p.is_file()}
+    files = {k: stack.enter_context(open_stored_file(p, k)) for k, p in paths.items() if p.is_file()}
     for stored in files.values():
         require_known_chain(stored)
     missing = [path.name for kind, path in paths.items() if kind not in files]
@@ -276,7 +278,7 @@ def render_origin(run, failures, notes):
         files=stored_files,
         others=run.others,
         known={stored.digest: stored.path.name for stored in stored_files},
-        maker=MADE_BY | {step.makes: f"flyannot {step.name}" for step in STEPS.values()},
+        maker=COMMAND_BY_KIND | {step.makes: f"flyannot {step.name}" for step in STEPS.values()},
         skipped=[*failures, *unshown_images(run)],
         notes=notes,
     )

@@ -60,7 +60,7 @@ class NoveltyReference:
         if len(chosen) > _MAX_IMAGES:
             chosen = np.sort(rng.choice(chosen, _MAX_IMAGES, replace=False))
         sketch = np.empty((len(chosen), _N_NUMBERS), np.int8)
-        for first, block in features.blocks(slice(None)):
+        for first, block in features.iterate_blocks(slice(None)):
             here = np.flatnonzero((chosen >= first) & (chosen < first + len(block)))
             sketch[here] = compute_sketches(block[chosen[here] - first])
         genes = [genes[i] for i in chosen]

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from flyannot.files.hdf5.reading import verify_stored
+from flyannot.files.hdf5.reading import verify_stored_file
 from tests.campaign.trials import IN_CAMPAIGN
 from tests.cli.test_full_disk import LINES
 from tests.cli.test_interruptions import CLI
@@ -39,7 +39,7 @@ def test_a_limit_on_memory_is_enough_or_is_explained(own_chain, kind, mib):
     assert "Traceback" not in done.stderr and "unexpected" not in done.stderr, done.stderr
     if done.returncode:
         assert done.stderr.count("Error: ") == 1 and path.read_bytes() == before
-    assert verify_stored(path)
+    assert verify_stored_file(path)
 
 
 @only_in_campaign

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from flyannot.cli.shared import exit_codes
-from flyannot.files.hdf5.reading import verify_stored
+from flyannot.files.hdf5.reading import verify_stored_file
 from tests.processes import (
     BY_PROCESSES,
     CLI,
@@ -68,7 +68,7 @@ def nothing_half_written(folder, *, after_sigkill=False):
     """Check that the output is whole or absent, and that only SIGKILL leaves temporary files."""
     out = folder / "out.h5"
     if out.exists():
-        verify_stored(out)
+        verify_stored_file(out)
     if not after_sigkill:
         assert not [p for p in folder.rglob("*") if p.name.endswith((".tmp", ".lock"))]
 

@@ -15,7 +15,7 @@ from flyannot.encode.encoder import Encoder
 from flyannot.encode.groups import group_features, group_images
 from flyannot.encode.options import Grid, PoolOptions
 from flyannot.files.hdf5.dictionary import read_dictionary
-from flyannot.files.hdf5.reading import open_stored, verify_stored
+from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
 from flyannot.images.extract import DescribedPatches, describe_patches
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions, patch_sides
@@ -131,21 +131,21 @@ def made(tmp_path_factory):
 
 def test_every_file_says_how_it_was_made_and_fits_it(made):
     for path in made.kinds.values():
-        verify_stored(path)
-    with open_stored(made.predictions) as stored:
+        verify_stored_file(path)
+    with open_stored_file(made.predictions) as stored:
         assert read_options(stored, PoolOptions) == OPTIONS
         assert stored.options["learn-dict"]["shared"] is True
-    with open_stored(made.features) as stored:
-        n_atoms, width = (stored.group("4-6")[n].shape for n in ("D", "features"))
+    with open_stored_file(made.features) as stored:
+        n_atoms, width = (stored.datasets("4-6")[n].shape for n in ("D", "features"))
         assert width[1] == 2 * 5 * n_atoms[0]
 
 
 def test_contributions_of_patches_of_all_sizes_add_up_to_the_prediction(made):
-    with open_stored(made.predictions) as stored:
+    with open_stored_file(made.predictions) as stored:
         for answer in explain(made.model, read_images(made.embryos)):
-            g = stored.array(answer.stage_range, "group_name").index(answer.group)
-            j = stored.array(answer.stage_range, "term").index(answer.term)
-            value = stored.array(answer.stage_range, "decision_value")[g, j]
+            g = stored.read_array(answer.stage_range, "group_name").index(answer.group)
+            j = stored.read_array(answer.stage_range, "term").index(answer.term)
+            value = stored.read_array(answer.stage_range, "decision_value")[g, j]
             assert answer.split.total == pytest.approx(value, rel=1e-6)
             assert answer.split.value == pytest.approx(value, rel=1e-9)
             spreads = (answer.split.spread(i, d, STANDARD_PX) for i, d in enumerate(answer.described))
@@ -165,17 +165,17 @@ def test_other_options_make_other_files_and_too_few_patches_none(made, tmp_path)
 
 
 def test_a_shared_dictionary_is_one_for_all_stage_ranges_and_of_one_its_own(made, tmp_path):
-    with open_stored(made.dictionary) as stored, open_stored(made.descriptors) as descriptors:
+    with open_stored_file(made.dictionary) as stored, open_stored_file(made.descriptors) as descriptors:
         first, second = (read_dictionary(stored, s) for s in STAGE_RANGES)
         np.testing.assert_array_equal(first, second)
-        counts = [len(descriptors.group(s)["descriptors"]) for s in STAGE_RANGES]
+        counts = [len(descriptors.datasets(s)["descriptors"]) for s in STAGE_RANGES]
     with h5py.File(made.dictionary) as h5:
         assert {h5[s].attrs["n_patches"] for s in STAGE_RANGES} == {sum(counts)}
 
     found = []
     for name, options in (("own.h5", LEARN), ("shared.h5", SHARED)):
         make(made.task("dictionary", tmp_path / name, options=options, stage_ranges=["4-6"]))
-        with open_stored(tmp_path / name) as stored:
+        with open_stored_file(tmp_path / name) as stored:
             found.append(read_dictionary(stored, "4-6"))
     np.testing.assert_array_equal(*found)
 
@@ -183,8 +183,8 @@ def test_a_shared_dictionary_is_one_for_all_stage_ranges_and_of_one_its_own(made
 def test_patches_of_all_stage_ranges_are_drawn_from(made):
     """Draw each patch at most once, and from each stage range in proportion."""
     drawn = np.random.default_rng(3)
-    with open_stored(made.descriptors) as stored:
-        whole = [stored.array(s, "descriptors") for s in STAGE_RANGES]
+    with open_stored_file(made.descriptors) as stored:
+        whole = [stored.read_array(s, "descriptors") for s in STAGE_RANGES]
         every = step._choose_patches([stored], STAGE_RANGES, sum(map(len, whole)), drawn)
         some = step._choose_patches([stored], STAGE_RANGES, 200, drawn)
     np.testing.assert_array_equal(every, np.concatenate(whole))
@@ -201,6 +201,6 @@ def test_codes_that_miss_their_tolerance_are_a_quality_warning(own_chain, tmp_pa
     predicted = make(own_chain.task("predictions", tmp_path / "p.h5", images=some))
     assert "check: inexact codes, 3 images" in predicted.summary
     outcome = make(own_chain.task("features", tmp_path / "f.h5"))
-    with open_stored(tmp_path / "f.h5", "features") as stored:
-        warnings = [text for s in stored.stage_ranges for text in stored.array(s, "quality_warnings")]
+    with open_stored_file(tmp_path / "f.h5", "features") as stored:
+        warnings = [text for s in stored.stage_ranges for text in stored.read_array(s, "quality_warnings")]
     assert all("inexact codes" in text for text in warnings) and "with inexact codes" in outcome.summary

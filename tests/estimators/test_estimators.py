@@ -22,7 +22,7 @@ from flyannot.base.stage_ranges import stage_range_rng
 from flyannot.dataset.folder import read_images
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.features import read_features
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 from tests.conftest import ROOT
@@ -267,11 +267,11 @@ def test_partial_fits_of_a_stream_learn_as_an_epoch_does(learner, params, X):
 def test_the_commands_and_the_estimators_give_the_same_numbers(chain):
     """Compare extract, learn-dict and pool with the estimators."""
     images = [image for image in read_images(chain.embryos) if image.stage_range == "4-6"]
-    with open_stored(chain.descriptors) as stored:
-        names = stored.array("4-6", "image")
-    with open_stored(chain.dictionary) as stored:
+    with open_stored_file(chain.descriptors) as stored:
+        names = stored.read_array("4-6", "image")
+    with open_stored_file(chain.dictionary) as stored:
         D = read_dictionary(stored, "4-6")
-    with open_stored(chain.features) as stored:
+    with open_stored_file(chain.features) as stored:
         features = read_features([stored], "4-6")[1]
     paths = [{image.name: image.file for image in images}[name] for name in names]
     patches = DenseSIFT(stride_px=16).transform(paths)
@@ -330,7 +330,7 @@ def test_the_page_on_python_holds(own_chain, monkeypatch, capsys):
     said = {}
     run_python(ROOT / "docs" / "python.md", said)
     features = said["features"]
-    with open_stored(own_chain.features) as stored:
+    with open_stored_file(own_chain.features) as stored:
         assert np.array_equal(np.sort(features, axis=0), np.sort(read_features([stored], "4-6")[1], axis=0))
     assert np.square(said["error"]["clean"]).mean() < 0.6 * np.square(said["error"]["noisy"]).mean()
 

@@ -20,9 +20,9 @@ from flyannot.export.export import export
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.header import Header
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.schema import IMAGE_COLUMNS
-from flyannot.files.hdf5.writing import create_stored
+from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.pipeline.annotate import annotate_task
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.options import AnnotateOptions
@@ -94,7 +94,7 @@ def test_every_format_has_the_probabilities_and_answers_of_the_file(to, exported
     rows = list(READERS[to](exported("predictions", to)))
     found = {tuple(row[n] or "" for n in names): row for row in rows}
     n_predictions, answers = 0, set()
-    with open_stored(open_predictions) as stored:
+    with open_stored_file(open_predictions) as stored:
         for s in stored.stage_ranges:
             groups, p = read_group_predictions(stored, s)
             n_predictions += p.probability.size
@@ -125,9 +125,9 @@ def test_a_table_has_the_columns_and_rows_in_order(exported, open_predictions):
 
 def test_json_and_anndata_have_the_images_and_the_evidence(exported, open_predictions):
     document = json.loads(exported("predictions", "json").read_text(encoding="utf-8"))
-    with open_stored(open_predictions) as stored:
+    with open_stored_file(open_predictions) as stored:
         assert document["digest"] == stored.digest
-        n_images = sum(len(stored.array(s, "image")) for s in stored.stage_ranges)
+        n_images = sum(len(stored.read_array(s, "image")) for s in stored.stage_ranges)
     groups = [group for part in document["stage_ranges"].values() for group in part["groups"]]
     assert sum(len(group["images"]) for group in groups) == n_images
     found = anndata.read_h5ad(exported("predictions", "anndata"))
@@ -151,7 +151,7 @@ def hostile(tmp_path):
     predicted |= dict(zip(names, evidence)) | {"precision": evidence[0], "answer_threshold": -2 * one}
     predicted |= {"is_learned": evidence[0] > 0}
     groups = Groups([HOSTILE[4]], [HOSTILE[1]], [""], [np.arange(1)])
-    with create_stored(tmp_path / "hostile.h5", Header("predictions", {}, {})) as file:
+    with create_stored_file(tmp_path / "hostile.h5", Header("predictions", {}, {})) as file:
         write_group_predictions(file, "4-6", columns, groups, predicted)
     return tmp_path / "hostile.h5"
 
@@ -210,7 +210,7 @@ def test_features_come_back_from_every_format(exported, chain):
     annotated = anndata.read_h5ad(exported("features", "anndata"))
     of_range = {"parquet": np.array(table["stage_range"]), "anndata": annotated.obs["stage_range"].to_numpy()}
     values = {"parquet": np.array(table["features"].to_pylist(), "f4"), "anndata": annotated.X}
-    with arrays, open_stored(chain.features) as stored:
+    with arrays, open_stored_file(chain.features) as stored:
         assert table.schema.metadata[b"flyannot_digest"].decode() == stored.digest
         for s in stored.stage_ranges:
             columns, features = read_features([stored], s)
@@ -226,7 +226,7 @@ def test_features_come_back_from_every_format(exported, chain):
 
 
 def test_atoms_come_back_from_every_format(exported, chain):
-    with open_stored(chain.dictionary) as stored:
+    with open_stored_file(chain.dictionary) as stored:
         D = {s: read_dictionary(stored, s) for s in stored.stage_ranges}
     with np.load(exported("dictionary", "npz"), allow_pickle=False) as arrays:
         assert all(np.array_equal(arrays[s], D[s]) for s in D)

@@ -9,7 +9,7 @@ from flyannot.dataset.folder import read_images
 from flyannot.files import digest
 from flyannot.files.digest import file_digest
 from flyannot.files.hdf5 import header
-from flyannot.files.hdf5.reading import verify_stored
+from flyannot.files.hdf5.reading import verify_stored_file
 from tests.small_embryos import write_configuration
 
 
@@ -67,4 +67,4 @@ def test_a_run_reads_every_image_once(chain, flyannot, tmp_path, watched):
 @pytest.mark.parametrize("kind", ["descriptors", "features", "model", "predictions"])
 def test_contents_have_one_digest_in_any_blocks(chain, monkeypatch, kind):
     monkeypatch.setattr(header, "_BLOCK_BYTES", 100)
-    assert verify_stored(chain.kinds[kind]) == kind
+    assert verify_stored_file(chain.kinds[kind]) == kind

@@ -10,7 +10,7 @@ from flyannot.base.errors import DataError
 from flyannot.dataset.folder import read_images
 from flyannot.files.hdf5 import file_cache
 from flyannot.files.hdf5.features import read_features
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.pipeline.engine.inputs import open_compatible
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.pool import pool_images_task
@@ -43,12 +43,12 @@ def test_of_many_files_a_few_are_open(chain, files_of_genes, monkeypatch):
     with open_compatible(files_of_genes, "features") as files:
         assert n_open(files_of_genes) == 0
         for stored in files:
-            stored.array("4-6", "image")
+            stored.read_array("4-6", "image")
             assert n_open(files_of_genes) <= 3
         columns, features = read_features(files, "4-6")
         assert 0 < n_open(files_of_genes) <= 3
     assert n_open(files_of_genes) == 0
-    with open_stored(chain.features) as whole:
+    with open_stored_file(chain.features) as whole:
         expected = read_features([whole], "4-6")
     assert columns == expected[0] and np.array_equal(features, expected[1])
 
@@ -57,12 +57,12 @@ def test_a_file_that_is_replaced_between_two_openings_is_refused(files_of_genes,
     monkeypatch.setattr(file_cache, "_MAX_OPEN_FILES", 1)
     mine = [shutil.copy(path, tmp_path / path.name) for path in files_of_genes[:2]]
     with open_compatible(mine, "features") as files:
-        first, second = (stored.array("4-6", "image") for stored in files)
+        first, second = (stored.read_array("4-6", "image") for stored in files)
         shutil.copy(mine[0], tmp_path / "copy.h5")
         os.replace(tmp_path / "copy.h5", mine[0])
-        assert files[0].array("4-6", "image") == first, "another file of the same contents"
-        assert files[1].array("4-6", "image") == second
+        assert files[0].read_array("4-6", "image") == first, "another file of the same contents"
+        assert files[1].read_array("4-6", "image") == second
         shutil.copy(files_of_genes[2], tmp_path / "copy.h5")
         os.replace(tmp_path / "copy.h5", mine[0])
         with pytest.raises(DataError, match="was replaced while this ran"):
-            files[0].array("4-6", "image")
+            files[0].read_array("4-6", "image")

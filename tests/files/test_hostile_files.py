@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from flyannot.base.errors import DataError, FlyannotError
 from flyannot.files.hdf5.description import describe_file
 from flyannot.files.hdf5.header import Header, content_digest
-from flyannot.files.hdf5.reading import open_stored, verify_stored
-from flyannot.files.hdf5.schema import BULK, MAY_BE_ABSENT, SCHEMAS
-from flyannot.files.hdf5.writing import create_stored
+from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
+from flyannot.files.hdf5.schema import LARGE_DATASETS, MAY_BE_ABSENT, SCHEMAS
+from flyannot.files.hdf5.writing import create_stored_file
 from tests.campaign.trials import n_trials
 from tests.files.test_store import CLASSIFIER, datasets_of, write
 
@@ -26,23 +26,23 @@ N_FLIPS, N_CUTS = 60, 12  # of every kind; the campaign takes thousands
 
 def contents(path):
     """Return everything that the readers return of a file."""
-    with open_stored(path) as stored:
+    with open_stored_file(path) as stored:
         found = [stored.kind, stored.options, stored.inputs, stored.seed, stored.failures]
         for stage_range in stored.stage_ranges:
             model = [f"model/{name}" for name in CLASSIFIER] if stored.kind == "model" else []
-            bulk = BULK.get(stored.kind, ())
+            bulk = LARGE_DATASETS.get(stored.kind, ())
             if bulk:
-                blocks = list(stored.iterate_images(stage_range))
+                blocks = list(stored.iterate_image_rows(stage_range))
                 found += [(stage_range, n, np.concatenate(b).tobytes()) for n, b in zip(bulk, zip(*blocks))]
             for name in [*SCHEMAS[stored.kind], *model]:
                 if name in bulk:
                     continue
-                values = stored.array(stage_range, name)
+                values = stored.read_array(stage_range, name)
                 found.append((stage_range, name, values if isinstance(values, list) else values.tobytes()))
         return found
 
 
-def refused(path, *words, read=verify_stored):
+def refused(path, *words, read=verify_stored_file):
     """Return the DataError for a file after checking that its message has the path and the words."""
     with pytest.raises(DataError) as caught:
         read(path)
@@ -88,7 +88,7 @@ def test_a_flipped_bit_is_found_or_changes_nothing(path, kind, rng, trials):
     expected, n_flips, n_found = contents(path), trials(N_FLIPS, campaign=600), 0
     for _ in range(n_flips):
         path.write_bytes(flipped(whole(kind), rng.integers(len(whole(kind))), 1 << rng.integers(8)))
-        for read in (contents, verify_stored):
+        for read in (contents, verify_stored_file):
             try:
                 found = read(path)
             except DataError as error:
@@ -117,27 +117,29 @@ def test_a_block_that_is_wholly_zero_or_wholly_ones_is_found(path, kind, byte, t
         spoiled[offset : offset + size] = bytes([byte]) * size
         path.write_bytes(spoiled)
         if spoiled != whole(kind):
-            for read in (contents, verify_stored):
+            for read in (contents, verify_stored_file):
                 assert refused(path, read=read)
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in BULK.items() for name in names])
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind, names in LARGE_DATASETS.items() for name in names]
+)
 def test_what_is_bulky_is_checked_image_by_image_and_not_before(path, kind, name):
     """Opening a file reads none of the bulky data, and the images before a damaged one are good."""
     with changed(path, kind, seal=False) as file:
         file[f"4-6/{name}"][-1] = 7
-    with open_stored(path) as stored:
-        stored.images("4-6", 0, 2)
+    with open_stored_file(path) as stored:
+        stored.read_image_rows("4-6", 0, 2)
         with pytest.raises(DataError, match=r"image 2 are not what was written"):
-            stored.images("4-6", 0, 3)
+            stored.read_image_rows("4-6", 0, 3)
 
 
 def test_a_long_list_of_failures_is_checked_too(path, rng, trials):
     """HDF5 stores an attribute of more than 64 KB without a checksum."""
     failures = tuple((f"image {i}.png", "damaged or cut short " * 5) for i in range(1000))
-    with create_stored(path, Header("predictions", {}, {}, failures=failures)):
+    with create_stored_file(path, Header("predictions", {}, {}, failures=failures)):
         pass
-    with open_stored(path) as stored:
+    with open_stored_file(path) as stored:
         assert stored.failures == failures
     good = path.read_bytes()
     start = good.index(b"damaged or cut short")
@@ -351,7 +353,7 @@ def test_a_dataset_like_ours_that_is_made_by_hand_is_read(path):
     """Without this test the refusals around it would prove nothing."""
     with changed(path, "dictionary") as file:
         crafted(file, "4-6/D", h5py.h5t.IEEE_F32LE, blocks, checksums)
-    assert verify_stored(path) == "dictionary"
+    assert verify_stored_file(path) == "dictionary"
 
 
 @pytest.mark.parametrize(("kind", "place"), [("dictionary", "4-6/D"), ("checkpoint", "4-6/state/h")])
@@ -435,7 +437,7 @@ def test_crafted_structures_are_refused_or_harmless(path, record_property, kind,
     with unwritable, changed(path, kind) as file:
         for name, thing in changes:
             spoil(file, name, thing)
-    for read in (verify_stored, contents, describe_file):
+    for read in (verify_stored_file, contents, describe_file):
         try:
             read(path)
         except FlyannotError as error:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from flyannot.files.hdf5.dictionary import read_checkpoint
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.schema import SCHEMAS
 
 VERSIONS = sorted(path for path in (Path(__file__).parent / "released").iterdir() if path.is_dir())
@@ -22,8 +22,8 @@ def files(request, tmp_path, monkeypatch):
 
 
 def values(path, name):
-    with open_stored(path) as stored:
-        return stored.array("4-6", name)
+    with open_stored_file(path) as stored:
+        return stored.read_array("4-6", name)
 
 
 def test_every_kind_is_there_and_is_shown_and_verified(files, flyannot):
@@ -43,7 +43,7 @@ def test_steps_take_them_and_come_to_the_values_of_that_version(files, flyannot)
     for kind, name in (("model", "model/scorer/weights"), ("predictions", "probability")):
         was = values(f"old/{kind}.h5", name.replace("probability", "model_probability"))
         np.testing.assert_allclose(values(f"{kind}.h5", name), was, rtol=0.01, atol=1e-4)
-    with open_stored("old/checkpoint.h5", "checkpoint") as stored:
+    with open_stored_file("old/checkpoint.h5", "checkpoint") as stored:
         state, (record,) = read_checkpoint(stored, "4-6")
     assert record["epoch"] == 1 and state["D"].shape == values("old/dictionary.h5", "D").shape
 

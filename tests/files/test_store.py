@@ -10,7 +10,7 @@ import pytest
 from flyannot.base.errors import DataError, InputError, WriteError
 from flyannot.encode.pooling import PooledFeatures
 from flyannot.files.hdf5 import model, reading
-from flyannot.files.hdf5.concatenation import create_joined, read_part
+from flyannot.files.hdf5.concatenation import create_joined_file, read_part_contents
 from flyannot.files.hdf5.description import describe_file
 from flyannot.files.hdf5.descriptors import read_patches, write_descriptors
 from flyannot.files.hdf5.dictionary import (
@@ -22,9 +22,9 @@ from flyannot.files.hdf5.dictionary import (
 from flyannot.files.hdf5.features import read_features, write_features
 from flyannot.files.hdf5.header import Header, content_digest, image_digest
 from flyannot.files.hdf5.predictions import read_predictions, write_predictions, write_run_answers
-from flyannot.files.hdf5.reading import open_stored, read_image_metadata, verify_stored
+from flyannot.files.hdf5.reading import open_stored_file, read_image_metadata, verify_stored_file
 from flyannot.files.hdf5.schema import DTYPES, IMAGE_COLUMNS, SCHEMAS
-from flyannot.files.hdf5.writing import OutputFile, create_stored, header_mismatch, write_array
+from flyannot.files.hdf5.writing import OutputFile, create_stored_file, header_mismatch, write_array
 from flyannot.images.extract import DescribedPatches
 from flyannot.sparse.fit import EpochRecord
 
@@ -138,7 +138,7 @@ def header(kind, **changes):
 def write(path, kind, seed=0, stage_ranges=("4-6", "11-12"), **changes):
     """Write a file of any kind."""
     rng = np.random.default_rng(seed)
-    with create_stored(path, header(kind, **changes)) as file:
+    with create_stored_file(path, header(kind, **changes)) as file:
         for stage_range in stage_ranges:
             fill(file, kind, rng, stage_range)
     return path
@@ -151,27 +151,27 @@ def same(a, b):
 
 def test_descriptors_come_back_as_they_were(tmp_path, rng):
     mine = described(rng)
-    with create_stored(tmp_path / "f.h5", header("descriptors")) as file:
+    with create_stored_file(tmp_path / "f.h5", header("descriptors")) as file:
         write_descriptors(file, "4-6", columns(), mine)
     whole = np.concatenate([one.descriptors for one in mine])
-    with open_stored(tmp_path / "f.h5", "descriptors") as stored:
+    with open_stored_file(tmp_path / "f.h5", "descriptors") as stored:
         same(read_image_metadata(stored, "4-6"), columns())
         for i, one in enumerate(mine):
             expected = one.descriptors, one.centres_px, one.patch_px
-            same(stored.images("4-6", i, i + 1), expected)
+            same(stored.read_image_rows("4-6", i, i + 1), expected)
         for files, rows in (([stored], [0, 4, 5, 11]), ([stored, stored], [1, 11, 12, 23])):
             same(read_patches(files, "4-6", np.array(rows)), np.concatenate([whole] * len(files))[rows])
 
 
 def test_dictionaries_and_checkpoints_come_back_as_they_were(tmp_path, rng):
     D, state = rng.normal(size=(4, 128)).astype("f4"), {"h": rng.random(4), "epoch": 2}
-    with create_stored(tmp_path / "d.h5", header("dictionary")) as file:
+    with create_stored_file(tmp_path / "d.h5", header("dictionary")) as file:
         write_dictionary(file, "4-6", D, records(), n_patches=7)
-    with open_stored(tmp_path / "d.h5", "dictionary") as stored:
+    with open_stored_file(tmp_path / "d.h5", "dictionary") as stored:
         same(read_dictionary(stored, "4-6"), D)
-    with create_stored(tmp_path / "c.h5", header("checkpoint")) as file:
+    with create_stored_file(tmp_path / "c.h5", header("checkpoint")) as file:
         write_checkpoint(file, "4-6", state, records())
-    with open_stored(tmp_path / "c.h5", "checkpoint") as stored:
+    with open_stored_file(tmp_path / "c.h5", "checkpoint") as stored:
         back, trace = read_checkpoint(stored, "4-6")
     same((back["h"], back["epoch"].item()), (state["h"], 2))
     assert [EpochRecord(**one) for one in trace] == records()
@@ -179,25 +179,28 @@ def test_dictionaries_and_checkpoints_come_back_as_they_were(tmp_path, rng):
 
 def test_features_of_several_files_come_back_in_a_row(tmp_path, rng):
     mine, D = pooled(rng), rng.normal(size=(4, 128))
-    with create_stored(tmp_path / "f.h5", header("features")) as file:
+    with create_stored_file(tmp_path / "f.h5", header("features")) as file:
         write_features(file, "4-6", columns(), mine, D)
-    with open_stored(tmp_path / "f.h5", "features") as a, open_stored(tmp_path / "f.h5", "features") as b:
+    with (
+        open_stored_file(tmp_path / "f.h5", "features") as a,
+        open_stored_file(tmp_path / "f.h5", "features") as b,
+    ):
         found, features = read_features([a, b], "4-6")
         same(found, {name: 2 * values for name, values in columns().items()})
         same(features, np.stack([one.features for one in 2 * mine]))
-        same(a.array("4-6", "winner"), np.stack([one.winner for one in mine]))
+        same(a.read_array("4-6", "winner"), np.stack([one.winner for one in mine]))
 
 
 @pytest.mark.parametrize("n_terms", [2, 0])
 def test_models_come_back_to_the_last_bit(tmp_path, rng, n_terms):
     arrays, D = classifier(rng, n_terms), rng.normal(size=(4, 128)).astype("f4")
-    with create_stored(tmp_path / "m.h5", header("model")) as file:
+    with create_stored_file(tmp_path / "m.h5", header("model")) as file:
         model.write_model(file, "4-6", D, ["gap", "pole cell"][:n_terms], "svm", arrays, {"Dl", "β"}, KNOWN)
-    with open_stored(tmp_path / "m.h5", "model") as stored:
+    with open_stored_file(tmp_path / "m.h5", "model") as stored:
         same(model.read_atoms(stored, "4-6"), D)
         assert model.read_terms(stored, "4-6") == ["gap", "pole cell"][:n_terms]
         assert model.read_train_genes(stored, "4-6") == {"Dl", "β"}
-        assert model.read_method(stored, "4-6") == "svm"
+        assert model.read_classifier_name(stored, "4-6") == "svm"
         of_known = {"sketch": ("i", ("n", 2)), "gene": ("S", ("n",))}
         same(model.read_training_image_arrays(stored, "4-6", of_known), KNOWN)
         same(model.read_classifier(stored, "4-6", CLASSIFIER, 8), arrays)
@@ -213,11 +216,11 @@ def test_models_come_back_to_the_last_bit(tmp_path, rng, n_terms):
 def test_predictions_come_back_as_they_were(tmp_path, rng):
     """A run replaces some of the predictions of a model, and adds others."""
     mine, of_run = predicted(rng), answers_of_run(rng)
-    with create_stored(tmp_path / "p.h5", header("predictions")) as file:
+    with create_stored_file(tmp_path / "p.h5", header("predictions")) as file:
         for stage_range in ("4-6", "7-8"):
             write_predictions(file, stage_range, columns(), [0, 1, 0], GROUPS, mine)
         write_run_answers(file["7-8"], of_run)
-    with open_stored(tmp_path / "p.h5", "predictions") as stored:
+    with open_stored_file(tmp_path / "p.h5", "predictions") as stored:
         of_image, groups, back = read_predictions(stored, "4-6")
         same((of_image.tolist(), groups, back), ([0, 1, 0], GROUPS, back | mine))
         same(back["model_probability"], mine["probability"])
@@ -228,12 +231,12 @@ def test_predictions_come_back_as_they_were(tmp_path, rng):
 
 def test_headers_come_back_as_they_were(tmp_path):
     write(tmp_path / "f.h5", "features")
-    with open_stored(tmp_path / "f.h5") as stored:
+    with open_stored_file(tmp_path / "f.h5") as stored:
         assert (stored.kind, stored.options, stored.seed) == ("features", OPTIONS, 3)
         assert stored.inputs == {"descriptors": ["ab" * 32]}
         assert stored.failures == (("x.png", "cut short"),)
         assert stored.stage_ranges == ("4-6", "11-12")  # in the order of development, not of the alphabet
-    with pytest.raises(DataError, match="was replaced"), open_stored(tmp_path / "f.h5", digest="0" * 64):
+    with pytest.raises(DataError, match="was replaced"), open_stored_file(tmp_path / "f.h5", digest="0" * 64):
         pass
 
 
@@ -277,7 +280,7 @@ def change_value(name):
 def test_a_digest_changes_with_any_value_name_or_attribute(tmp_path, kind):
     """Each change is made without flyannot, and `verify` notices all of them."""
     path = write(tmp_path / "f.h5", kind)
-    assert verify_stored(path) == kind
+    assert verify_stored_file(path) == kind
     original = path.read_bytes()
     with h5py.File(path) as file:
         changes = [change_value(name) for name, dataset in datasets_of(file).items() if dataset.size]
@@ -292,7 +295,7 @@ def test_a_digest_changes_with_any_value_name_or_attribute(tmp_path, kind):
         with h5py.File(path, "r+") as file:
             change(file)
         with pytest.raises(DataError):
-            verify_stored(path)
+            verify_stored_file(path)
 
 
 def test_the_same_bytes_of_another_shape_or_type_have_another_digest(tmp_path):
@@ -313,7 +316,7 @@ def test_an_upgrade_of_the_program_orphans_no_file(tmp_path):
     path = write(tmp_path / "f.h5", "features")
     with h5py.File(path, "r+") as file:
         file.attrs["flyannot_version"] = "99.0"
-    assert verify_stored(path) == "features"
+    assert verify_stored_file(path) == "features"
     assert header_mismatch(path, header("features")) == ""
 
 
@@ -321,10 +324,12 @@ def test_an_upgrade_of_the_program_orphans_no_file(tmp_path):
 def test_parts_joined_are_what_one_writer_would_have_written(tmp_path, kind):
     """In the joined file every image has the values of its part."""
     a, b = write(tmp_path / "a.h5", kind, seed=1), write(tmp_path / "b.h5", kind, 2, ("4-6", "7-8"))
-    with open_stored(a) as one, open_stored(b) as two:
-        with create_joined(tmp_path / "c.h5", header(kind), [read_part(a), read_part(b)]):
+    with open_stored_file(a) as one, open_stored_file(b) as two:
+        with create_joined_file(
+            tmp_path / "c.h5", header(kind), [read_part_contents(a), read_part_contents(b)]
+        ):
             pass
-        with open_stored(tmp_path / "c.h5") as joined:
+        with open_stored_file(tmp_path / "c.h5") as joined:
             assert joined.stage_ranges == ("4-6", "7-8", "11-12")
             first, second = (read_image_metadata(part, "4-6") for part in (one, two))
             same(read_image_metadata(joined, "4-6"), {k: first[k] + second[k] for k in IMAGE_COLUMNS})
@@ -335,14 +340,14 @@ def test_parts_joined_are_what_one_writer_would_have_written(tmp_path, kind):
 def test_a_part_that_changed_since_it_was_looked_over_is_noticed(tmp_path):
     """Data that are copied later are compared with the digests of the first reading."""
     path = write(tmp_path / "a.h5", "features")
-    parts = [read_part(path)]
+    parts = [read_part_contents(path)]
     place = parts[0].contents["4-6"]["features"]
     spoiled = bytearray(path.read_bytes())
     spoiled[place.offset + place.n_bytes - 1] ^= 1
     path.write_bytes(spoiled)
     with (
         pytest.raises(DataError, match="image 2 are not what was written"),
-        create_joined(tmp_path / "c.h5", header("features"), parts),
+        create_joined_file(tmp_path / "c.h5", header("features"), parts),
     ):
         pass
     assert not (tmp_path / "c.h5").exists()
@@ -350,7 +355,7 @@ def test_a_part_that_changed_since_it_was_looked_over_is_noticed(tmp_path):
 
 def _of_image(stored, kind, i):
     if kind == "descriptors":
-        return stored.images("4-6", i, i + 1)
+        return stored.read_image_rows("4-6", i, i + 1)
     if kind == "features":
         return [values[i] for values in read_features([stored], "4-6")[1:]]
     of_image, groups, found = read_predictions(stored, "4-6")
@@ -360,11 +365,14 @@ def _of_image(stored, kind, i):
 
 
 def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path):
-    with open_stored(write(tmp_path / "f.h5", "features")) as stored, pytest.raises(DataError) as caught:
-        stored.array("7-8", "features")
+    with open_stored_file(write(tmp_path / "f.h5", "features")) as stored, pytest.raises(DataError) as caught:
+        stored.read_array("7-8", "features")
     assert "has no stage range 7-8, only 4-6, 11-12" in str(caught.value)
     assert caught.value.fix == "make it with: flyannot pool --stage-range 7-8"
-    with pytest.raises(InputError, match="does not exist") as caught, open_stored(tmp_path / "g.h5", "model"):
+    with (
+        pytest.raises(InputError, match="does not exist") as caught,
+        open_stored_file(tmp_path / "g.h5", "model"),
+    ):
         pass
     assert "flyannot train" in caught.value.fix
     assert reading._first_line(OSError("one\ntwo")) == "one"
@@ -373,7 +381,7 @@ def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path):
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_every_kind_can_be_shown(tmp_path, kind):
     text = describe_file(write(tmp_path / "f.h5", kind))
-    assert kind in text.splitlines()[0] and reading.claimed_kind(tmp_path / "f.h5") == kind
+    assert kind in text.splitlines()[0] and reading.read_unverified_kind(tmp_path / "f.h5") == kind
     assert "skipped  x.png: cut short" in text
     assert text.index("\n4-6\n") < text.index("\n11-12\n")
     for name in SCHEMAS[kind]:
@@ -386,22 +394,22 @@ NUMBERS = [np.ones(shape, "f4") for shape in ((0,), (0, 3), (3, 0), (0, 0), (1,)
 
 @pytest.mark.parametrize("values", [*TEXTS, *NUMBERS])
 def test_arrays_without_rows_or_columns_and_empty_and_long_texts_survive(tmp_path, values):
-    with create_stored(tmp_path / "f.h5", header("checkpoint")) as file:
+    with create_stored_file(tmp_path / "f.h5", header("checkpoint")) as file:
         write_array(file.create_group("4-6"), "a", values)
-    with open_stored(tmp_path / "f.h5") as stored:
-        same(stored.array("4-6", "a"), values)
+    with open_stored_file(tmp_path / "f.h5") as stored:
+        same(stored.read_array("4-6", "a"), values)
 
 
 @pytest.mark.parametrize("block_bytes", [1, 2000, 10_000, 1 << 24])
 def test_blocks_hold_every_image_once_and_no_more_bytes_than_allowed(tmp_path, rng, monkeypatch, block_bytes):
     mine = described(rng, counts=(5, 0, 7, 1, 60, 3, 3, 0))
-    with create_stored(tmp_path / "f.h5", header("descriptors")) as file:
+    with create_stored_file(tmp_path / "f.h5", header("descriptors")) as file:
         write_descriptors(file, "4-6", columns(8), mine)
     monkeypatch.setattr(reading, "_BLOCK_BYTES", block_bytes)
-    with open_stored(tmp_path / "f.h5") as stored:
-        blocks = list(stored.iterate_images("4-6"))
-        rows, told = list(stored.iterate_rows("4-6", "descriptors", slice(3, 9))), []
-        verify_stored(stored.path, lambda *n: told.append(n))
+    with open_stored_file(tmp_path / "f.h5") as stored:
+        blocks = list(stored.iterate_image_rows("4-6"))
+        rows, told = list(stored.iterate_columns("4-6", "descriptors", slice(3, 9))), []
+        verify_stored_file(stored.path, lambda *n: told.append(n))
     whole = np.concatenate([one.descriptors for one in mine])
     same(np.concatenate([block[0] for block in blocks]), whole)
     same(np.concatenate(rows), whole[:, 3:9])
@@ -442,4 +450,4 @@ def test_every_nth_operation_may_fail(tmp_path, monkeypatch, trials):
             write(path, "features", seed=1)
         assert path.read_bytes() == before
         assert [one.name for one in tmp_path.iterdir()] == ["f.h5"]
-    assert verify_stored(path) == "features"
+    assert verify_stored_file(path) == "features"

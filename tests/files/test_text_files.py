@@ -7,7 +7,7 @@ import pytest
 from flyannot.base.errors import InputError
 from flyannot.files import text_files
 from flyannot.files.atomic_file import write_text
-from flyannot.files.text_files import max_unpacked_bytes, read_json, read_text, read_toml
+from flyannot.files.text_files import read_json, read_text, read_toml, unpacked_size_limit
 
 
 def test_a_text_that_cannot_be_read_is_named_with_the_reason_and_the_remedy(tmp_path, monkeypatch):
@@ -30,8 +30,8 @@ def test_a_file_may_unpack_to_some_megabytes_and_many_times_its_size(tmp_path):
     for size, least, most in ((1, 10**7, 10**8), (10**7, 5 * 10**8, 2 * 10**9)):
         (tmp_path / "a").touch()
         os.truncate(tmp_path / "a", size)
-        assert least < max_unpacked_bytes(tmp_path / "a", 10**12) < most
-    assert max_unpacked_bytes(tmp_path / "a", 1000) == 1000
+        assert least < unpacked_size_limit(tmp_path / "a", 10**12) < most
+    assert unpacked_size_limit(tmp_path / "a", 1000) == 1000
 
 
 LINE = 'write each line as name = "text" or name = number, and each table as [extract]'

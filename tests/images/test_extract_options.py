@@ -13,7 +13,7 @@ from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.files.hdf5.header import content_digest
-from flyannot.files.hdf5.reading import open_stored, verify_stored
+from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.options import ExtractOptions
 from flyannot.images.picture import read_embryo, read_embryo_in_colour, read_grey
@@ -106,16 +106,18 @@ only = {name: pytest.mark.parametrize("made", [name], indirect=True) for name in
 
 def test_every_file_is_whole_and_knows_what_was_described(made):
     for path in made.chain.kinds.values():
-        verify_stored(path)
-        with open_stored(path) as stored:
+        verify_stored_file(path)
+        with open_stored_file(path) as stored:
             assert stored.options["extract"] == OPTIONS[made.name].to_header()
 
 
 def test_features_straight_from_images_are_the_same(made, tmp_path):
     make(pool_images_task(made.images, made.chain.dictionary, tmp_path / "f.h5", POOL))
-    with open_stored(tmp_path / "f.h5") as straight, open_stored(made.chain.features) as stored:
-        np.testing.assert_array_equal(straight.array("4-6", "features"), stored.array("4-6", "features"))
-        assert straight.array("4-6", "place") == stored.array("4-6", "place")
+    with open_stored_file(tmp_path / "f.h5") as straight, open_stored_file(made.chain.features) as stored:
+        np.testing.assert_array_equal(
+            straight.read_array("4-6", "features"), stored.read_array("4-6", "features")
+        )
+        assert straight.read_array("4-6", "place") == stored.read_array("4-6", "place")
 
 
 def test_an_explanation_draws_what_was_described(made):
@@ -140,8 +142,10 @@ def test_the_command_makes_the_same_bytes(made, flyannot, tmp_path):
     said = flyannot(f"extract DATA -o F --stride-px 16 {LINES[made.name]} --pictures CUT", **words)
     assert said.code == 0, said.err
     assert (tmp_path / "d.h5").read_bytes() == made.chain.descriptors.read_bytes()
-    with open_stored(tmp_path / "d.h5") as stored:
-        names = {name.replace("/", "_") for s in stored.stage_ranges for name in stored.array(s, "image")}
+    with open_stored_file(tmp_path / "d.h5") as stored:
+        names = {
+            name.replace("/", "_") for s in stored.stage_ranges for name in stored.read_array(s, "image")
+        }
     assert {path.name.removesuffix(".png") for path in (tmp_path / "cut").iterdir()} == names
     assert all(Image.open(path).size == (320, 128) for path in (tmp_path / "cut").iterdir())
 
@@ -152,7 +156,7 @@ def test_a_channel_that_nobody_knows_is_refused(own_chain):
         options["extract"]["channel"] = "hue"
         file.attrs["options"] = json.dumps(options)
         file.attrs["digest"] = content_digest(file, "model")
-    with open_stored(own_chain.model) as stored, pytest.raises(DataError, match="channel is 'hue'"):
+    with open_stored_file(own_chain.model) as stored, pytest.raises(DataError, match="channel is 'hue'"):
         read_options(stored, ExtractOptions)
 
 
@@ -165,8 +169,8 @@ def test_a_picture_without_an_embryo_is_taken_as_it_is_and_named(made):
     assert f"check: blank, 1 image: {blank.name}\n" in made.summary
     assert f"check: not registered, 1 image: {blank.name} (nothing stands out" in made.summary
     for path in (made.chain.descriptors, made.chain.features, made.chain.predictions):
-        with open_stored(path) as stored:
-            said = dict(zip(stored.array("4-6", "image"), stored.array("4-6", "quality_warnings")))
+        with open_stored_file(path) as stored:
+            said = dict(zip(stored.read_array("4-6", "image"), stored.read_array("4-6", "quality_warnings")))
             assert [name for name, warning in said.items() if "not registered" in warning] == [blank.name]
 
 
@@ -187,11 +191,11 @@ def test_the_report_shows_the_embryo_as_it_was_described(made, tmp_path):
 def test_every_step_has_a_row_for_every_embryo_and_a_group_for_every_gene(made):
     names = sorted(f"{gene}.png#{k}" for gene, n in made.counts.items() for k in range(1, n + 1))
     for path in (made.chain.descriptors, made.chain.features, made.chain.predictions):
-        with open_stored(path) as stored:
-            assert sorted(stored.array("4-6", "image")) == names
-            assert all("left=" in place for place in stored.array("4-6", "place"))
-    with open_stored(made.chain.predictions) as stored:
-        assert sorted(stored.array("4-6", "group_name")) == sorted(made.counts)
+        with open_stored_file(path) as stored:
+            assert sorted(stored.read_array("4-6", "image")) == names
+            assert all("left=" in place for place in stored.read_array("4-6", "place"))
+    with open_stored_file(made.chain.predictions) as stored:
+        assert sorted(stored.read_array("4-6", "group_name")) == sorted(made.counts)
     for kind in ("descriptors", "predictions"):
         assert len(rows_of_csv(made.chain.folder / f"{kind}-embryos.csv")) == len(names)
     task = ReportTask(made.chain.folder, made.chain.folder / "r.html", made.chain.embryos, ReportOptions())

@@ -11,7 +11,7 @@ from PIL import Image
 
 from benchmarks.workers import peak_mb
 from flyannot.base.errors import InputError
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.address import (
     TURNS,
     Axis,
@@ -263,11 +263,11 @@ def test_extract_refuses_what_is_ambiguous_and_takes_the_plane_that_is_named(fly
     assert "2 channels (1 DAPI, 2 brightfield)" in said.err
     assert "--plane channel=1, or for this file alone slide.czi#channel=1" in said.err
     said = flyannot("extract S -o O --plane channel=2", S=stacks, O=tmp_path / "d.h5", code=0)
-    with open_stored(tmp_path / "d.h5") as stored:
+    with open_stored_file(tmp_path / "d.h5") as stored:
         assert stored.options["extract"]["plane"] == ["channel=2"]
-        names = stored.array("4-6", "image")
+        names = stored.read_array("4-6", "image")
         assert names == ["slide.czi#scene=1", "slide.czi#scene=2", "stack.ome.tif#z=2"]
-        second, third = (stored.images("4-6", k, k + 1)[0] for k in (1, 2))
+        second, third = (stored.read_image_rows("4-6", k, k + 1)[0] for k in (1, 2))
         assert len(second)
         np.testing.assert_array_equal(second, third)  # the same pixels in either format
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.geometry import border_values
 from flyannot.images.grey_levels import LUMA
 from flyannot.images.image_file import decode_image
@@ -110,10 +110,10 @@ def test_each_is_described_as_the_picture_that_was_cut_there(flyannot, tmp_path)
         cut[f"{k}.png"] = photo[top : top + height, left : left + width]
     single, alone = data_set(tmp_path / "single", cut), tmp_path / "single.h5"
     assert flyannot("extract D -o O --register axis --stride-px 16", D=single, O=alone).code == 0
-    with open_stored(out) as one, open_stored(alone) as other:
-        assert one.array("4-6", "group") == ["eve"] * 4
+    with open_stored_file(out) as one, open_stored_file(alone) as other:
+        assert one.read_array("4-6", "group") == ["eve"] * 4
         for name in ("descriptors", "centres_px", "first", "content"):
-            np.testing.assert_array_equal(one.array("4-6", name), other.array("4-6", name))
+            np.testing.assert_array_equal(one.read_array("4-6", name), other.read_array("4-6", name))
 
 
 def test_a_neighbour_in_the_box_is_painted_over():
@@ -137,8 +137,8 @@ def test_what_is_cut_by_the_border_or_touches_another_or_is_not_there_is_named(f
     folder = data_set(tmp_path / "photos", photos)
     said = flyannot("extract D -o O --register axis --multiple-embryos", D=folder, O=tmp_path / "d.h5")
     assert said.code == 3, said.err
-    with open_stored(tmp_path / "d.h5") as stored:
-        assert stored.array("4-6", "image") == ["photo.png#1", "photo.png#2"]
+    with open_stored_file(tmp_path / "d.h5") as stored:
+        assert stored.read_array("4-6", "image") == ["photo.png#1", "photo.png#2"]
     blank, cut, touching = rows_of_csv(tmp_path / "failures.csv")
     assert [row["image"] for row in (blank, cut, touching)] == ["blank.png", "photo.png#3", "photo.png#4"]
     assert "no embryo found: nothing stands out from the background" in blank["reason"]

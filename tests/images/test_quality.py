@@ -10,7 +10,7 @@ from PIL import Image
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import draw_group, render_group_image
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.images.image_file import decode_image
 from flyannot.images.picture import read_grey
@@ -134,8 +134,8 @@ def test_every_kind_of_warning_has_one_line_and_goes_into_every_file(flyannot, o
                 "check: posterior left?, 1 image: images/syn001_11-12_3.png"  # of 549 synthetic ones, one
             )
             assert text.count("check:") - text.count(f"check: {UNLIKE_WORDS}") - text.count(leaning) == 4
-        with open_stored(own_chain.kinds[kind]) as stored:
-            columns = (stored.array("4-6", column) for column in ("image", "quality_warnings"))
+        with open_stored_file(own_chain.kinds[kind]) as stored:
+            columns = (stored.read_array("4-6", column) for column in ("image", "quality_warnings"))
             warned = {name: warning for name, warning in zip(*columns) if warning}
         if kind == "predictions":  # the model says of most of these that it does not know such pictures
             assert sum(UNLIKE_WORDS in warned[name] for name in names) >= 5

@@ -9,7 +9,7 @@ import pytest
 
 from flyannot.dataset.folder import read_annotations
 from flyannot.files.hdf5.model import read_classifier, read_terms
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.terms.bootstrap import compare_outcomes
 from flyannot.terms.group_outcomes import read_scores
 from flyannot.terms.model import PER_TERM
@@ -44,7 +44,7 @@ def key_of(row):
 
 
 def classifier_of(path):
-    with open_stored(path, "model") as stored:
+    with open_stored_file(path, "model") as stored:
         return read_terms(stored, "4-6"), read_classifier(stored, "4-6", PER_TERM, 0)
 
 
@@ -62,7 +62,7 @@ def test_learning_with_corrections_is_learning_from_the_clean_table(flyannot, re
     assert terms == same_terms
     assert all(np.array_equal(one[name], other[name], equal_nan=True) for name in one)
     assert any(not np.array_equal(one[name], before[name], equal_nan=True) for name in one)
-    with open_stored("m.h5") as stored:
+    with open_stored_file("m.h5") as stored:
         assert len(stored.inputs["corrections"]) == 1
     assert "up to date" in flyannot(line).err
     write("corrections.csv", rows[:-1])
@@ -109,7 +109,7 @@ def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, reviewed, d
     said = flyannot("run c.toml --corrections corrections.csv", code=0)
     again = said.err
     assert "features.h5" in again and re.search(r"writing \S*model\.h5 again: .*corrections", again), again
-    with open_stored(out / "model.h5") as stored:
+    with open_stored_file(out / "model.h5") as stored:
         digests, model = stored.inputs["corrections"], stored.digest
     scores = read_scores(out / "scores.json")
     assert scores["made_from"]["corrections"] == digests and scores["model"] == model

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from flyannot.dataset.folder import read_images
-from flyannot.files.hdf5.descriptors import n_patches
+from flyannot.files.hdf5.descriptors import count_patches
 from flyannot.files.hdf5.dictionary import read_dictionary
 from flyannot.files.hdf5.file_cache import close_cached_files
 from flyannot.files.hdf5.layout import open_hdf5
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.pipeline.learn_dict import learn_task
 from flyannot.pipeline.options import LearnOptions
 from flyannot.pipeline.patch_blocks import build_patch_blocks
@@ -31,13 +31,13 @@ def in_parts(chain, tmp_path_factory):
 
 
 def atoms_of(path):
-    with open_stored(path, "dictionary") as stored:
+    with open_stored_file(path, "dictionary") as stored:
         return {s: read_dictionary(stored, s) for s in stored.stage_ranges}
 
 
 def n_patches_of(path):
-    with open_stored(path) as stored:
-        return sum(n_patches(stored, s) for s in STAGE_RANGES)
+    with open_stored_file(path) as stored:
+        return sum(count_patches(stored, s) for s in STAGE_RANGES)
 
 
 def assert_same_atoms(one, other):
@@ -67,10 +67,10 @@ def test_how_descriptors_are_cut_into_files_does_not_matter(chain, in_parts, tmp
 
 
 def test_patch_blocks_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
-    with open_stored(chain.descriptors) as whole:
+    with open_stored_file(chain.descriptors) as whole:
         blocks = build_patch_blocks([whole], STAGE_RANGES)
-        expected = np.concatenate([whole.array(s, "descriptors") for s in STAGE_RANGES])
-        assert blocks.sizes.sum() == sum(n_patches(whole, s) for s in STAGE_RANGES)
+        expected = np.concatenate([whole.read_array(s, "descriptors") for s in STAGE_RANGES])
+        assert blocks.sizes.sum() == sum(count_patches(whole, s) for s in STAGE_RANGES)
         assert np.array_equal(np.concatenate(list(blocks.read())), expected)
         picked = blocks.subset(np.array([1, 0]))
         assert [len(rows) for rows in picked.read()] == blocks.sizes[[1, 0]].tolist()
@@ -81,11 +81,11 @@ def test_patch_blocks_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
 
 
 def test_every_image_is_checked_once_whoever_reads_it(chain):
-    with open_stored(chain.descriptors) as whole:
+    with open_stored_file(chain.descriptors) as whole:
         blocks = build_patch_blocks([whole], STAGE_RANGES).at_most(10**9, np.random.default_rng(0))
         order = np.random.default_rng(0).permutation(len(blocks.sizes))
         asked = [one for part in np.array_split(order, 5) for one in blocks.subset(np.sort(part)).to_check]
-        n_images = sum(len(whole.array(s, "first")) - 1 for s in STAGE_RANGES)
+        n_images = sum(len(whole.read_array(s, "first")) - 1 for s in STAGE_RANGES)
         assert len(asked) == len(set(asked)) == n_images
         assert not blocks.subset(order).to_check
 
@@ -102,7 +102,7 @@ def test_one_dictionary_of_all_stage_ranges_and_fewer_patches(flyannot, desk):
     flyannot(f"{LINE} --shared --max-patches {total - 1}", code=0)
     one, other = atoms_of("d.h5").values()
     assert np.array_equal(one, other)
-    with open_stored("d.h5") as stored, open_hdf5("d.h5") as h5:
+    with open_stored_file("d.h5") as stored, open_hdf5("d.h5") as h5:
         counts = [h5[s].attrs["n_patches"] for s in STAGE_RANGES]
         assert counts[0] == counts[1] < total
         assert stored.options["learn-dict"]["shares"] == 3
@@ -140,9 +140,9 @@ def test_as_many_patches_are_learned_from_as_help(flyannot, desk):
     """Learn with --max-patches auto: in 16 parts, until twice as many patches gain less than --tol."""
     line = "learn-dict descriptors.h5 --n-atoms 12 --shared --tol 0.03"
     said = flyannot(f"{line} --max-patches auto -o a.h5", code=0).err
-    with open_stored("a.h5") as stored, open_hdf5("a.h5") as h5:
-        n, visits = h5["4-6"].attrs["n_patches"], stored.array("4-6", "trace/n_visits")
-        values = stored.array("4-6", "trace/objective")
+    with open_stored_file("a.h5") as stored, open_hdf5("a.h5") as h5:
+        n, visits = h5["4-6"].attrs["n_patches"], stored.read_array("4-6", "trace/n_visits")
+        values = stored.read_array("4-6", "trace/objective")
         learn = stored.options["learn-dict"]
     assert (learn["max_patches"], learn["shares"], learn["tol"]) == ("auto", 16, 0.03)
     assert learn["learner_option"]["variant"] == "quick"

@@ -13,7 +13,7 @@ from flyannot.base.errors import FlyannotError
 from flyannot.dataset.folder import read_images
 from flyannot.encode.encoder import transform_patches
 from flyannot.files.hdf5.file_cache import close_cached_files
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.extract import describe_patches
 from flyannot.images.options import ExtractOptions
 from flyannot.jobs.executor import Executor
@@ -34,7 +34,7 @@ DROPS = """    kept = described.descriptors.max(axis=1) % 2 == 0
     columns = ("descriptors", "centres_px", "patch_px")
     return replace(described, **{name: getattr(described, name)[kept] for name in columns})
 """
-PLAIN = dict(STEPS.places)
+PLAIN = dict(STEPS.import_paths)
 CHANGED = (
     "dictionary",
     "features",
@@ -70,7 +70,7 @@ def plain(tmp_path_factory):
     """Return the results of a run without the step."""
     folder = tmp_path_factory.mktemp("plain")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(STEPS, "places", PLAIN)
+        patch.setattr(STEPS, "import_paths", PLAIN)
         run(write_configuration(folder))
     return folder / "results"
 
@@ -86,7 +86,7 @@ def folder(request, tmp_path_factory):
     (folder / "denoise.py").write_text(code)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
-        patch.setattr(STEPS, "places", with_step())
+        patch.setattr(STEPS, "import_paths", with_step())
         run(write_configuration(folder))
         (folder / "copy.png").write_bytes(image_of(folder).path.read_bytes())
         yield folder
@@ -119,15 +119,15 @@ def results(folder, monkeypatch):
 
 def values(path):
     """Return the decision values of a predictions file by gene and term."""
-    with open_stored(path, "predictions") as stored:
-        genes, terms = stored.array("4-6", "group_gene"), stored.array("4-6", "term")
+    with open_stored_file(path, "predictions") as stored:
+        genes, terms = stored.read_array("4-6", "group_gene"), stored.read_array("4-6", "term")
         order = np.argsort(genes)
-        return [genes[i] for i in order], terms, stored.array("4-6", "decision_value")[order]
+        return [genes[i] for i in order], terms, stored.read_array("4-6", "decision_value")[order]
 
 
 def features(path):
-    with open_stored(path, "features") as stored:
-        return [stored.array("4-6", name) for name in ("image", "features", "winner", "D")]
+    with open_stored_file(path, "features") as stored:
+        return [stored.read_array("4-6", name) for name in ("image", "features", "winner", "D")]
 
 
 def test_files_after_the_step_name_the_chain_and_hold_something_else(results, plain):
@@ -136,7 +136,7 @@ def test_files_after_the_step_name_the_chain_and_hold_something_else(results, pl
     assert made["descriptors"] == before["descriptors"]
     assert not any(made[kind] == before[kind] for kind in CHANGED)
     for kind in made:
-        with open_stored(results / f"{kind}.h5") as stored:
+        with open_stored_file(results / f"{kind}.h5") as stored:
             pooled = ["pool"] if kind in ("features", "model", "predictions") else []
             expected = None if kind == "descriptors" else ["extract", "denoise", *pooled]
             assert stored.options.get("chain") == expected
@@ -211,7 +211,7 @@ def test_report_status_and_run_know_the_step(results, flyannot):
     ],
 )
 def test_a_reader_without_the_step_refuses_the_file(results, flyannot, monkeypatch, line, file):
-    monkeypatch.setattr(STEPS, "places", PLAIN)
+    monkeypatch.setattr(STEPS, "import_paths", PLAIN)
     said = flyannot(line, code=65)
     assert f"{file} was made with the step denoise" in said.err and "without it" in said.err
     assert not list(results.parent.glob("x*"))
@@ -219,7 +219,7 @@ def test_a_reader_without_the_step_refuses_the_file(results, flyannot, monkeypat
 
 def test_a_run_without_the_step_makes_all_anew(results, plain, flyannot, monkeypatch):
     with monkeypatch.context() as without:
-        without.setattr(STEPS, "places", PLAIN)
+        without.setattr(STEPS, "import_paths", PLAIN)
         said = flyannot("run c.toml", code=0)
         assert 'chain was ["extract","denoise"]' in said.err
         assert digests(results) == digests(plain) | {"denoised": digests(results)["denoised"]}

@@ -8,7 +8,7 @@ import pytest
 
 from flyannot.base.errors import DataError, InputError
 from flyannot.dataset.folder import read_images
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.jobs.executor import Executor
 from flyannot.pipeline.annotate import annotate_task
 from flyannot.pipeline.engine.task import Execution
@@ -79,7 +79,7 @@ def test_the_scores_of_a_model_name_it_and_are_made_as_it_was(own_chain, tmp_pat
     make(own_chain.task("model", tmp_path / "m.h5", seed=1))
     inputs = tmp_path / "m.h5", [own_chain.features], own_chain.annotations, EvaluateOptions(folds=3)
     found = build_model_evaluation(*inputs)
-    with open_stored(tmp_path / "m.h5") as stored:
+    with open_stored_file(tmp_path / "m.h5") as stored:
         assert found.model == stored.digest
     result, plain = found.result(), scores(own_chain)
     assert result["model"] == found.model and plain["model"] is None

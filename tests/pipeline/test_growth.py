@@ -5,7 +5,7 @@ import pytest
 
 from flyannot.base.errors import DataError
 from flyannot.files.hdf5 import file_cache
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.pipeline.encoding import load_encoder
 from flyannot.pipeline.engine import parts
 from flyannot.pipeline.engine import task as task_module
@@ -19,9 +19,9 @@ def opened(monkeypatch):
 
     def counted(path, *more, **given):
         found.append(path)
-        return open_stored(path, *more, **given)
+        return open_stored_file(path, *more, **given)
 
-    monkeypatch.setattr(file_cache, "open_stored", counted)
+    monkeypatch.setattr(file_cache, "open_stored_file", counted)
     return found
 
 

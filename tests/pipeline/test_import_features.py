@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flyannot.files.hdf5.features import read_features
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 
 TERMS = "embryos/annotations.csv"
 _OPTIONS = "--min-groups 6 --method ridge"
@@ -18,7 +18,7 @@ _OPTIONS = "--min-groups 6 --method ridge"
 def vectors(chain):
     """Return a table as a network would give it: the features of the chain in random order."""
     columns, rows, ranges = {}, [], []
-    with open_stored(chain.features) as stored:
+    with open_stored_file(chain.features) as stored:
         for s in stored.stage_ranges:
             found, X = read_features([stored], s)
             for name, values in found.items():
@@ -39,7 +39,7 @@ def imported(flyannot, vectors, desk):
 
 
 def assert_same_features(path, expected_path):
-    with open_stored(path) as stored, open_stored(expected_path) as expected:
+    with open_stored_file(path) as stored, open_stored_file(expected_path) as expected:
         for s in expected.stage_ranges:
             (columns, X), (expected_columns, Y) = (read_features([one], s) for one in (stored, expected))
             assert all(columns[name] == expected_columns[name] for name in ("image", "gene", "fbgn", "view"))
@@ -58,8 +58,8 @@ def test_vectors_are_those_of_the_table_in_the_order_of_images_in_any_format(
 
 
 def test_they_are_evaluated_searched_and_compared_as_ours_and_score_the_same(flyannot, imported):
-    with open_stored(imported) as stored:
-        image = stored.array("4-6", "image")[0]
+    with open_stored_file(imported) as stored:
+        image = stored.read_array("4-6", "image")[0]
     scores, alike = [], []
     for name in ("network", "features"):
         line = f"evaluate {name}.h5 {TERMS} --folds 2 {_OPTIONS} --json {name}.json"

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.pipeline.evaluation import nothing_evaluated_error
 from flyannot.pipeline.loaded_model import load_model
 from flyannot.terms.answers import PREDICTION_COLUMNS
@@ -25,7 +25,7 @@ NAMED = (
 
 @pytest.fixture(scope="module")
 def models(chain):
-    with open_stored(chain.model) as stored:
+    with open_stored_file(chain.model) as stored:
         return {s: load_model(chain.model, stored.digest, s) for s in STAGE_RANGES}
 
 

@@ -8,7 +8,7 @@ import pytest
 from flyannot.base.errors import DataError
 from flyannot.dataset.folder import read_images
 from flyannot.files.digest import file_digest
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.schema import SCHEMAS
 from flyannot.pipeline.engine import images as engine_images
 from flyannot.pipeline.engine import parts
@@ -25,13 +25,13 @@ N = 3  # jobs
 
 def arrays(path):
     """Return every dataset of a file, by stage range and name."""
-    with open_stored(path) as stored:
+    with open_stored_file(path) as stored:
         names = [name for name in SCHEMAS[stored.kind] if not name.startswith("trace")]
         return {
-            (s, name): stored.array(s, name)
+            (s, name): stored.read_array(s, name)
             for s in stored.stage_ranges
             for name in names
-            if name in stored.group(s)
+            if name in stored.datasets(s)
         }
 
 

@@ -9,7 +9,7 @@ from shutil import copy, copytree, ignore_patterns
 import pytest
 
 from flyannot.base.errors import DataError
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.tables import write_table
 from flyannot.files.text_files import read_toml
 from flyannot.pipeline.runs.configuration import read_configuration, read_record, write_record
@@ -99,10 +99,10 @@ def test_the_configuration_of_the_docs_succeeds_at_first_on_few_images(flyannot,
     said = flyannot("run C", C=tmp_path / "c.toml", code=0).err
     assert (tmp_path / "results/report.html").is_file()
     assert ("no term can be learned" if few else "nothing could be evaluated") in said
-    with open_stored(tmp_path / "results/dictionary.h5") as stored:
+    with open_stored_file(tmp_path / "results/dictionary.h5") as stored:
         n_atoms = stored.options["learn-dict"]["n_atoms"]
         chosen = stored.options["extract"]["stride_px"]
-        learned = {s: len(stored.array(s, "D")) for s in stored.stage_ranges}
+        learned = {s: len(stored.read_array(s, "D")) for s in stored.stage_ranges}
     assert chosen == 8 and n_atoms == (learned["4-6"] if few else learned) and max(learned.values()) <= 1000
     said = flyannot("run C", C=tmp_path / "c.toml", code=0).err
     assert "everything is up to date" in said, "the same data give the same numbers"
@@ -238,8 +238,8 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(
     assert states() == ({"done"}, [*before, *suggests, "report"])
     assert (out / "predictions.h5").exists() == bool(suggests)
     if suggests:
-        with open_stored(out / "predictions.h5") as stored:
-            assert len(stored.array("4-6", "term")) == 31, "suggestions of the supplied model"
+        with open_stored_file(out / "predictions.h5") as stored:
+            assert len(stored.read_array("4-6", "term")) == 31, "suggestions of the supplied model"
     flyannot("workflow C -o W", C=config, W=tmp_path / "Snakefile", code=0)
     steps = re.findall(r"'(\S+)': \{", (tmp_path / "Snakefile").read_text())
     assert steps == [*before, *suggests]
@@ -259,8 +259,8 @@ def test_pictures_alone_become_a_page_and_what_is_said_there_a_model(
         assert why in flyannot(line, C=config, T=table, code=2).err
     write_table(table, names, rows)
     flyannot("run R --corrections T", R=out / "run.toml", T=table, code=0)
-    with open_stored(out / "predictions.h5") as stored:
-        assert list(stored.array(stages, "term")) == ["pole cell"] and genes_of_page() == genes
+    with open_stored_file(out / "predictions.h5") as stored:
+        assert list(stored.read_array(stages, "term")) == ["pole cell"] and genes_of_page() == genes
     assert states() == ({"done"}, before + after), "the record has the corrections"
     if not has_table:  # predictions of another model are taken, and a picture that these lack is on the page
         words = {"M": chain.model, "P": pictures, "O": out / "predictions.h5"}

@@ -8,7 +8,7 @@ from flyannot.dataset.folder import read_images
 from flyannot.encode.groups import group_images
 from flyannot.encode.similarity import build_collection
 from flyannot.files.hdf5.features import read_features
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.pipeline.similar import COLUMNS
 from tests.small_embryos import rows_of_csv
 
@@ -48,7 +48,7 @@ def test_an_image_finds_others_of_its_stage_range_and_never_itself(asked, chain,
 
 def test_the_similarity_in_the_table_is_that_of_the_features(asked, chain, image):
     rows = asked(image.name)
-    with open_stored(chain.features) as stored:
+    with open_stored_file(chain.features) as stored:
         columns, features = read_features([stored], "4-6")
     found = build_collection(lambda: [features], group_images(columns))
     values = found.images @ found.images[columns["image"].index(image.name)]

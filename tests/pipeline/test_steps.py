@@ -17,7 +17,7 @@ from flyannot.dataset.folder import read_images, write_images_csv
 from flyannot.dataset.images import find_pictures, list_wanted_pictures, read_named_images
 from flyannot.files.hdf5.features import read_features
 from flyannot.files.hdf5.header import content_digest
-from flyannot.files.hdf5.reading import open_stored, verify_stored
+from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
 from flyannot.images.sift import normalise_descriptors
 from flyannot.pipeline.engine.inputs import read_described_patches
 from flyannot.pipeline.evaluate import ScoresTask, build_evaluation
@@ -91,10 +91,13 @@ def test_pictures_that_are_turned_are_described_annotated_and_shown_as_if_they_l
     images, shown = read_images(tmp_path / "embryos"), []
     for kind, name in (("descriptors", "descriptors"), ("predictions", "probability")):
         make(chain.task(kind, tmp_path / f"{kind}.h5", images=images))
-        with open_stored(getattr(chain, kind)) as there, open_stored(tmp_path / f"{kind}.h5") as turned:
-            np.testing.assert_array_equal(turned.array("4-6", name), there.array("4-6", name))
+        with (
+            open_stored_file(getattr(chain, kind)) as there,
+            open_stored_file(tmp_path / f"{kind}.h5") as turned,
+        ):
+            np.testing.assert_array_equal(turned.read_array("4-6", name), there.read_array("4-6", name))
     for folder in (chain.folder, tmp_path):
-        with open_stored(folder / "descriptors.h5") as stored:
+        with open_stored_file(folder / "descriptors.h5") as stored:
             paths = find_pictures(list_wanted_pictures(stored), folder, folder / "embryos").paths
         shown.append([encode_embryo(path, EXTRACT) for _, path in sorted(paths.items())])
     assert shown[0] == shown[1]
@@ -121,7 +124,7 @@ def test_a_dictionary_of_other_descriptors_is_refused_with_both_digests(chain, t
     make(chain.task("descriptors", tmp_path / "x.h5", options=replace(EXTRACT, patch_px=32)))
     with pytest.raises(DataError) as caught:
         make(pool_task([tmp_path / "x.h5"], chain.dictionary, tmp_path / "f.h5", POOL))
-    with open_stored(tmp_path / "x.h5") as x, open_stored(chain.dictionary) as d:
+    with open_stored_file(tmp_path / "x.h5") as x, open_stored_file(chain.dictionary) as d:
         assert x.digest[:12] in str(caught.value) and d.digest[:12] in str(caught.value)
     assert caught.value.exit_code == 65
     assert f"flyannot learn-dict {tmp_path / 'x.h5'}" in caught.value.fix
@@ -135,16 +138,18 @@ def test_a_stage_range_that_the_dictionary_lacks_is_left_out_and_said(chain, tmp
     assert "d.h5 holds no stage range 11-12: left out" in caplog.text
     with pytest.raises(InputError, match="no stage range 11-12"):
         pool_task(*inputs, stage_ranges=["11-12"])
-    with open_stored(tmp_path / "f.h5") as some, open_stored(chain.features) as all_of_them:
+    with open_stored_file(tmp_path / "f.h5") as some, open_stored_file(chain.features) as all_of_them:
         np.testing.assert_equal(read_features([some], "4-6"), read_features([all_of_them], "4-6"))
 
 
 def test_the_winner_of_every_feature_explains_it_exactly(chain):
     """Code the winning patch again: its largest code in that cell is the feature."""
-    with open_stored(chain.features) as features, open_stored(chain.descriptors) as descriptors:
-        D, lam = features.array("4-6", "D"), features.options["learn-dict"]["lam"]
+    with open_stored_file(chain.features) as features, open_stored_file(chain.descriptors) as descriptors:
+        D, lam = features.read_array("4-6", "D"), features.options["learn-dict"]["lam"]
         for i in range(3):
-            values, winner = (features.array("4-6", name, i, i + 1)[0] for name in ("features", "winner"))
+            values, winner = (
+                features.read_array("4-6", name, i, i + 1)[0] for name in ("features", "winner")
+            )
             patches = next(read_described_patches(descriptors, "4-6", i, i + 1)).descriptors
             Z = abs(CODERS["cd"](normalise_descriptors(patches), D, lam, tol=POOL.tol).toarray())
             atoms = np.tile(np.arange(len(D)), 2)
@@ -164,8 +169,8 @@ def test_an_unreadable_image_is_listed_and_the_others_are_done(own_chain):
         assert sorted(name for name, _ in outcome.failures) == sorted([images[3].name, images[70].name])
         reasons = " ".join(reason for _, reason in outcome.failures)
         assert str(broken) in reasons and str(missing) in reasons
-    with open_stored(own_chain.descriptors) as stored:
-        kept = [name for s in stored.stage_ranges for name in stored.array(s, "image")]
+    with open_stored_file(own_chain.descriptors) as stored:
+        kept = [name for s in stored.stage_ranges for name in stored.read_array(s, "image")]
     assert sorted(kept) == sorted({i.name for i in images} - {images[3].name, images[70].name})
 
 
@@ -177,8 +182,10 @@ def test_an_image_with_a_quality_warning_is_used_and_named(own_chain, rng):
         outcome = make(own_chain.task(kind), force=True)
         assert f"check: no plain background, 1 image: {odd.name}" in outcome.summary
         assert outcome.summary.count("check: no plain") == 1 and not outcome.failures
-        with open_stored(outcome.path) as stored:
-            warnings = dict(zip(stored.array("4-6", "image"), stored.array("4-6", "quality_warnings")))
+        with open_stored_file(outcome.path) as stored:
+            warnings = dict(
+                zip(stored.read_array("4-6", "image"), stored.read_array("4-6", "quality_warnings"))
+            )
         assert warnings.pop(odd.name).startswith("no plain background")
         assert kind == "predictions" or set(warnings.values()) == {""}
 
@@ -219,7 +226,7 @@ def test_annotating_the_training_images_gives_the_values_of_the_model_on_the_fea
     make(own_chain.task("predictions"), force=True)
     with ExitStack() as stack:
         kinds = ("predictions", "model", "features")
-        p, m, f = (stack.enter_context(open_stored(own_chain.kinds[kind])) for kind in kinds)
+        p, m, f = (stack.enter_context(open_stored_file(own_chain.kinds[kind])) for kind in kinds)
         for s in STAGE_RANGES:
             columns, features = read_features([f], s)
             groups, predicted = read_group_predictions(p, s)
@@ -342,7 +349,7 @@ def test_an_input_that_is_replaced_while_a_step_runs_is_refused(own_chain, tmp_p
     with h5py.File(path, "r+") as file:
         file.attrs["seed"] = 99
         file.attrs["digest"] = content_digest(file, kind)
-    assert verify_stored(path) == kind, "another file, and a whole one"
+    assert verify_stored_file(path) == kind, "another file, and a whole one"
     with pytest.raises(DataError, match=f"{path} was replaced while this ran") as caught:
         make(task)
     assert caught.value.exit_code == 65 and caught.value.fix == "run the same command again"

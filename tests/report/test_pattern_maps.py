@@ -11,7 +11,7 @@ import pytest
 from flyannot.encode.groups import group_images
 from flyannot.encode.similarity import build_collection
 from flyannot.files.hdf5.features import read_features
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.report.groups import ReviewQueue, group_entries
 from flyannot.report.nearest import N_SHOWN
 from flyannot.report.page import PATTERNS, write_page
@@ -167,7 +167,7 @@ def test_every_group_has_the_most_similar_others_and_what_their_curators_said(ru
     with ExitStack() as stack:
         opened = open_run(stack, run.folder)
         found = list(group_entries(opened, {"4-6": opened.shown_groups("4-6")}, ReviewQueue(None)))
-    with open_stored(run.features) as stored:
+    with open_stored_file(run.features) as stored:
         columns, features = read_features([stored], "4-6")
     groups = group_images(columns)
     rows = build_collection(lambda: [features], groups).groups

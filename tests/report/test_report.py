@@ -13,7 +13,7 @@ from sklearn.metrics import roc_curve
 from flyannot.base.errors import WriteError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.pipeline.annotate import annotate_task
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.options import AnnotateOptions
@@ -172,7 +172,7 @@ def test_table_page_and_scores_give_one_answer(page, run):
 
 def test_maps_hold_the_decision_values_of_the_predictions(page, chain):
     text, n_maps = page.read_text(), 0
-    with open_stored(chain.predictions) as stored:
+    with open_stored_file(chain.predictions) as stored:
         kept = {s: read_group_predictions(stored, s) for s in stored.stage_ranges}
     for group, shown in zip(index_of(text)["groups"], groups_of(text)):
         groups, predicted = kept[STAGE_RANGES[group["stage"]]]

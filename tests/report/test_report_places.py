@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from flyannot.dataset.folder import read_images
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.report.build import describe_evidence
 from flyannot.terms.answers import LearnedTerm, learned_terms
 from tests.cli.test_cli import check_error
@@ -32,8 +32,8 @@ def rename_images(folder, old, new):
 
 
 def n_images(chain):
-    with open_stored(chain.predictions) as stored:
-        return sum(len(stored.array(s, "image")) for s in stored.stage_ranges)
+    with open_stored_file(chain.predictions) as stored:
+        return sum(len(stored.read_array(s, "image")) for s in stored.stage_ranges)
 
 
 def test_after_the_steps_one_by_one_the_pictures_are_found_nearby(steps, flyannot):
@@ -108,7 +108,7 @@ def test_what_cross_validation_said_of_other_images_is_not_said_of_new_ones(run,
 
 
 def test_how_far_to_trust_the_answers_stands_on_top(run, page):
-    with open_stored(run.predictions) as stored:
+    with open_stored_file(run.predictions) as stored:
         (sentence,) = describe_evidence({s: learned_terms(stored, s) for s in stored.stage_ranges})
     assert all(part in page.read_text() for part in sentence.split(". ", 1))
 

@@ -5,7 +5,7 @@ Skipped without a browser.
 
 from flyannot.curation.corrections import read_corrections
 from flyannot.files.hdf5.model import read_classifier, read_terms
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.terms.model import PER_TERM
 from tests.report.browser import LINES, downloaded, shown
 from tests.report.pages_read import index_of
@@ -52,13 +52,13 @@ def test_what_is_reviewed_on_the_page_of_a_run_teaches(browser, run, page, flyan
     read = read_corrections([corrections])
     stage = {one.verdict: one.stage_range for one in read}
     assert {one.verdict: (one.gene, one.term) for one in read} == chosen
-    with open_stored(run.model) as stored:
+    with open_stored_file(run.model) as stored:
         assert {one.model_digest for one in read} == {stored.digest}
     copy = run.copied_to(tmp_path / "results")
     line = "train F A -o M --force --min-groups 4 --inner-folds 2 --corrections C"
     said = flyannot(line, F=copy.features, A=copy.annotations, M=copy.model, C=corrections)
     assert said.code == 0 and "3 reviewed terms: 1 added (" in said.err, said.err
-    with open_stored(run.model) as before, open_stored(copy.model) as after:
+    with open_stored_file(run.model) as before, open_stored_file(copy.model) as after:
         assert before.digest != after.digest
         changes = {"accept": 1, "reject": -1, "unsure": -1}  # the unsure term was curated
         for what in ("accept", "reject"):

@@ -8,7 +8,7 @@ import pytest
 
 from docs.site_hooks import learner_tables
 from flyannot.base.errors import InputError
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.pipeline import learn_dict as step
 from flyannot.pipeline.engine.task import Execution, run_task
 from flyannot.pipeline.learn_dict import learn_task
@@ -258,7 +258,7 @@ def test_every_option_reaches_the_learner_from_the_command_line(name, flyannot, 
     words = " ".join(f"--learner-option {name.replace('_', '-')}={v}" for name, v in others.items())
     command = f"learn-dict DESCRIPTORS -o OUT --learner {name} --n-atoms 12 --n-epochs 1 --max-patches 300"
     flyannot(f"{command} {words}", DESCRIPTORS=chain.descriptors, OUT=tmp_path / "d.h5", code=0)
-    with open_stored(tmp_path / "d.h5", "dictionary") as dictionary:
+    with open_stored_file(tmp_path / "d.h5", "dictionary") as dictionary:
         recorded = dictionary.options["learn-dict"]["learner_option"]
     assert recorded == {option: value for option, value in others.items() if option != "n_threads"}
 

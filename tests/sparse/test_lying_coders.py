@@ -256,7 +256,7 @@ def test_coders_of_the_table_report_no_gap_that_is_too_small(name, coder, rng, m
 
 def test_the_estimator_mends_and_says_it(samples, monkeypatch):
     X, D = samples
-    monkeypatch.setitem(CODERS.places, "liar", f"{__name__}:zeros")
+    monkeypatch.setitem(CODERS.import_paths, "liar", f"{__name__}:zeros")
     with pytest.warns(WrongCodesWarning, match="zeros returned wrong duality gaps"):
         Z = SparseCoder(D, coder="liar", alpha=LAM, tol=1e-8).fit(X).transform(X)
     np.testing.assert_allclose(Z, SparseCoder(D, alpha=LAM, tol=1e-8).fit(X).transform(X), atol=1e-3)

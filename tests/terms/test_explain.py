@@ -9,7 +9,7 @@ from PIL import Image as Picture
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.images import select_images
 from flyannot.encode.pooling import NO_PATCH
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.images.geometry import STANDARD_PX
 from flyannot.pipeline.annotate import annotate_task
 from flyannot.pipeline.explain import TABLE, draw_explanations, explain
@@ -100,7 +100,7 @@ def test_every_term_of_every_group_of_a_data_set_is_explained_exactly(chain, tmp
         make(chain.task("model", model, options=replace(CLASSIFY, **change)))
         make(annotate_task(model, images, out, AnnotateOptions()))
     values = {}
-    with open_stored(out, "predictions") as stored:
+    with open_stored_file(out, "predictions") as stored:
         for s in stored.stage_ranges:
             groups, predicted = read_group_predictions(stored, s)
             for g, name in enumerate(groups.name):
@@ -134,8 +134,8 @@ def test_pictures_and_the_table_hold_the_same_sum(flyannot, chain, tmp_path):
 
 def test_what_cannot_be_explained_is_told_in_one_line(flyannot, chain, tmp_path):
     named = {"M": chain.model, "E": chain.embryos, "O": tmp_path / "why"}
-    with open_stored(chain.model) as stored:
-        term = stored.array("4-6", "term")[0]
+    with open_stored_file(chain.model) as stored:
+        term = stored.read_array("4-6", "term")[0]
     said = flyannot("explain M E --term T -o O", T=term + "s", **named)
     check_error(said, 2, f'no term "{term}s"', f'Did you mean "{term}"?')
     assert flyannot("explain M E --gene nobody -o O", **named).code == 2

@@ -8,10 +8,10 @@ from flyannot.dataset.folder import Annotations
 from flyannot.encode.groups import InMemoryFeatures, group_images
 from flyannot.files.hdf5.features import write_features
 from flyannot.files.hdf5.header import Header
-from flyannot.files.hdf5.model import read_method, read_terms
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.model import read_classifier_name, read_terms
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.schema import IMAGE_COLUMNS
-from flyannot.files.hdf5.writing import create_stored
+from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.pipeline.train import train_task
 from flyannot.terms import training_set
 from flyannot.terms.model import fit_model
@@ -51,7 +51,7 @@ def collection():
 def written(path, collection, rows):
     """Write a features file of some of the images."""
     columns, X, _ = collection
-    with create_stored(path, Header("features", {"pool": {}}, {"descriptors": [path.name]})) as file:
+    with create_stored_file(path, Header("features", {"pool": {}}, {"descriptors": [path.name]})) as file:
         mine = {name: [values[i] for i in rows] for name, values in columns.items()}
         write_features(file, "4-6", mine, [Pooled(X[i]) for i in rows], np.eye(7, 128, dtype="f4"))
     return path
@@ -68,9 +68,9 @@ def table(collection, tmp_path):
 def trained_on(paths, table, out, options, jobs=1):
     """Train a model file; returns its terms and weights."""
     make(train_task(paths, table, out, options, seed=5), jobs=jobs)
-    with open_stored(out, "model") as stored:
-        assert read_method(stored, "4-6") == options.method
-        return read_terms(stored, "4-6"), stored.array("4-6", "model/scorer/weights")
+    with open_stored_file(out, "model") as stored:
+        assert read_classifier_name(stored, "4-6") == options.method
+        return read_terms(stored, "4-6"), stored.read_array("4-6", "model/scorer/weights")
 
 
 @pytest.mark.parametrize("method", ["svm", "coupled-ridge", "ridge"])

@@ -5,8 +5,8 @@ import numpy as np
 from flyannot.encode.groups import InMemoryFeatures
 from flyannot.files.hdf5.layout import open_hdf5
 from flyannot.files.hdf5.model import read_training_image_arrays
-from flyannot.files.hdf5.reading import open_stored, verify_stored
-from flyannot.files.hdf5.writing import create_stored
+from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
+from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.terms.unlikeness import (
     LEAST_IMAGES,
     UNLIKE,
@@ -97,7 +97,7 @@ def test_what_is_said_names_strangers_and_views_that_were_not_learned_from(rng):
 
 
 class InBlocks(InMemoryFeatures):
-    def blocks(self, columns):
+    def iterate_blocks(self, columns):
         for first in range(0, len(self._features), 1000):
             yield first, self._features[first : first + 1000, columns]
 
@@ -115,11 +115,11 @@ def test_of_many_images_some_are_kept_whatever_the_blocks_they_come_in(rng):
 
 def as_older(path, out, name):
     """Write a copy of a file without some dataset or group, as by an older version."""
-    with open_stored(path) as stored, open_hdf5(path) as older, create_stored(out, stored) as file:
+    with open_stored_file(path) as stored, open_hdf5(path) as older, create_stored_file(out, stored) as file:
         for s in stored.stage_ranges:
             file.copy(older[s], file, s)
             del file[f"{s}/{name}"]
-    assert verify_stored(out)
+    assert verify_stored_file(out)
     return out
 
 
@@ -127,7 +127,7 @@ def test_files_of_older_versions_are_read_and_their_cells_are_empty(chain, flyan
     cells = {row["unlikeness"] for row in rows_of_csv(chain.predictions.with_suffix(".csv"))}
     assert len(cells) > 5 and all(0 <= float(cell) <= 1 for cell in cells)
     named = {"M": as_older(chain.model, tmp_path / "m.h5", "known"), "E": chain.embryos}
-    with open_stored(named["M"]) as stored:
+    with open_stored_file(named["M"]) as stored:
         assert read_training_image_arrays(stored, "4-6", {}) is None
     flyannot("annotate M E -o P --jobs 1", code=0, P=tmp_path / "made.h5", **named)
     older = as_older(chain.predictions, tmp_path / "p.h5", "unlikeness")

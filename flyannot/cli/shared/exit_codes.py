@@ -15,7 +15,7 @@ import traceback
 import click
 
 from flyannot.base.errors import FlyannotError, InputError, WriteError, did_you_mean
-from flyannot.base.system import ENDING_SIGNALS, exit_immediately, start_alarm, stop_alarm
+from flyannot.base.system import ENDING_SIGNALS, exit_immediately, start_interrupting, stop_interrupting
 from flyannot.cli.shared.messages import is_debugging, print_error, start_log
 
 COMPLETION = "_FLYANNOT_COMPLETE"  # a shell sets this variable to ask for completions
@@ -147,7 +147,7 @@ def install_signal_handlers():
 def _ignore_signals():
     """Ignore further signals, once the run has ended."""
     _received_signals.clear()
-    stop_alarm()
+    stop_interrupting()
     for number in ENDING_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
@@ -159,7 +159,7 @@ def _on_signal(number, frame):
 
 
 def _start_raising_again():
-    start_alarm(lambda: _received_signals, _raise_if_interrupted, _REPEAT_S)
+    start_interrupting(lambda: _received_signals, _raise_if_interrupted, _REPEAT_S)
 
 
 def _raise_if_interrupted():

@@ -9,7 +9,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 
-from flyannot.base.stage_ranges import STAGE_RANGES, exact_stage_range
+from flyannot.base.stage_ranges import STAGE_RANGES, match_stage_range_name
 from flyannot.files.tables import read_table
 
 UNKNOWN_STAGE = "unknown stage"
@@ -198,7 +198,7 @@ def parse_published_stage(text):
 
     The tables of FlyExpress and BDGP number the stage ranges.  Everywhere else 5 is a stage.
     """
-    return _NUMBERED.get(text.strip()) or exact_stage_range(text)
+    return _NUMBERED.get(text.strip()) or match_stage_range_name(text)
 
 
 class _GeneMerger:

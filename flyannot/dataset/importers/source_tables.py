@@ -4,7 +4,7 @@ import ast
 import warnings
 
 from flyannot.base.text import escape_unprintable, is_valid_cell
-from flyannot.files.tables import read_csv_rows
+from flyannot.files.tables import parse_csv_rows
 from flyannot.files.text_files import read_lines
 
 _MOST_TEXT = 100_000  # letters of a cell with a tuple
@@ -33,7 +33,7 @@ def read_source_rows(path):
         If the file does not exist or cannot be unpacked.
     """
     lines = read_lines(path, fix="is this the table? Then download it again", is_latin1=True)
-    for line, row, fault in read_csv_rows(lines):
+    for line, row, fault in parse_csv_rows(lines):
         cells = [cell.strip() for cell in row]
         if not is_valid_cell("".join(cells)):
             fault = CONTROL

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from flyannot.files.hdf5.reading import open_stored
-from flyannot.files.hdf5.schema import BULK, SCHEMAS
-from flyannot.files.hdf5.writing import create_stored, reserve_array, write_array
+from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.files.hdf5.schema import LARGE_DATASETS, SCHEMAS
+from flyannot.files.hdf5.writing import create_stored_file, reserve_array, write_array
 
 _COPIED_BYTES = 1 << 20  # bytes that are copied at once
 _IMAGE_DIMENSIONS = ("n_images", "n_patches", "n_groups")  # all other dimensions are equal in all parts
@@ -29,8 +29,8 @@ class PartContents:
     kind : str, the kind of the file, such as "features"
     failures : tuple of (image, reason) of the images that were left out
     inputs : dict, role of an input -> list of digests
-    contents : dict, stage range -> dict, name of a dataset -> array or `Dataset`. It is an array if the
-        dataset has entries for each image, patch or group and is not in BULK; otherwise it is a `Dataset`
+    contents : dict, stage range -> dict, name of a dataset -> array or `DatasetLayout`. It is an array if the
+        dataset has entries for each image, patch or group and is not in LARGE_DATASETS; otherwise it is a `DatasetLayout`
     """
 
     path: Path
@@ -45,25 +45,25 @@ class PartContents:
         return tuple(self.contents)
 
 
-def read_part(path):
+def read_part_contents(path):
     """Open and check a file with some of the images, and return its `PartContents`.
 
     Raises
     ------
     InputError, DataError
-        As `open_stored`.
+        As `open_stored_file`.
     """
-    with open_stored(path) as stored:
-        bulky = BULK.get(stored.kind, ())
+    with open_stored_file(path) as stored:
+        bulky = LARGE_DATASETS.get(stored.kind, ())
         contents = {}
         for s in stored.stage_ranges:
             datasets = {
-                name: stored.group(s)[name] for name in SCHEMAS[stored.kind] if name in stored.group(s)
+                name: stored.datasets(s)[name] for name in SCHEMAS[stored.kind] if name in stored.datasets(s)
             }
             small = [
                 name for name in datasets if _has_entries_per_image(stored.kind, name) and name not in bulky
             ]
-            contents[s] = datasets | {name: stored.array(s, name, as_bytes=True) for name in small}
+            contents[s] = datasets | {name: stored.read_array(s, name, as_bytes=True) for name in small}
         return PartContents(stored.path, stored.kind, stored.failures, stored.inputs, contents)
 
 
@@ -81,7 +81,7 @@ def _has_entries_per_image(kind, name):
 
 
 @contextmanager
-def create_joined(path, header, parts, *, each=map):
+def create_joined_file(path, header, parts, *, each=map):
     """Join files with different images: yield a new h5py file with all images of `parts`, in order.
 
     The caller may add to the file within the `with` block. At its end the large datasets are copied, and the
@@ -102,7 +102,9 @@ def create_joined(path, header, parts, *, each=map):
         If a file of `parts` has changed since it was written.
     """
     copies: list = []
-    with create_stored(path, header, fill=partial(_copy_large_datasets, copies, each), each=each) as file:
+    with create_stored_file(
+        path, header, fill=partial(_copy_large_datasets, copies, each), each=each
+    ) as file:
         _write_small_datasets(file, parts, copies)
         yield file
 
@@ -115,21 +117,21 @@ def _write_small_datasets(file, parts, copies):
     file : open h5py file, still without datasets
     parts : list of PartContents
     copies : list, to which a tuple is appended for each large dataset of each part: path of the part,
-        `Dataset` in the part, position in the joined file in bytes
+        `DatasetLayout` in the part, position in the joined file in bytes
     """
     kind = parts[0].kind
     for s in dict.fromkeys(s for part in parts for s in part.stage_ranges):
         group = file.create_group(s)
         its_parts = [part for part in parts if s in part.stage_ranges]
-        with open_stored(its_parts[0].path) as first:
+        with open_stored_file(its_parts[0].path) as first:
             for name in its_parts[0].contents[s]:
                 values = [part.contents[s][name] for part in its_parts]
-                if name in BULK.get(kind, ()):
+                if name in LARGE_DATASETS.get(kind, ()):
                     copies += _reserve_large_dataset(group, name, [part.path for part in its_parts], values)
                 elif _has_entries_per_image(kind, name):
                     write_array(group, name, _concatenate_dataset(name, values, its_parts, s))
                 else:
-                    write_array(group, name, first.array(s, name))
+                    write_array(group, name, first.read_array(s, name))
 
 
 def _reserve_large_dataset(group, name, paths, datasets):
@@ -145,7 +147,7 @@ def _reserve_large_dataset(group, name, paths, datasets):
     Yields
     ------
     tuple
-        Path of the part, `Dataset` in the part, position in the joined file in bytes.
+        Path of the part, `DatasetLayout` in the part, position in the joined file in bytes.
     """
     shape = (sum(map(len, datasets)), *datasets[0].shape[1:])
     offset = reserve_array(group, name, shape, datasets[0].dtype)

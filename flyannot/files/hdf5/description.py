@@ -7,8 +7,8 @@ from flyannot.base.errors import DataError
 from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.files.hdf5.header import Header, read_header
 from flyannot.files.hdf5.layout import open_hdf5
-from flyannot.files.hdf5.reading import open_stored
-from flyannot.files.hdf5.schema import MADE_BY
+from flyannot.files.hdf5.reading import open_stored_file
+from flyannot.files.hdf5.schema import COMMAND_BY_KIND
 
 _MAX_SHOWN = 10  # values of a short dataset that are printed
 
@@ -19,7 +19,7 @@ def describe_file(path):
     It has the header, and the shape and type of every dataset. The values are shown too if a dataset has at
     most 10 of them, holds the terms, or is part of the learning trace.
     """
-    with open_stored(path) as stored:
+    with open_stored_file(path) as stored:
         lines = [
             format_title(stored),
             f"digest   {stored.digest}",
@@ -28,15 +28,15 @@ def describe_file(path):
         ]
         if stored.seed is not None:
             lines.append(f"seed     {stored.seed}")
-        lines += format_skipped(stored)
+        lines += format_skipped_images(stored)
         for stage_range in stored.stage_ranges:
             lines += ["", stage_range]
-            for name, about in _shapes(stored.group(stage_range)):
+            for name, about in _shapes(stored.datasets(stage_range)):
                 shape = " x ".join(f"{n:,}" for n in about["shape"])
                 values = []
                 is_short = len(about["shape"]) == 1 and about["shape"][0] <= _MAX_SHOWN
                 if is_short or name.startswith("trace/") or name == "term":
-                    values = stored.array(stage_range, name)
+                    values = stored.read_array(stage_range, name)
                 shown = ", ".join(v if isinstance(v, str) else f"{v:.5g}" for v in values)
                 lines.append(f"  {name:<24} {shape:<18} {about['type']:<8} {shown}")
         return "\n".join(lines)
@@ -47,10 +47,12 @@ def format_title(stored):
 
     `stored` is an open `StoredFile`.
     """
-    return f"{stored.path}: {stored.kind}, made by {MADE_BY[stored.kind]} of flyannot {stored.version}"
+    return (
+        f"{stored.path}: {stored.kind}, made by {COMMAND_BY_KIND[stored.kind]} of flyannot {stored.version}"
+    )
 
 
-def format_skipped(stored):
+def format_skipped_images(stored):
     """Return a list of lines, "skipped IMAGE: REASON", for the images that were left out of a file.
 
     `stored` is an open `StoredFile`.
@@ -58,30 +60,30 @@ def format_skipped(stored):
     return [f"skipped  {image}: {reason}" for image, reason in stored.failures]
 
 
-def file_summary(path):
+def describe_file_as_json(path):
     """Return the header and the shapes of all datasets of a file as a dict of JSON values.
 
     `flyannot show --json` prints it.
     """
-    with open_stored(path) as stored:
+    with open_stored_file(path) as stored:
         return {
             "file": str(path),
             "kind": stored.kind,
-            "made_by": MADE_BY[stored.kind],
+            "made_by": COMMAND_BY_KIND[stored.kind],
             "flyannot_version": stored.version,
             "digest": stored.digest,
             "inputs": stored.inputs,
             "options": stored.options,
             "seed": stored.seed,
             "skipped": [{"image": image, "reason": reason} for image, reason in stored.failures],
-            "stage_ranges": {s: dict(_shapes(stored.group(s))) for s in stored.stage_ranges},
+            "stage_ranges": {s: dict(_shapes(stored.datasets(s))) for s in stored.stage_ranges},
         }
 
 
 def _shapes(group):
     """Yield (name, {"shape": list of int, "type": str}) for every dataset of a stage range.
 
-    `group` is a dict, name -> `Dataset`.
+    `group` is a dict, name -> `DatasetLayout`.
     """
     for name, dataset in group.items():
         text = dataset.dtype.kind == "S"

@@ -45,21 +45,21 @@ def iterate_patches(stored, stage_range, start, stop):
     centres : array (n_patches, 2), float32, row and column in pixels
     sides : array (n_patches,), uint16, in pixels
     """
-    for numbers in stored.split_into_blocks(stage_range, start, stop):
-        arrays = stored.images(stage_range, numbers.start, numbers.stop)
-        first = stored.array(stage_range, "first", numbers.start, numbers.stop + 1)
+    for numbers in stored.split_images_into_blocks(stage_range, start, stop):
+        arrays = stored.read_image_rows(stage_range, numbers.start, numbers.stop)
+        first = stored.read_array(stage_range, "first", numbers.start, numbers.stop + 1)
         for a, b in pairwise((first - first[0]).tolist()):
             yield tuple(array[a:b] for array in arrays)
 
 
-def n_patches(stored, stage_range):
+def count_patches(stored, stage_range):
     """Return the number of patches of one stage range in an open descriptors file.
 
     It is 0 if the file lacks the stage range.
     """
     if stage_range not in stored.stage_ranges:
         return 0
-    return len(stored.group(stage_range)["descriptors"])
+    return len(stored.datasets(stage_range)["descriptors"])
 
 
 def read_patches(files, stage_range, rows):
@@ -80,7 +80,7 @@ def read_patches(files, stage_range, rows):
     for stored in files:
         if stage_range not in stored.stage_ranges:
             continue
-        for descriptors, *_ in stored.iterate_images(stage_range):
+        for descriptors, *_ in stored.iterate_image_rows(stage_range):
             a, b = np.searchsorted(rows, [start, start + len(descriptors)])
             picked.append(descriptors[rows[a:b] - start])
             start += len(descriptors)

@@ -1,6 +1,6 @@
 """The writers and readers of dictionary.h5, of checkpoints of dictionary learning, and of its trace.
 
-The trace has one record for each epoch: an object with the attributes that TRACE names, such as `objective`.
+The trace has one record for each epoch: an object with the attributes that TRACE_DTYPES names, such as `objective`.
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from flyannot.files.hdf5.writing import write_array
 from flyannot.files.tables import write_table
 
-TRACE = {
+TRACE_DTYPES = {
     "epoch": "i4",
     "seconds": "f8",
     "objective_stored": "f8",
@@ -42,7 +42,7 @@ def write_dictionary(file, stage_range, D, records, *, n_patches):
 
 def read_dictionary(stored, stage_range):
     """Return the atoms of a stage range, array (n_atoms, n_features), of an open dictionary file."""
-    return stored.array(stage_range, "D")
+    return stored.read_array(stage_range, "D")
 
 
 def write_checkpoint(file, stage_range, state, records):
@@ -75,9 +75,9 @@ def read_checkpoint(stored, stage_range):
     records : list of dicts, one for each epoch, with the keys of TRACE
     """
     names = stored.dataset_names(stage_range, "state")
-    state = {name: stored.array(stage_range, f"state/{name}") for name in names}
-    columns = [stored.array(stage_range, f"trace/{name}").tolist() for name in TRACE]
-    return state, [dict(zip(TRACE, row)) for row in zip(*columns)]
+    state = {name: stored.read_array(stage_range, f"state/{name}") for name in names}
+    columns = [stored.read_array(stage_range, f"trace/{name}").tolist() for name in TRACE_DTYPES]
+    return state, [dict(zip(TRACE_DTYPES, row)) for row in zip(*columns)]
 
 
 def _write_records(group, records, without=()):
@@ -89,7 +89,7 @@ def _write_records(group, records, without=()):
     records : list of trace records, one for each epoch
     without : tuple of names in TRACE that are not written
     """
-    for name, dtype in TRACE.items():
+    for name, dtype in TRACE_DTYPES.items():
         if name not in without:
             write_array(group, name, [getattr(record, name) for record in records], dtype=dtype)
 
@@ -103,6 +103,8 @@ def write_trace(path, records_of):
     records_of : dict, stage range -> list of trace records, one for each epoch
     """
     rows = (
-        (s, *(f"{getattr(r, n):.6g}" for n in TRACE)) for s, records in records_of.items() for r in records
+        (s, *(f"{getattr(r, n):.6g}" for n in TRACE_DTYPES))
+        for s, records in records_of.items()
+        for r in records
     )
-    write_table(path, ("stage_range", *TRACE), rows)
+    write_table(path, ("stage_range", *TRACE_DTYPES), rows)

@@ -57,23 +57,23 @@ class StoredFeatures:
         self._stage_range = stage_range
         self._is_checked = False
         first, *others = self._files
-        D = first.array(stage_range, "D")
+        D = first.read_array(stage_range, "D")
         for file in others:
-            if not np.array_equal(file.array(stage_range, "D"), D):
+            if not np.array_equal(file.read_array(stage_range, "D"), D):
                 raise DataError(
                     f"{file.path} and {first.path} were pooled with different dictionaries of {stage_range}",
                     fix="pool all descriptors with one dictionary",
                 )
         parts = [read_image_metadata(stored, stage_range) for stored in self._files]
         self.columns = {name: [value for part in parts for value in part[name]] for name in parts[0]}
-        features = first.group(stage_range)["features"]
+        features = first.datasets(stage_range)["features"]
         self.shape = len(self.columns["image"]), features.shape[1]
         self.dtype = features.dtype
 
     def __len__(self):
         return self.shape[0]
 
-    def blocks(self, columns=slice(None)):
+    def iterate_blocks(self, columns=slice(None)):
         """Yield (number of the first image, array of features) for each block of consecutive images.
 
         The first complete iteration compares every image with its digest and reads all columns. Later ones
@@ -85,9 +85,9 @@ class StoredFeatures:
         """
         first = 0
         for stored in self._files:
-            blocks = (rows[:, columns] for rows, _ in stored.iterate_images(self._stage_range))
+            blocks = (rows[:, columns] for rows, _ in stored.iterate_image_rows(self._stage_range))
             if self._is_checked:
-                blocks = stored.iterate_rows(self._stage_range, "features", columns)
+                blocks = stored.iterate_columns(self._stage_range, "features", columns)
             for rows in blocks:
                 yield first, rows
                 first += len(rows)
@@ -109,6 +109,6 @@ def read_features(files, stage_range):
     """
     stored = StoredFeatures(files, stage_range)
     features = np.empty(stored.shape, stored.dtype)
-    for first, rows in stored.blocks():
+    for first, rows in stored.iterate_blocks():
         features[first : first + len(rows)] = rows
     return stored.columns, features

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from contextlib import contextmanager
 
 from flyannot.files.hdf5.layout import OpenFile, open_hdf5
-from flyannot.files.hdf5.reading import StoredFile, damaged_file_error, open_stored
+from flyannot.files.hdf5.reading import StoredFile, damaged_file_error, open_stored_file
 
 _MAX_OPEN_FILES = 16  # in one process
 _validated: dict = {}  # (path, kind, digest) -> CachedFile
@@ -36,7 +36,7 @@ class CachedFile(StoredFile):
         """The `OpenFile` to read from; opened if needed, after which at most 16 cached files are open."""
         if self not in _open:
             _close_oldest(_MAX_OPEN_FILES - 1)
-            _open[self] = OpenFile.of(self._open_again())
+            _open[self] = OpenFile.from_h5py(self._open_again())
         _open.move_to_end(self)
         return _open[self]
 
@@ -48,7 +48,7 @@ class CachedFile(StoredFile):
         """
         identity = _file_identity(self.path)
         if identity != self._file_identity:  # then it must have the same digest
-            with open_stored(self.path, self.kind, digest=self.digest):
+            with open_stored_file(self.path, self.kind, digest=self.digest):
                 self._file_identity = identity
         try:
             return open_hdf5(self.path)
@@ -68,12 +68,12 @@ def cached_file(path, kind, digest=None):
     Raises
     ------
     InputError, DataError
-        As `open_stored`.
+        As `open_stored_file`.
     """
     key = os.path.abspath(path), kind, digest
     if key not in _validated:
         identity = _file_identity(path)
-        with open_stored(path, kind, digest=digest) as stored:
+        with open_stored_file(path, kind, digest=digest) as stored:
             _validated[key] = CachedFile(stored, identity)
     return _validated[key]
 
@@ -116,7 +116,7 @@ def open_many(paths, kind, digests):
     Raises
     ------
     InputError, DataError
-        As `open_stored`. Also DataError if a file is replaced before it is read.
+        As `open_stored_file`. Also DataError if a file is replaced before it is read.
     """
     try:
         yield [cached_file(path, kind, digests.get(path)) for path in paths]

@@ -1,7 +1,7 @@
 """The header of an HDF5 file: its kind, its origin and a digest of its contents, in root attributes.
 
 The digest depends on the contents only, not on the bytes that HDF5 chooses for them. It covers attributes and
-small datasets, and is checked whenever a file is opened. The large datasets (BULK) have one digest for each
+small datasets, and is checked whenever a file is opened. The large datasets (LARGE_DATASETS) have one digest for each
 image, in the small dataset `content`. It is checked when the rows of the image are read.
 """
 
@@ -14,8 +14,8 @@ import numpy as np
 from h5py import h5a
 
 from flyannot.base.errors import DataError
-from flyannot.files.hdf5.layout import OpenFile, datasets_of, objects_in
-from flyannot.files.hdf5.schema import BULK, FORMAT_VERSION, MADE_BY, SCHEMAS
+from flyannot.files.hdf5.layout import OpenFile, list_objects, select_datasets
+from flyannot.files.hdf5.schema import COMMAND_BY_KIND, FORMAT_VERSION, LARGE_DATASETS, SCHEMAS
 
 _USUAL_CHAIN = ("extract", "pool")  # files do not name this chain
 _NAMES_BEFORE = {"learn": "learn-dict", "classify": "train"}  # names before flyannot 1.0 and today
@@ -105,7 +105,7 @@ def step_chain(options):
     return options.get("chain", [name for name in _USUAL_CHAIN if name in options])
 
 
-def add_step(options, name, values):
+def add_step_options(options, name, values):
     """Return the options (dict) for the header of a file that a step makes from another file.
 
     Parameters
@@ -138,12 +138,12 @@ def _read_kind(attributes, path, kind):
     if not name.startswith("flyannot-") or kind_found not in SCHEMAS:
         raise DataError(
             f"{path} was not made by flyannot",
-            fix=f"name a file made by: {MADE_BY[kind]}" if kind else "name a file made by flyannot",
+            fix=f"name a file made by: {COMMAND_BY_KIND[kind]}" if kind else "name a file made by flyannot",
         )
     if kind is not None and kind_found != kind:
         raise DataError(
             f"{path} contains {_with_article(kind_found)}, not {_with_article(kind)}",
-            fix=f"name a file made by: {MADE_BY[kind]}",
+            fix=f"name a file made by: {COMMAND_BY_KIND[kind]}",
         )
     version = int(attributes["format_version"])
     if version != FORMAT_VERSION:
@@ -151,7 +151,7 @@ def _read_kind(attributes, path, kind):
             f"{path} has format version {version}; this flyannot reads version {FORMAT_VERSION}",
             fix="upgrade flyannot"
             if version > FORMAT_VERSION
-            else f"make it again with: {MADE_BY[kind_found]}",
+            else f"make it again with: {COMMAND_BY_KIND[kind_found]}",
         )
     return kind_found
 
@@ -175,7 +175,7 @@ _BLOCK_BYTES = 1 << 22  # bytes that are read at once
 def content_digest(h5, kind, objects=None):
     """Return the SHA-256 digest, in hexadecimal, of the contents of an open file except its large datasets.
 
-    Each small dataset is hashed with its name, type and shape; of a large one (BULK) the values are left out.
+    Each small dataset is hashed with its name, type and shape; of a large one (LARGE_DATASETS) the values are left out.
     All attributes are hashed except `digest` and the version of flyannot. So a file remains valid after an
     upgrade.
 
@@ -183,12 +183,12 @@ def content_digest(h5, kind, objects=None):
     ----------
     h5 : open h5py file
     kind : str, the kind of the file, such as "features"
-    objects : dict, the result of `objects_in(h5)`, if the caller has it
+    objects : dict, the result of `list_objects(h5)`, if the caller has it
     """
-    objects = objects or objects_in(h5)
+    objects = objects or list_objects(h5)
     sha = hashlib.sha256()
-    opened = OpenFile.of(h5)
-    datasets = datasets_of(objects)
+    opened = OpenFile.from_h5py(h5)
+    datasets = select_datasets(objects)
     for name, item in sorted(objects.items()):
         sha.update(f"\0{name}\0".encode())
         dataset = datasets.get(name)
@@ -199,10 +199,10 @@ def content_digest(h5, kind, objects=None):
         if dataset is None:
             continue
         sha.update(f"{dataset.dtype.str}{dataset.shape}\0".encode())
-        if name.partition("/")[2] not in BULK.get(kind, ()):
+        if name.partition("/")[2] not in LARGE_DATASETS.get(kind, ()):
             n_rows = max(1, _BLOCK_BYTES // max(1, dataset.row_bytes))
             for start in range(0, len(dataset), n_rows):
-                sha.update(opened.rows(name, dataset, start, start + n_rows).data)
+                sha.update(opened.read_rows(name, dataset, start, start + n_rows).data)
     return sha.hexdigest()
 
 

@@ -24,7 +24,7 @@ _CAN_READ_WITHOUT_HDF5 = hasattr(os, "preadv")
 
 
 @dataclass(frozen=True, slots=True)
-class Dataset:
+class DatasetLayout:
     """The shape, dtype and position of a dataset in an HDF5 file.
 
     Attributes
@@ -66,20 +66,20 @@ class OpenFile(NamedTuple):
     descriptor: int | None
 
     @classmethod
-    def of(cls, h5):
+    def from_h5py(cls, h5):
         """Make an `OpenFile` from an open `h5py.File`.
 
         The file descriptor is None unless the system has `preadv` and HDF5 itself reads by a descriptor.
         """
         return cls(h5, h5.id.get_vfd_handle() if _CAN_READ_WITHOUT_HDF5 and h5.driver == "sec2" else None)
 
-    def rows(self, name, dataset, start=0, stop=None):
+    def read_rows(self, name, dataset, start=0, stop=None):
         """Read the rows `start` to `stop` of a dataset into a new array; OSError if the file ends early.
 
         Parameters
         ----------
         name : str, the path of the dataset in the file, such as "4-6/image"
-        dataset : Dataset, its shape, dtype and position
+        dataset : DatasetLayout, its shape, dtype and position
         start, stop : int, as in a slice; by default all rows
         """
         start, stop, _ = slice(start, stop).indices(len(dataset))
@@ -123,7 +123,7 @@ def is_hdf5(path):
     return read_first_bytes(path, len(_SIGNATURE)) == _SIGNATURE
 
 
-def objects_in(h5):
+def list_objects(h5):
     """List all groups and datasets of an open HDF5 file.
 
     Returns
@@ -166,25 +166,25 @@ def _collect_objects(group, place, objects):
             _collect_objects(item, f"{full}/", objects)
 
 
-def datasets_of(objects):
+def select_datasets(objects):
     """Return a dict, path in the file -> `Dataset`, of all datasets among the objects of a file.
 
-    `objects` is the result of `objects_in`; groups are left out.
+    `objects` is the result of `list_objects`; groups are left out.
     """
     return {
-        name: Dataset(item.shape or (), item.dtype, item.get_offset())
+        name: DatasetLayout(item.shape or (), item.dtype, item.get_offset())
         for name, item in objects.items()
         if isinstance(item, h5d.DatasetID)
     }
 
 
-def require_as_written(objects, datasets, n_bytes):
+def require_stored_in_full(objects, datasets, n_bytes):
     """Raise ValueError unless every dataset lies in the file, in full and with a type that flyannot writes.
 
     Parameters
     ----------
-    objects : dict, path -> low-level h5py object, from `objects_in`
-    datasets : dict, path -> Dataset, from `datasets_of`
+    objects : dict, path -> low-level h5py object, from `list_objects`
+    datasets : dict, path -> Dataset, from `select_datasets`
     n_bytes : int, the size of the file
     """
     for name, item in objects.items():

@@ -34,9 +34,9 @@ def write_model(file, stage_range, D, terms, method, arrays, train_genes, known)
         write_array(group, _KNOWN + name, values)
 
 
-def read_method(stored, stage_range):
+def read_classifier_name(stored, stage_range):
     """Return the name of the classifier (str) of a stage range of an open model file."""
-    return stored.array(stage_range, "method")[0]
+    return stored.read_array(stage_range, "method")[0]
 
 
 def read_classifier(stored, stage_range, datasets, n_features):
@@ -59,8 +59,8 @@ def read_classifier(stored, stage_range, datasets, n_features):
     DataError
         If an array is missing, or has the wrong type or shape.
     """
-    sizes = {"n_terms": len(stored.group(stage_range)["term"]), "n_features": n_features}
-    return stored.arrays(stage_range, _ARRAYS.rstrip("/"), datasets, sizes)
+    sizes = {"n_terms": len(stored.datasets(stage_range)["term"]), "n_features": n_features}
+    return stored.read_arrays(stage_range, _ARRAYS.rstrip("/"), datasets, sizes)
 
 
 def read_training_image_arrays(stored, stage_range, datasets):
@@ -79,19 +79,19 @@ def read_training_image_arrays(stored, stage_range, datasets):
     """
     if not stored.dataset_names(stage_range, _KNOWN.rstrip("/")):
         return None
-    return stored.arrays(stage_range, _KNOWN.rstrip("/"), datasets, {})
+    return stored.read_arrays(stage_range, _KNOWN.rstrip("/"), datasets, {})
 
 
 def read_atoms(stored, stage_range):
     """Return the dictionary of a stage range of an open model file: array (n_atoms, n_descriptor)."""
-    return stored.array(stage_range, "D")
+    return stored.read_array(stage_range, "D")
 
 
 def read_terms(stored, stage_range):
     """Return the terms (list of str) of a stage range of an open model file, in the classifier's order."""
-    return stored.array(stage_range, "term")
+    return stored.read_array(stage_range, "term")
 
 
 def read_train_genes(stored, stage_range):
     """Return the names of the training genes (frozenset of str) of a stage range of an open model file."""
-    return frozenset(stored.array(stage_range, "train_gene"))
+    return frozenset(stored.read_array(stage_range, "train_gene"))

@@ -90,11 +90,11 @@ def read_predictions(stored, stage_range):
         - curated: the curators' answer; -1 if unknown
         - answer_before: the answer of the run before its corrections; -1 if unknown
     """
-    of_image = stored.array(stage_range, "group_of_image")
-    groups = {name: stored.array(stage_range, f"group_{name}") for name in _GROUPS}
+    of_image = stored.read_array(stage_range, "group_of_image")
+    groups = {name: stored.read_array(stage_range, f"group_{name}") for name in _GROUPS}
     names = ("term", "in_training", "unlikeness", *_TERMS, *_MATRICES, *_OF_RUN)
-    present = [name for name in names if name in stored.group(stage_range)]
-    predicted = {name: stored.array(stage_range, name) for name in present}
+    present = [name for name in names if name in stored.datasets(stage_range)]
+    predicted = {name: stored.read_array(stage_range, name) for name in present}
     shape = predicted["yes"].shape
     untested = np.full(len(predicted["term"]), np.nan)
     absent = {

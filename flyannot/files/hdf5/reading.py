@@ -1,7 +1,7 @@
 """The common reader of all HDF5 files, which checks a file before its data are used.
 
 When a file is opened, its layout and schema are checked, and its small datasets are compared with the digest
-in the header. The large datasets (BULK) are compared with their digests image by image, when they are read.
+in the header. The large datasets (LARGE_DATASETS) are compared with their digests image by image, when they are read.
 """
 
 import os
@@ -17,19 +17,19 @@ from flyannot.base.stage_ranges import STAGE_RANGES
 from flyannot.files.hdf5.header import content_digest, image_digest, read_header
 from flyannot.files.hdf5.layout import (
     OpenFile,
-    datasets_of,
     is_hdf5,
-    objects_in,
+    list_objects,
     open_hdf5,
-    require_as_written,
+    require_stored_in_full,
+    select_datasets,
 )
 from flyannot.files.hdf5.schema import (
-    BULK,
+    COMMAND_BY_KIND,
     IMAGE_COLUMNS,
-    MADE_BY,
+    LARGE_DATASETS,
     MAY_BE_NAN,
     SCHEMAS,
-    find_contradiction,
+    find_inconsistency,
     find_shape_error,
 )
 
@@ -40,7 +40,7 @@ _HDF5_ERRORS = (OSError, RuntimeError, KeyError, ValueError)
 class StoredFile:
     """An open HDF5 file of flyannot: its header and its datasets. Several threads may read it at once.
 
-    Functions call it `stored`; `open_stored` makes it. `kind`, `digest`, `version`, `options`, `inputs`,
+    Functions call it `stored`; `open_stored_file` makes it. `kind`, `digest`, `version`, `options`, `inputs`,
     `failures` and `seed` are the fields of its `Header`. `stage_ranges` is the tuple of the stage ranges in
     the file.
 
@@ -49,12 +49,12 @@ class StoredFile:
     h5 : open h5py file
     path : Path of the file
     header : Header of the file
-    datasets : dict, path in the file such as "4-6/image" -> `Dataset`; None to list them here
+    datasets : dict, path in the file such as "4-6/image" -> `DatasetLayout`; None to list them here
     """
 
     def __init__(self, h5, path, header, datasets=None):
-        datasets = datasets_of(objects_in(h5)) if datasets is None else datasets
-        self._open = OpenFile.of(h5)
+        datasets = select_datasets(list_objects(h5)) if datasets is None else datasets
+        self._open = OpenFile.from_h5py(h5)
         self.path = path
         self.kind = header.kind
         self.digest = header.digest
@@ -72,8 +72,8 @@ class StoredFile:
     def __repr__(self):
         return f"<{self.kind} file {str(self.path)!r}: {', '.join(self.stage_ranges) or 'no stage range'}>"
 
-    def group(self, stage_range):
-        """Return a dict, name -> `Dataset`, of the datasets of one stage range.
+    def datasets(self, stage_range):
+        """Return a dict, name -> `DatasetLayout`, of the datasets of one stage range.
 
         The values are not read. Raises DataError if the file lacks the stage range.
         """
@@ -81,11 +81,11 @@ class StoredFile:
             present = ", ".join(self.stage_ranges) or "none"
             raise DataError(
                 f"{self.path} has no stage range {stage_range}, only {present}",
-                fix=f"make it with: {MADE_BY[self.kind]} --stage-range {stage_range}",
+                fix=f"make it with: {COMMAND_BY_KIND[self.kind]} --stage-range {stage_range}",
             )
         return self._groups[stage_range]
 
-    def array(self, stage_range, name, start=0, stop=None, *, columns=None, as_bytes=False):
+    def read_array(self, stage_range, name, start=0, stop=None, *, columns=None, as_bytes=False):
         """Read some rows of a dataset of a stage range.
 
         Parameters
@@ -107,8 +107,8 @@ class StoredFile:
         """
         try:
             if columns is None:
-                dataset = self.group(stage_range)[name]
-                values = self._open.rows(f"{stage_range}/{name}", dataset, start, stop)
+                dataset = self.datasets(stage_range)[name]
+                values = self._open.read_rows(f"{stage_range}/{name}", dataset, start, stop)
             else:
                 values = self._open.h5[f"{stage_range}/{name}"][start:stop, columns]
         except _HDF5_ERRORS as error:
@@ -123,7 +123,7 @@ class StoredFile:
                 raise damaged_file_error(self.path, what, self.kind)
         return values
 
-    def arrays(self, stage_range, place, datasets, sizes):
+    def read_arrays(self, stage_range, place, datasets, sizes):
         """Read several datasets of a subgroup of a stage range, and return them as a dict, name -> array.
 
         Parameters
@@ -138,12 +138,14 @@ class StoredFile:
         DataError
             If a required dataset is missing, or one has the wrong type or shape.
         """
-        group = {name: self.group(stage_range).get(f"{place}/{name}") for name in datasets}
+        group = {name: self.datasets(stage_range).get(f"{place}/{name}") for name in datasets}
         wrong = find_shape_error(datasets, group, f"{stage_range}/{place}", sizes)
         if wrong:
             raise damaged_file_error(self.path, wrong, self.kind)
         return {
-            name: self.array(stage_range, f"{place}/{name}") for name in datasets if group[name] is not None
+            name: self.read_array(stage_range, f"{place}/{name}")
+            for name in datasets
+            if group[name] is not None
         }
 
     def dataset_names(self, stage_range, place):
@@ -151,10 +153,10 @@ class StoredFile:
 
         `place` is the name of the subgroup, such as "state". The list is empty if there is no such subgroup.
         """
-        names = (name.partition("/") for name in self.group(stage_range))
+        names = (name.partition("/") for name in self.datasets(stage_range))
         return [name for first, _, name in names if first == place and name]
 
-    def images(self, stage_range, start, stop):
+    def read_image_rows(self, stage_range, start, stop):
         """Read the rows of the images `start` to `stop` in the large datasets, and verify their digests.
 
         Returns
@@ -169,32 +171,34 @@ class StoredFile:
             If the rows of an image do not have the digest that was written.
         """
         first = self._row_offsets(stage_range, start, stop)
-        arrays = tuple(self.array(stage_range, name, first[0], first[-1]) for name in BULK[self.kind])
-        expected = self.array(stage_range, "content", start, stop)
+        arrays = tuple(
+            self.read_array(stage_range, name, first[0], first[-1]) for name in LARGE_DATASETS[self.kind]
+        )
+        expected = self.read_array(stage_range, "content", start, stop)
         for i, (a, b) in enumerate(pairwise(first - first[0])):
             if not np.array_equal(image_digest(*(array[a:b] for array in arrays)), expected[i]):
-                name = self.array(stage_range, "image", start + i, start + i + 1)[0]
+                name = self.read_array(stage_range, "image", start + i, start + i + 1)[0]
                 what = f"{stage_range}: the data of the image {name} are not what was written"
                 raise damaged_file_error(self.path, what, self.kind)
         return arrays
 
-    def iterate_images(self, stage_range):
+    def iterate_image_rows(self, stage_range):
         """Yield the rows of all images of a stage range in the large datasets, about 4 MiB at a time.
 
         Each item is the tuple of arrays that `images` returns for some consecutive images.
         """
-        for block in self.split_into_blocks(stage_range, 0, len(self.group(stage_range)["image"])):
-            yield self.images(stage_range, block.start, block.stop)
+        for block in self.split_images_into_blocks(stage_range, 0, len(self.datasets(stage_range)["image"])):
+            yield self.read_image_rows(stage_range, block.start, block.stop)
 
-    def split_into_blocks(self, stage_range, start, stop):
+    def split_images_into_blocks(self, stage_range, start, stop):
         """Split the images `start` to `stop` of a stage range into blocks that are read at once.
 
         Yields a `range` of image numbers for each block. A block has about 4 MiB of rows, and at least one
         image.
         """
-        group = self.group(stage_range)
+        group = self.datasets(stage_range)
         ends = np.asarray(self._row_offsets(stage_range, start, stop))
-        row_bytes = sum(group[name].row_bytes for name in BULK[self.kind])
+        row_bytes = sum(group[name].row_bytes for name in LARGE_DATASETS[self.kind])
         n_rows = _BLOCK_BYTES // max(1, row_bytes)
         done = 0
         while start + done < stop:
@@ -203,7 +207,7 @@ class StoredFile:
             yield range(start + done, start + end)
             done = end
 
-    def iterate_rows(self, stage_range, name, columns):
+    def iterate_columns(self, stage_range, name, columns):
         """Yield some columns of a dataset, in arrays of consecutive rows, without comparing digests.
 
         Parameters
@@ -212,10 +216,10 @@ class StoredFile:
         name : str, the dataset, such as "features"
         columns : slice or list of int, the columns to read
         """
-        dataset = self.group(stage_range)[name]
+        dataset = self.datasets(stage_range)[name]
         n_rows = max(1, _BLOCK_BYTES // max(1, dataset.row_bytes))
         for start in range(0, len(dataset), n_rows):
-            yield self.array(stage_range, name, start, start + n_rows, columns=columns)
+            yield self.read_array(stage_range, name, start, start + n_rows, columns=columns)
 
     def _row_offsets(self, stage_range, start, stop):
         """Return the row in the large datasets at which each of the images `start` to `stop` begins.
@@ -223,12 +227,12 @@ class StoredFile:
         The array has `stop - start + 1` ints; the last is the end of the last image.
         """
         if "first" in SCHEMAS[self.kind]:
-            return self.array(stage_range, "first", start, stop + 1)
+            return self.read_array(stage_range, "first", start, stop + 1)
         return np.arange(start, stop + 1)
 
 
 @contextmanager
-def open_stored(path, kind=None, *, digest=None):
+def open_stored_file(path, kind=None, *, digest=None):
     """Open and check an HDF5 file of flyannot, and yield it as a `StoredFile` for a `with` block.
 
     Parameters
@@ -260,7 +264,7 @@ def open_stored(path, kind=None, *, digest=None):
         yield stored
 
 
-def verify_stored(path, progress=lambda done, total, unit: None, *, each=map):
+def verify_stored_file(path, progress=lambda done, total, unit: None, *, each=map):
     """Read a whole file, compare it with its digests, and return the kind (str) of the file.
 
     Parameters
@@ -272,14 +276,16 @@ def verify_stored(path, progress=lambda done, total, unit: None, *, each=map):
     Raises
     ------
     InputError, DataError
-        As `open_stored`. Also DataError if a digest differs or a dataset cannot be read.
+        As `open_stored_file`. Also DataError if a digest differs or a dataset cannot be read.
     """
-    with open_stored(path) as stored:
-        stage_ranges = stored.stage_ranges if stored.kind in BULK else ()
-        n_images = [len(stored.group(s)["image"]) for s in stage_ranges]
+    with open_stored_file(path) as stored:
+        stage_ranges = stored.stage_ranges if stored.kind in LARGE_DATASETS else ()
+        n_images = [len(stored.datasets(s)["image"]) for s in stage_ranges]
         progress(n_read := 0, sum(n_images), "image")
         blocks = (
-            (s, block) for s, n in zip(stage_ranges, n_images) for block in stored.split_into_blocks(s, 0, n)
+            (s, block)
+            for s, n in zip(stage_ranges, n_images)
+            for block in stored.split_images_into_blocks(s, 0, n)
         )
         for n in each(partial(_verify_images, stored), blocks):
             progress(n_read := n_read + n, sum(n_images), "image")
@@ -295,7 +301,7 @@ def _verify_images(stored, stage_range_and_block):
     stage_range_and_block : tuple (stage range, range of image numbers)
     """
     stage_range, block = stage_range_and_block
-    stored.images(stage_range, block.start, block.stop)
+    stored.read_image_rows(stage_range, block.start, block.stop)
     return len(block)
 
 
@@ -304,7 +310,7 @@ def read_image_metadata(stored, stage_range, start=0, stop=None):
 
     Returns a dict, name in IMAGE_COLUMNS -> list of str with one entry for each image.
     """
-    return {name: stored.array(stage_range, name, start, stop) for name in IMAGE_COLUMNS}
+    return {name: stored.read_array(stage_range, name, start, stop) for name in IMAGE_COLUMNS}
 
 
 def damaged_file_error(path, what, kind=None):
@@ -316,7 +322,7 @@ def damaged_file_error(path, what, kind=None):
     what : str, what is wrong with it
     kind : str, the kind that the file should have; the remedy names the command that makes this kind
     """
-    made_by = MADE_BY[kind] if kind else "the command that wrote it"
+    made_by = COMMAND_BY_KIND[kind] if kind else "the command that wrote it"
     return DataError(
         f"{path} is damaged, or not made by flyannot: {what}", fix=f"make it again with: {made_by} --force"
     )
@@ -327,7 +333,7 @@ def _require_hdf5(path, kind):
 
     `kind` is the kind that the file should have, or None; the remedy names the command that makes this kind.
     """
-    fix = f"name a file made by: {MADE_BY[kind]}" if kind else "name an HDF5 file made by flyannot"
+    fix = f"name a file made by: {COMMAND_BY_KIND[kind]}" if kind else "name an HDF5 file made by flyannot"
     try:
         is_ours = is_hdf5(path)
     except FileNotFoundError:
@@ -356,15 +362,15 @@ def _validate(h5, path, kind):
     """
     try:
         header = read_header(h5.attrs, path, kind)
-        objects = objects_in(h5)
-        datasets = datasets_of(objects)
-        require_as_written(objects, datasets, os.path.getsize(path))
+        objects = list_objects(h5)
+        datasets = select_datasets(objects)
+        require_stored_in_full(objects, datasets, os.path.getsize(path))
         stored = StoredFile(h5, path, header, datasets)
         schema = SCHEMAS[header.kind]
         wrong = ""
         for s in stored.stage_ranges:
-            wrong = wrong or find_shape_error(schema, stored.group(s), s, {})
-            wrong = wrong or find_contradiction(stored, s)
+            wrong = wrong or find_shape_error(schema, stored.datasets(s), s, {})
+            wrong = wrong or find_inconsistency(stored, s)
         digest = "" if wrong else content_digest(h5, header.kind, objects)
     except (*_HDF5_ERRORS, TypeError, AttributeError) as error:
         raise damaged_file_error(path, _first_line(error), kind) from error
@@ -376,7 +382,7 @@ def _validate(h5, path, kind):
     return stored
 
 
-def claimed_kind(path):
+def read_unverified_kind(path):
     """Return the kind in the header of a file, such as "features", without checking the file.
 
     Error messages use it. Returns "" if the file cannot be read or is not made by flyannot.
@@ -391,10 +397,10 @@ def claimed_kind(path):
     return kind if kind in SCHEMAS else ""
 
 
-def file_kind(path):
+def read_file_kind(path):
     """Check an HDF5 file and return its kind, such as "features".
 
-    Raises InputError or DataError as `open_stored`.
+    Raises InputError or DataError as `open_stored_file`.
     """
-    with open_stored(path) as stored:
+    with open_stored_file(path) as stored:
         return stored.kind

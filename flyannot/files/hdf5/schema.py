@@ -16,7 +16,7 @@ DTYPES = {"i1", "u1", "u2", "u4", "i4", "i8", "f4", "f8"}
 # The columns that describe each image in descriptors, features and predictions.
 IMAGE_COLUMNS = ("image", "gene", "fbgn", "view", "group", "source", "place", "quality_warnings")
 _IMAGES = dict.fromkeys(IMAGE_COLUMNS, ("S", ("n_images",)))
-_CONTENT = {"content": ("u", ("n_images", 32))}  # the digest of the BULK rows of each image
+_CONTENT = {"content": ("u", ("n_images", 32))}  # the digest of the LARGE_DATASETS rows of each image
 _TRACE_NUMBERS = ("trace/objective_stored", "trace/objective", "trace/gap", "trace/mean_nonzeros")
 _ANSWERS = ("n_groups", "n_terms")
 _OF_RUN = {
@@ -79,12 +79,12 @@ MAY_BE_NAN = {"auc", "auc_low", "auc_high", "precision", "objective_stored", "un
 MAY_BE_ABSENT = {"unlikeness", "precision", "threshold", "is_learned", "answer_threshold", *_OF_RUN}
 
 # These datasets are too large to be read whenever a file is opened, so they are digested image by image.
-BULK = {
+LARGE_DATASETS = {
     "descriptors": ("descriptors", "centres_px", "patch_px"),  # `first` has the first row of each image
     "features": ("features", "winner"),  # one row per image
 }
 
-MADE_BY = {
+COMMAND_BY_KIND = {
     "descriptors": "flyannot extract",
     "dictionary": "flyannot learn-dict",
     "checkpoint": "flyannot learn-dict",
@@ -143,7 +143,7 @@ def _size_error(dimension, size, sizes):
     return f"{size} does not fit {name} = {expected}{plus}{more}"
 
 
-def find_contradiction(stored, stage_range):
+def find_inconsistency(stored, stage_range):
     """Describe in words how two datasets of an open file contradict each other; return "" if they agree.
 
     For example, the row offsets of the images must agree with the number of patches. The large datasets are
@@ -163,8 +163,8 @@ def _check_offsets(stored, stage_range):
     It must begin with 0, end with the number of patches and never decrease. Returns the error in words, or
     "".
     """
-    first = stored.array(stage_range, "first")
-    n_patches = len(stored.group(stage_range)["descriptors"])
+    first = stored.read_array(stage_range, "first")
+    n_patches = len(stored.datasets(stage_range)["descriptors"])
     if first[0] != 0 or first[-1] != n_patches or (np.diff(first) < 0).any():
         return f"{stage_range}/first does not divide {n_patches} patches into images"
     return ""
@@ -177,7 +177,7 @@ def _check_widths(stored, stage_range):
     Features that another program made have neither atoms nor winning patches. Returns the error in words, or
     "".
     """
-    group = stored.group(stage_range)
+    group = stored.datasets(stage_range)
     width = group["features"].shape[1]
     n_winners = group["winner"].shape[1]
     n_atoms = len(group["D"])
@@ -196,8 +196,8 @@ def _check_group_numbers(stored, stage_range):
     `group_of_image` must contain each number from 0 to the number of groups - 1, and no other. Returns the
     error in words, or "".
     """
-    of_image = stored.array(stage_range, "group_of_image")
-    n_groups = len(stored.group(stage_range)["group_name"])
+    of_image = stored.read_array(stage_range, "group_of_image")
+    n_groups = len(stored.datasets(stage_range)["group_name"])
     if not np.array_equal(np.unique(of_image), np.arange(n_groups)):
         return f"{stage_range}/group_of_image does not number {n_groups} groups"
     return ""

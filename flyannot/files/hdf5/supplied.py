@@ -6,7 +6,7 @@
 from importlib.resources import files
 from pathlib import Path
 
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 
 _FOLDER = Path(str(files("flyannot") / "models"))
 
@@ -17,7 +17,7 @@ def find_supplied_model(stage_ranges):
     `stage_ranges` is a set of str. Returns None if there is no such model.
     """
     for path in sorted(_FOLDER.glob("*.h5")):
-        with open_stored(path, "model") as stored:
+        with open_stored_file(path, "model") as stored:
             if stage_ranges.intersection(stored.stage_ranges):
                 return path
     return None

@@ -17,12 +17,12 @@ from flyannot.base.errors import DataError, InputError
 from flyannot.files.atomic_file import atomic_write
 from flyannot.files.digest import canonical_json
 from flyannot.files.hdf5.header import content_digest
-from flyannot.files.hdf5.reading import open_stored, verify_stored
+from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
 from flyannot.files.hdf5.schema import FORMAT_VERSION, IMAGE_COLUMNS
 
 
 @contextmanager
-def create_stored(path, header, *, verified=True, fill=None, each=map):
+def create_stored_file(path, header, *, verified=True, fill=None, each=map):
     """Yield a new h5py file to fill; at the end of the `with` block verify it and rename it to `path`.
 
     The header is written before and the digest after the caller's datasets. If anything fails, the file at
@@ -49,7 +49,7 @@ def create_stored(path, header, *, verified=True, fill=None, each=map):
         if fill is not None:
             fill(beside)
         if verified:
-            verify_stored(beside, each=each)
+            verify_stored_file(beside, each=each)
 
     with atomic_write(path, check=check) as beside, create_hdf5(beside) as (file, output):
         _write_text_attribute(file, "format", f"flyannot-{header.kind}")
@@ -190,15 +190,15 @@ def header_mismatch(path, header, differ=None, *, is_verified=True, each=map):
         the digests of this input differ, and returns the difference in words
     is_verified : bool, whether the whole file is read and compared with its digests; otherwise the large
         datasets are not read
-    each : as in `verify_stored`
+    each : as in `verify_stored_file`
     """
     if not path.exists():
         return "it does not exist yet"
     header = header() if callable(header) else header
     try:
         if is_verified:
-            verify_stored(path, each=each)
-        with open_stored(path, header.kind) as stored:
+            verify_stored_file(path, each=each)
+        with open_stored_file(path, header.kind) as stored:
             changed = describe_changes(stored.options, header.options)
             changed += [
                 differ[key](stored) if key in (differ or {}) else f"it was made from other {key}"

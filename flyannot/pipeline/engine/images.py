@@ -189,7 +189,7 @@ def describe_image_changes(images, stored):
         """Return the name of the photograph if this is an embryo found on one."""
         return name if name in names else photograph_name(name)
 
-    before = {(s, name_in_table(name)) for s in stored.stage_ranges for name in stored.array(s, "image")}
+    before = {(s, name_in_table(name)) for s in stored.stage_ranges for name in stored.read_array(s, "image")}
     skipped = {name_in_table(name) for name, _ in stored.failures}
     now = {(image.stage_range, image.name) for image in images if image.name not in skipped}
     ranges_before, ranges_now = ({s for s, _ in some} for some in (before, now))

@@ -101,7 +101,7 @@ def read_described_patches(stored, stage_range, start=0, stop=None):
     DataError
         If an image differs from its digest.
     """
-    n_candidates = stored.array(stage_range, "n_candidates", start, stop).tolist()
+    n_candidates = stored.read_array(stage_range, "n_candidates", start, stop).tolist()
     images = iterate_patches(stored, stage_range, start, start + len(n_candidates))
     for (descriptors, centres_px, patch_px), n in zip(images, n_candidates):
         yield DescribedPatches(descriptors, centres_px, patch_px, n)

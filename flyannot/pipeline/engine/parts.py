@@ -17,10 +17,10 @@ from typing import Any
 
 from flyannot.base.errors import DataError, FlyannotError, LockedError
 from flyannot.base.text import pluralise
-from flyannot.files.hdf5.concatenation import create_joined, read_part
+from flyannot.files.hdf5.concatenation import create_joined_file, read_part_contents
 from flyannot.files.hdf5.header import Header
-from flyannot.files.hdf5.reading import open_stored, verify_stored
-from flyannot.files.hdf5.writing import create_stored
+from flyannot.files.hdf5.reading import open_stored_file, verify_stored_file
+from flyannot.files.hdf5.writing import create_stored_file
 from flyannot.files.locks import exclusive_lock
 from flyannot.jobs.executor import map_ordered
 from flyannot.pipeline.engine.failures import split_failure
@@ -130,12 +130,12 @@ def make_missing_parts(make_part, parts, execution):
         reads=attrgetter("reads"),
         n_items=attrgetter("n_items"),
     )
-    return [closed.get(part.path) or read_part(part.path) for part in parts]
+    return [closed.get(part.path) or read_part_contents(part.path) for part in parts]
 
 
 def _make_and_summarise(make_part, part):
     """Make a part in a worker and read its contents, which takes longer than joining it."""
-    return make_part(part.with_image_digests()), read_part(part.path)
+    return make_part(part.with_image_digests()), read_part_contents(part.path)
 
 
 def create_part(part, failures=()):
@@ -143,7 +143,7 @@ def create_part(part, failures=()):
 
     The part itself is not verified, because its rows are verified in the joined file.
     """
-    return create_stored(part.path, replace(part.header, failures=tuple(failures)), verified=False)
+    return create_stored_file(part.path, replace(part.header, failures=tuple(failures)), verified=False)
 
 
 def join_parts(out, header_of, parts, complete=None):
@@ -173,7 +173,7 @@ def join_parts(out, header_of, parts, complete=None):
         )
     try:
         header = replace(header_of(parts), failures=failures)
-        with create_joined(out, header, parts, each=map_ordered) as file:
+        with create_joined_file(out, header, parts, each=map_ordered) as file:
             if complete is not None:
                 complete(file, header)
     except DataError:
@@ -211,14 +211,14 @@ def _is_kept(part):
     """Return whether a part exists, is whole, and fits the present images."""
     if not _is_whole(part.path):
         return False
-    with open_stored(part.path) as stored:
+    with open_stored_file(part.path) as stored:
         return stored.inputs == part.with_image_digests().header.inputs
 
 
 def _is_whole(part):
     """Return whether a part exists and is not damaged; a damaged one is removed."""
     try:
-        return part.exists() and bool(verify_stored(part))
+        return part.exists() and bool(verify_stored_file(part))
     except DataError:
         part.unlink()
         return False

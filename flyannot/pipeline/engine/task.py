@@ -10,7 +10,7 @@ from flyannot.base.errors import InputError, WriteError
 from flyannot.files.atomic_file import check_output, file_has_text, lock_output, write_text
 from flyannot.files.hdf5.file_cache import close_cached_files
 from flyannot.files.hdf5.layout import is_hdf5
-from flyannot.files.hdf5.reading import open_stored
+from flyannot.files.hdf5.reading import open_stored_file
 from flyannot.files.hdf5.writing import header_mismatch
 from flyannot.files.tables import read_table
 from flyannot.jobs.executor import Executor, map_ordered
@@ -179,7 +179,7 @@ class FileTask(Task):
             self._write_beside()
 
     def summary(self):
-        with open_stored(self.path) as stored:
+        with open_stored_file(self.path) as stored:
             return Outcome(self.path, False, "up to date", stored.failures)
 
 
