@@ -59,8 +59,7 @@ class ReportTask(Task):
     folder : Path of the output folder of the run, or of the predictions file
     out : Path of the page to write
     data_set : Path of the data set folder with the pictures and curated terms; None for the data set that
-        the
-        record of the run names
+        the record of the run names
     options : ReportOptions
     """
 

@@ -27,12 +27,15 @@ _NO_PICTURE = 238  # a grey level
 
 @dataclass(frozen=True)
 class SimilarGroup:
-    """A group that looks like another group.
+    """A group (all images of one gene in one stage range) with a pattern similar to another group.
 
-    key : its identifier on the page
-    image : the name of its most similar image
-    shared : its curated terms that the other group has; None if it is not annotated
-    other : its curated terms that the other group does not have; None if it is not annotated
+    key : str, identifier of the similar group on the page
+    gene : str
+    image : str, name of the image in the similar group that is most similar to the other group
+    similarity : float, larger for more similar patterns
+    shared : list of its curated terms that the other group has, too; None if the similar group is not
+        annotated
+    other : list of its curated terms that the other group lacks; None if the similar group is not annotated
     """
 
     key: str
