@@ -110,4 +110,5 @@ def _read_patch(path, described, stage_range, image, patch):
 
 @lru_cache(maxsize=128)
 def _read_grey(path, options):
+    """Read the embryo in a picture as grey levels; the last 128 pictures stay in memory."""
     return read_embryo(path, options)[0]

@@ -128,6 +128,7 @@ def describe_pictures(run):
 
 
 def _count_entries(entries, count):
+    """Yield the entries unchanged, and count each on the ProgressCount `count`."""
     for entry in entries:
         yield entry
         count.add()

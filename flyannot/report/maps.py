@@ -120,6 +120,7 @@ class MapMaker:
         return of_group
 
     def _explain(self, entry, values, patches, features, winner):
+        """Draw the maps of a group from what `_read_features` returns; `values` are as for `draw_maps`."""
         group = Groups([entry.name], [entry.gene], [entry.fbgn], [np.arange(len(patches))])
         classify = self._model.classify
         X = training_rows(features, group, classify)
@@ -136,6 +137,7 @@ class MapMaker:
         return drawn
 
     def _pack(self, split, patches):
+        """Convert the contributions `split` of one term to the dict that `draw_maps` returns for it."""
         spreads = []
         for number, described in enumerate(patches):
             if split.patch[split.image == number].max(initial=0) >= max(1, len(described.centres_px)):

@@ -159,6 +159,7 @@ def build_review(run):
 
 
 def _render_page(page, embedded, chunks, folder_name):
+    """Render the page as HTML; `embedded` is a list of chunks as HTML, empty if they are in the folder."""
     return render(
         "page.html",
         page=page,
@@ -231,6 +232,7 @@ class _ChunkWriter:
             self._write_chunk(render("patterns_sheet.html", source=self._write_image(sheet), places=places))
 
     def _write_chunk(self, html):
+        """Write HTML as the next chunk: a script that passes its index and the HTML to `flyannotChunk`."""
         text = json.dumps(html, ensure_ascii=False)
         self.n_bytes += len(text.encode())
         place = self._folder / f"chunk-{self._n_chunks}.js"
@@ -311,6 +313,7 @@ class _ChunkWriter:
         return name
 
     def _embed_image(self, source):
+        """Return a `src` attribute with the image file of a regular-expression match as a data URL."""
         return f'src="{to_data_url((self._folder / source[1]).read_bytes())}"'
 
 

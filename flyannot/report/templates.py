@@ -26,6 +26,7 @@ def read_all_templates():
 
 @cache
 def _environment():
+    """Return the Jinja2 environment of the templates, which is created once."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
