@@ -81,6 +81,7 @@ def draw_reliability(predicted, observed, *, summary):
 
 
 def _draw(x_name, y_name, summary, lines, *, band="", dots=()):
+    """Render a chart as SVG from coordinates in SVG units: polylines, the outline of a band, and dots."""
     ticks = [(_x(number), _y(number), f"{number:.1f}") for number in np.linspace(0, 1, 6)]
     named = {"x_name": x_name, "y_name": y_name, "summary": summary, "ticks": ticks}
     ends = {"left": _LEFT, "right": _RIGHT, "top": _TOP, "bottom": _BOTTOM}
@@ -88,10 +89,12 @@ def _draw(x_name, y_name, summary, lines, *, band="", dots=()):
 
 
 def _x(number):
+    """Convert a number in [0, 1] to the horizontal SVG coordinate of a chart."""
     return round(float(_LEFT + number * (_RIGHT - _LEFT)), 1)
 
 
 def _y(number):
+    """Convert a number in [0, 1] to the vertical SVG coordinate of a chart."""
     return round(float(_BOTTOM + number * (_TOP - _BOTTOM)), 1)
 
 
