@@ -33,7 +33,7 @@ LEVEL = 0.95  # of intervals from repeats and draws
 
 @dataclass(frozen=True)
 class Number:
-    """A number, the interval that noise leaves it, and in words what it was made of."""
+    """A measured number, its uncertainty interval, and a description of the data it came from."""
 
     value: float
     low: float

@@ -40,10 +40,10 @@ def rng():
 
 @pytest.fixture
 def trials(record_property):
-    """Return a function that says how often to try.
+    """Return a function that gives the number of random trials of a test.
 
-    `trials(n)` returns n, or more in the campaign; `trials(n, campaign=m)` returns m there. The campaign adds
-    them up.
+    `trials(n)` returns n, or a larger number if the tests run as a campaign. `trials(n, campaign=m)`
+    returns m in a campaign. The campaign adds up the numbers.
     """
     from tests.campaign.trials import n_trials
 
@@ -158,7 +158,7 @@ def page(run, tmp_path_factory):
 
 
 class Said(NamedTuple):
-    """The answer of a command."""
+    """The exit code and the printed output of a command."""
 
     code: int
     out: str

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class Cluster:
-    """A scheduler and workers on this machine; nannies restart a worker that dies."""
+    """A Dask scheduler and worker processes on this machine; Dask restarts a worker that dies."""
 
     def __init__(self, folder):
         self.folder = folder

@@ -8,7 +8,11 @@ def unit_rows(A):
 
 
 def planted(n_samples, n_atoms, n_features, n_nonzeros, rng, dtype=np.float64):
-    """Return samples of norm 1 and the unit atoms that they are made of, `n_nonzeros` atoms each."""
+    """Return random samples that are sparse combinations of known atoms, and these atoms.
+
+    Samples and atoms are arrays of unit rows with `n_features` columns. Each sample combines `n_nonzeros`
+    atoms.
+    """
     D = unit_rows(rng.normal(size=(n_atoms, n_features)))
     Z = np.zeros((n_samples, n_atoms))
     for z in Z:

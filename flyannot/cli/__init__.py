@@ -46,7 +46,10 @@ COMMANDS: dict = {
 
 
 def command_table():
-    """Return COMMANDS, completed by the steps that it does not list."""
+    """Return COMMANDS with the commands of all steps added under the heading "Steps".
+
+    The result is a dict: heading of the help page -> name of a command -> (location, description).
+    """
     listed = [name for commands in COMMANDS.values() for name in commands]
     steps = {
         name: (partial(build_step_command, name), step.about)

@@ -86,12 +86,9 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
 
 
 def _refuse_trained_options():
-    """Refuse options on the command line that --model sets; the environment is ignored.
+    """Raise InputError if an option that --model already determines was given on the command line.
 
-    Raises
-    ------
-    InputError
-        If such an option was given.
+    Values from environment variables are allowed.
     """
     context = click.get_current_context()
     trained = {option.name for option in fields(TrainOptions) if option.metadata["in_header"]}

@@ -19,7 +19,7 @@ from flyannot.dataset.importers import IMPORTERS
 
 
 def _build_command(name):
-    """Build the command of one importer."""
+    """Build the click command of the importer with this name, such as "bdgp"."""
     importer = IMPORTERS[name]
     is_several = importer.sources.endswith("...")
 

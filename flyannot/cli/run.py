@@ -138,6 +138,7 @@ def command(config, demo, data_set, folder, settings, corrections, dry_run, step
 
 
 def _log_steps_left_out(configuration):
+    """Log which steps the run omits, and why."""
     from flyannot.pipeline.runs.run import describe_omitted_steps
 
     if sentence := describe_omitted_steps(configuration):
@@ -145,7 +146,14 @@ def _log_steps_left_out(configuration):
 
 
 def _run_steps(configuration, steps, execution):
-    """Run the steps, print new scores, and return the exit code."""
+    """Run the steps of a run in order, print new scores, and return the exit code.
+
+    Parameters
+    ----------
+    configuration : the configuration of the run, as `read_configuration` returns it
+    steps : list of the steps to run
+    execution : Execution
+    """
     from flyannot.pipeline.engine.failures import NAME
     from flyannot.pipeline.evaluation import nothing_evaluated_error
     from flyannot.pipeline.runs.run import run_all_steps
@@ -175,7 +183,17 @@ def _run_steps(configuration, steps, execution):
 
 
 def _merge_run_options(run, configured):
-    """Return the options of [run] with the values that were typed on the command line."""
+    """Override the configured options of the table [run] by options that were typed on the command line.
+
+    Parameters
+    ----------
+    run : RunOptions from the command line, with defaults for options that were not typed
+    configured : RunOptions from the configuration
+
+    Returns
+    -------
+    RunOptions
+    """
     source = click.get_current_context().get_parameter_source
     typed = [option.name for option in fields(run) if source(option.name) is ParameterSource.COMMANDLINE]
     return replace(configured, **{name: getattr(run, name) for name in typed})

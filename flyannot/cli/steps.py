@@ -18,7 +18,7 @@ from flyannot.pipeline.options import RunOptions, Selection
 
 
 def build_step_command(name):
-    """Build the command of the `Step` with this name; the inputs of the step are its arguments."""
+    """Build the click command of a pipeline step; the inputs of the step are its arguments."""
     step = STEPS[name]
     if step.command:
         return import_object(step.command)

@@ -1,4 +1,4 @@
-"""The section of the dictionary: how learning went, and the patches that use each atom most."""
+"""The dictionary section of the report: the learning objective, and the patches that use each atom most."""
 
 from functools import lru_cache
 
@@ -19,7 +19,11 @@ _PATCH_PX = 40  # the side of a patch on the page
 
 
 def render_dictionary(run):
-    """Return the section as HTML; "" if the run has neither objectives of learning nor atoms."""
+    """Render the dictionary section of the report of a `Run` as HTML.
+
+    It shows the first and last learning objective of each stage range, and the most used atoms with
+    patches. Returns "" if the run has neither objectives nor readable patches.
+    """
     objectives = []
     if dictionary := run.files.get("dictionary"):
         for stage_range in dictionary.stage_ranges:
@@ -32,14 +36,20 @@ def render_dictionary(run):
 
 
 def most_used_atoms(run, stage_range):
-    """Find the atoms of one stage range that images use most, and draw their patches.
+    """Find the atoms with the largest features in one stage range, and draw the patches that use them most.
+
+    Parameters
+    ----------
+    run : Run
+    stage_range : str
 
     Returns
     -------
     dict or None
-        `n_atoms` and `n_images` count all atoms and images. `atoms` is a list, the most used atom first, of
-        tuples: number, number of images that use the atom, number of patches, and the patches side by side as
-        a URL. None if the run has no features or no readable patch.
+        `n_atoms` and `n_images` are the numbers of all atoms and images. `atoms` is a list of tuples, the
+        most used atom first. A tuple has the index of the atom, the number of images that use it, the
+        number of patches drawn, and these patches side by side as a data URL. None if the run has no
+        features, no descriptors or no readable patch.
     """
     features = run.stored("features", stage_range)
     described = run.stored("descriptors", stage_range)
@@ -66,7 +76,10 @@ def most_used_atoms(run, stage_range):
 
 
 def _strongest_features(stored, stage_range):
-    """Return the largest feature over all cells, and its cell; both arrays are (n_images, n_atoms)."""
+    """Return the largest feature of every image and atom over all grid cells, and the cell that has it.
+
+    `stored` is the open features file. Both returned arrays have the shape (n_images, n_atoms).
+    """
     n_atoms = len(stored.read_array(stage_range, "D"))
     largest = []
     cells = []
@@ -78,7 +91,12 @@ def _strongest_features(stored, stage_range):
 
 
 def _read_patch(path, described, stage_range, image, patch):
-    """Return a list of the grey levels of one patch; an empty list if the image is unreadable."""
+    """Read one patch from the picture at `path` as grey levels, scaled to the size shown on the page.
+
+    `described` is the open descriptors file. `image` is the row of the image in that file, and `patch` the
+    index of the patch in the image. Returns a list with one uint8 array (height, width), or [] if the
+    picture is unreadable.
+    """
     try:
         grey = _read_grey(path, read_options(described, ExtractOptions))
     except DataError:
@@ -92,4 +110,5 @@ def _read_patch(path, described, stage_range, image, patch):
 
 @lru_cache(maxsize=128)
 def _read_grey(path, options):
+    """Read the embryo in a picture as grey levels; the last 128 pictures stay in memory."""
     return read_embryo(path, options)[0]

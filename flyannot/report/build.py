@@ -1,4 +1,4 @@
-"""The task that makes the report of a run, and the parts of its page."""
+"""The task that writes the report page of a run, and the functions that assemble the page."""
 
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -34,12 +34,16 @@ _SYNTHETIC = (
 
 
 def build_task(request):
-    """Build the Task for a `StepRequest`."""
+    """Build the ReportTask that writes the report page of a run, for a `StepRequest`."""
     return ReportTask(request.out.parent, request.out, request.inputs["data_set"][0], request.options)
 
 
 def build_prediction_page_task(request):
-    """Build the Task of the page NAME.html on the predictions NAME.h5 of a `StepRequest`."""
+    """Build the ReportTask that writes NAME.html beside the predictions file NAME.h5.
+
+    `request` is the `StepRequest` of the annotate step; its output is NAME.h5. If its only input is a
+    folder, pictures and curated terms are taken from that folder.
+    """
     out = request.out
     first, *others = request.inputs["images"]
     data_set = None if others or not first.is_dir() else first
@@ -48,13 +52,14 @@ def build_prediction_page_task(request):
 
 
 class ReportTask(Task):
-    """The task that makes the page on a run or on predictions.
+    """The task that writes an HTML report page on a run or on a predictions file.
 
     Parameters
     ----------
-    folder : Path of the folder of the run, or of the predictions
-    out : Path of the page
-    data_set : Path of the folder of images and curated terms; None for the folder in the record of the run
+    folder : Path of the output folder of the run, or of the predictions file
+    out : Path of the page to write
+    data_set : Path of the data set folder with the pictures and curated terms; None for the data set that
+        the record of the run names
     options : ReportOptions
     """
 
@@ -67,13 +72,20 @@ class ReportTask(Task):
         self._options = options
 
     def _open(self, stack):
-        """Return the run, its TermIds and the digest of its page; InputError if the folder has no run."""
+        """Open the run. Returns the Run, its TermIds, and the digest of everything that its page depends on.
+
+        The ExitStack `stack` closes the files. Raises InputError if the folder has no file of a run.
+        """
         run = open_run(stack, self._folder, self._data_set)
         ids = find_term_ids(run, self._options.ontology)
         return run, ids, json_digest([run.digest(), read_all_templates(), asdict(ids)])
 
     def stale_reason(self, *, is_verified=True):
-        """Return why the page must be made, or ""; InputError if the output exists and is no report."""
+        """Return the reason why the page must be written, or "" if it is up to date.
+
+        The digest stored in the page is compared with the digest of the run; `is_verified` is not used.
+        Raises InputError if the output file exists and is not a report.
+        """
         with ExitStack() as stack:
             *_, wanted = self._open(stack)
         made = read_page_digest(self.path)
@@ -82,7 +94,10 @@ class ReportTask(Task):
         return "it is not there yet" if made is None else "" if made == wanted else "the run has changed"
 
     def make(self, execution):
-        """Write the page; return an Outcome that says how many pictures were found."""
+        """Write the page. Returns an Outcome whose message says how many pictures were found.
+
+        `execution` receives the progress, counted in groups.
+        """
         with ExitStack() as stack:
             run, ids, wanted = self._open(stack)
             shown = {s: run.shown_groups(s) for s in run.stage_ranges}
@@ -96,7 +111,10 @@ class ReportTask(Task):
 
 
 def describe_pictures(run):
-    """Return a list of one line, or none: how many pictures were found, and how to find the others."""
+    """Describe how many pictures of a `Run` were found, and how the user can supply missing ones.
+
+    Returns a list with one sentence, or [] if the run needs no pictures.
+    """
     if not run.pictures.n_wanted:
         return []
     found = len(run.pictures.paths)
@@ -110,6 +128,7 @@ def describe_pictures(run):
 
 
 def _count_entries(entries, count):
+    """Yield the entries unchanged, and count each on the ProgressCount `count`."""
     for entry in entries:
         yield entry
         count.add()
@@ -117,7 +136,11 @@ def _count_entries(entries, count):
 
 
 def _jpeg_reader(run):
-    """Return a function from the path of an image to its JPEG, or to None if it cannot be read any more."""
+    """Build a function that takes the Path of a picture and returns the embryo in it as JPEG bytes.
+
+    Embryos are cut out with the extract options of the run. The function returns None if a picture is
+    unreadable.
+    """
     described = run.files.get("descriptors")
     options = read_options(described, ExtractOptions) if described else ExtractOptions()
 
@@ -131,7 +154,15 @@ def _jpeg_reader(run):
 
 
 def _build_page(run, ids, shown, wanted):
-    """Build the Page; `shown` is a dict from stage range to the result of `Run.shown_groups`."""
+    """Assemble the Page of a run: heading, banners and sections, but not the groups.
+
+    Parameters
+    ----------
+    run : Run
+    ids : TermIds
+    shown : dict from stage range to the list that `Run.shown_groups` returns
+    wanted : str, digest of everything that the page depends on
+    """
     scores = run.scores or {}
     ranges = list(shown)
     parts = [part for of_range in shown.values() for part in of_range]
@@ -160,9 +191,10 @@ def _build_page(run, ids, shown, wanted):
 
 
 def describe_evidence(learned):
-    """Return a list of one text, or none: how often a suggested term is right, and which not to trust.
+    """Describe how often suggested terms are right in cross-validation, and which terms are unreliable.
 
-    `learned` is a dict from stage range to its LearnedTerms.
+    `learned` is a dict from stage range to its LearnedTerms. Returns a list with one text, or [] if nothing
+    is known.
     """
     terms = [term for of_range in learned.values() for term in of_range]
     sentences = []
@@ -177,7 +209,14 @@ def describe_evidence(learned):
 
 
 def _render_groups(run, ranges, predicted):
-    """Return the section of the groups as HTML without its list, which the script of the page fills."""
+    """Render the HTML frame of the section of genes; the script of the page fills in the list.
+
+    Parameters
+    ----------
+    run : Run
+    ranges : list of the stage ranges of the page
+    predicted : list of the stage ranges that have predictions
+    """
     if not ranges:
         return ""
     held_out = bool(predicted) and "scores" in run.files["predictions"].inputs
@@ -194,7 +233,14 @@ def _render_groups(run, ranges, predicted):
 
 
 def _render_facts(ranges, shown, scores):
-    """Return a line of HTML on what was run, and on the mean AUC."""
+    """Render the HTML line below the title: numbers of genes and images, stage ranges, and the mean AUC.
+
+    Parameters
+    ----------
+    ranges : list of the stage ranges of the page
+    shown : list of the Groups on the page
+    scores : dict of the scores of the run; empty if there are none
+    """
     overall = scores["summary"]["all"] if scores else {}
     return render(
         "facts.html",

@@ -18,14 +18,19 @@ _BAND_PERCENTILES = (2.5, 50, 97.5)
 
 
 def confidence_band(heights):
-    """Return a curve with the lower and the upper end of its 95% band; nan where nothing is defined.
+    """Compute a curve with its 95% bootstrap band, clipped to [0, 1].
 
-    A resample repeats groups, which flatters curves of folds with few positives. The band is therefore moved
-    by the distance of the median resample from the curve.
+    A resample repeats groups, which makes curves of folds with few positives look too good. The band is
+    therefore shifted so that the median of the resamples lies on the curve.
 
     Parameters
     ----------
-    heights : float array (1 + n_resamples, len(GRID)), the curve itself in the first row
+    heights : float array (1 + n_resamples, len(GRID))
+        The first row is the curve itself. The other rows are its bootstrap resamples.
+
+    Returns
+    -------
+    curve, low, high : float arrays (len(GRID),); nan at points where no resample is defined
     """
     samples = heights[1:] if len(heights) > 1 else heights
     low, middle, high = np.nanpercentile(samples, _BAND_PERCENTILES, axis=0)
@@ -33,13 +38,22 @@ def confidence_band(heights):
 
 
 def _average_folds(values, truth, folds, weights, draw_fold):
-    """Return curves over GRID, averaged over the folds, (n_rows, len(GRID)); nan without pairs.
+    """Compute a curve in each fold, and average the curves over the folds; one curve for each resample.
 
     Parameters
     ----------
-    values : float array (n,); truth : bool array (n,); folds : int array (n,)
-    weights : float array (n_rows, n), how often a resample has each group; the first row is ones
-    draw_fold : function from true and false positives to the heights and the weight of one fold
+    values : float array (n,), decision values of n groups
+    truth : bool array (n,), True for groups with the term
+    folds : int array (n,), the fold of each group
+    weights : float array (n_rows, n)
+        How often each resample (row) contains each group. The first row is ones: the original groups.
+    draw_fold : function
+        Takes the weighted numbers of true and of false positives, (n_rows, n_cuts). Returns the heights of
+        the curve over GRID, (n_rows, len(GRID)), and the weight of the fold in the average, (n_rows, 1).
+
+    Returns
+    -------
+    float array (n_rows, len(GRID)); nan in rows in which no fold has a positive weight
     """
     total = np.zeros((len(weights), len(GRID)))
     share = np.zeros((len(weights), 1))
@@ -53,7 +67,12 @@ def _average_folds(values, truth, folds, weights, draw_fold):
 
 
 def _count_positives(values, truth, weights):
-    """Return weighted true and false positives above each distinct value, highest first, (n_rows, n_cuts)."""
+    """Count true and false positives at every threshold, for each resample.
+
+    Every distinct decision value is a threshold, the highest first. Parameters are as for `_average_folds`,
+    limited to one fold. Returns two float arrays (n_rows, n_thresholds): true positives and false
+    positives.
+    """
     order = np.argsort(-values, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(values[order])), len(order) - 1)  # ties are one cut
     weights = weights[:, order]
@@ -62,7 +81,12 @@ def _count_positives(values, truth, weights):
 
 
 def _roc_heights(tp, fp):
-    """Return the true positive rate over GRID of false positive rates, and the number of pairs."""
+    """Interpolate the true positive rate at the false positive rates in GRID, for each resample.
+
+    `tp` and `fp` are the numbers of true and false positives at each threshold, (n_rows, n_thresholds).
+    Returns the rates, (n_rows, len(GRID)), and the number of pairs of a positive and a negative, (n_rows,
+    1).
+    """
     positives = tp[:, -1:]
     negatives = fp[:, -1:]
     start = np.zeros((len(tp), 1))
@@ -72,7 +96,11 @@ def _roc_heights(tp, fp):
 
 
 def _precision_heights(tp, fp):
-    """Return the precision at the first threshold that reaches each recall of GRID, and the positives."""
+    """Find the precision at the highest threshold that reaches each recall in GRID, for each resample.
+
+    `tp` and `fp` are the numbers of true and false positives at each threshold, (n_rows, n_thresholds).
+    Returns the precisions, (n_rows, len(GRID)), and the number of positives, (n_rows, 1).
+    """
     positives = tp[:, -1:]
     precision = tp / np.maximum(tp + fp, 1)
     reached = [np.searchsorted(counts, np.maximum(GRID * counts[-1], 1) - 1e-9) for counts in tp]
@@ -85,12 +113,17 @@ precision_curves = partial(_average_folds, draw_fold=_precision_heights)
 
 
 def reliability(probabilities, truth, n_bins=10):
-    """Return the mean probability and the fraction of positives in bins of equal width, without empty bins.
+    """Compute a reliability curve: mean probability and fraction of positives in bins of equal width.
 
     Parameters
     ----------
     probabilities : float array (n,), in [0, 1]
-    truth : bool array (n,)
+    truth : bool array (n,), True for positives
+    n_bins : int
+
+    Returns
+    -------
+    float array (2, n_nonempty_bins): mean probabilities in the first row, fractions in the second
     """
     bins = np.minimum((probabilities * n_bins).astype(int), n_bins - 1)
     counts = np.bincount(bins, minlength=n_bins)

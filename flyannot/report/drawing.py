@@ -1,6 +1,6 @@
-"""Drawings of the page: charts over the unit square as inline SVG, embryos as JPEG, and maps as text.
+"""Drawings of the report: charts as inline SVG, embryos as JPEG, and contribution maps as base64 text.
 
-The places of a chart are computed here. A template draws them, and the style sheet of the page has colours.
+Coordinates of a chart are computed here. A template draws the chart, and the style sheet sets its colours.
 """
 
 import base64
@@ -17,10 +17,10 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 328, 12, 254  # edges of a chart in pixels
 
 
 def encode_embryo(path, options):
-    """Return an embryo as the bytes of a JPEG, at the standard size and in colour if the file has colour.
+    """Read the picture at `path`, cut out the embryo, and return it as JPEG bytes at the standard size.
 
-    `options` are the ExtractOptions by which the embryo is placed. Raises the errors of
-    `read_embryo_in_colour`.
+    The JPEG has colour if the picture has. `options` are the ExtractOptions by which the embryo is located.
+    Raises the errors of `read_embryo_in_colour`.
     """
     return encode_jpeg(read_embryo_in_colour(path, options))
 
@@ -35,24 +35,31 @@ def encode_jpeg(pixels):
 
 
 def to_data_url(jpeg_bytes):
-    """Return a JPEG as a URL that holds the whole picture."""
+    """Convert JPEG bytes to a data URL, which embeds the picture in HTML."""
     return f"data:image/jpeg;base64,{base64.b64encode(jpeg_bytes).decode()}"
 
 
 def pack_map(cells, full):
-    """Return the cells of a map in base64, one signed byte each; the value `full` becomes 127."""
+    """Quantise a map of contributions to signed bytes, and return them as base64 text.
+
+    `cells` is a float array with one contribution per grid cell. The contribution `full` becomes 127.
+    """
     levels = np.clip(np.rint(cells / full * 127), -127, 127).astype(np.int8)
     return base64.b64encode(levels.tobytes()).decode()
 
 
 def draw_curve(heights, low, high, xs, x_name, y_name, *, summary, chance):
-    """Draw a curve over `xs` with its band from `low` to `high`; return HTML. All numbers are in [0, 1].
+    """Draw a curve with its confidence band as an SVG chart. Returns HTML.
 
     Parameters
     ----------
-    x_name, y_name : names of the axes
-    summary : the text that a screen reader reads instead
-    chance : heights of guessing at both ends
+    heights, low, high : float arrays (n,), in [0, 1]
+        The curve, and the lower and upper limit of its band, at `xs`.
+    xs : float array (n,), in [0, 1]
+    x_name, y_name : str, labels of the axes
+    summary : str, the text for screen readers
+    chance : pair of float
+        Heights at x = 0 and x = 1 of the line that random guessing gives.
     """
     outline = _points(np.concatenate([xs, xs[::-1]]), np.concatenate([high, low[::-1]]))
     lines = [("chance", _points([0, 1], chance)), ("curve", _points(xs, heights))]
@@ -60,13 +67,21 @@ def draw_curve(heights, low, high, xs, x_name, y_name, *, summary, chance):
 
 
 def draw_reliability(predicted, observed, *, summary):
-    """Draw the fraction of true answers over their mean probability, a dot for every bin; return HTML."""
+    """Draw a reliability curve as an SVG chart, with a dot for every bin. Returns HTML.
+
+    Parameters
+    ----------
+    predicted, observed : float arrays (n_bins,), in [0, 1]
+        Mean probability (x) and fraction of positives (y) of every bin.
+    summary : str, the text for screen readers
+    """
     dots = [(_x(x), _y(y), f"{y:.2f} true, {x:.2f} predicted") for x, y in zip(predicted, observed)]
     lines = [("chance", _points([0, 1], [0, 1])), ("curve", _points(predicted, observed))]
     return _draw("probability given", "fraction true", summary, lines, dots=dots)
 
 
 def _draw(x_name, y_name, summary, lines, *, band="", dots=()):
+    """Render a chart as SVG from coordinates in SVG units: polylines, the outline of a band, and dots."""
     ticks = [(_x(number), _y(number), f"{number:.1f}") for number in np.linspace(0, 1, 6)]
     named = {"x_name": x_name, "y_name": y_name, "summary": summary, "ticks": ticks}
     ends = {"left": _LEFT, "right": _RIGHT, "top": _TOP, "bottom": _BOTTOM}
@@ -74,13 +89,15 @@ def _draw(x_name, y_name, summary, lines, *, band="", dots=()):
 
 
 def _x(number):
+    """Convert a number in [0, 1] to the horizontal SVG coordinate of a chart."""
     return round(float(_LEFT + number * (_RIGHT - _LEFT)), 1)
 
 
 def _y(number):
+    """Convert a number in [0, 1] to the vertical SVG coordinate of a chart."""
     return round(float(_BOTTOM + number * (_TOP - _BOTTOM)), 1)
 
 
 def _points(xs, ys):
-    """Return the points of a polyline as SVG writes them, without points that are nan."""
+    """Format coordinates as the `points` attribute of an SVG polyline, and skip points that are nan."""
     return " ".join(f"{_x(x)},{_y(y)}" for x, y in zip(xs, ys) if np.isfinite(x + y))

@@ -1,9 +1,9 @@
-"""The answers about every group beside the curated terms, and the terms that a curator should look at first.
+"""The groups on the report page: model answers beside curated terms, and terms to review first.
 
-`ReviewQueue` marks two kinds of terms. In each group it marks three terms to look at first: terms of which no
-curator has said anything, and whose verdicts should teach the model most. It also marks curated terms to
-check, given or left out: the 5% that cross-validation contradicts most strongly. A term with a correction has
-no mark.
+A group is all images of one gene in one stage range. `ReviewQueue` marks terms of two kinds. In each group
+it marks the three terms without a curator's answer whose verdicts should improve the model most. It also
+marks the 5% of curated answers that cross-validation contradicts most strongly. Terms with a correction are
+not marked.
 """
 
 from dataclasses import dataclass, field
@@ -32,13 +32,15 @@ PART_TO_CHECK = 0.05  # of the terms that curators gave or left out
 
 @dataclass(kw_only=True)
 class ShownAnswer(Answer):
-    """An `Answer` as the page shows it.
+    """The model's answer to one term of one group, with what the page shows beside it.
 
-    curated : what the table of the data set and its corrections say now
-    reviewed : True if a correction is about the term
-    queue : the review list that the answer belongs to, LOOK or CHECK; "" for none
-    worth : priority in that list; a larger one means that a verdict helps more
-    map : heat map of contributions, as `MapMaker.draw_maps` returns; None without one
+    An `Answer` with these additional fields. Its `curated` includes the corrections.
+
+    reviewed : bool, True if a correction exists for the term
+    queue : str, the review list that contains the answer: LOOK, CHECK, or "" for none
+    worth : float, priority in that list, largest first: expected information (LOOK) or `curation_doubt`
+        (CHECK)
+    map : dict, map of contributions as `MapMaker.draw_maps` returns it; None if there is no map
     """
 
     reviewed: bool = False
@@ -64,12 +66,16 @@ class ShownAnswer(Answer):
 
     @property
     def margin(self):
-        """The distance of the probability from the threshold; None without an answer."""
+        """The absolute difference of probability and threshold; None if the model gives no probability."""
         return None if self.probability is None else abs(self.probability - self.threshold)
 
     @property
     def is_minor(self):
-        """True if the page folds the term away: it is absent, or not curated and never learned."""
+        """True if the page hides the term at first.
+
+        This is so if the term is absent, or if the model learned nothing about it and curators did not give
+        it. A term in a review list is never hidden.
+        """
         says_little = self.status == ABSENT or (self.says_nothing and self.curated != YES)
         return says_little and not self.queue
 
@@ -80,7 +86,7 @@ class ShownAnswer(Answer):
 
     @property
     def texts(self):
-        """The probability and the threshold in words, with enough digits to tell them apart."""
+        """The probability and the threshold as two texts, with enough digits that they differ."""
         if self.margin == 0:
             return f"{self.probability:.2f}", "at its threshold"
         for digits in (2, 3, 4, 6):
@@ -92,7 +98,13 @@ class ShownAnswer(Answer):
 
 @dataclass
 class ImageEntry:
-    """One image of a group; its path is None if the picture was not found."""
+    """One image of a group, as the page shows it.
+
+    name : str
+    view : str, lateral, dorsal or ventral; "" if unknown
+    path : Path of the picture; None if it was not found
+    quality_warnings : str, possible faults of the picture, "" for none
+    """
 
     name: str
     view: str = ""
@@ -102,17 +114,18 @@ class ImageEntry:
 
 @dataclass
 class GroupEntry:
-    """All images of one gene in one stage range, with its terms and its look-alikes.
+    """All images of one gene in one stage range, with the terms and similar groups that the page shows.
 
-    annotated : True if curators have given its terms
+    annotated : bool, True if curators have given terms to the group
     images : list of ImageEntry
     terms : list of ShownAnswer, the most probable first
     nearest : list of SimilarGroup, the most similar first
-    typical : the name of the image that is most like the pattern of the group, or ""
-    place : two numbers from 0 to 1, its place on the map of its stage range; None without a map
-    is_partly : True if curators have given some terms, and nothing is known of the others
-    unlike : distance from the groups to review before it, 0 if the group is annotated; None if there are
-        predictions for it
+    typical : str, name of the image that is most similar to the average pattern of the group; "" if unknown
+    place : pair of float in [0, 1], position on the map of patterns of the stage range; None without a map
+    is_partly : bool, True if curators have answered some terms only
+    unlike : float, distance from the groups that come before it in the order of review, 0 if it is
+        annotated;
+        None if there are predictions for it
     """
 
     stage_range: str
@@ -130,13 +143,13 @@ class GroupEntry:
 
 
 def group_entries(run, shown, queue):
-    """Yield the GroupEntry of every group of the page, stage range by stage range and by name.
+    """Yield a GroupEntry for every group of the page, sorted by stage range and then by name.
 
     Parameters
     ----------
     run : Run
-    shown : dict from stage range to the result of `Run.shown_groups`
-    queue : ReviewQueue
+    shown : dict from stage range to the list that `Run.shown_groups` returns
+    queue : ReviewQueue, which marks the terms to review
     """
     for stage_range, parts in shown.items():
         maps = MapMaker(run, stage_range)
@@ -168,7 +181,14 @@ def group_entries(run, shown, queue):
 
 
 def _add_terms(entry, answers, annotations):
-    """Add to a GroupEntry the answers about it, and the curated terms that the model does not know."""
+    """Fill `entry.terms` with the model's answers, and with curated terms that the model does not know.
+
+    Parameters
+    ----------
+    entry : GroupEntry, changed in place
+    answers : answers of the model about this group
+    annotations : Annotations, the curated terms
+    """
     gene = entry.gene, entry.stage_range
     curated = annotations.terms_of(*gene, entry.fbgn)
     unknown = annotations.unknown_terms(*gene, [one.term for one in answers], entry.fbgn)
@@ -186,32 +206,33 @@ def _add_terms(entry, answers, annotations):
 
 
 def expected_information(probability, n_genes):
-    """Return how much a verdict should teach: p (1 - p) / n.
+    """Estimate how much a curator's verdict on a term would improve the model: p (1 - p) / n.
 
-    This is the variance of the answer over the number of genes with the term.
-
-    Both arguments are arrays of one shape.
+    p is `probability`; p (1 - p) is the variance of a yes-or-no answer. n is `n_genes`, the number of genes
+    with the term in training, at least 1. Both are arrays of one shape, and so is the result.
     """
     return probability * (1 - probability) / np.maximum(n_genes, 1)
 
 
 def curation_doubt(probability, curated, yes):
-    """Return the probability that the curators are wrong; 0 if the answer agrees with them.
+    """Return the probability that the curators are wrong; 0 where the model agrees with them.
 
     Parameters
     ----------
-    probability : float array, by models that were not trained on the gene
-    curated, yes : bool arrays of the same shape: the term was given by curators, and by the model
+    probability : float array, the probability of the term by models that were not trained on the gene
+    curated : bool array of the same shape, True where curators gave the term
+    yes : bool array of the same shape, True where the model answers yes
     """
     return np.where(curated == yes, 0.0, np.where(curated, 1 - probability, probability))
 
 
 class ReviewQueue:
-    """Marks terms to look at first, and curated terms to check.
+    """The rule that chooses terms for review: unanswered terms to look at first, and curated terms to check.
 
     Parameters
     ----------
-    scores : dict of the scores of a run, or None
+    scores : dict or None
+        Scores of the run. Cross-validated outcomes in it determine how large a doubt must be for a check.
     """
 
     def __init__(self, scores):
@@ -224,7 +245,10 @@ class ReviewQueue:
         self._least = float(np.quantile(np.concatenate(doubts), 1 - PART_TO_CHECK)) if doubts else np.inf
 
     def mark(self, answers):
-        """Set `queue` and `worth` of the ShownAnswers about one group."""
+        """Set `queue` and `worth` of those ShownAnswers in `answers` that a curator should review.
+
+        `answers` is a list of all ShownAnswers about one group, changed in place.
+        """
         new = [one for one in answers if not one.reviewed and one.answer]
         for one in new:
             if one.held_out == YES and one.status in (MISSED, NEW):

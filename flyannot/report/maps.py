@@ -1,7 +1,7 @@
-"""Maps of what in the images supports a term.
+"""Maps that show where in an image a term is supported or opposed.
 
-A map needs the patches and features of an image. They come from the files of the run. Images that are not in
-these files, such as new images that a model annotated, are coded again from their pictures.
+A map needs the patches and features of an image, which are read from the files of the run. Images that are
+not in these files, such as new images that a model annotated, are encoded again from their pictures.
 """
 
 import numpy as np
@@ -19,9 +19,17 @@ _TOLERANCE = 1e-6  # relative, between the sum of the parts and the stored decis
 
 
 class MapMaker:
-    """Draws the maps of one stage range of a run.
+    """The source of the maps of contributions for one stage range of a run.
 
-    why_not : the reason why there are no maps, or ""
+    Parameters
+    ----------
+    run : Run
+    stage_range : str
+
+    Attributes
+    ----------
+    why_not : str
+        The reason why no maps can be drawn, or "" if they can.
     """
 
     def __init__(self, run, stage_range):
@@ -57,22 +65,23 @@ class MapMaker:
         self._model = loaded
 
     def draw_maps(self, entry, values):
-        """Draw the maps of one group.
+        """Draw maps of the contributions to every term of one group.
 
-        A term whose parts do not sum to its value is left out: its files are of different runs, or its
-        pictures have changed.
+        A term is left out if its contributions do not sum to its decision value. Then the files belong to
+        different runs, or a picture has changed.
 
         Parameters
         ----------
         entry : GroupEntry
-        values : dict from term to the decision value of the predictions
+        values : dict from term to decision value, from the predictions
 
         Returns
         -------
         dict
-            Term -> dict. Its `value` is `plus` - `minus` + `rest`: what supports the term, what opposes it,
-            and the intercept. `full` is the contribution of a cell in full colour. `cells` has a packed map
-            for each image.
+            A dict for each term, empty if no map can be drawn. `value` is the decision value, the sum `plus`
+            - `minus` + `rest`: supporting and opposing contributions, and the intercept. `full` is the
+            largest absolute contribution of a cell, drawn in full colour. `cells` is a list of maps by
+            `pack_map`, one per image.
         """
         if self._model is not None and values:
             for find_features in (self._read_features, self._encode_pictures):
@@ -82,7 +91,11 @@ class MapMaker:
         return {}
 
     def _read_features(self, entry):
-        """Read patches, features and winners of the images of a group; None if the run does not have them."""
+        """Read the patches and features of the images of a GroupEntry from the files of the run.
+
+        Returns a list of patches per image, the features (n_images, n_features), and the index of the patch
+        that gave each feature, of the same shape. None if the files lack one of the images.
+        """
         names = [image.name for image in entry.images]
         if not all(name in rows for name in names for rows in self._rows):
             return None
@@ -93,9 +106,9 @@ class MapMaker:
         return patches, *(np.concatenate(arrays) for arrays in zip(*of_images))
 
     def _encode_pictures(self, entry):
-        """Encode the pictures of a group by the model, with the same result as `_read_features`.
+        """Compute what `_read_features` returns by encoding the pictures of a GroupEntry with the model.
 
-        None without a picture, or if the predictions are of another model.
+        Returns None if a picture is missing or unreadable, or if another model made the predictions.
         """
         if not self._is_own or not all(image.path for image in entry.images):
             return None
@@ -107,6 +120,7 @@ class MapMaker:
         return of_group
 
     def _explain(self, entry, values, patches, features, winner):
+        """Draw the maps of a group from what `_read_features` returns; `values` are as for `draw_maps`."""
         group = Groups([entry.name], [entry.gene], [entry.fbgn], [np.arange(len(patches))])
         classify = self._model.classify
         X = training_rows(features, group, classify)
@@ -123,6 +137,7 @@ class MapMaker:
         return drawn
 
     def _pack(self, split, patches):
+        """Convert the contributions `split` of one term to the dict that `draw_maps` returns for it."""
         spreads = []
         for number, described in enumerate(patches):
             if split.patch[split.image == number].max(initial=0) >= max(1, len(described.centres_px)):

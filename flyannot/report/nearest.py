@@ -1,7 +1,8 @@
-"""Similar patterns: the look-alikes of each group, and the map of all groups of a stage range.
+"""Similar patterns: the most similar groups of each group, and a map of all groups of a stage range.
 
-Look-alikes are shown with the terms that curators gave them. A map is a sheet of small pictures, one for each
-group, and the place of each. The script of the page loads the sheet when the map is looked at.
+A group is all images of one gene in one stage range. Similar groups are shown with their curated terms. A
+map is a JPEG sheet of thumbnails, one per group, with the position of each group. The script of the page
+loads the sheet when the user opens the map.
 """
 
 import io
@@ -26,12 +27,15 @@ _NO_PICTURE = 238  # a grey level
 
 @dataclass(frozen=True)
 class SimilarGroup:
-    """A group that looks like another group.
+    """A group (all images of one gene in one stage range) with a pattern similar to another group.
 
-    key : its identifier on the page
-    image : the name of its most similar image
-    shared : its curated terms that the other group has; None if it is not annotated
-    other : its curated terms that the other group does not have; None if it is not annotated
+    key : str, identifier of the similar group on the page
+    gene : str
+    image : str, name of the image in the similar group that is most similar to the other group
+    similarity : float, larger for more similar patterns
+    shared : list of its curated terms that the other group has, too; None if the similar group is not
+        annotated
+    other : list of its curated terms that the other group lacks; None if the similar group is not annotated
     """
 
     key: str
@@ -43,7 +47,10 @@ class SimilarGroup:
 
 
 class SimilarPatterns:
-    """Similar groups of one stage range, by the features of a run; without features it finds nothing."""
+    """An index of the groups of one stage range of a run, for finding groups with similar features.
+
+    If the run has no features, all methods return empty results.
+    """
 
     def __init__(self, run, stage_range):
         stored = run.stored("features", stage_range)
@@ -64,10 +71,10 @@ class SimilarPatterns:
             self._of_images = collection.images
 
     def find(self, entry):
-        """Return the groups that look like a GroupEntry, a list of SimilarGroup, the most similar first.
+        """Return the groups most similar to a GroupEntry as a list of SimilarGroup, the most similar first.
 
-        The terms of the entry are its curated terms, otherwise its predicted terms. A group that is no more
-        similar than any two embryos is left out.
+        Terms of each similar group are compared with the curated terms of the entry, or with its predicted
+        terms if it has none. Groups that are no more similar than two random embryos are left out.
         """
         g = self._numbers.get(entry.name)
         if g is None:
@@ -95,27 +102,33 @@ class SimilarPatterns:
         return near
 
     def typical_image(self, entry):
-        """Return the name of the image that is most like the pattern of its group; "" without features."""
+        """Return the name of the image that is most similar to the average pattern of its group.
+
+        `entry` is the GroupEntry of the group. Returns "" if the group has no features.
+        """
         g = self._numbers.get(entry.name)
         return "" if g is None else self._closest_image(g, self._patterns[g])
 
     def _closest_image(self, g, pattern):
-        """Return the name of the image of the group number g that is most like a pattern."""
+        """Return the name of the image in group `g` that is most similar to a pattern.
+
+        `g` is the index of the group, and `pattern` a feature vector.
+        """
         rows = self._groups.rows[g]
         return self._images[rows[int((self._of_images[rows] @ pattern).argmax())]]
 
     def _curated_terms(self, g):
-        """Return the curated terms of the group number g; None if it is not annotated."""
+        """Return the set of curated terms of the group with index `g`; None if it is not annotated."""
         return self._annotations.terms_of(self._groups.gene[g], self._stage_range, self._groups.fbgn[g])
 
     def review_distances(self):
-        """Return an order of review for a stage range without predictions, by `farthest_first`.
+        """Order the groups of a stage range without predictions for review, by `farthest_first`.
 
         Returns
         -------
         dict
-            Name of a group without annotations -> its distance from the groups to review before it. Empty if
-            there are predictions.
+            Maps the name of each group without annotations to its distance from all groups before it in the
+            order, annotated groups first. Empty if the stage range has predictions or no features.
         """
         if self._is_predicted or not self._numbers:
             return {}
@@ -123,7 +136,10 @@ class SimilarPatterns:
         return {self._groups.name[g]: far for g, far in farthest_first(self._patterns, begun)}
 
     def places(self):
-        """Return the place of every group on the map, a dict of pairs by name; empty for a few groups."""
+        """Compute the positions of all groups on the map of patterns.
+
+        Returns a dict from the name of a group to its (x, y). Empty if there are fewer than N_LEAST groups.
+        """
         if len(self._numbers) < N_LEAST:
             return {}
         places = map_patterns(self._patterns)
@@ -131,19 +147,30 @@ class SimilarPatterns:
 
 
 class PatternMaps:
-    """Collects the groups of a page that have a place on a map, by stage range."""
+    """Collector of the thumbnails and positions of groups, from which the maps of patterns are made."""
 
     def __init__(self):
         self._entries = {}
 
     def add(self, number, entry, jpeg_bytes):
-        """Add a GroupEntry with its number on the page and the JPEG of its typical picture, or None."""
+        """Add a group to the map of its stage range; do nothing if it has no position on a map.
+
+        Parameters
+        ----------
+        number : int, index of the group on the page
+        entry : GroupEntry
+        jpeg_bytes : bytes of the JPEG of its typical image, or None for a grey thumbnail
+        """
         if entry.place is not None:
             place = [round(_FINE * x) for x in entry.place]
             self._entries.setdefault(entry.stage_range, []).append((number, place, _thumbnail(jpeg_bytes)))
 
     def maps(self):
-        """Yield (stage range, JPEG of the sheet, JSON for the script) of every map."""
+        """Yield the map of each stage range as a tuple (stage range, JPEG bytes of the sheet, JSON text).
+
+        The JSON text has the index and the position of every group, in the order of the thumbnails on the
+        sheet.
+        """
         for stage_range, entries in self._entries.items():
             numbers, places, pictures = zip(*entries)
             text = json.dumps({"groups": numbers, "places": places}, separators=(",", ":"))
@@ -151,7 +178,10 @@ class PatternMaps:
 
 
 def _thumbnail(jpeg_bytes):
-    """Return a JPEG at SMALL_PX, uint8 (height, width, 3); grey if it is None."""
+    """Decode a JPEG and scale it to a thumbnail of SMALL_PX, uint8 (height, width, 3).
+
+    Returns a grey thumbnail if `jpeg_bytes` is None.
+    """
     from PIL import Image
 
     if not jpeg_bytes:
@@ -163,7 +193,7 @@ def _thumbnail(jpeg_bytes):
 
 
 def _tile(pictures):
-    """Put pictures side by side, N_IN_ROW in a row."""
+    """Join thumbnails, uint8 arrays of one shape, to one large picture with N_IN_ROW thumbnails in a row."""
     n_columns = min(N_IN_ROW, len(pictures))
     pictures = [*pictures, *[_thumbnail(None)] * (-len(pictures) % n_columns)]
     starts = range(0, len(pictures), n_columns)

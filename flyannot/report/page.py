@@ -1,10 +1,11 @@
-"""The HTML page, from sections that are ready and from the groups.
+"""The writer of the HTML report page, from rendered sections and the groups of images.
 
-The page has an index of all groups, and their details as HTML in chunks. A small page contains the chunks and
-all images. For a large page the chunks are scripts, and the images files, in a folder beside the page.
+The page has an index of all groups, and the details of the groups in chunks of HTML. A small page embeds the
+chunks and all images. For a large page, chunks are scripts and images are files, in a folder beside the
+page.
 
-A page that exists is whole. Its folder has a name of its own, the page is written after the folder, and the
-folder of the older page is removed last.
+A page is never half-written. The folder is written first, under a name that depends on the content, and the
+page after it. The folder of the previous page is removed last.
 """
 
 import json
@@ -48,11 +49,12 @@ _HEAD_BYTES = 1000  # the digest of a page stands within its first bytes
 
 @dataclass(frozen=True)
 class Review:
-    """What the browser keeps with the verdicts of curators.
+    """Data that the script of the page needs to store the verdicts of curators in the browser.
 
-    data_set : the name under which the browser keeps verdicts, for every page on that data set
-    model_digest : digest of the model whose probabilities the page shows
-    vocabulary : terms that a curator may add -> numbers of the stage ranges that have them, empty if unknown
+    data_set : str, the name under which the browser stores verdicts, common to all pages on that data set
+    model_digest : str, digest of the model whose probabilities the page shows, "" for none
+    vocabulary : dict from each term that a curator may add to a list of indices of its stage ranges; the
+        list is empty if the stage ranges are unknown
     """
 
     data_set: str = ""
@@ -62,13 +64,13 @@ class Review:
 
 @dataclass(frozen=True)
 class Page:
-    """The parts of the page besides the groups.
+    """The title and the rendered sections of the report page, without the groups.
 
-    facts : a line on what was run
-    sections : list of (id, heading, HTML); sections without HTML are left out, and so is the section with the
-        id PATTERNS if there is no map
-    banners : sentences at the top
-    made_from : digest of all that the page depends on
+    facts : HTML line with the numbers of genes and images, and the mean AUC
+    sections : list of (id, heading, HTML); sections with empty HTML are omitted, and so is the section with
+        the id PATTERNS if there is no map
+    banners : list of sentences shown at the top
+    made_from : str, digest of everything that the page depends on
     ids : TermIds
     review : Review
     """
@@ -83,20 +85,21 @@ class Page:
 
 
 def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
-    """Write the page; if it would be larger than `page_bytes`, its pictures go to a folder beside it.
+    """Write the report page, and a folder with its images if the page would be too large to embed them.
 
     Parameters
     ----------
     path : Path
     page : Page
     entries : iterable of GroupEntry
-    jpeg_of : function from the path of an image to the bytes of a JPEG, or None if it cannot be read
-    page_bytes : int
+    jpeg_of : function
+        Takes the Path of a picture and returns the bytes of a JPEG, or None if the picture is unreadable.
+    page_bytes : int, largest size in bytes of a page that embeds its images
 
     Returns
     -------
     Path or None
-        The folder, which is named after the page; None if the page holds everything.
+        The folder beside the page; None if the page embeds everything.
 
     Raises
     ------
@@ -134,7 +137,10 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
 
 
 def read_page_digest(path):
-    """Return the digest that a page was made from; None if there is no file, "" if it is no such page."""
+    """Read the digest of the data that the report page at `path` was made from.
+
+    Returns None if nothing exists at `path`, and "" if it is not a report page.
+    """
     if not path.is_file():
         return "" if path.exists() else None
     match = _MADE_FROM.search(read_first_bytes(path, _HEAD_BYTES).decode("utf-8", "replace"))
@@ -142,7 +148,7 @@ def read_page_digest(path):
 
 
 def build_review(run):
-    """Build the Review of a `Run`."""
+    """Build the Review of a `Run`: data set name, model digest, and the terms that a curator may add."""
     used = {(s, term) for term, stage_ranges in bdgp_vocabulary().items() for s in stage_ranges} | run.terms
     vocabulary = {term: [] for term in sorted({*bdgp_terms(), *(term for _, term in used)})}
     for s, term in sorted(used, key=lambda one: STAGE_RANGES.index(one[0])):
@@ -153,6 +159,7 @@ def build_review(run):
 
 
 def _render_page(page, embedded, chunks, folder_name):
+    """Render the page as HTML; `embedded` is a list of chunks as HTML, empty if they are in the folder."""
     return render(
         "page.html",
         page=page,
@@ -166,11 +173,11 @@ def _render_page(page, embedded, chunks, folder_name):
 
 
 class _ChunkWriter:
-    """Writes groups and their images to an empty folder, one after the other.
+    """The writer of the groups of a page and their images to an empty folder, in chunks of PER_CHUNK groups.
 
-    index : list of what the page needs to list each group
-    maps : dict from stage range to the number of the chunk of its map
-    n_bytes : size of the details, if the page contained them
+    index : list of the dicts by which the page lists each group
+    maps : dict from stage range to the index of the chunk that has its map of patterns
+    n_bytes : int, size in bytes that chunks and images would have if embedded in the page
     """
 
     def __init__(self, folder, jpeg_of, ids):
@@ -188,7 +195,7 @@ class _ChunkWriter:
         self._n_images = 0
 
     def add(self, entry):
-        """Add one GroupEntry."""
+        """Write the images of a GroupEntry, add it to the index, and render it. A full chunk is written."""
         jpegs = [self._jpeg_of(image.path) if image.path else None for image in entry.images]
         sources = [self._write_image(jpeg_bytes) if jpeg_bytes else "" for jpeg_bytes in jpegs]
         typical = [j for image, j in zip(entry.images, jpegs) if image.name == entry.typical]
@@ -213,18 +220,19 @@ class _ChunkWriter:
             self.flush()
 
     def flush(self):
-        """Write the groups that were added since the last chunk."""
+        """Write the groups that are rendered and not yet in a chunk as one chunk."""
         if self._open:
             self._write_chunk("".join(self._open))
             self._open = []
 
     def add_maps(self):
-        """Write the maps of patterns, a chunk each; call it after the last group."""
+        """Write the map of patterns of each stage range as one chunk; call this after the last group."""
         for stage_range, sheet, places in self._patterns.maps():
             self.maps[stage_range] = self._n_chunks
             self._write_chunk(render("patterns_sheet.html", source=self._write_image(sheet), places=places))
 
     def _write_chunk(self, html):
+        """Write HTML as the next chunk: a script that passes its index and the HTML to `flyannotChunk`."""
         text = json.dumps(html, ensure_ascii=False)
         self.n_bytes += len(text.encode())
         place = self._folder / f"chunk-{self._n_chunks}.js"
@@ -232,14 +240,17 @@ class _ChunkWriter:
         self._n_chunks += 1
 
     def embedded(self):
-        """Yield the chunks as HTML that contains their images."""
+        """Yield the HTML of every chunk, in which links to image files are replaced by data URLs."""
         for n in range(self._n_chunks):
             text = (self._folder / f"chunk-{n}.js").read_text(encoding="utf-8")
             html = json.loads(text.partition(", ")[2].removesuffix(");\n"))
             yield Markup(_SOURCE.sub(self._embed_image, html))
 
     def index_json(self, folder_name, review):
-        """Return the index as JSON that may stand inside a script element."""
+        """Return the index of all groups as JSON that can safely be put inside a script element.
+
+        `folder_name` is the folder with chunks and images, "" if they are embedded. `review` is the Review.
+        """
         number = self._group_numbers
         index = {
             "stages": STAGE_RANGES,
@@ -260,7 +271,11 @@ class _ChunkWriter:
         return Markup(to_script_json(index))
 
     def _summarise(self, entry):
-        """Return what the list shows of a group; `no` has the absent terms that are in a queue or changed."""
+        """Return a dict with what the list of genes shows of a GroupEntry.
+
+        `terms` has its terms that are not absent. `no` has absent terms that are in a review list or have a
+        changed answer.
+        """
         shown = [one for one in entry.terms if one.status != ABSENT]
         asked = [one for one in entry.terms if one.status == ABSENT and (one.queue or one.change)]
         return {
@@ -278,7 +293,7 @@ class _ChunkWriter:
         }
 
     def _summarise_term(self, one):
-        """Return the number of the term and what is known of a ShownAnswer, without empty values."""
+        """Return a dict with the index of a term on the page and the non-empty fields of a ShownAnswer."""
         number = self._term_numbers.setdefault(one.term, len(self._term_numbers))
         summary = {"term": number, "status": one.status}
         if one.answer:
@@ -290,7 +305,7 @@ class _ChunkWriter:
         return summary
 
     def _write_image(self, jpeg_bytes):
-        """Write an image; return the name of its file."""
+        """Write JPEG bytes to a new file in the folder, and return the name of the file."""
         name = f"image-{self._n_images:06d}.jpg"
         (self._folder / name).write_bytes(jpeg_bytes)
         self._n_images += 1
@@ -298,11 +313,12 @@ class _ChunkWriter:
         return name
 
     def _embed_image(self, source):
+        """Return a `src` attribute with the image file of a regular-expression match as a data URL."""
         return f'src="{to_data_url((self._folder / source[1]).read_bytes())}"'
 
 
 def to_script_json(value):
-    """Return JSON that may stand inside a script element: no text in it can end or begin an element."""
+    """Convert a value to JSON that is safe inside a script element: <, > and & are escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")

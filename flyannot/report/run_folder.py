@@ -1,4 +1,4 @@
-"""The files that a run left in its folder, and where its pictures and curated terms are."""
+"""The reader of the output folder of a run: its files, its pictures and its curated terms."""
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -30,15 +30,17 @@ _SHOWN_KINDS = ("predictions", "features")  # the page shows the groups of these
 
 @dataclass(frozen=True)
 class Run:
-    """An open run.
+    """The open files of a run, with the pictures and curated terms that belong to them.
 
-    files : dict from kind to the open `StoredFile`, for the files that exist
-    scores : dict or None
-    others : dict from the name of another output of a step to its digest
+    folder : Path of the output folder
+    files : dict from the kind of a file, such as "features", to the open `StoredFile`; only files that exist
+    scores : dict of the evaluation; None if there is none
+    others : dict from the name of each further output file to its digest
     annotations : Annotations, empty if there are none
-    pictures : FoundPictures of predictions and features
-    notes : sentences on what is missing
-    data_set_name : name of the recorded data set folder, otherwise of the folder named, otherwise of the run
+    pictures : FoundPictures, the pictures of the images in predictions and features
+    notes : list of sentences on what is missing
+    data_set_name : str, name of the data set folder in the record of the run; otherwise of the folder that
+        the user named; otherwise of the output folder
     """
 
     folder: Path
@@ -51,13 +53,13 @@ class Run:
     data_set_name: str = ""
 
     def stored(self, kind, stage_range):
-        """Return the open file of a kind if it has the stage range, otherwise None."""
+        """Return the open file of a kind, such as "model"; None if it is missing or lacks the stage range."""
         stored: StoredFile | None = self.files.get(kind)
         return stored if stored is not None and stage_range in stored.stage_ranges else None
 
     @property
     def stage_ranges(self):
-        """The stage ranges of the page, in order."""
+        """The stage ranges that predictions or features have, in order of development."""
         return [s for s in STAGE_RANGES if any(self.stored(kind, s) for kind in _SHOWN_KINDS)]
 
     @property
@@ -72,15 +74,17 @@ class Run:
         return terms | {(s, term) for (_, s), of_gene in curated.items() for term in of_gene}
 
     def shown_groups(self, stage_range):
-        """Return the groups of one stage range that the page shows.
+        """Return the groups of one stage range that the page shows, in one or two lists.
 
-        The groups of the predictions come first, then the groups that only the features have. A picture that
-        was annotated without a table has no gene in the predictions. It gets the gene and the group of the
-        features, so that verdicts count for these.
+        Groups in the predictions come first, then groups that only the features have. Pictures annotated
+        without a table have no gene in the predictions. They get the gene and the group name that they have
+        in the features, so that verdicts apply to that gene.
 
         Returns
         -------
-        list of (image columns, Groups, GroupPredictions or None)
+        list of tuples
+            Metadata columns of the images (dict), the Groups, and their GroupPredictions; None for groups
+            without predictions.
         """
         parts = []
         names = set()
@@ -104,7 +108,10 @@ class Run:
         return parts
 
     def digest(self):
-        """Return a digest of all that a page on this run depends on; images count through the files."""
+        """Compute a digest of everything that the page depends on, to detect an outdated page.
+
+        Pictures enter by their relative paths, not by their content.
+        """
         curated = self.annotations
         tables = curated.terms_by_gene, curated.unsure, curated.known_only
         annotations = [sorted((list(k), sorted(v)) for k, v in table.items()) for table in tables]
@@ -114,13 +121,13 @@ class Run:
 
 
 def open_run(stack: ExitStack, folder, data_set=None):
-    """Open the output folder of `flyannot run`, or a predictions file; the stack closes the files.
+    """Open the output folder of `flyannot run`, or a single predictions file, for the report.
 
     Parameters
     ----------
-    stack : ExitStack
-    folder : Path of the folder or of the predictions
-    data_set : Path of the data set folder; None for the folder that the record of the run names
+    stack : ExitStack that will close the files
+    folder : Path of the output folder or of the predictions file
+    data_set : Path of the data set folder with the pictures; None for the folder in the record of the run
 
     Returns
     -------
@@ -129,7 +136,7 @@ def open_run(stack: ExitStack, folder, data_set=None):
     Raises
     ------
     InputError
-        If the folder has no file of a run, or the data set that is named cannot be read.
+        If the folder has no file of a run, or `data_set` cannot be read.
     DataError
         If a file is damaged.
     """
@@ -179,7 +186,11 @@ def open_run(stack: ExitStack, folder, data_set=None):
 
 
 def _paths_by_kind(folder):
-    """Return the path of each kind of file; of several files of one kind, the last that exists."""
+    """Return a dict from each kind of HDF5 file to its path in the folder of a run.
+
+    If several steps write files of one kind, the path is of the last file that exists, otherwise of the
+    first.
+    """
     paths: dict = {}
     for step in (step for step in STEPS.values() if step.kind):
         if step.kind not in paths or (folder / step.makes).is_file():
@@ -188,7 +199,10 @@ def _paths_by_kind(folder):
 
 
 def _open_files(stack, folder):
-    """Open the HDF5 files of a run; return them by kind, with a sentence on each that is missing."""
+    """Open the HDF5 files of a run; the ExitStack `stack` closes them.
+
+    Returns a dict from kind to `StoredFile`, and a list with a sentence on each missing file.
+    """
     paths = _paths_by_kind(folder)
     files = {k: stack.enter_context(open_stored_file(p, k)) for k, p in paths.items() if p.is_file()}
     for stored in files.values():
@@ -202,6 +216,14 @@ def _open_files(stack, folder):
 def _find_pictures(folder, files, data_set, recorded, notes):
     """Find the pictures of the images that the page shows.
 
+    Parameters
+    ----------
+    folder : Path of the output folder
+    files : dict from kind to the open `StoredFile`
+    data_set : Path of the data set folder that the user named, or None
+    recorded : Path of the data set folder in the record of the run, or None
+    notes : list of sentences; one is appended if the recorded data set cannot be read
+
     Returns
     -------
     FoundPictures
@@ -209,7 +231,7 @@ def _find_pictures(folder, files, data_set, recorded, notes):
     Raises
     ------
     InputError
-        If the data set that is named cannot be read, or has none of the pictures.
+        If `data_set` cannot be read, or has none of the pictures.
     """
     wanted = set()
     for kind in _SHOWN_KINDS:
@@ -230,9 +252,10 @@ def _find_pictures(folder, files, data_set, recorded, notes):
 
 
 def _read_annotations(place, corrections, notes):
-    """Read annotations.csv in the folder of the pictures, and apply the corrections of the run.
+    """Read annotations.csv beside the pictures, and apply the corrections of the run. Returns Annotations.
 
-    If a correction table is missing, no corrections are applied, and a sentence is appended to `notes`.
+    `place` is the folder or file with the pictures, or None. `corrections` are Paths of tables; if one is
+    missing, none is applied. Sentences on changes and missing files are appended to the list `notes`.
     """
     folder = place.parent if place is not None and not place.is_dir() else place
     if folder is None or not (corrections or has_table(folder, ANNOTATIONS)):
@@ -247,9 +270,9 @@ def _read_annotations(place, corrections, notes):
 
 
 def unshown_images(run):
-    """Yield (table, image, reason) for images of the data set that the page does not show.
+    """Yield images of the data set that the page does not show, as (table name, image name, reason).
 
-    Images that a step skipped are left out, since the files give a reason for each of these.
+    Images that a step skipped are not yielded, because the output files record them with a reason.
     """
     if run.pictures.place is None or not has_table(run.pictures.place, IMAGES):
         return
@@ -264,13 +287,13 @@ def unshown_images(run):
 
 
 def render_origin(run, failures, notes):
-    """Return the section on how everything was made as HTML.
+    """Render the section on the origin of the page: files of the run, options and skipped images, as HTML.
 
     Parameters
     ----------
     run : Run
-    failures : list of (file, image, reason) for images that a step skipped
-    notes : sentences
+    failures : list of (file name, image name, reason) for images that a step skipped
+    notes : list of sentences to show
     """
     stored_files = list(run.files.values())
     return render(

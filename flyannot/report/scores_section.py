@@ -21,9 +21,9 @@ _CURVES = (
 
 
 def render_scores(scores, ids=NO_IDS):
-    """Return the section as HTML; "" without scores.
+    """Render the section of scores as HTML: a table of all terms, their curves, and the calibration.
 
-    The script of the page sorts and filters the table, which is complete without the script.
+    `scores` is the dict of scores of a run; if it is None, the result is "". `ids` are the TermIds to link.
     """
     if scores is None:
         return ""
@@ -41,18 +41,20 @@ def render_scores(scores, ids=NO_IDS):
 
 
 def to_sentence(text):
-    """Give a text a capital and a full stop."""
+    """Capitalise the first letter of a text, and add a full stop."""
     return f"{text[:1].upper()}{text[1:]}."
 
 
 def _draw_panels(scores):
-    """Draw the curves of every term, and their mean over all terms.
+    """Draw the ROC and precision-recall curves of every term, and their mean over all terms.
+
+    `scores` is the dict of scores of a run.
 
     Returns
     -------
     dict
-        Identifier of a term, or "" for the mean -> panel. A panel is a dict of its `title`, its `row` of
-        scores and its `charts`, a list of (title, HTML). Empty if no term was evaluated.
+        The key is "stage range|term", or "" for the mean. The value is a dict with the `title`, the `row`
+        of scores, and `charts`, a list of (title, HTML). Empty if no term was evaluated.
     """
     parts = scores.get("evaluated") or {}
     parts = {s: parts[s] for s in STAGE_RANGES if s in parts and parts[s]["term"]}
@@ -85,7 +87,19 @@ def _draw_panels(scores):
 
 
 def _draw_panel(name, heights, row, frequency):
-    """Draw both charts of one term, or of the mean; `frequency` is the precision of guessing."""
+    """Draw the ROC and the precision-recall chart of one term, or of the mean over terms.
+
+    Parameters
+    ----------
+    name : str, shown as the title
+    heights : list of two float arrays (1 + n_resamples, len(GRID)), as for `confidence_band`
+    row : dict of the scores of the term
+    frequency : float, fraction of positives, which is the precision of random guessing
+
+    Returns
+    -------
+    dict with `title`, `row` and `charts`, a list of (title, HTML)
+    """
     charts = []
     for (title, _, *axes), of_curve, chance in zip(_CURVES, heights, [(0, 1), (frequency, frequency)]):
         with warnings.catch_warnings():
@@ -99,7 +113,10 @@ def _draw_panel(name, heights, row, frequency):
 
 
 def _draw_calibration(scores):
-    """Draw the reliability curve of all held-out probabilities; None without any."""
+    """Draw the reliability curve of all held-out probabilities in the dict of scores of a run.
+
+    Returns a dict with `n_answers`, `chart` (HTML) and `summary`; None if there are no such probabilities.
+    """
     overall = scores["summary"]["all"]
     probabilities = []
     truth = []

@@ -1,4 +1,4 @@
-"""The templates of the page, by Jinja2: all values are escaped except HTML of another template."""
+"""The Jinja2 templates of the report page; all values are escaped, except HTML from other templates."""
 
 import json
 from functools import cache
@@ -10,22 +10,23 @@ from flyannot.base.text import pluralise
 
 
 def render(name, **values):
-    """Fill in a template; return HTML."""
+    """Render the template file `name` with these values as HTML."""
     return Markup(_environment().get_template(name).render(values))
 
 
 def read_template(name):
-    """Return the text of a template as it is: a style sheet or a script."""
+    """Return the text of a template file without rendering it, such as a style sheet or a script."""
     return Markup((files("flyannot.report") / "templates" / name).read_text(encoding="utf-8"))
 
 
 def read_all_templates():
-    """Return the texts of all templates: a page is made again when one of them changes."""
+    """Return a list of the texts of all template files; if one changes, pages count as outdated."""
     return [read_template(name) for name in _environment().list_templates()]
 
 
 @cache
 def _environment():
+    """Return the Jinja2 environment of the templates, which is created once."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

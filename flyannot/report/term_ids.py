@@ -1,6 +1,6 @@
-"""Ids of terms, stage ranges and genes, as links that a reader may click; the page itself loads none.
+"""Ontology ids of terms, stage ranges and genes, shown on the page as links that load nothing by themselves.
 
-The ids of terms and stage ranges come from the ontologies that the user names.
+Ids of terms and stage ranges come from the ontologies that the user names.
 """
 
 import re
@@ -16,12 +16,12 @@ _REMARKS = {"obsolete": "obsolete", "replaced": "in place of an obsolete term"}
 
 @dataclass(frozen=True)
 class TermIds:
-    """Ids that the page shows.
+    """Ontology ids of terms and stage ranges that the page shows as links.
 
-    terms : dict from "stage range|term" to (id, remark, title), without terms that have no id. The remark is
-        printed. The title appears when the pointer rests on the id.
+    terms : dict from "stage range|term" to (id, remark, title), only for terms that have an id. The remark
+        is printed beside the id. The title appears when the pointer rests on the id.
     stages : dict from stage range to a list of ids
-    notes : sentences on where the ids come from
+    notes : list of sentences on where the ids come from
     """
 
     terms: dict = field(default_factory=dict)

@@ -27,7 +27,7 @@ _received_signals = []  # numbers of the signals that this run has received
 
 
 class Interrupted(BaseException):
-    """A signal that asked the run to end; its argument is the number."""
+    """The exception raised when a signal asks the command to end; its argument is the signal number."""
 
 
 def run_group(group):
@@ -44,7 +44,7 @@ def run_group(group):
 
 
 def _run_and_print_errors(group):
-    """Run the group, print each error as one line, and return the exit code."""
+    """Run a click group on this process's arguments, print any error as one line; return the exit code."""
     try:
         return _run(group)
     except click.exceptions.Exit as done:
@@ -92,7 +92,10 @@ def _run(group):
 
 
 def _suggest_choice(error):
-    """Return a suggestion for a value that is none of an option's choices; click only lists the choices."""
+    """Return a suggestion for a misspelt value of an option with fixed choices, to be shown with the error.
+
+    `error` is the exception raised by click, whose message lists the choices only.
+    """
     kind = getattr(getattr(error, "param", None), "type", None)
     value = re.match("'(.*)' is not one of ", error.message)
     return did_you_mean(value[1], kind.choices) if value and isinstance(kind, click.Choice) else ""
@@ -116,12 +119,15 @@ def _print_unexpected_error(error):
 
 
 def _discard_stdout():
-    """Discard the rest of the output, which would fail again when Python ends."""
+    """Discard output that is not yet written to stdout, so that Python does not fail again when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print_failure(code, message, fix="", *, is_traced=False):
-    """Print a shortened error, with --debug also its traceback, and return the exit code."""
+    """Print a shortened error message with its remedy `fix`, and return the exit code `code`.
+
+    With --debug, the traceback is printed, too.
+    """
     trace = traceback.format_exc() if is_traced and is_debugging() else ""
     print_error(f"Error: {_shorten(message)}", fix=_shorten(fix or ""), traceback=trace)
     return code
@@ -136,7 +142,7 @@ def _shorten(text):
 
 
 def install_signal_handlers():
-    """Raise `Interrupted` in the main thread when a signal arrives."""
+    """Install handlers that raise `Interrupted` in the main thread on Ctrl-C, SIGTERM or SIGHUP."""
     _received_signals.clear()
     for number in ENDING_SIGNALS:
         signal.signal(number, _on_signal)
@@ -145,7 +151,7 @@ def install_signal_handlers():
 
 
 def _ignore_signals():
-    """Ignore further signals, once the run has ended."""
+    """Ignore Ctrl-C, SIGTERM and SIGHUP from now on; called when the command has ended."""
     _received_signals.clear()
     stop_interrupting()
     for number in ENDING_SIGNALS:
@@ -168,9 +174,10 @@ def _raise_if_interrupted():
 
 
 def _report_unraisable(lost):
-    """Report an error that Python cannot raise.
+    """Report an error that Python cannot raise, such as one in a finaliser; a hook for `sys.unraisablehook`.
 
-    After a signal nothing is reported, since HDF5 then complains about unfinished writes.
+    `lost` is the argument that Python gives the hook. After a signal nothing is reported, because HDF5 then
+    complains about unfinished writes.
     """
     if not _received_signals and not isinstance(lost.exc_value, Interrupted):
         sys.__unraisablehook__(lost)

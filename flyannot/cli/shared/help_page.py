@@ -55,7 +55,7 @@ class DocumentedCommand(click.Command):
             formatter.write_text("\b\n" + "\n".join(self.example))
 
     def format_options(self, ctx, formatter):
-        """Write the main options, then "More options"; the options of every command come last."""
+        """Write the main options, then "More options"; options common to all commands come last."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         first = [option for option in options if not _is_more(option)]
         if not first or isinstance(self, click.Group):
@@ -68,7 +68,7 @@ class DocumentedCommand(click.Command):
 
 
 def is_common_option(option):
-    """Return whether every command has the option."""
+    """Return True if every command has the click option, such as --help."""
     return not option.expose_value
 
 
@@ -77,12 +77,13 @@ def _is_more(option):
 
 
 class LazyGroup(DocumentedCommand, click.Group):
-    """A group that imports a command when it is needed, and suggests a command for a misspelt name.
+    """A click group that imports a command only when it is run, and suggests names for misspelt commands.
 
     Parameters
     ----------
-    table : function that returns a dict: purpose -> name of a command -> (where it is, description). Where it
-        is can be "module:attribute", a module of this package, or a function that makes the command
+    table : function without parameters
+        Returns a dict: heading -> name of a command -> (location, description). The location is
+        "module:attribute", a module of this package, or a function that builds the command.
     """
 
     def __init__(self, *args, table, **kwargs):
@@ -104,14 +105,14 @@ class LazyGroup(DocumentedCommand, click.Group):
         return None
 
     def resolve_command(self, ctx, args):
-        """Return the command that the first word names; suggest another if the name is unknown."""
+        """Return the command that `args` begins with; if unknown, raise an error with a suggestion."""
         known = self.list_commands(ctx)
         if args and args[0] not in known and not args[0].startswith("-"):
             ctx.fail(f'no such command "{args[0]}".{did_you_mean(args[0], known)}')
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx, formatter):
-        """Write the options and, without importing them, the commands."""
+        """Write the options and the list of commands to the help page, without importing the commands."""
         super().format_options(ctx, formatter)
         for purpose, commands in self._table().items():
             with formatter.section(purpose):

@@ -20,7 +20,7 @@ log = logging.getLogger("flyannot")
 
 
 def message_options():
-    """Return the options -v, -q and --debug, which every command has."""
+    """Return the click options -v, -q and --debug, which set the level of messages in every command."""
     return [
         _level_option("-v", "--verbose", level=logging.DEBUG + 5, help="Print more messages."),
         _level_option("-q", "--quiet", level=logging.WARNING, help="Print only warnings and errors."),
@@ -37,7 +37,7 @@ def _level_option(*names, level, help):
 
 
 class _MessageHandler(logging.StreamHandler):
-    """A handler that writes messages above the progress bar, and repeats no note or warning."""
+    """A logging handler that prints messages above the progress bar, and each note or warning only once."""
 
     def __init__(self):
         super().__init__(sys.stderr)
@@ -60,18 +60,21 @@ class _MessageHandler(logging.StreamHandler):
 
 
 def start_log():
-    """Start to write log messages to stderr."""
+    """Install the handler that writes log messages of flyannot to stderr."""
     log.handlers[:] = [_MessageHandler()]
     log.setLevel(logging.INFO)
 
 
 def is_debugging():
-    """Return whether --debug was given."""
+    """Return True if the option --debug was given."""
     return log.getEffectiveLevel() <= logging.DEBUG
 
 
 def print_error(message, *, fix="", traceback=""):
-    """Remove the progress bar, and print an error with its remedy."""
+    """Remove the progress bar, and print an error with its remedy and traceback on stderr.
+
+    `fix` is a sentence on what the user can do, and `traceback` a text; each is omitted if empty.
+    """
     while _bars:
         _bars.pop().close()
     if traceback:
@@ -83,9 +86,9 @@ def print_error(message, *, fix="", traceback=""):
 
 
 def colour_text(text, colour):
-    """Return the text in a colour, unless NO_COLOR is set (see no-color.org).
+    """Return the text with terminal codes for a colour, unless the environment variable NO_COLOR is set.
 
-    `click.echo` removes the colour if the output is not a terminal.
+    `click.echo` removes the codes if the output is not a terminal.
     """
     is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return text if is_plain else click.style(text, fg=colour, bold=True)
@@ -95,9 +98,10 @@ def colour_text(text, colour):
 
 
 class Progress:
-    """A callable progress(done, total, unit) that shows the rate and the remaining time.
+    """A callback that shows a progress bar on stderr with the rate and the remaining time.
 
-    The rate is measured from the end of the first item, because kernels may be compiled before.
+    It is called as progress(done, total, unit): items done, all items, and the name of an item. The rate is
+    measured from the end of the first item, because kernels may be compiled before.
     """
 
     def __init__(self):

@@ -1,4 +1,4 @@
-"""Options of commands: from the options classes, and the few of the command line alone."""
+"""Command-line options, built from the options classes of the steps or specific to the command line."""
 
 import functools
 import os
@@ -14,7 +14,7 @@ from flyannot.cli.shared.help_page import DocumentedCommand
 
 
 class OutPath(click.Path):
-    """A path that a command writes; paths of other types are inputs."""
+    """The click type of a path that a command writes; other path types are inputs."""
 
 
 IN_FILE = click.Path(path_type=Path)
@@ -26,10 +26,10 @@ _MAX_METAVAR_WIDTH = 30  # characters; a longer list of choices is moved into th
 
 
 class Command(DocumentedCommand):
-    """Base of commands; an output cannot replace an input."""
+    """The base of all commands, which refuses an output path that would replace an input file."""
 
     def invoke(self, ctx):
-        """Run the command with its inputs protected."""
+        """Run the command while its input files are protected from being overwritten."""
         from flyannot.files.atomic_file import protect_inputs
         from flyannot.jobs.resources import require_address_space
 
@@ -44,7 +44,7 @@ class Command(DocumentedCommand):
 
 
 class ModelFile(click.Path):
-    """A model file, or the name of a supplied model."""
+    """The click type of a path of a model file, or of the name of a supplied model."""
 
     def __init__(self):
         super().__init__(path_type=Path)
@@ -56,7 +56,7 @@ class ModelFile(click.Path):
 
 
 class KindType(click.ParamType):
-    """A value that a `Kind` parses."""
+    """The click type of a value that a `Kind` (the parser of an option's values) parses."""
 
     def __init__(self, kind):
         self.kind = kind.kind if isinstance(kind, Several) else kind
@@ -78,13 +78,20 @@ class KindType(click.ParamType):
 
 
 class MoreOption(click.Option):
-    """An option that help lists under "More options"."""
+    """A click option that the help page lists under "More options"."""
 
     is_more = True
 
 
 class FieldOption(click.Option):
-    """The command-line option of a field of an options class."""
+    """A click option built from a dataclass field of an options class.
+
+    Parameters
+    ----------
+    names : list of str, such as ["--n-atoms"]
+    owner : the options class
+    field : the dataclass field
+    """
 
     def __init__(self, names, *, owner, field):
         kind = field.metadata["kind"]
@@ -106,13 +113,16 @@ class FieldOption(click.Option):
 
 
 def add_options(**classes):
-    """Decorate a command with the options of options classes.
+    """Return a decorator that adds the fields of options classes to a command as command-line options.
 
-    The command gets one options object for each keyword. Options that were not given have their defaults.
+    The command receives one options object for each keyword. Options that were not given have their
+    defaults.
 
     Parameters
     ----------
-    classes : keyword -> options class, or (options class, names of the fields to take)
+    **classes
+        Each value is an options class, or a pair (options class, names of the fields to take). The keyword
+        is the parameter of the command that receives the object.
     """
     chosen = {}
     for keyword, cls in classes.items():
@@ -148,7 +158,7 @@ def out_folder_option(help, *, required=True):
 
 
 def overwrite_option(help):
-    """Return the flag --force."""
+    """Return the click flag --force with this help text; the command receives it as `force`."""
     return click.option("--force", is_flag=True, help=help)
 
 

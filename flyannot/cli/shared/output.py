@@ -19,9 +19,10 @@ def print_json(value):
 
 
 def make_execution(force=False, run=None):
-    """Return the `Execution` for a step, whose workers end with the command.
+    """Build the `Execution` that runs a step; its worker processes end with the command.
 
-    `run` is a RunOptions; by default one process does all the work.
+    `force` is the flag --force. `run` is a RunOptions with the number of jobs; by default one process does
+    all the work.
     """
     from flyannot.jobs.executor import Executor
     from flyannot.jobs.resources import available_cpus
@@ -35,13 +36,13 @@ def make_execution(force=False, run=None):
 
 
 def report_outcome(outcome, *, step=None, images=(), table=None):
-    """Log what a step did, list the skipped images in a table, and return the exit code.
+    """Log what a step did, write the table of skipped images, and return the exit code.
 
     Parameters
     ----------
-    outcome : Outcome
-    step : name of the step; by default the name of the command
-    images : the images that were processed, as `list_failures` takes them
+    outcome : Outcome of the step
+    step : str, name of the step; by default the name of the command
+    images : the processed images, as `list_failures` takes them
     table : Path of the table of skipped images; by default failures.csv beside the output
     """
     from flyannot.cli.shared.exit_codes import SKIPPED
