@@ -64,7 +64,7 @@ _NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")  # columns of
 
 
 def build_task(request):
-    """Build the Task for a request."""
+    """Build the Task that predicts terms, for a StepRequest of `flyannot annotate` or of a run."""
     (model,) = request.inputs["model"]
     sources = request.inputs["images"]
     chosen = request.selection
@@ -89,7 +89,10 @@ def build_task(request):
 
 
 def _only_stage_range(model):
-    """Return the stage range of a model that has terms for no other, or None."""
+    """Return the stage range of a model file that knows terms of only one stage range.
+
+    None if it knows several.
+    """
     if read_unverified_kind(model) != "model":
         return None  # the task refuses it, after the images were read
     with open_stored_file(model, "model") as stored:
@@ -98,7 +101,7 @@ def _only_stage_range(model):
 
 
 def annotate_task(model, images, out, options, *, made=None, of_run=None):
-    """Build the task that predicts the terms of every group of images.
+    """Build the task that predicts the terms of every group of images, from pictures.
 
     Parameters
     ----------
@@ -106,9 +109,9 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
     images : list of Image
     out : Path of the predictions file; the table NAME.csv is written beside it
     options : AnnotateOptions
-    made : Paths of the features and the descriptors of a run. The features are reused if they are of these
-        images and the model learned from them
-    of_run : RunAnswers that are added to the predictions of a run, or None
+    made : (features, descriptors), Paths of two files of a run, or None
+        The features are reused if they are of exactly these images and the model was trained on them.
+    of_run : RunAnswers, the answers that a run adds to the predictions; None outside a run
 
     Returns
     -------
@@ -152,7 +155,14 @@ def annotate_task(model, images, out, options, *, made=None, of_run=None):
 
 
 def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
-    """Build the task that predicts the terms of the groups of a features file; see `annotate_task`."""
+    """Build the task that predicts the terms of the groups of a features file.
+
+    Parameters
+    ----------
+    model, features : Paths
+    out, options : as in `annotate_task`
+    stage_ranges : the stage ranges to annotate; () for all that the model knows
+    """
     ids = _read_term_ids(out, options)
     with open_stored_file(model, "model") as known, open_stored_file(features, "features") as stored:
         _require_same_encoding(known, stored)
@@ -176,7 +186,7 @@ def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
 
 
 def _read_term_ids(out, options):
-    """Return the ids of terms for the table beside the output, or None without ontologies.
+    """Return the IdColumns that add ontology identifiers to the table; None if no ontology was given.
 
     Raises
     ------
@@ -192,13 +202,23 @@ def _read_term_ids(out, options):
 
 
 def _header(model_options, inputs, model_seed, options):
-    """Return the Header of predictions."""
+    """Return the Header of a predictions file.
+
+    Parameters
+    ----------
+    model_options : dict, the options in the header of the model
+    inputs : dict, kind of input -> list of digests
+    model_seed : int
+    options : AnnotateOptions
+    """
     annotated = options.to_header() | {"model_seed": model_seed}
     return Header("predictions", model_options | {"annotate": annotated}, inputs)
 
 
 def _require_same_encoding(model, features):
-    """Refuse features that were made in another way than those that the model learned from.
+    """Check that features were made in the way of the features on which a model was trained.
+
+    model, features : StoredFiles, open
 
     Raises
     ------
@@ -218,7 +238,10 @@ def _require_same_encoding(model, features):
 
 
 def _make_part(part):
-    """Predict the groups of some images in a worker, and write them as a part."""
+    """Predict the groups of the images of an ImagePart in a worker, and write its file.
+
+    Returns the number of images.
+    """
     path, reused = part.made_with
     digest = part.header.inputs["model"][0]
     known = _read_encoded(reused, part.images) if reused else {}
@@ -234,7 +257,17 @@ def _make_part(part):
 
 
 def _predict_groups(file, stage_range, loaded, columns, features, header):
-    """Write the predictions of one stage range, from the columns and features of its images."""
+    """Predict the terms of the groups of some images, and write them to an open predictions file.
+
+    Parameters
+    ----------
+    file : h5py.File, open for writing
+    stage_range : str
+    loaded : LoadedModel of the stage range
+    columns : dict of the columns of the images
+    features : float array (n_images, n_features)
+    header : Header of the predictions
+    """
     groups = group_images(columns)
     columns = columns | {"unlikeness": np.full(len(features), np.nan)}
     if loaded.known:
@@ -260,7 +293,10 @@ def _predict_groups(file, stage_range, loaded, columns, features, header):
 
 
 def summarise_predictions(out):
-    """Return lines on the groups, terms and yeses of every stage range, as one text."""
+    """Summarise a predictions file in a few lines: groups, terms, suggested terms, changes and warnings.
+
+    out : Path of the predictions file
+    """
     lines = []
     with open_stored_file(out, "predictions") as stored:
         for stage_range in stored.stage_ranges:
@@ -292,18 +328,27 @@ def summarise_predictions(out):
 
 
 def write_predictions_table(out, ids=None):
-    """Write NAME.csv beside NAME.h5, which is locked; `ids` (IdColumns) adds ids of terms and stages."""
+    """Write the table NAME.csv beside a predictions file NAME.h5.
+
+    Parameters
+    ----------
+    out : Path of the predictions file, which this process has locked
+    ids : IdColumns, which adds ontology identifiers of terms and stages; None for none
+    """
     with open_stored_file(out, "predictions") as stored:
         write_table(out.with_suffix(".csv"), *predictions_table(stored, stored.stage_ranges, ids))
 
 
 def features_digest_if_reusable(model, images, features, descriptors):
-    """Return the digest of a features file of exactly these images that the model learned from, or None.
+    """Return the digest of a features file if `annotate` can use its features instead of the pictures.
+
+    It can if the features are of exactly these images, and the model was trained on them. Otherwise None is
+    returned.
 
     Parameters
     ----------
     model, features, descriptors : Paths of three files of one run
-    images : list of Image, whose files are read for their digests
+    images : list of Image; their files are read for their digests
     """
     if not (features.is_file() and descriptors.is_file()):
         return None
@@ -322,7 +367,10 @@ def features_digest_if_reusable(model, images, features, descriptors):
 
 @lru_cache(maxsize=len(STAGE_RANGES))
 def _rows_by_image(features, digest, stage_range):
-    """Return (name, view) of an image -> its row, for a stage range of a features file."""
+    """Return a dict, (name, view) of an image -> its row in one stage range of a features file.
+
+    features : Path; digest : identifies its contents
+    """
     stored = cached_file(features, "features", digest)
     if stage_range not in stored.stage_ranges:
         return {}
@@ -331,16 +379,16 @@ def _rows_by_image(features, digest, stage_range):
 
 
 def _read_encoded(source, images):
-    """Read the features of images from a features file, instead of encoding them.
+    """Read the features of images from a features file, instead of computing them from the pictures.
 
     Parameters
     ----------
-    source : (path, digest) of the file
+    source : (path, digest) of the features file
     images : list of Image, sorted by stage range
 
     Returns
     -------
-    made : dict, image -> (image, Pooled, quality warnings), for the images in the file
+    made : dict, Image -> (Image, PooledFeatures, quality warnings), for the images that the file has
     """
     features, digest = source
     stored = cached_file(features, "features", digest)

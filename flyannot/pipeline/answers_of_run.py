@@ -1,7 +1,7 @@
-"""The answers that a run adds to its predictions.
+"""Answers that only a run can add to its predictions.
 
-These are the answers of cross-validation, the verdicts of curators, and the answers of the previous run,
-before the curated terms changed.
+These are the answers of cross-validation, the curated terms, and the answers of the previous run, before the
+curated terms changed.
 """
 
 import shutil
@@ -29,12 +29,12 @@ _CURATED = {"annotations", "corrections"}  # inputs of scores
 
 @dataclass(frozen=True)
 class RunAnswers:
-    """The files from which a run adds answers to its predictions.
+    """The files of a run from which answers are added to its predictions.
 
-    scores : Path of the scores of the model
-    features : Path of the features that were cross-validated
+    scores : Path of scores.json
+    features : Path of the features file that was cross-validated
     annotations : Path of the table of curated terms, or of its data set folder
-    corrections : paths of tables of corrections
+    corrections : Paths of tables of corrections
     """
 
     scores: Path
@@ -48,12 +48,12 @@ class RunAnswers:
         return self.scores.parent / BEFORE / PREDICTIONS
 
     def inputs(self):
-        """Return role -> digests of these files, for the header of the predictions.
+        """Return a dict for the header of the predictions: kind of input -> list of the files' digests.
 
         Raises
         ------
         InputError
-            If there are no scores.
+            If there is no scores.json.
         """
         if not self.scores.is_file():
             raise InputError(
@@ -68,9 +68,9 @@ class RunAnswers:
         return digests
 
     def write(self, file, header):
-        """Add the answers of the run to every stage range of an open HDF5 file of predictions.
+        """Add the answers of the run to every stage range of an open predictions file.
 
-        file : h5py.File to write; header : its Header
+        file : h5py.File, open for writing; header : its Header
         """
         scores = read_scores(self.scores)
         stored = StoredFile(file, self.before, header)
@@ -106,9 +106,11 @@ class RunAnswers:
             return {s: set(features.read_array(s, "image")) for s in features.stage_ranges}
 
     def _answers_before(self, stage_range, groups, terms):
-        """Return the previous answer for every group and term.
+        """Return the answers of the previous run, int8 (n_groups, n_terms): indices in ANSWERS.
 
-        It is an int8 array (n_groups, n_terms) of indices into ANSWERS, -1 if there was none.
+        -1 if there was none.
+
+        groups : Groups; terms : list of names
         """
         answers = np.full((len(groups), len(terms)), -1, np.int8)
         if self.before.is_file():
@@ -122,18 +124,18 @@ class RunAnswers:
 
 
 def _cross_validated_answers(scores, stage_range, names, terms):
-    """Return the answers of models that had not seen the gene.
+    """Look up the predictions of cross-validation: each is by a model that was not trained on the gene.
 
     Parameters
     ----------
-    scores : dict, as in scores.json
+    scores : dict, the contents of scores.json
     stage_range : str
     names : list of the names of groups
     terms : list of terms
 
     Returns
     -------
-    probability, threshold : float64 (n_groups, n_terms); nan if a group was not evaluated for a term
+    probability, threshold : float64 arrays (n_groups, n_terms); nan if a group was not evaluated for a term
     of_terms : dict, auc, auc_low, auc_high and precision -> float64 (n_terms,); nan if not evaluated
     """
     probability, threshold = np.full((2, len(names), len(terms)), np.nan)
@@ -156,7 +158,14 @@ def _cross_validated_answers(scores, stage_range, names, terms):
 
 
 def _evaluated_names(groups, images, evaluated):
-    """Return the names of groups, with "" for a group with an image that was not cross-validated."""
+    """Return the name of each group, or "" if one of its images was not cross-validated.
+
+    Parameters
+    ----------
+    groups : Groups
+    images : list of the names of all images
+    evaluated : set of the names of the images that were cross-validated
+    """
     is_evaluated = [image in evaluated for image in images]
     return [
         name if all(is_evaluated[i] for i in rows) else "" for name, rows in zip(groups.name, groups.rows)
@@ -164,16 +173,26 @@ def _evaluated_names(groups, images, evaluated):
 
 
 def _matching_entries(names, other_names, terms, other_terms):
-    """Return the indices that select the common groups and terms from two (n_groups, n_terms) matrices."""
+    """Find the groups and terms that two matrices (n_groups, n_terms) have in common.
+
+    Parameters
+    ----------
+    names, other_names : lists of the names of the groups of the first and of the second matrix
+    terms, other_terms : lists of their terms
+
+    Returns
+    -------
+    entries, other_entries : indices that select the common entries of each matrix, in one order
+    """
     _, groups_here, groups_there = np.intersect1d(names, other_names, return_indices=True)
     _, terms_here, terms_there = np.intersect1d(terms, other_terms, return_indices=True)
     return np.ix_(groups_here, terms_here), np.ix_(groups_there, terms_there)
 
 
 def _curated_terms(groups, annotations, stage_range, terms):
-    """Return whether curators gave each term to each group.
+    """Return 1 where curators gave the term to the group, 0 where they did not, -1 if unknown.
 
-    It is an int8 array (n_groups, n_terms), -1 if that is not known.
+    The array is int8 (n_groups, n_terms).
     """
     curated = np.full((len(groups), len(terms)), -1, np.int8)
     annotated, carried = annotated_groups(groups, annotations, stage_range)
@@ -184,19 +203,18 @@ def _curated_terms(groups, annotations, stage_range, terms):
 
 
 def snapshot_previous_run(scores, made_now):
-    """Copy the scores and predictions of a run before it learns from other curated terms.
+    """Copy the scores and predictions of a run to its folder `before`, if only curated terms have changed.
 
-    They go to the folder BEFORE if nothing but the curated terms has changed. Otherwise that
-    folder is removed.
+    If anything else changed, the folder is removed.
 
     Parameters
     ----------
-    scores : Path of scores.json, which is about to be made again
+    scores : Path of scores.json, which is about to be replaced
     made_now : dict, the inputs and options of the new scores
 
     Returns
     -------
-    kept : dict, the copied scores as `read_scores` returns them, or None
+    kept : dict, the copied scores as `read_scores` returns them; None if there is no copy
     """
     before = scores.parent / BEFORE
     predictions = scores.with_name(PREDICTIONS)

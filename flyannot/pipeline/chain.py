@@ -38,11 +38,11 @@ STEPS = Registry(
 
 
 def find_maker(role, before):
-    """Return the last step before another step that makes a kind of file, or a file of that name.
+    """Return the step that makes an input of another step: the last step before it with such an output.
 
     Parameters
     ----------
-    role : see `Input.holds`
+    role : kind of the file, or its name without the suffix; see `Input.holds`
     before : Step that reads the file
 
     Raises

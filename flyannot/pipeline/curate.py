@@ -21,11 +21,13 @@ from flyannot.pipeline.engine.task import write_output, write_outputs
 
 @dataclass(frozen=True)
 class MergedCorrections:
-    """The corrections of several tables.
+    """The corrections of several curators, merged.
 
-    settled : dict, key -> Consensus
-    said : dict, curator -> {key: last verdict of this curator}
-    agreements : see `pairwise_agreements`
+    A key is a tuple (gene identifier, stage range, term).
+
+    settled : dict, key -> Consensus of all curators
+    said : dict, name of a curator -> {key: the last verdict of this curator}
+    agreements : list of the agreements of pairs of curators, as `pairwise_agreements` returns
     """
 
     settled: dict
@@ -34,18 +36,21 @@ class MergedCorrections:
 
     @property
     def disagreements(self):
-        """The corrections that curators disagree on, or did before a decision, sorted."""
+        """The Consensus of each key on which curators disagree, or disagreed before somebody decided.
+
+        Sorted.
+        """
         several = [s for s in self.settled.values() if s.is_contested or any(r.decides for r in s.rows)]
         return sorted(several, key=lambda s: (STAGE_RANGES.index(s.correction.stage_range), s.correction.key))
 
     @property
     def contested(self):
-        """The disagreements without a decision."""
+        """The Consensus of each key on which curators disagree and nobody has decided."""
         return [settled for settled in self.disagreements if settled.is_contested]
 
 
 def settle_corrections(paths):
-    """Read tables of corrections and merge them.
+    """Read tables of corrections, and merge them into a MergedCorrections.
 
     Raises
     ------
@@ -62,15 +67,16 @@ def settle_corrections(paths):
 
 
 def write_merged_corrections(path, curated, *, force=False):
-    """Write one table of all verdicts; learning from it is the same as learning from all tables.
+    """Write one table of all verdicts, with which a model learns the same as from all tables.
 
-    The disagreements go into a second table beside it, each with a row for the decision to fill in.
+    Disagreements go into a second table beside it, NAME.to-decide.csv, each with an empty row for the
+    decision.
 
     Parameters
     ----------
     path : Path of the table
     curated : MergedCorrections
-    force : whether existing tables are replaced
+    force : if True, existing tables are replaced
 
     Returns
     -------
@@ -90,7 +96,7 @@ def write_merged_corrections(path, curated, *, force=False):
 
 
 def format_agreement(curated):
-    """Format the agreement of curators and every disagreement as text."""
+    """Format the agreement of the curators of a MergedCorrections, and each disagreement, as text."""
     who = ", ".join(f"{c} ({pluralise(len(said), 'term')})" for c, said in sorted(curated.said.items()))
     lines = [f"{pluralise(len(curated.said), 'curator')}: {who}; {len(curated.settled):,} in all"]
     if curated.agreements:
@@ -105,7 +111,10 @@ def format_agreement(curated):
 
 
 def _format_kappas(agreements):
-    """Yield the lines of the table of kappas."""
+    """Yield the lines of the table of Cohen's kappas.
+
+    agreements : list, as `pairwise_agreements` returns
+    """
     names = [agreement.term or "all terms" for agreement in agreements]
     pairs = [" and ".join(agreement.curators) for agreement in agreements]
     width, width_of_pairs = max(map(len, [*names, "term"])), max(map(len, [*pairs, "curators"]))
@@ -166,7 +175,14 @@ def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=F
 
 
 def _rows(terms, symbols, days):
-    """Yield the rows of the table, a dict each, by stage range, gene and term."""
+    """Yield the rows of a table of annotations as dicts, sorted by stage range, gene and term.
+
+    Parameters
+    ----------
+    terms : dict, (gene identifier, stage range) -> set of terms
+    symbols : dict, gene identifier -> symbol
+    days : dict, (gene identifier, stage range, term) -> date
+    """
     for gene_id, stage_range in sorted(terms, key=lambda k: (STAGE_RANGES.index(k[1]), symbols[k[0]], k[0])):
         gene = symbols[gene_id]
         for term in sorted(terms[gene_id, stage_range]):
@@ -180,7 +196,14 @@ def _rows(terms, symbols, days):
 
 
 def _list_losses(changes, terms, left_out):
-    """Yield sentences on what a table of annotations cannot express."""
+    """Yield sentences on the corrections that a table of annotations cannot express.
+
+    Parameters
+    ----------
+    changes : dict, as `apply_corrections` returns
+    terms : dict, (gene identifier, stage range) -> set of terms in the table
+    left_out : set of (gene identifier, stage range) without a row in the table
+    """
     if changes["unsure"] or changes["contested"]:
         yield "unsure terms stay in the table as they were; train --corrections excludes them"
     genes = sorted({new.gene for new in changes["of_new_genes"] if new.key[:2] in left_out})

@@ -20,13 +20,13 @@ from flyannot.pipeline.engine.inputs import dictionary_lam, read_options, requir
 
 
 def build_encoder(stored, stage_range="", pool=None):
-    """Build the encoder that made an open file, or that its dictionary was learned for.
+    """Build the Encoder that made an open file, from the options in its header.
 
     Parameters
     ----------
-    stored : open file of any kind that was not made from imported features
-    stage_range : whose dictionary is used; "" for an encoder that only reads and describes
-    pool : PoolOptions; None for those in the header
+    stored : StoredFile of any kind, except one that was made from imported features
+    stage_range : the stage range whose dictionary is used; "" for an encoder that only describes patches
+    pool : PoolOptions that replace the options in the header; None for the header's
 
     Raises
     ------
@@ -46,9 +46,14 @@ def build_encoder(stored, stage_range="", pool=None):
 
 @lru_cache(maxsize=len(STAGE_RANGES))
 def load_encoder(dictionary, digest, stage_range, pool):
-    """Build the encoder of a dictionary file, and keep it between parts of an output.
+    """Build the Encoder of a dictionary file, and keep it in memory for the next parts of an output.
 
-    The digest identifies the contents of the path.
+    Parameters
+    ----------
+    dictionary : Path
+    digest : identifies the contents of the file
+    stage_range : str
+    pool : PoolOptions
     """
     return build_encoder(cached_file(dictionary, "dictionary", digest), stage_range, pool)
 

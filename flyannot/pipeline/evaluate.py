@@ -52,7 +52,7 @@ log = logging.getLogger("flyannot")
 
 
 def build_task(request):
-    """Build the Task for a request: the scores of the model of a run."""
+    """Build the Task that scores the model of a run, for a StepRequest."""
     (model,) = request.inputs["model"]
     (annotations,) = request.inputs["annotations"]
     corrections = request.run.options["train"].corrections
@@ -63,13 +63,28 @@ def build_task(request):
 
 
 def build_evaluation(paths, annotations_csv, **more):
-    """Build the Evaluation of features files, or of a predictions file; `more` has its other fields."""
+    """Build the CrossValidation of features files, or the HeldOutTest of a predictions file.
+
+    Parameters
+    ----------
+    paths : Paths of the files, all of one kind
+    annotations_csv : Path of the table of curated terms, or of its data set folder
+    more : other fields of `Evaluation`
+    """
     evaluation = HeldOutTest if read_file_kind(paths[0]) == "predictions" else CrossValidation
     return evaluation(paths=tuple(paths), annotations_csv=annotations_csv, **more)
 
 
 def build_model_evaluation(model, paths, annotations_csv, options, corrections=()):
-    """Build the CrossValidation with the data, options and seed that a model was trained with.
+    """Build the CrossValidation that tests how a model was trained: with its data, options and seed.
+
+    Parameters
+    ----------
+    model : Path of the model file
+    paths : Paths of the features files on which it was trained
+    annotations_csv : Path of the table of curated terms, or of its data set folder
+    options : EvaluateOptions
+    corrections : Paths of tables of corrections
 
     Raises
     ------
@@ -131,11 +146,26 @@ class Evaluation:
         return file_digests(self.paths)
 
     def with_chosen_options(self, annotations=None):
-        """Return a copy in which open options have values that fit the numbers of groups."""
+        """Return a copy in which options without a value get one that fits the numbers of annotated groups.
+
+        annotations : Annotations; None to read them
+        """
         return self
 
     def score(self, annotations, execution):
-        """Return the result without the parts that all evaluations share, or None if no gene is annotated."""
+        """Score the terms; a subclass defines it.
+
+        Parameters
+        ----------
+        annotations : Annotations
+        execution : Execution
+
+        Returns
+        -------
+        result : dict with the keys terms, summary, notes, synthetic and evaluated of `result`; None if no
+            gene is
+            annotated
+        """
         raise NotImplementedError
 
     def result(self, execution=None):
@@ -202,20 +232,25 @@ def file_digests(paths):
 
 @dataclass(frozen=True, kw_only=True)
 class CrossValidation(Evaluation):
-    """A cross-validation on features files, which count as one."""
+    """A cross-validation of models that are trained on features files.
+
+    Several files count as one.
+    """
 
     @contextmanager
     def open_features(self):
-        """Yield stage range -> (image columns, features) while the files are open.
+        """Open the features files: a context manager that yields a dict.
 
-        The features are read as `pool_columns` takes them; one stage range at a time is in memory.
+        The dict maps each stage range to (columns of its images, StoredFeatures). Features are read when
+        they are used,
+        so that only one stage range at a time is in memory.
         """
         with open_compatible(self.paths, "features") as files:
             features = {s: StoredFeatures(files, s) for s in choose_stage_ranges(files, self.stage_ranges)}
             yield {s: (stored.columns, stored) for s, stored in features.items()}
 
     def read_columns(self):
-        """Return stage range -> image columns."""
+        """Return a dict, stage range -> columns of its images."""
         with self.open_features() as loaded:
             return {s: columns for s, (columns, _) in loaded.items()}
 
@@ -233,7 +268,10 @@ class CrossValidation(Evaluation):
             return self._cross_validate_all(loaded, annotations, execution)
 
     def _cross_validate_all(self, loaded, annotations, execution):
-        """Return the result, with one split of all genes; None if no gene is annotated."""
+        """Cross-validate all stage ranges with one split of all genes; the result is as in `score`.
+
+        loaded : dict, as `open_features` yields; the other parameters are as in `score`
+        """
         train, options = self.train, self.options
         n_folds = options.folds or ENOUGH_GROUPS
         curated = {
@@ -275,10 +313,11 @@ class CrossValidation(Evaluation):
 
 @dataclass(frozen=True, kw_only=True)
 class HeldOutTest(Evaluation):
-    """A test on one file of predictions.
+    """A test of the answers in one predictions file against curated terms.
 
-    The model's own answers are scored, which is a test if its genes are new to the model. Otherwise a note
-    says so. Of the options `train`, only `exclude_terms` and `corrections` are used.
+    It is a fair test if the model was not trained on these genes; otherwise a note says so. Of the options
+    in
+    `train`, only `exclude_terms` and `corrections` are used.
     """
 
     def score(self, annotations, execution):
@@ -312,11 +351,15 @@ class HeldOutTest(Evaluation):
 
 
 def _build_outcome(predicted, rows, carried):
-    """Return the TermOutcomes of one stage range.
+    """Return the TermOutcomes of the annotated groups of one stage range.
 
-    The annotated terms that the model does not know are listed, too, with the reason.
+    Curated terms that the model does not know are included, each with the reason.
 
-    carried : list with the set of curated terms of each row
+    Parameters
+    ----------
+    predicted : GroupPredictions
+    rows : list of the numbers of the annotated groups
+    carried : list with the set of curated terms of each of these groups
     """
     unknown = sorted(set().union(*carried) - set(predicted.terms))
     terms = (*predicted.terms, *unknown)
@@ -336,16 +379,32 @@ def _build_outcome(predicted, rows, carried):
 
 
 def _cross_validate(rows, stage_range, folds, method, options, *, seed):
-    """Return the outcome of a stage range, and the indices of its groups in the order of the outcome."""
+    """Cross-validate one stage range.
+
+    Parameters
+    ----------
+    rows : LabelledRows
+    stage_range : str
+    folds : dict from gene to fold
+    method : name in CLASSIFIERS
+    options : FitOptions
+    seed : int
+
+    Returns
+    -------
+    outcome : TermOutcomes
+    members : int array, the number of the group of each row of the outcome
+    """
     rng = stage_range_rng(seed, stage_range)
     outcome = cross_validate(rows, folds=folds, rng=rng, method=method, options=options)
     return outcome, np.arange(len(rows))
 
 
 def _cross_validate_nested(rows, stage_range, folds, method, options, *, seed):
-    """Cross-validate within the training genes of every fold; see `_cross_validate`.
+    """Leave out one fold after the other, and cross-validate on the genes of the other folds alone.
 
-    The genes of the fold itself take no part.
+    The parameters and the result are as in `_cross_validate`. A group appears once for each fold but its
+    own.
     """
     parts = []
     members = []
@@ -362,10 +421,14 @@ def _cross_validate_nested(rows, stage_range, folds, method, options, *, seed):
 
 
 class ScoresTask(Task):
-    """A task that writes the scores of an `Evaluation` to a JSON file.
+    """A task that writes the scores of an Evaluation to a JSON file.
 
-    scores_before : function from the inputs and given options of the new scores to earlier scores to compare
-        with, or None
+    Parameters
+    ----------
+    evaluation : Evaluation
+    json_file : Path
+    scores_before : function of the inputs and options of the new scores
+        It returns earlier scores (a dict) to compare with, or None.
     """
 
     is_replaced = True

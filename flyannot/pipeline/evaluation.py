@@ -46,14 +46,15 @@ def compare_files(first, second):
 
 
 def describe_curation_effect(before, now):
-    """Say in a list of sentences how other curated terms changed the scores.
+    """Return sentences on how a change of the curated terms changed the scores.
 
-    Means are over the terms that were evaluated both times, on the same groups, by the present curated terms.
-    A term that is no longer evaluated would raise or lower a plain mean.
+    The mean AUCs that are compared are over the terms that were evaluated both times, on the same groups, by
+    the
+    present curated terms. A plain mean would change because other terms are evaluated.
 
     Parameters
     ----------
-    before, now : dict, as `read_scores` returns
+    before, now : dicts of scores, as `read_scores` returns
     """
     mean = compare_outcomes(before, now)["mean"]
     sentences = []

@@ -32,12 +32,17 @@ _MOST_TERMS = 3  # most probable terms that are explained if none is named
 
 @dataclass(frozen=True)
 class GroupExplanation:
-    """The explanation of one term for one group.
+    """The explanation of the answer about one term for one group.
 
-    split : Explanation
+    group, gene, stage_range, term : str
+    split : Explanation, the contributions of the patches
+    probability : float
+    yes : bool, the answer
+    threshold : float; the answer is yes if the probability is above it
+    patch_px : int, side of the largest patches
     images : list of Image of the group
-    greys, described : lists of the grey levels and the DescribedPatches of each image
-    patch_px : side of the largest patches
+    greys : list of float arrays (height, width), the grey levels of each image
+    described : list of the DescribedPatches of each image
     """
 
     group: str
@@ -54,7 +59,10 @@ class GroupExplanation:
     described: list
 
     def patches(self, number):
-        """Return the centres (n, 2) and contributions (n,) of patches of one image, strongest first."""
+        """Return the centres (n, 2) and contributions (n,) of the patches of one image, the strongest first.
+
+        number : int, the number of the image within the group
+        """
         patch, contribution = self.split.select_image(number)
         order = np.argsort(-np.abs(contribution), kind="stable")
         return self.described[number].centres_px[patch[order]], contribution[order]
@@ -111,7 +119,14 @@ def explain(model, images, *, terms=()):
 
 
 def _explain_group(loaded, images, terms):
-    """Yield the GroupExplanation of each term, or of the most probable terms if none is named."""
+    """Yield a GroupExplanation of one group for each term.
+
+    Parameters
+    ----------
+    loaded : LoadedModel
+    images : list of Image of the group
+    terms : list of names; if empty, the three most probable terms
+    """
     pictures = [(image.address, image.view) for image in images]
     greys, described, features, winner = loaded.encoder.encode_pictures(pictures)
     group = group_images(image_columns(images))
@@ -173,7 +188,10 @@ def draw_explanations(explained, folder, *, force=False):
 
 
 def _pictures(explanation):
-    """Yield the pictures of all images of a group, in colours of one scale."""
+    """Yield a picture of the contributions for each image of a GroupExplanation.
+
+    All have one colour scale.
+    """
     described = enumerate(explanation.described)
     spreads = [explanation.split.spread(number, patches, STANDARD_PX) for number, patches in described]
     full = max(float(np.abs(spread).max()) for spread in spreads) or 1.0
@@ -187,9 +205,9 @@ def _pictures(explanation):
 
 
 def format_decomposition(explanation, number=None):
-    """Format the sum that gives the decision value.
+    """Format the sum of contributions that gives the decision value of a GroupExplanation.
 
-    number : index of an image, whose contribution is added to the text; None for none
+    number : the number of an image, whose share of the sum is added to the text; None for none
     """
     split = explanation.split
     plus, minus, rest = split.sums
@@ -204,7 +222,10 @@ def format_decomposition(explanation, number=None):
 
 
 def _table_rows(explanation, names):
-    """Yield the rows of the table of contributions."""
+    """Yield the rows of the table of contributions, one for each patch.
+
+    explanation : GroupExplanation; names : list of the file names of its pictures
+    """
     for number, (image, name) in enumerate(zip(explanation.images, names)):
         about = name, image.name, explanation.gene, explanation.stage_range, explanation.term
         for (row, column), contribution in zip(*explanation.patches(number)):
@@ -212,7 +233,11 @@ def _table_rows(explanation, names):
 
 
 def _picture_name(explanation, number, used: Counter):
-    """Return the file name of a picture; a name that is used already gets a number."""
+    """Return a file name for the picture of one image of a GroupExplanation.
+
+    number : the number of the image; used : Counter of the names so far, by which a repeated name gets a
+        number
+    """
     gene = explanation.gene or explanation.images[number].name
     parts = (gene, explanation.stage_range, explanation.term, str(number + 1))
     name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-.")[:60] or "x" for part in parts)
@@ -247,7 +272,14 @@ def tint_embryo(grey, spread, full):
 
 
 def _draw(grey, spread, full, *, patch_px, lines):
-    """Return a Pillow image with a legend: lines of text, and the scale as decision value per patch."""
+    """Draw the contributions over an embryo, with a legend below it, and return a Pillow image.
+
+    Parameters
+    ----------
+    grey, spread, full : as in `tint_embryo`
+    patch_px : int, side of a patch, for the scale (decision value per patch)
+    lines : texts of the legend
+    """
     from PIL import Image, ImageDraw, ImageFont
 
     height, width = spread.shape

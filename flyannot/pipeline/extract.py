@@ -24,7 +24,7 @@ _N_NAMED = 5  # images with a quality warning that a summary names
 
 
 def build_task(request):
-    """Build the Task for a request."""
+    """Build the Task that describes images by patches, for a StepRequest of `flyannot extract`."""
     images = read_selected_images(request.inputs["data_set"][0], request.selection)
     return extract_task(images, request.out, request.options)
 
@@ -57,7 +57,10 @@ def extract_task(images, out, options):
 
 
 def _make_part(part):
-    """Describe some images in a worker, and write them as a part."""
+    """Describe the images of an ImagePart in a worker, and write its file.
+
+    Returns the number of images.
+    """
     encoder = Encoder(part.made_with)
 
     def described(embryo, grey, warnings):
@@ -68,12 +71,13 @@ def _make_part(part):
 
 
 def _refuse_without_patches(out, file, header):
-    """Refuse an output without a single patch.
+    """Raise an error if no image in an open descriptors file has a patch.
+
+    out : Path of the output; file : h5py.File; header : its Header
 
     Raises
     ------
     FlyannotError
-        If no image in the open file has a patch.
     """
     if not any(len(group["descriptors"]) for group in file.values()):
         drop_parts(out)
@@ -85,7 +89,7 @@ def _refuse_without_patches(out, file, header):
 
 
 def summarise_descriptors(path):
-    """Return a line per stage range, as one text: images, patches, and the fraction of patches kept."""
+    """Summarise a descriptors file in one line for each stage range: images, patches, and fraction kept."""
     lines = []
     with open_stored_file(path, "descriptors") as stored:
         for stage_range in stored.stage_ranges:
@@ -105,7 +109,10 @@ def summarise_descriptors(path):
 
 
 def format_warnings(stored):
-    """Return a line for every kind of quality warning, with the number of its images and the first names."""
+    """Return one line for each kind of quality warning in an open file, with the number of its images.
+
+    The line names the first images.
+    """
     images: dict = {}
     for stage_range in stored.stage_ranges:
         names, all_warnings = (stored.read_array(stage_range, n) for n in ("image", "quality_warnings"))
@@ -121,17 +128,18 @@ def format_warnings(stored):
 
 
 def embryo_table_path(out, options):
-    """Return the table of the embryos of photographs beside a file with these options.
+    """Return the Path of the table of embryos beside an output, as a dict for `Task.tables`.
 
-    It is a dict from Path to columns, like the `tables` of a Task. It is empty without photographs of several
-    embryos.
+    The dict maps it to its columns. It is empty unless the options find several embryos on a photograph.
+
+    out : Path of the output; options : dict of the options in its header
     """
     table = out.with_name(f"{out.stem}-embryos.csv")
     return {table: ("image", *EmbryoBox._fields)} if options.get("extract", {}).get("many") else {}
 
 
 def _write_beside(images, out, options):
-    """Write the table of embryos, and the pictures of `options.pictures`."""
+    """Write the table of embryos and the pictures of `options.pictures` beside a descriptors file."""
     write_embryo_table(out)
     if options.pictures is None:
         return

@@ -52,7 +52,7 @@ class FetchTask(Task):
 
 
 def build_task(request):
-    """Build the Task for a request."""
+    """Build the Task that fetches BDGP's images, for a StepRequest of a run."""
     return FetchTask(request.out, request.options)
 
 
@@ -86,7 +86,7 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
 
 
 class _Fetch:
-    """State that all downloads of a run share."""
+    """One fetch of BDGP's tables and images into a folder, and the failures so far."""
 
     def __init__(self, folder, options, downloader, policy):
         self._folder = folder

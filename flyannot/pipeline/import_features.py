@@ -1,6 +1,6 @@
-"""Feature vectors of other programs as features.h5, for `train`.
+"""Imports of feature vectors that another program made, as a features.h5 for `flyannot train`.
 
-Imported features have no atoms and no winning patches: the arrays of these have no rows, or no columns.
+Such a file has no atoms and no winning patches: these arrays are empty.
 """
 
 import numpy as np

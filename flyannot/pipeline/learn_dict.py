@@ -46,7 +46,7 @@ _WORTH_SENDING = 20_000  # patches; sending fewer to workers takes longer than v
 
 
 def build_task(request):
-    """Build the Task for a request."""
+    """Build the Task that learns dictionaries, for a StepRequest of `flyannot learn-dict`."""
     stage_ranges = request.selection.stage_range
     paths = request.inputs["descriptors"]
     return learn_task(paths, request.out, request.options, seed=request.seed, stage_ranges=stage_ranges)
@@ -107,7 +107,7 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
 
 
 def _join_name(stage_ranges):
-    """Return the name of the dictionary of these stage ranges, for messages and to seed its generator."""
+    """Return the name of the dictionary of some stage ranges, for messages and as seed of its generator."""
     return stage_ranges[0] if len(stage_ranges) == 1 else "all"
 
 
@@ -145,7 +145,23 @@ def _choose_n_atoms(files, wanted, options):
 
 
 def _learn(files, stage_ranges, out, header, options, execution):
-    """Return the atoms, records and number of patches, starting from the last checkpoint if there is one."""
+    """Learn one dictionary, starting from its last checkpoint if there is one.
+
+    Parameters
+    ----------
+    files : list of StoredFile of descriptors
+    stage_ranges : tuple of the stage ranges of the dictionary
+    out : Path of the dictionary file
+    header : its Header
+    options : LearnOptions
+    execution : Execution
+
+    Returns
+    -------
+    D : float32 array (n_atoms, n_descriptor)
+    records : list of EpochRecord
+    n_patches : int
+    """
     name = _join_name(stage_ranges)
     place = stage_ranges[0]
     path = part_path(out, json_digest([place, header.options, header.inputs, header.seed]))
@@ -203,7 +219,10 @@ def _choose_patches(files, stage_ranges, n, rng):
 
 
 def _summary(name, D, records, count):
-    """Format the numbers of atoms and patches of one dictionary."""
+    """Return a line on one dictionary: its numbers of atoms and of patches.
+
+    name : of the dictionary; D : its atoms; records : list of EpochRecord; count : number of patches
+    """
     n_unused = records[-1].n_unused_atoms
     unused = f", {n_unused:,} of them unused" if n_unused else ""
     return f"{name:>5}: {pluralise(len(D), 'atom')} from {pluralise(count, 'patch', 'patches')}{unused}"
@@ -211,14 +230,17 @@ def _summary(name, D, records, count):
 
 @dataclass(frozen=True)
 class _Checkpoint:
-    """The file of the learning state of one dictionary, stored under the stage range `place`."""
+    """The checkpoint of one dictionary: a file with the state of its learner, for continuing later."""
 
     path: Path
     header: Header
     place: str
 
     def read(self, name):
-        """Return the state, a dict of arrays, and the records; both are empty if there is no such file."""
+        """Return the state (a dict of arrays) and the list of records.
+
+        Both are empty without a checkpoint.
+        """
         if header_mismatch(self.path, self.header):
             return {}, []
         with open_stored_file(self.path, "checkpoint") as stored:
@@ -228,13 +250,16 @@ class _Checkpoint:
         return state, [EpochRecord(**record) for record in records]
 
     def write(self, state, records):
-        """Replace the file by this state and these records."""
+        """Replace the checkpoint by a new state (a dict of arrays) and the list of records."""
         with create_stored_file(self.path, self.header) as file:
             write_checkpoint(file, self.place, state, records)
 
 
 def _warn_of_few_patches(name, n_patches, n_atoms):
-    """Warn if there are few patches per atom: then an atom copies one patch, and is no pattern."""
+    """Log a warning if there are few patches per atom, because atoms then copy single patches.
+
+    name : of the dictionary
+    """
     if n_patches < PATCHES_PER_ATOM * n_atoms:
         fewer = max(1, n_patches // PATCHES_PER_ATOM)
         log.warning(
@@ -257,7 +282,19 @@ def _log_record(name, record, n_epochs):
 
 
 def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng):
-    """Learn in rounds; see `_learn`. The number of patches counts those visited, each once."""
+    """Learn one dictionary in rounds, in each of which several workers learn from their blocks of patches.
+
+    Parameters
+    ----------
+    files, stage_ranges, options, execution : as in `_learn`
+    name : of the dictionary
+    checkpoint : _Checkpoint
+    rng : numpy Generator
+
+    Returns
+    -------
+    As `_learn`; each patch that was used counts once.
+    """
     source = build_patch_blocks(files, stage_ranges)
     n_patches = int(source.sizes.sum())
     if options.n_most(n_patches) < n_patches:
@@ -297,7 +334,10 @@ def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, executi
 
 @contextmanager
 def _workers_that_fit(workers):
-    """Yield the workers, or fewer workers on this machine if memory is short."""
+    """Reduce the workers on this machine to as many as memory allows.
+
+    This is a context manager that yields the workers.
+    """
     n = max(1, available_bytes() // BYTES_OF_WORKER)
     if workers.scheduler is not None or n >= workers.jobs:
         yield workers
@@ -307,7 +347,10 @@ def _workers_that_fit(workers):
 
 
 def _build_runner(workers, count):
-    """Return a function that carries out the tasks of a round, here or by the workers."""
+    """Return a function that carries out the tasks of a round, in this process or by workers.
+
+    workers : object with `map`, or None for this process; count : ProgressCount of patches
+    """
 
     def run(tasks):
         is_worth_sending = sum(task.n_samples for task in tasks) > _WORTH_SENDING
@@ -324,12 +367,20 @@ def _build_runner(workers, count):
 
 
 def _visit_part(task):
-    """Visit the samples of a task in a worker, and return their number and the result."""
+    """Learn from the samples of one task in a worker, and return their number and the result."""
     return task.n_samples, visit_part(task)
 
 
 def _restore_progress(progress, state, records):
-    """Return the progress that a checkpoint holds, or `progress` if there is none."""
+    """Return the progress of data-parallel learning as the checkpoint has it.
+
+    `progress` without a checkpoint.
+
+    Parameters
+    ----------
+    progress : the progress at the start
+    state : dict of arrays, and records : list, as `_Checkpoint.read` returns
+    """
     if not state:
         return progress
     numbers = {name: state.pop(name).item() for name in ("n_rounds", "seconds", "n_visits")}

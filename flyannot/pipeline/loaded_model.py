@@ -24,12 +24,13 @@ from flyannot.terms.unlikeness import ARRAYS, NoveltyReference
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """The model of one stage range, from images to decision values.
+    """The model of one stage range, with all that leads from pictures to decision values.
 
-    encoder : Encoder; None if the model learned from imported features
+    encoder : Encoder; None if the model was trained on imported features
     terms : list of str
-    train_genes : frozenset of the genes that the model learned from
-    known : NoveltyReference; None if the file has none
+    model : Model
+    train_genes : frozenset of the identifiers of the training genes
+    known : NoveltyReference of the training images; None if the file has none
     classify : TrainOptions
     """
 
@@ -43,9 +44,11 @@ class LoadedModel:
 
 @lru_cache(maxsize=len(STAGE_RANGES))
 def load_model(path, digest, stage_range):
-    """Load the model of a stage range, and keep it between images.
+    """Load the model of a stage range, and keep it in memory for the next images.
 
-    The digest identifies the contents of the path. Returns None if the file lacks the stage range.
+    Returns None if the file has no model of the stage range.
+
+    path : Path of the model file; digest : identifies its contents
     """
     stored = cached_file(path, "model", digest)
     if stage_range not in stored.stage_ranges:
@@ -69,12 +72,17 @@ def stage_ranges_with_terms(stored):
 
 
 def require_stage_ranges_with_terms(stored, images):
-    """Return the stage ranges for which a model has terms, for annotating images.
+    """Return the stage ranges for which an open model has terms, after checking that it can annotate images.
+
+    Parameters
+    ----------
+    stored : StoredFile of a model
+    images : list of Image to annotate
 
     Raises
     ------
     InputError
-        If no image is of one of these, or the model learned from imported features.
+        If no image is of one of these stage ranges, or the model was trained on imported features.
     """
     if is_imported(stored):
         raise InputError(
@@ -94,7 +102,10 @@ def require_stage_ranges_with_terms(stored, images):
 
 
 def _classifier(stored, stage_range, n_features):
-    """Read the classifier of a stage range."""
+    """Read the Model of a stage range from an open model file.
+
+    n_features : int, the number of features that it must have
+    """
     method = read_classifier_name(stored, stage_range)
     try:
         datasets = array_schema(method)

@@ -1,4 +1,4 @@
-"""Options of steps that are not declared in the room of the step's work."""
+"""Options of steps whose work is done in the package `pipeline` itself."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -30,7 +30,7 @@ WORTH_MORE = 0.005  # fraction of the objective that twice as many patches must 
 
 @dataclass(frozen=True, kw_only=True)
 class Selection(Options):
-    """The images that a step works on."""
+    """The stage ranges and views of images to which a step is limited."""
 
     table: ClassVar[str] = "select"
 
@@ -47,7 +47,10 @@ class Selection(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(Options):
-    """The way steps are carried out; it never changes the bytes of their outputs."""
+    """Options for how steps are carried out, such as the number of jobs.
+
+    They never change the bytes of outputs.
+    """
 
     table: ClassVar[str] = "run"
 
@@ -189,7 +192,7 @@ class LearnOptions(Options):
             )
 
     def resolve(self):
-        """Return a copy with numbers for `lam` and `n_epochs`; the learner's defaults if they were open."""
+        """Return a copy with numbers for `lam` and `n_epochs`: the learner's defaults if none were given."""
         from flyannot.sparse.fit import default_lam  # numba would slow `--help`
 
         n_epochs = self.n_epochs or LEARNERS[self.learner].default_n_epochs(self.settings())
@@ -201,13 +204,14 @@ class LearnOptions(Options):
         return header | {"learner_option": self.settings().to_header()}
 
     def n_most(self, count):
-        """Return how many of `count` patches are learned from at most."""
+        """Return how many of `count` patches are used for learning, at most."""
         return min(count, self.max_patches) if isinstance(self.max_patches, int) else count
 
     def n_atoms_for(self, count):
         """Return the number of atoms of a dictionary that is learned from `count` patches.
 
-        It is the number asked for, otherwise as many as have enough patches; 0 if there are too few patches.
+        It is the given number. Without one, it is as many as have enough patches each; 0 if there are too
+        few patches.
         """
         n_patches = self.n_most(count)
         if self.n_atoms is None:

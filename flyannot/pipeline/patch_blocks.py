@@ -28,7 +28,11 @@ class NormalisedPatches:
 
 
 class BlockRows(NamedTuple):
-    """A run of consecutive patches of one unit in one file; a list of them converts to an int array."""
+    """Consecutive patches in one file that belong to one block; its fields are ints.
+
+    Blocks of _UNIT patches are counted through all files. A list of BlockRows converts to an int array (n,
+    5).
+    """
 
     unit: int
     file: int
@@ -38,10 +42,10 @@ class BlockRows(NamedTuple):
 
 
 class ImagesToCheck:
-    """The images of files that must be compared with their digests, each once, by any reader.
+    """The images in descriptors files that must still be compared with their digests, each once.
 
-    ends : dict, (file, stage range), by index -> int array of the first patch of each image, and the end of
-        the last
+    ends : dict, (index of the file, index of the stage range) -> int array
+        The first patch of each image, and the end of the last image.
     """
 
     def __init__(self, ends):
@@ -49,7 +53,7 @@ class ImagesToCheck:
         self._is_left = {place: np.ones(len(first) - 1, bool) for place, first in ends.items()}
 
     def take(self, pieces):
-        """Return the images that have patches in these pieces and were not taken before.
+        """Return the images that have patches in these pieces and were not returned before.
 
         Parameters
         ----------
@@ -57,7 +61,7 @@ class ImagesToCheck:
 
         Returns
         -------
-        images : list of (file, stage range, image), by index
+        images : list of (index of the file, index of the stage range, index of the image)
         """
         images = []
         for place, ends in self._ends.items():
@@ -73,16 +77,16 @@ class ImagesToCheck:
 
 @dataclass(frozen=True, eq=False)
 class PatchBlocks:
-    """The patches of one or more stage ranges, counted through all files, in units of `_UNIT` patches.
+    """The patches of one or more stage ranges in descriptors files, divided into blocks of _UNIT patches.
 
-    Units do not depend on where images and files begin: a unit may lie in two of them.
+    Blocks are counted through all files: a block may lie in two images or two files.
 
     files : list of (path, digest)
     stage_ranges : list of str
-    pieces : int array (n_pieces, 5) of `BlockRows`, unit by unit
-    sizes : int array (n_units,), patches of each unit
+    pieces : int array (n_pieces, 5) of `BlockRows`, block by block
+    sizes : int array (n_blocks,), the number of patches of each block
     images : `ImagesToCheck` of all files; None in a subset
-    to_check : list of (file, stage range, image), by index, that `read` checks first
+    to_check : list of (file, stage range, image), by index, that `read` compares with their digests first
     """
 
     files: list
@@ -93,7 +97,12 @@ class PatchBlocks:
     to_check: list = field(default_factory=list)
 
     def subset(self, units):
-        """Return these units alone, in that order, with the images that nobody else was asked to check."""
+        """Return the PatchBlocks of some blocks alone, in the given order.
+
+        It checks the images of these blocks that no earlier subset checks.
+
+        units : int array, the numbers of the blocks
+        """
         pieces = self._select_pieces(units)
         to_check = self.images.take(pieces) if self.images else []
         files, pieces[:, 1] = np.unique(pieces[:, 1], return_inverse=True)
@@ -102,21 +111,24 @@ class PatchBlocks:
         return PatchBlocks(paths, self.stage_ranges, pieces, self.sizes[units], to_check=to_check)
 
     def at_most(self, n_patches, rng):
-        """Draw units at random, with `count_patches` together at most; at least one unit."""
+        """Draw blocks at random that have at most `n_patches` patches together; at least one block."""
         order = rng.permutation(len(self.sizes))
         n_units = np.searchsorted(np.cumsum(self.sizes[order]), n_patches, side="right")
         units = np.sort(order[: max(1, n_units)])
         return replace(self, pieces=self._select_pieces(units), sizes=self.sizes[units])
 
     def _select_pieces(self, units):
-        """Return the pieces of some units, numbered from 0."""
+        """Return the pieces of some blocks; the blocks are numbered from 0 in the result.
+
+        units : int array, the numbers of the blocks
+        """
         start, stop = (np.searchsorted(self.pieces[:, 0], units, side) for side in ("left", "right"))
         pieces = np.concatenate([self.pieces[a:b] for a, b in zip(start, stop)])
         pieces[:, 0] = np.repeat(np.arange(len(units)), stop - start)
         return pieces
 
     def read(self):
-        """Yield the descriptors of every unit.
+        """Yield the descriptors of every block, uint8 (n_patches, n_descriptor).
 
         Raises
         ------
@@ -130,18 +142,24 @@ class PatchBlocks:
             yield np.concatenate(rows) if len(rows) > 1 else rows[0]
 
     def samples(self, rows):
-        """Return descriptors as samples to learn from."""
+        """Return descriptors as samples for a learner, scaled when they are read.
+
+        rows : array (n_patches, n_descriptor), as `read` yields
+        """
         return NormalisedPatches(rows)
 
     def _rows(self, piece):
-        """Read the descriptors of one piece."""
+        """Read the descriptors of one piece, given as `BlockRows`."""
         stage_range = self.stage_ranges[piece.stage_range]
         opened = _open(*self.files[piece.file])
         return opened.read_array(stage_range, "descriptors", piece.first, piece.stop)
 
 
 def build_patch_blocks(files, stage_ranges):
-    """Build the `PatchBlocks` of open descriptors files."""
+    """Build the PatchBlocks of open descriptors files.
+
+    files : list of StoredFile; stage_ranges : list of str
+    """
     of_stage_ranges = []
     n_units = 0
     images = {}
@@ -164,5 +182,8 @@ def build_patch_blocks(files, stage_ranges):
 
 
 def _open(path, digest):
-    """Open a descriptors file, or return it if it is open."""
+    """Open a descriptors file, or return it if this process has it open already.
+
+    digest : that the file must have
+    """
     return cached_file(path, "descriptors", digest)

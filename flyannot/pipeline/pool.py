@@ -39,7 +39,7 @@ from flyannot.pipeline.extract import format_warnings, write_embryo_table
 
 
 def build_task(request):
-    """Build the Task for a request."""
+    """Build the Task that computes features, for a StepRequest of `flyannot pool`."""
     sources = request.inputs["descriptors"]
     (dictionary,) = request.inputs["dictionary"]
     if len(sources) == 1 and (sources[0].is_dir() or sources[0].suffix.lower() in TABLE_SUFFIXES):
@@ -123,7 +123,15 @@ def pool_images_task(images, dictionary, out, options):
 
 
 def _header(atoms, options, stage_ranges, inputs):
-    """Return the Header of features that are pooled with an open dictionary."""
+    """Return the Header of a features file.
+
+    Parameters
+    ----------
+    atoms : StoredFile of the dictionary
+    options : PoolOptions
+    stage_ranges : list of str
+    inputs : dict, kind of input -> list of digests
+    """
     learned = {"learn-dict": atoms.options["learn-dict"] | {"seed": atoms.seed}}
     pooled = options.to_header() | {"stage_ranges": stage_ranges}
     inputs = inputs | {"dictionary": [atoms.digest]}
@@ -131,7 +139,9 @@ def _header(atoms, options, stage_ranges, inputs):
 
 
 def _require_same_descriptors(files, atoms):
-    """Refuse a dictionary that was learned from descriptors made in another way.
+    """Check that a dictionary was learned from descriptors that were made with the options of these files.
+
+    files : list of StoredFile of descriptors; atoms : StoredFile of the dictionary
 
     Raises
     ------
@@ -150,7 +160,10 @@ def _require_same_descriptors(files, atoms):
 
 
 def _list_images(files, chosen):
-    """Return the images of all files, as (path, stage range, index in the stage range)."""
+    """Return all images of descriptors files as tuples (path, stage range, index in the stage range).
+
+    files : list of StoredFile; chosen : the stage ranges
+    """
     return [
         (file.path, stage_range, i)
         for stage_range in chosen
@@ -161,7 +174,16 @@ def _list_images(files, chosen):
 
 
 def _build_part(header, number, images, out, made_with):
-    """Build the Part of consecutive images of descriptors files."""
+    """Build the Part of consecutive images of descriptors files.
+
+    Parameters
+    ----------
+    header : Header of the output
+    number : int, the number of the part
+    images : list of tuples, as `_list_images` returns
+    out : Path of the output
+    made_with : data that the worker needs
+    """
     path, first_range, first = images[0]
     _, last_range, last = images[-1]
     return Part(
@@ -175,7 +197,7 @@ def _build_part(header, number, images, out, made_with):
 
 
 def _pool_descriptors(part):
-    """Pool images of descriptors files in a worker, and write them as a part."""
+    """Compute the features of the images of a Part from their descriptors, and write its file, in a worker."""
     digests, dictionary, options = part.made_with
     digest = part.header.inputs["dictionary"][0]
     with create_part(part) as file:
@@ -198,12 +220,12 @@ def _pool_descriptors(part):
 
 
 def _encode_patches(encoder, described_and_view):
-    """Encode a pair of (DescribedPatches, view)."""
+    """Return the PooledFeatures of one image from a pair (DescribedPatches, view)."""
     return encoder.encode_patches(*described_and_view)
 
 
 def _pool_images(part):
-    """Pool images of a data set in a worker, and write them as a part."""
+    """Compute the features of the images of a Part from their pictures, in a worker, and write its file."""
     dictionary, options = part.made_with
     digest = part.header.inputs["dictionary"][0]
     stage_ranges = {image.stage_range for image in part.images}
@@ -217,7 +239,10 @@ def _pool_images(part):
 
 
 def summarise_features(out, *, more=lambda stored: ()):
-    """Return a line per stage range, as one text, with more lines from a function of the open file."""
+    """Summarise a features file: one line for each stage range.
+
+    more : function of the open file that returns further lines
+    """
     with open_stored_file(out, "features") as stored:
         return "\n".join([*(_summarise_stage_range(stored, s) for s in stored.stage_ranges), *more(stored)])
 

@@ -27,7 +27,10 @@ _LEAST_WIDTH = 40  # characters of the column of terms
 
 
 def describe_weak_terms(learned):
-    """Say which terms of a stage range, a list of LearnedTerm, are unreliable; "" if none is."""
+    """Say in words how many terms are unreliable, and why; "" if none is.
+
+    learned : list of LearnedTerm
+    """
     few = sum(term.n_genes < FEW_GENES for term in learned)
     untested = sum(term.auc is None for term in learned)
     unlearned = sum(not term.is_learned for term in learned)
@@ -61,20 +64,23 @@ def format_file(path, *, header=False):
 
 
 def file_contents(path):
-    """Return all that `describe_file_as_json` has, and the terms, as JSON."""
+    """Return the summary of a file, and the terms of a model or of predictions, as a dict for JSON."""
     with open_stored_file(path) as stored:
         terms = {s: [asdict(term) for term in learned] for s, learned in _read_terms(stored).items()}
     return describe_file_as_json(path) | ({"terms": terms} if terms else {})
 
 
 def _read_terms(stored):
-    """Return stage range -> list of LearnedTerm; {} for a file of another kind."""
+    """Return a dict, stage range -> list of LearnedTerm, of an open file; {} if its kind has no terms."""
     has_terms = stored.kind in ("model", "predictions")
     return {s: learned_terms(stored, s) for s in stored.stage_ranges} if has_terms else {}
 
 
 def _format_top(stored, parts):
-    """Yield the lines on every stage range above the tables."""
+    """Yield the lines on every stage range that stand above the tables of terms.
+
+    parts : dict, stage range -> list of LearnedTerm
+    """
     for stage_range, learned in parts.items():
         yield f"{stage_range:>5}: {_format_counts(stored, stage_range, learned)}"
         if weak := describe_weak_terms(learned):
@@ -107,7 +113,10 @@ def _format_table(stage_range, learned):
 
 
 def _format_term(term, width):
-    """Format the row of a term."""
+    """Return the row of a LearnedTerm in the table of terms.
+
+    width : number of characters of the column of names
+    """
     area = "untested" if term.auc is None else f"{term.auc:.3f}"
     interval = "" if term.auc is None else f"{term.auc_low:.3f} to {term.auc_high:.3f}"
     yes = "" if term.n_yes is None else f"{term.n_yes:>7}"

@@ -52,7 +52,10 @@ def rank_similar(index, texts, *, top=20, stage_ranges=()):
 
 
 def _rank(query, index, top):
-    """Return the SearchResult of one query."""
+    """Return the SearchResult of one Query.
+
+    index : SimilarityIndex; top : int, the number of genes, and of images, to find
+    """
     rows = index.groups[query.stage_range].rows
     collection = index.collection(query.stage_range)
     to_images = collection.images @ query.place
@@ -83,7 +86,7 @@ def write_search_results(out, results, index, *, force=False):
 
 
 def _rows(result, index):
-    """Yield the rows of one SearchResult."""
+    """Yield the rows of the table for one SearchResult."""
     s = result.query.stage_range
     columns = index.columns[s]
     found = [("gene", rank, *row) for rank, (_, *row) in enumerate(result.genes, 1)]
@@ -127,7 +130,13 @@ class SearchResult:
 
 
 class SimilarityIndex:
-    """An open features file that is searched: its images by name, its groups, and its pictures."""
+    """An open features file that can be searched for similar genes and images.
+
+    Parameters
+    ----------
+    stored : StoredFile of features
+    data_set : Path of the folder with the pictures; None for the folder that the run's record names
+    """
 
     def __init__(self, stored, data_set=None):
         self.stored = stored
@@ -138,7 +147,7 @@ class SimilarityIndex:
         self.collection = cache(self._collection)
 
     def _collection(self, stage_range):
-        """Return the ImageIndex of a stage range."""
+        """Return the ImageIndex of a stage range, which is built at its first use."""
         blocks = partial(self.stored.iterate_image_rows, stage_range)
         return build_collection(lambda: (rows for rows, _ in blocks()), self.groups[stage_range])
 
@@ -159,7 +168,10 @@ class SimilarityIndex:
         return Query(text, stage_range, place, [self.groups[stage_range].group_numbers[number]], [number])
 
     def path_of(self, stage_range, number):
-        """Return the path of the picture of an image, or None."""
+        """Return the Path of the picture of an image; None if it was not found.
+
+        number : int, the index of the image in the stage range
+        """
         return self._pictures.paths.get(self.columns[stage_range]["image"][number])
 
     @cached_property
@@ -171,7 +183,10 @@ class SimilarityIndex:
 
 
 def _find_queries(text, index, stage_ranges):
-    """Return the queries that a text means, one for each stage range."""
+    """Return the list of Queries that a text of the user names, one for each stage range.
+
+    text : name of an image or a gene, or path of a picture; index : SimilarityIndex
+    """
     image = _find_image(text, index)
     if image is None and image_path(text).is_file():
         return _encode_picture(text, index, stage_ranges)
@@ -204,7 +219,10 @@ def _find_image(text, index):
 
 
 def _find_gene(text, index):
-    """Return (stage range, index) of the groups of a gene."""
+    """Return a list of (stage range, index of the group) of a gene.
+
+    text : its symbol or FlyBase number
+    """
     found = []
     known = set()
     for s, groups in index.groups.items():
@@ -248,7 +266,10 @@ def _encode_picture(text, index, stage_ranges):
 
 
 def _choose_embryo(path, extract):
-    """Return the address of the only embryo on a photograph, if the file is of embryos."""
+    """Return the address of the only embryo on a photograph; the path itself if embryos are not searched for.
+
+    path : of the picture; extract : ExtractOptions of the features file
+    """
     if not extract.multiple_embryos or split_address(path)[2] is not None:
         return path
     embryos = enumerate(read_embryo_candidates(path, extract.plane), 1)

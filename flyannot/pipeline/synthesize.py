@@ -1,4 +1,4 @@
-"""Synthetic embryos as a step of a run."""
+"""The step of a run that draws synthetic embryos."""
 
 from flyannot.dataset.synthetic.generate import README, format_readme, synthesize
 from flyannot.files.text_files import read_first_bytes
@@ -6,7 +6,14 @@ from flyannot.pipeline.engine.task import Outcome, Task
 
 
 class SynthesizeTask(Task):
-    """A data set folder of synthetic embryos, drawn with given options and a seed."""
+    """A task that draws a data set folder of synthetic embryos.
+
+    Parameters
+    ----------
+    folder : Path
+    options : SynthesizeOptions
+    seed : int
+    """
 
     is_replaced = True
     is_locked = False

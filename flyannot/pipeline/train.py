@@ -37,7 +37,13 @@ log = logging.getLogger("flyannot")
 
 @dataclass(frozen=True)
 class _StageRangeModel:
-    """The model of one stage range, with its terms and the genes that it learned from."""
+    """The trained model of one stage range.
+
+    terms : list of names
+    model : Model
+    genes : frozenset of the identifiers of the training genes
+    known : NoveltyReference of the training images
+    """
 
     terms: list
     model: Model
@@ -46,7 +52,7 @@ class _StageRangeModel:
 
 
 def build_task(request):
-    """Build the Task for a request."""
+    """Build the Task that trains models, for a StepRequest of `flyannot train`."""
     (annotations,) = request.inputs["annotations"]
     stage_ranges = request.selection.stage_range
     return train_task(
@@ -119,7 +125,21 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
 
 
 def _train(files, annotations, stage_ranges, options, seed, execution):
-    """Return stage range -> _StageRangeModel.  The features of one stage range at a time are in memory."""
+    """Train the models of all stage ranges, with the features of one stage range at a time in memory.
+
+    Parameters
+    ----------
+    files : list of StoredFile of features
+    annotations : Annotations
+    stage_ranges : list of str
+    options : TrainOptions
+    seed : int
+    execution : Execution
+
+    Returns
+    -------
+    trained : dict, stage range -> _StageRangeModel
+    """
     features = {s: StoredFeatures(files, s) for s in stage_ranges}
     for note in column_coverage_notes({s: stored.columns for s, stored in features.items()}, annotations):
         log.info("note: %s", note)
@@ -139,7 +159,16 @@ def _train(files, annotations, stage_ranges, options, seed, execution):
 
 
 def _train_stage_range(curated, features, options, fit_options, rng):
-    """Train the model of one stage range."""
+    """Train the model of one stage range, and return a _StageRangeModel.
+
+    Parameters
+    ----------
+    curated : TrainingSet
+    features : StoredFeatures
+    options : TrainOptions
+    fit_options : FitOptions
+    rng : numpy Generator
+    """
     genes = np.asarray(curated.groups.gene_ids)
     observed = observed_rows(curated.observed)
     kept = [
@@ -162,7 +191,10 @@ def _train_stage_range(curated, features, options, fit_options, rng):
 
 
 def _known_images(features, groups, rng):
-    """Return the `NoveltyReference` of the images of the groups."""
+    """Return the NoveltyReference of the images of some groups.
+
+    features : StoredFeatures of all images; groups : Groups; rng : numpy Generator
+    """
     genes = [""] * len(features)
     for gene, images in zip(groups.gene_ids, groups.rows):
         for i in images:

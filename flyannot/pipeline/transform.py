@@ -1,4 +1,4 @@
-"""From descriptors to other descriptors: the work of a step between `extract` and `learn-dict`."""
+"""The task of a step between `extract` and `learn-dict`, which turns descriptors into other descriptors."""
 
 from functools import partial
 

@@ -27,25 +27,31 @@ _FORMATS |= dict.fromkeys((*_TESTED, "unlikeness"), ".4f")
 
 @dataclass(kw_only=True)
 class Answer:
-    """The answer about one group and one term, with its evidence; None and "" are unknown.
+    """The answer about one term for one group (all images of one gene in one stage range), with its evidence.
 
-    The fields are the columns of the tables, in their order.
+    The fields are the columns of predictions.csv and of the exports, in their order. None or "" means
+    unknown.
 
-    image : name of the image, if the gene is unknown
-    probability : the probability behind the answer.  If cross-validation evaluated the group, it is by a
-        model that did not learn from the gene; the final model did, and would be too optimistic
-    threshold : the probability above which the answer is yes
-    answer : one of ANSWERS; undetermined is at the threshold, or within the margin of `annotate`
-    curated : yes or no, by the curators
-    change : the change since the run before it learned with other curated terms, such as "no to yes"
-    precision : the fraction of the yes answers about held-out genes that were right
-    n_genes : number of genes with the term from which the model learned
-    auc, auc_low, auc_high : of the term, cross-validated, with its 95% interval; None is untested
-    caution : why the answer is a guess
-    held_out : yes if the answer is by a model that did not learn from the gene, otherwise no
-    unlikeness : the largest of the images of the group
-    quality_warnings : of the images of the group, each with its name if there are several
-    decision_value, model_probability : by the final model, which may have learned from the gene
+    image : name of the image, only if its gene is unknown
+    probability : probability that a curator would give the term.  If the group was cross-validated, it is by
+        a
+        model that was not trained on the gene, because the final model would be too optimistic
+    threshold : the answer is yes if the probability is above it
+    answer : "yes", "no" or "undetermined".  It is undetermined if the probability is at its threshold, or
+        nearer to it than the option `abstain_margin`
+    curated : "yes" or "no", the answer of the curators
+    change : how the answer changed since the previous run, which was trained on other curated terms; for
+        example
+        "no to yes"
+    precision : fraction of the yes answers about held-out genes that were right, for this term
+    n_genes : number of training genes with the term
+    auc, auc_low, auc_high : cross-validated AUC of the term, with its 95% interval; None if it was not
+        tested
+    caution : reason why the answer is little more than a guess, or ""
+    held_out : "yes" if the model behind `probability` was not trained on the gene, otherwise "no"
+    unlikeness : largest unlikeness (0 to 1) of the images of the group, see `NoveltyReference`
+    quality_warnings : warnings about the images.  If the group has several, each has the name of its image
+    decision_value, model_probability : values by the final model, which may have been trained on the gene
     """
 
     gene: str = ""
@@ -77,11 +83,17 @@ PREDICTION_COLUMNS = tuple(field.name for field in fields(Answer))
 
 @dataclass(frozen=True)
 class LearnedTerm:
-    """One term of one stage range with its evidence.  A metric that is None was not evaluated.
+    """One term that a model knows in one stage range, and the evidence for its answers.
 
-    threshold : the probability above which the answer is yes; None if every group has its own
-    is_learned : whether any two genes get different probabilities
-    n_yes : number of groups with the answer yes; None for a model, which has no groups
+    A metric that is None was not evaluated.
+
+    term : name of the term
+    threshold : the answer is yes if the probability is above it; None if every group has its own threshold
+    is_learned : False if the model gives all groups the same probability
+    n_genes : number of training genes with the term
+    auc, auc_low, auc_high : cross-validated AUC, with its 95% interval
+    precision : fraction of the yes answers about held-out genes that were right
+    n_yes : number of groups with the answer yes; None if the terms are from a model, which has no groups
     """
 
     term: str
@@ -96,12 +108,12 @@ class LearnedTerm:
 
     @property
     def evidence(self):
-        """Return the values of EVIDENCE by name."""
+        """The number of genes, the AUC with its interval, and the precision, as a dict by name."""
         return {name: getattr(self, name) for name in EVIDENCE}
 
     @property
     def caution(self):
-        """Return why an answer is a guess, or ""."""
+        """The reason why an answer about the term is little more than a guess, or ""."""
         if self.n_genes < LEAST_GENES:
             return f"learned from {pluralise(self.n_genes, 'gene')}"
         return "untested" if self.auc is None else ""
@@ -109,21 +121,28 @@ class LearnedTerm:
 
 @dataclass(frozen=True)
 class GroupPredictions:
-    """The answers about the groups of one stage range; matrices are (n_groups, n_terms).
+    """The predictions for all groups of one stage range, as arrays.
 
-    decision_value, model_probability : by the final model
-    probability, answer_threshold, yes, undetermined : of the answer, which is by the final model, or if
-        `held_out` by a model of cross-validation
-    probability_threshold : (n_terms,), of the final model; None if terms have no threshold of their own
+    Matrices have the shape (n_groups, n_terms).
+
+    terms : list of n_terms names
+    decision_value, model_probability : float matrices, by the final model
+    probability, answer_threshold : float matrices.  The answer is yes if the probability is above the
+        threshold.
+        Both are by the final model, or by a model of cross-validation where `held_out` is True
+    yes, undetermined : bool matrices, the answers; undetermined overrides yes
+    held_out : bool matrix, True if the answer is by a model that was not trained on the gene
+    in_training : bool (n_groups,), True if the final model was trained on the gene
+    probability_threshold : float (n_terms,), thresholds of the final model; None if terms have no threshold
+        of
+        their own
     is_learned : bool (n_terms,), False if the final model gives all groups one probability
-    n_genes : (n_terms,), with the term, in the training set
-    auc, auc_low, auc_high, precision : (n_terms,), cross-validated; nan is untested
-    in_training : (n_groups,), whether the model learned from the gene
-    unlikeness : (n_groups,), the largest of its images by NoveltyReference; nan is unknown
+    n_genes : int (n_terms,), number of training genes with the term
+    auc, auc_low, auc_high, precision : float (n_terms,), cross-validated; nan is untested
+    unlikeness : float (n_groups,), the largest unlikeness of the images of the group; nan is unknown
     quality_warnings : list of n_groups texts
-    curated : whether curators gave the term; -1 is unknown
-    answer_before : the index in ANSWERS of the answer before the run learned with other curated terms; -1 is
-        unknown
+    curated : int matrix, 1 if curators gave the term, 0 if not, -1 if unknown
+    answer_before : int matrix, the answer of the previous run as an index in ANSWERS; -1 is unknown
     """
 
     terms: list
@@ -149,12 +168,12 @@ class GroupPredictions:
 
     @cached_property
     def answers(self):
-        """Return the index in ANSWERS of every answer."""
+        """The answer about every group and term as an index in ANSWERS, int matrix."""
         return np.where(self.undetermined, ANSWERS.index(UNDETERMINED), self.yes.astype(np.int8))
 
     @cached_property
     def learned(self):
-        """Return a LearnedTerm for each term."""
+        """A list with the LearnedTerm of every term."""
         n_yes = (self.yes & ~self.undetermined).sum(axis=0).tolist()
         return _learned_terms(self.terms, self.probability_threshold, self.is_learned, self, n_yes)
 
@@ -164,25 +183,30 @@ class GroupPredictions:
         return answer_thresholds(self.model_probability, self.is_learned, self.probability_threshold)
 
     def known_unlikeness(self, g):
-        """Return the unlikeness of one group, or None."""
+        """Return the unlikeness of group number `g`, from 0 to 1, or None if it is unknown."""
         return _known_number(self.unlikeness[g])
 
     def change(self, g, j):
-        """Return how the answer changed with the curated terms, such as "no to yes", or ""."""
+        """Return how an answer changed since the previous run, such as "no to yes"; "" if it did not.
+
+        Parameters
+        ----------
+        g, j : the numbers of the group and of the term
+        """
         before, now = self.answer_before[g, j], self.answers[g, j]
         return "" if before in (-1, now) else f"{ANSWERS[before]} to {ANSWERS[now]}"
 
 
 def write_group_predictions(file, stage_range, columns, groups, predicted):
-    """Add one stage range to an open predictions file.
+    """Write the predictions for one stage range to an open predictions.h5.
 
     Parameters
     ----------
-    file : open file
+    file : h5py.File, open for writing
     stage_range : str
-    columns : image columns, with quality warnings and unlikeness
-    groups : Groups
-    predicted : dict with the fields of GroupPredictions that a model knows
+    columns : dict of the columns of the images, with quality_warnings and unlikeness
+    groups : Groups of these images
+    predicted : dict with the fields of GroupPredictions that do not need a run
     """
     named = {name: getattr(groups, name) for name in ("name", "gene", "fbgn")}
     renamed = {"term": predicted["terms"], "threshold": predicted["probability_threshold"]}
@@ -191,7 +215,7 @@ def write_group_predictions(file, stage_range, columns, groups, predicted):
 
 
 def read_group_predictions(stored, stage_range):
-    """Return the Groups and the GroupPredictions of one stage range of an open file."""
+    """Read the Groups and the GroupPredictions of one stage range from an open predictions.h5."""
     of_image, named, arrays = store.read_predictions(stored, stage_range)
     ends = np.cumsum(np.bincount(of_image, minlength=len(named["name"])))
     groups = Groups(**named, rows=np.split(np.argsort(of_image, kind="stable"), ends[:-1]))
@@ -205,7 +229,12 @@ def read_group_predictions(stored, stage_range):
 
 
 def _quality_warnings(columns, groups):
-    """Join the warnings of the images of each group; each image is named if there are several."""
+    """Return one text for each group with the quality warnings of its images.
+
+    The name of the image stands before its warnings if the group has several images.
+
+    columns : dict of the columns of the images; groups : Groups of these images
+    """
     texts = []
     for rows in groups.rows:
         named = [(columns["image"][i], columns["quality_warnings"][i]) for i in rows]
@@ -215,7 +244,15 @@ def _quality_warnings(columns, groups):
 
 
 def group_answers(stage_range, groups, predicted, g):
-    """Yield the `Answer`s about one group, by its number, the most probable first."""
+    """Yield the `Answer`s about one group, one for each term, the most probable term first.
+
+    Parameters
+    ----------
+    stage_range : str
+    groups : Groups
+    predicted : GroupPredictions of these groups
+    g : int, the number of the group
+    """
     of_group = {
         "gene": groups.gene[g],
         "fbgn": groups.fbgn[g],
@@ -244,14 +281,16 @@ def group_answers(stage_range, groups, predicted, g):
 
 
 def predictions_table(stored, stage_ranges, ids=None, *, as_text=True):
-    """Return the columns of the table of predictions, and an iterator of its rows.
+    """Return the column names of the table of predictions, and an iterator over its rows.
 
     Parameters
     ----------
-    stored : open predictions file
-    stage_ranges : sequence of str
-    ids : IdColumns, which adds the identifiers of terms and stages, or None
-    as_text : write numbers with nine digits, evidence with four decimals, and None as ""
+    stored : StoredFile, an open predictions.h5
+    stage_ranges : sequence of str, the stage ranges to include
+    ids : IdColumns, which adds columns with the ontology identifiers of terms and stages; None for none
+    as_text : bool
+        If True, rows contain texts: numbers with nine digits, evidence with four decimals, and "" for None.
+        Otherwise they contain the values.
     """
 
     def rows():
@@ -267,7 +306,10 @@ def predictions_table(stored, stage_ranges, ids=None, *, as_text=True):
 
 
 def _as_text(values):
-    """Yield the values of an answer as they are written to a table."""
+    """Yield the values of an answer as texts for a table.
+
+    values : dict, column name -> value
+    """
     for name, value in values.items():
         if name in _FORMATS:
             yield "" if value is None else format(value, _FORMATS[name])
@@ -276,7 +318,16 @@ def _as_text(values):
 
 
 def _learned_terms(terms, thresholds, is_learned, evidence, n_yes=None):
-    """Return a LearnedTerm for each term; `evidence` has the arrays of EVIDENCE as attributes."""
+    """Return a list with the LearnedTerm of every term.
+
+    Parameters
+    ----------
+    terms : list of names
+    thresholds : float array (n_terms,), or None
+    is_learned : bool array (n_terms,)
+    evidence : object with the arrays n_genes, auc, auc_low, auc_high and precision as attributes
+    n_yes : list of the numbers of groups with the answer yes, or None
+    """
     learned = []
     for j, term in enumerate(terms):
         tested = {name: _known_number(getattr(evidence, name)[j]) for name in _TESTED}
@@ -287,17 +338,20 @@ def _learned_terms(terms, thresholds, is_learned, evidence, n_yes=None):
 
 
 def _known_number(number):
-    """Return a float, or None for nan."""
+    """Return a number as float; None if it is nan."""
     return None if np.isnan(number) else float(number)
 
 
 def model_terms(terms, model):
-    """Return a LearnedTerm for each term of a `Model`."""
+    """Return a list with the LearnedTerm of every term of a trained Model.
+
+    terms : list of the names of the terms, in the order of the model
+    """
     return _learned_terms(terms, model.probability_threshold, model.is_learned, model)
 
 
 def learned_terms(stored, stage_range):
-    """Return a LearnedTerm for each term of an open file of a model or of predictions."""
+    """Return the LearnedTerms of one stage range of an open model.h5 or predictions.h5."""
     if stored.kind != "model":
         return read_group_predictions(stored, stage_range)[1].learned
     per_term = read_classifier(stored, stage_range, PER_TERM, 0)  # without the scorer, which may be large
@@ -306,7 +360,12 @@ def learned_terms(stored, stage_range):
 
 
 def yes_precision(learned):
-    """Return the expected fraction of yes answers that are right, from LearnedTerms; None if untested."""
+    """Return the expected fraction of yes answers that are right; None if no term was tested.
+
+    It is the mean precision of the terms, weighted by their numbers of yes answers.
+
+    learned : list of LearnedTerm
+    """
     tested = [term for term in learned if term.precision is not None and term.n_yes]
     n_right = sum(term.precision * term.n_yes for term in tested)
     return n_right / sum(term.n_yes for term in tested) if tested else None

@@ -1,8 +1,10 @@
-"""Uncertainty of scores: intervals, comparisons, and the calibration of probabilities.
+"""Confidence intervals and comparisons of scores by the bootstrap, and calibration of probabilities.
 
-The bootstrap is over genes, not over groups.  All groups of a gene enter a sample together, as often as the
-gene was drawn.  One draw of genes serves all terms and, in a comparison, both configurations, so that their
-common part cancels out.  The AUC of a sample counts pairs within folds, as in `metrics`.
+The bootstrap draws genes, not groups.  All groups of a gene enter a sample together, as often as the gene
+was
+drawn.  One draw of genes serves all terms.  In a comparison it serves both configurations, so that their
+common
+variation cancels out.  The AUC of a sample counts pairs within folds, as in `metrics`.
 
 Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993 (percentile intervals).
 """
@@ -22,15 +24,21 @@ _SEED = 20140824  # fixed: intervals are part of the scores
 
 
 def bootstrap_gene_weights(*genes_of_parts, n_samples=N_SAMPLES):
-    """Draw how often every group is in every sample, float64 (1 + n_samples, n_groups), for each part.
+    """Draw bootstrap samples of genes, and return how often each sample contains each group.
 
-    The first sample has every group once.  Each other sample draws as many genes as there are, with
-    replacement.  The order of the genes and their repetitions do not matter.
+    The first sample contains every group once.  Each other sample draws as many genes as there are, with
+    replacement.  The samples do not depend on the order of the genes.
 
     Parameters
     ----------
-    genes_of_parts : for each part, the sequence of the genes of its groups; all parts share one draw
+    genes_of_parts : one or more sequences of str, for each stage range the genes of its groups; all stage
+        ranges
+        share the drawn genes
     n_samples : int
+
+    Returns
+    -------
+    weights : list with a float64 array (1 + n_samples, n_groups) for each stage range
     """
     names = np.unique(np.concatenate(genes_of_parts))
     chance = np.full(len(names), 1 / len(names))
@@ -56,7 +64,10 @@ def bootstrap_aucs(outcome, weights):
 
 
 def bootstrap_interval(samples):
-    """Return (low, high) of the middle 95% of the samples; None without samples."""
+    """Return [low, high], the middle 95% of the samples of a score; None if all samples are nan.
+
+    samples : float array (n_samples,)
+    """
     samples = samples[np.isfinite(samples)]
     if not len(samples):
         return None
@@ -121,18 +132,26 @@ def _agreement_intervals(agreements):
 
 
 def compare_outcomes(first, second):
-    """Compare the AUCs of two configurations.
+    """Compare the AUCs of two evaluations by a paired bootstrap over genes.
 
-    The comparison is over the stage ranges, terms and groups that both results evaluated.  The truth is the
+    The comparison is over the stage ranges, terms and groups that both evaluations scored.  The truth is the
     curated terms of the second.
+
+    Parameters
+    ----------
+    first, second : dicts of scores, as `read_scores` returns
 
     Returns
     -------
     comparison : dict
-        "terms" is a list of dicts with stage_range, term, first and second (AUCs), difference (second -
-        first), interval and p.  "mean" is such a dict for the mean over these terms; None without terms.
+        - "terms" : a list with a dict for each term, with the keys stage_range, term, first and second
+            (AUCs),
+          difference (second - first), interval (95%) and p
+        - "mean" : such a dict for the mean over these terms; None without terms
+
         p is two-sided: twice the fraction of samples on the rarer side of 0, at most 1.  The measured
-        difference counts as a sample.
+        difference
+        counts as a sample.
     """
     common = [s for s in first["evaluated"] if s in second["evaluated"]]
     paired = {s: _paired(*(_evaluated_terms(result, s) for result in (first, second))) for s in common}
@@ -155,7 +174,13 @@ def compare_outcomes(first, second):
 
 
 def _difference(measured, samples):
-    """Return the difference of two AUCs, with its interval and p; `samples` are (2, n_samples)."""
+    """Return the difference of two AUCs, with its interval and p, as a dict.
+
+    Parameters
+    ----------
+    measured : float array (2,), the two AUCs
+    samples : float array (2, n_samples), the same AUCs in the bootstrap samples
+    """
     difference = samples[1] - samples[0]
     difference = difference[np.isfinite(difference)]
     rarer = min((difference <= 0).sum(), (difference >= 0).sum())
@@ -179,9 +204,17 @@ def _evaluated_terms(result, stage_range):
 
 
 def _paired(first, second):
-    """Return the outcomes of two results for their common groups and scored terms, in one order.
+    """Return the predictions of two evaluations for the groups and terms that both have, in one order.
 
-    The genes of the groups and the terms are returned too.
+    Parameters
+    ----------
+    first, second : dicts, as `_evaluated_terms` returns
+
+    Returns
+    -------
+    pair : list of two TermOutcomes with the same groups and terms
+    genes : list of the gene of each group
+    terms : list of names
     """
     terms = [term for term in first["scored"] if term in second["scored"]]
     rows = rows_in_second = list(range(len(first["group"])))
@@ -199,12 +232,16 @@ def _paired(first, second):
 
 
 def weighted_aucs(values, truth, folds, weights):
-    """Return the AUC of one term over pairs within folds, for every row of weights; nan without a pair.
+    """Return the AUC of one term in each bootstrap sample; nan for a sample without a pair.
+
+    Only pairs of groups of the same fold count.
 
     Parameters
     ----------
-    values, truth, folds : arrays (n_groups,)
-    weights : (n_samples, n_groups)
+    values : float array (n_groups,), decision values
+    truth : bool array (n_groups,), True for groups with the term
+    folds : int array (n_groups,)
+    weights : float array (n_samples, n_groups), how often each sample contains each group
     """
     ordered, n_pairs = np.zeros((2, len(weights)))
     for fold in np.unique(folds):
@@ -217,7 +254,7 @@ def weighted_aucs(values, truth, folds, weights):
 
 
 def finite_mean(values, axis):
-    """Return the mean of the numbers that are not nan; nan if all are, as for samples without a pair."""
+    """Return the mean of the values along an axis, without nan; nan if all are nan."""
     defined = np.isfinite(values)
     n = defined.sum(axis=axis)
     sums = np.where(defined, values, 0).sum(axis=axis)
@@ -225,7 +262,10 @@ def finite_mean(values, axis):
 
 
 def _calibration(outcomes):
-    """Return the Brier score and the calibration error over all groups and terms of outcomes."""
+    """Return the Brier score and the calibration error of some stage ranges together, as a dict.
+
+    outcomes : list of TermOutcomes
+    """
     if not any(outcome.terms for outcome in outcomes):
         return {"brier": None, "ece": None}
     probability = np.concatenate([outcome.probabilities[outcome.observed] for outcome in outcomes])
@@ -234,18 +274,26 @@ def _calibration(outcomes):
 
 
 def brier_score(probability, truth):
-    """Return the mean squared difference of probability and truth (0 or 1); 0 is perfect, 1/4 a coin."""
+    """Return the mean of (probability - truth)^2; 0 is perfect, and 0.25 is a coin.
+
+    Parameters
+    ----------
+    probability : float array (n,) in [0, 1]
+    truth : bool array (n,)
+    """
     return float(np.mean((np.asarray(probability) - truth) ** 2))
 
 
 def calibration_error(probability, truth):
-    """Return the ECE: the mean absolute difference of probability and fraction of positives, over ten bins.
+    """Return the expected calibration error (ECE) over ten bins of equal width.
 
-    Bins have equal width, and are weighted by their number of probabilities.
+    It is the mean absolute difference between the mean probability of a bin and its fraction of positives.
+    Bins
+    are weighted by their numbers of probabilities.
 
     Parameters
     ----------
-    probability : array (n,) in [0, 1]
+    probability : float array (n,) in [0, 1]
     truth : bool array (n,)
 
     Source

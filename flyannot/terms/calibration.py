@@ -6,16 +6,16 @@ from flyannot.terms.options import BALANCED
 
 
 def fit_platt(values, truth):
-    """Fit Platt's slope >= 0 and offset: probability = 1 / (1 + exp(-(slope value + offset))).
+    """Fit Platt's calibration of decision values: probability = 1 / (1 + exp(-(slope value + offset))).
 
     Parameters
     ----------
-    values : float array (n,), decision values of rows on which the models were not trained
-    truth : bool array (n,)
+    values : float array (n,), decision values of groups on which the classifier was not trained
+    truth : bool array (n,), True for groups with the term
 
     Returns
     -------
-    slope, offset : floats; the slope is 0 if the values say nothing, or point the wrong way
+    slope, offset : floats; the slope is at least 0.  It is 0 if larger values do not mean more positives
 
     Source
     ------
@@ -44,20 +44,22 @@ def fit_platt(values, truth):
 
 
 def choose_threshold(values, truth, at=BALANCED):
-    """Choose the threshold with the best result on out-of-fold values.
+    """Choose the threshold of one term: the answer is yes for decision values above it.
 
     Parameters
     ----------
-    values : float array (n,)
-    truth : bool array (n,), of both classes
-    at : BALANCED for the largest sensitivity + specificity - 1 (Youden's J), of equally good the highest;
-        ("precision", p) for the lowest threshold of at least that precision; ("sensitivity", p) for the
-        highest of at least that sensitivity
+    values : float array (n,), decision values of groups on which the classifier was not trained
+    truth : bool array (n,), True for groups with the term; both classes must occur
+    at : the goal
+        - BALANCED : the largest sensitivity + specificity - 1 (Youden's J), of equally good thresholds the
+            highest
+        - ("precision", p) : the lowest threshold with at least precision p
+        - ("sensitivity", p) : the highest threshold with at least sensitivity p
 
     Returns
     -------
     threshold : float, half way between two neighbouring values
-        It is the largest value, which answers no to all, if no threshold is better or precise enough.
+        If no threshold reaches the goal, it is the largest value, so that all answers are no.
     """
     cuts, inverse = np.unique(values, return_inverse=True)
     n_found = _counts_from(np.bincount(inverse, truth, len(cuts)))
@@ -82,10 +84,20 @@ def choose_threshold(values, truth, at=BALANCED):
 
 
 def _counts_from(counts):
-    """Return how many there are from each cut on, and 0 beyond the last: (n_cuts + 1,)."""
+    """Sum the counts from each position to the end.
+
+    counts : array (n,)
+
+    Returns
+    -------
+    sums : float array (n + 1,); sums[k] = counts[k] + ... + counts[n - 1], and the last is 0
+    """
     return np.append(np.cumsum(counts[::-1])[::-1], 0.0)
 
 
 def sigmoid(logit):
-    """Return 1 / (1 + exp(-logit)) without overflow; SciPy's function takes 0.2 s to import."""
+    """Return 1 / (1 + exp(-logit)) without overflow.
+
+    SciPy's expit is not used, because its import takes 0.2 s.
+    """
     return np.exp(-np.logaddexp(0.0, -np.asarray(logit, np.float64)))

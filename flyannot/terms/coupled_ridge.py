@@ -82,11 +82,19 @@ class CoupledRidge(LinearScorer):
 
 
 def _held_out_values(products, Y, folds, alphas, observed):
-    """Return out-of-fold values for every alpha, (n_alphas, n_rows, n_terms).
+    """Return the decision value of every row by models that were trained on the other folds, for every alpha.
 
-    They are centred: their mean over the rows of each fold is 0, for every term.
+    Parameters
+    ----------
+    products : float64 array (n_rows, n_rows), inner products of all rows of features
+    Y : float64 array (n_rows, n_terms), 1 for rows with the term, otherwise 0
+    folds : int array (n_rows,)
+    alphas : sequence of float, the penalties
+    observed : bool array (n_rows, n_terms)
 
-    products : inner products of all rows, (n_rows, n_rows)
+    Returns
+    -------
+    values : float64 array (n_alphas, n_rows, n_terms), centred to mean 0 in each fold
     """
     values = np.empty((len(alphas), *Y.shape))
     for fold in np.unique(folds):
@@ -100,9 +108,19 @@ def _held_out_values(products, Y, folds, alphas, observed):
 
 
 def _dual_solver(products, Y, observed):
-    """Return a function of alpha that returns A, such that W = A^T X for the centred rows.
+    """Prepare ridge regressions of all terms with any alpha, from inner products of the rows.
 
-    The columns of A sum to 0.  `products`, which may have been centred by another mean, is overwritten.
+    Parameters
+    ----------
+    products : float64 array (n_rows, n_rows), inner products of the rows of X; it is overwritten
+    Y : float64 array (n_rows, n_terms)
+    observed : bool array (n_rows, n_terms)
+
+    Returns
+    -------
+    dual : function
+        It takes alpha, and returns the dual coefficients A, float64 (n_rows, n_terms).  The weights are
+        W = A^T X for centred rows X.  The columns of A sum to 0.
     """
     from scipy.linalg import cho_factor, cho_solve
 
@@ -129,10 +147,17 @@ def _centre(products):
 
 
 def _fill_unobserved(Y, observed, smoother):
-    """Replace each entry of Y that was not observed by its own fitted value.
+    """Return Y, in which each unobserved entry is replaced by its own fitted value.
 
-    The fit is linear in Y: fitted = (J/n + smoother) Y, where J is a matrix of ones.  So the entries of a
-    term solve a system of linear equations.
+    The fit is linear in Y: fitted = (J/n + smoother) Y, where J is a matrix of ones.  So the unobserved
+    entries of
+    a term solve a system of linear equations.
+
+    Parameters
+    ----------
+    Y : float64 array (n_rows, n_terms)
+    observed : bool array (n_rows, n_terms)
+    smoother : float64 array (n_rows, n_rows), of the ridge regression without its intercept
     """
     filled = Y.copy()
     fit = smoother + 1 / len(Y)
@@ -145,20 +170,37 @@ def _fill_unobserved(Y, observed, smoother):
 
 
 def _centre_terms(Y, observed):
-    """Subtract from every term its mean over the observed groups; other entries become 0."""
+    """Subtract from each column of Y its mean over the observed rows; unobserved entries become 0."""
     mean = (Y & observed).sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
     return np.where(observed, Y - mean, 0.0)
 
 
 def _mixing(H, truth, share, observed):
-    """Return the matrix M (n_terms, n_terms) that mixes the values H to H M."""
+    """Return the matrix M (n_terms, n_terms) with which H M are the mixed decision values.
+
+    Parameters
+    ----------
+    H : float64 array (n_rows, n_terms), out-of-fold decision values
+    truth : float64 array (n_rows, n_terms), 1 for rows with the term, otherwise 0
+    share : float from 0 to 1, the weight of the covariance with other terms (module docstring)
+    observed : bool array (n_rows, n_terms)
+    """
     covariance = (H - H.mean(axis=0)).T @ _centre_terms(truth, observed)
     coupled = covariance / _spread(H @ covariance)
     return (1 - share) * np.eye(H.shape[1]) + share * coupled
 
 
 def _mixed_held_out(H, truth, folds, share, observed):
-    """Return the values of all rows, mixed by the matrix from the rows of the other folds."""
+    """Mix the decision values of each fold by the matrix that `_mixing` computes from the other folds.
+
+    Parameters
+    ----------
+    H : float64 array (n_rows, n_terms), out-of-fold decision values
+    truth : float64 array (n_rows, n_terms), 1 for rows with the term, otherwise 0
+    folds : int array (n_rows,)
+    share : float from 0 to 1
+    observed : bool array (n_rows, n_terms)
+    """
     mixed = np.empty(H.shape)
     for fold in np.unique(folds):
         out = folds == fold

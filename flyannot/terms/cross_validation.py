@@ -18,22 +18,22 @@ log = logging.getLogger(__name__)
 
 
 def cross_validate(rows, *, folds, rng, method="svm", options=None):
-    """Evaluate every group of one stage range by models trained on the genes of the other folds.
+    """Predict every group of one stage range by a model that was trained on the genes of the other folds.
 
     Parameters
     ----------
-    rows : LabelledRows
+    rows : LabelledRows, one for each group
     folds : dict from gene to fold
     rng : numpy Generator
     method : name in CLASSIFIERS
-    options : FitOptions; `on_terms` counts every term once a fold, also a term that is left out
+    options : FitOptions
+        Its `on_terms` counts every term once for each fold, also a term that is not evaluated.
 
     Returns
     -------
-    outcome : TermOutcomes
-        One row per group, in the order of the rows.  A term is left out, with its reason, if fewer
-        genes have it (or lack it) than there are folds.  It is also left out if outside some fold fewer than
-        two do.
+    outcome : TermOutcomes of the groups, in the order of the rows.
+        A term is not evaluated, and has a reason, if fewer genes have it (or lack it) than there are folds.
+        The same holds if the training genes of some fold include fewer than two with it (or without it).
 
     Raises
     ------
@@ -66,9 +66,9 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
 
 
 def join_outcomes(outcomes):
-    """Concatenate outcomes of the same terms; their folds stay separate.
+    """Concatenate several TermOutcomes of the same terms to one; their folds get different numbers.
 
-    A term that one of them leaves out is left out.
+    A term that is not evaluated in one of them is not evaluated in the result.
     """
     n_folds = np.cumsum([0] + [int(part.folds.max()) + 1 for part in outcomes])
     reasons = [next(filter(None, of_term), "") for of_term in zip(*(part.reasons for part in outcomes))]
@@ -82,7 +82,16 @@ def join_outcomes(outcomes):
 
 
 def _exclusion_reasons(Y, genes, row_folds, n_folds, observed):
-    """Return for every term the reason why it cannot be evaluated, or ""."""
+    """Return for every term the reason why it cannot be evaluated, or "".
+
+    Parameters
+    ----------
+    Y : bool array (n_rows, n_terms)
+    genes : array (n_rows,) of names
+    row_folds : int array (n_rows,), the fold of each row
+    n_folds : int
+    observed : bool array (n_rows, n_terms), which entries of Y are known
+    """
     reasons = []
     for j, known in enumerate(observed_rows(observed)):
         positive, of_term = Y[known, j], genes[known]

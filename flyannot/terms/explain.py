@@ -24,12 +24,14 @@ from flyannot.terms import CLASSIFIERS
 
 @dataclass(frozen=True)
 class Explanation:
-    """One decision value, split into the contributions of patches.
+    """A decision value, written as a sum of contributions of patches.
 
-    value, intercept, without_patch : float
-    image : int array (n,), the number of the image in the group
-    patch : int array (n,), the number of the patch in the image
-    contribution : float64 array (n,), the part of the value that belongs to the patch
+    value : float, the decision value of one group for one term
+    intercept : float, the intercept of the linear model
+    without_patch : float, the contribution of features that no patch won
+    image : int array (n,), the number of the image that the patch belongs to, within the group
+    patch : int array (n,), the number of the patch within its image
+    contribution : float64 array (n,), the amount that the patch adds to the decision value
 
     The arrays are sorted by image, then by patch.
     """
@@ -50,25 +52,31 @@ class Explanation:
 
     @property
     def sums(self):
-        """Return (plus, minus, rest); plus - minus + rest is the decision value."""
+        """The sum of the positive contributions, minus the sum of the negative ones, and the rest.
+
+        With these three floats, plus - minus + rest is the decision value.
+        """
         plus = self.contribution[self.contribution > 0].sum()
         minus = -self.contribution[self.contribution < 0].sum()
         return float(plus), float(minus), self.intercept + self.without_patch
 
     def select_image(self, number):
-        """Return the patches and the contributions of one image."""
+        """Return the numbers of the patches of one image, and their contributions.
+
+        number : int, the number of the image within the group
+        """
         of_image = self.image == number
         return self.patch[of_image], self.contribution[of_image]
 
     def spread(self, number, patches, size_px, cell_px=1):
-        """Return the `contribution_map` of one image.
+        """Return the map of the contributions of one image, as `contribution_map` makes it.
 
         Parameters
         ----------
-        number : int, the image in the group
+        number : int, the number of the image within the group
         patches : DescribedPatches of the image
         size_px : (height, width) of the image
-        cell_px : int, side of the cells of the map
+        cell_px : int, the side of the cells of the map
         """
         patch, contribution = self.select_image(number)
         sides = patches.patch_px[patch].astype(int)
@@ -76,7 +84,7 @@ class Explanation:
 
 
 def require_linear(model):
-    """Raise InputError unless the decision values of the model can be split exactly."""
+    """Raise an InputError if a Model is not linear: its decision values cannot be split into patches."""
     if not model.scorer.is_linear:
         linear = [name for name in CLASSIFIERS if CLASSIFIERS[name].is_linear]
         raise InputError(
@@ -86,16 +94,17 @@ def require_linear(model):
 
 
 def explain_group(model, term, X, features, winner, *, scheme="group"):
-    """Split the decision value of one group for one term.
+    """Write the decision value of one group for one term as a sum of contributions of patches.
 
     Parameters
     ----------
-    model : Model, of a linear method
-    term : int, the number of the term
-    X : float array (1, n_features), the group as the model gets it
-    features : float array (n_images, n_features), the pooled features of the images of the group
-    winner : int array (n_images, n_features), the patch of each feature, NO_PATCH for none
-    scheme : one of SCHEMES, how the group was pooled
+    model : Model of a linear method
+    term : int, the number of the term in the model
+    X : float array (1, n_features), the pooled and normalised features of the group
+    features : float array (n_images, n_features), the pooled features of each image of the group
+    winner : int array (n_images, n_features)
+        The number of the patch whose code is the largest, for each feature; NO_PATCH if there is none.
+    scheme : name in SCHEMES, how the group was pooled
 
     Returns
     -------
@@ -106,7 +115,7 @@ def explain_group(model, term, X, features, winner, *, scheme="group"):
     InputError
         If the method is not linear.
     DataError
-        If the features have no winners.
+        If the features have no winning patches, because another program made them.
     """
     require_linear(model)
     if features.shape != winner.shape:
@@ -129,13 +138,26 @@ def explain_group(model, term, X, features, winner, *, scheme="group"):
 
 
 def _parts_of_maximum(parts, features, winner):
-    """Return the parts of the value of a group, with the image and the patch of each: equal shapes."""
+    """Attribute the summands of a decision value to images and patches, for features that are maxima.
+
+    Parameters
+    ----------
+    parts : float array (n_features,), weight times feature of the group
+    features, winner : arrays (n_images, n_features), as in `explain_group`
+
+    Returns
+    -------
+    parts, image, patch : arrays of one shape: a summand, and the numbers of its image and its patch
+    """
     best = features.argmax(axis=0)  # a tie keeps the earlier image, as pooling keeps the earlier patch
     return parts, best, winner[best, np.arange(winner.shape[1])]
 
 
 def _parts_of_mean(parts, features, winner):
-    """Return the parts of all images of a group whose features are means, as `_parts_of_maximum`."""
+    """Attribute the summands of a decision value to images and patches, for features that are means.
+
+    The parameters and the result are as in `_parts_of_maximum`.
+    """
     total = features.sum(axis=0, dtype=np.float64)
     shares = features / np.where(total > 0, total, 1)
     images = np.broadcast_to(np.arange(len(winner))[:, None], winner.shape)
@@ -143,20 +165,20 @@ def _parts_of_mean(parts, features, winner):
 
 
 def contribution_map(centres_px, contribution, patch_px, size_px, cell_px=1):
-    """Spread each contribution evenly over its patch, and add them up in the cells of the image.
+    """Draw a map: spread each contribution evenly over its patch, and add up all patches.
 
     Parameters
     ----------
     centres_px : float array (n, 2), (row, column) of the centres of the patches
     contribution : float array (n,)
-    patch_px : int, side of the patches, or int array (n,), the side of each
+    patch_px : int, the side of the patches, or int array (n,) with the side of each
     size_px : (height, width) of the image
-    cell_px : int, side of the cells of the map
+    cell_px : int, the side of the cells of the map
 
     Returns
     -------
-    spread : float64 array (height / cell_px, width / cell_px) of decision values; they add up to all
-        contributions
+    spread : float64 array (height / cell_px, width / cell_px)
+        The sum over all cells is the sum of all contributions.
     """
     centres_px = np.asarray(centres_px, float).reshape(-1, 2)
     sides = np.broadcast_to(np.asarray(patch_px, int), len(centres_px))
@@ -166,6 +188,18 @@ def contribution_map(centres_px, contribution, patch_px, size_px, cell_px=1):
 
 
 def _pixels_in_cells(first, sides, size, cell_px):
-    """Count the pixels of each patch in each cell along one side: (n, size / cell_px)."""
+    """Count how many pixels of each patch lie in each cell of a grid, along one axis.
+
+    Parameters
+    ----------
+    first : int array (n,), the first pixel of each patch
+    sides : int array (n,), the number of pixels of each patch
+    size : int, the number of pixels of the image along the axis
+    cell_px : int, the number of pixels of a cell
+
+    Returns
+    -------
+    n_pixels : array (n, size / cell_px)
+    """
     edges = np.arange(0, size + 1, cell_px)
     return np.diff(np.clip(edges, first[:, None], (first + sides)[:, None]), axis=1)

@@ -1,11 +1,12 @@
 """Rows of features for classifiers: scaled to length 1, or rewritten as shorter rows.
 
-The shorter rows have the inner products of the original rows.
-
-Linear models, distances and cosines depend on rows only through their inner products K = X X^T.  K adds up
-over blocks of columns, so that X need not be in memory.  `CholeskyBasis` is a factor A with A A^T = K, which
-has as many columns as there are rows.  A model of A is also a model of X: if A^T b are its weights, X^T b are
-the weights for X.  Of other rows, such as queries, only the part in the span of the rows matters.
+The shorter rows have the same inner products.  Linear models, distances and cosines depend on rows only
+through
+their inner products K = X X^T.  K adds up over blocks of columns, so that X need not be in memory.
+`CholeskyBasis` is a factor A with A A^T = K, which has as many columns as there are rows.  A model of A is
+also a
+model of X: if A^T b are its weights, X^T b are the weights for X.  For other rows, such as queries, only the
+projection onto the span of the rows matters.
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,13 @@ _ROWS = 256  # rows that are scaled at once
 
 
 def check_columns(X, n_features):
-    """Return X as an array; raise DataError unless it is a table of `n_features` columns."""
+    """Return X as an array (n_rows, n_features).
+
+    Raises
+    ------
+    DataError
+        If X has another number of dimensions or of columns.
+    """
     X = np.asarray(X)
     if X.ndim != 2 or X.shape[1] != n_features:
         raise DataError(
@@ -33,9 +40,9 @@ def check_columns(X, n_features):
 
 
 def unit_rows(X):
-    """Scale rows to length 1, float32; rows of zeros are not changed.
+    """Return the rows of X, scaled to length 1, as float32; rows of zeros stay zeros.
 
-    Blocks of rows are converted to float64.
+    Blocks of rows are converted to float64, so that lengths are accurate and memory is small.
     """
     units = np.empty(X.shape, np.float32)
     for start in range(0, len(X), _ROWS):
@@ -46,7 +53,15 @@ def unit_rows(X):
 
 
 def add_inner_products(K, X, *, mean=0.0, n_threads=1):
-    """Add the inner products of the rows of X - mean, float64, to the lower triangle of K, tile by tile."""
+    """Add the inner products of the rows of X - mean to the lower triangle of K, in place.
+
+    Parameters
+    ----------
+    K : float64 array (n_rows, n_rows)
+    X : float array (n_rows, n_columns), a block of columns
+    mean : float, or float array (n_columns,)
+    n_threads : int, threads that compute square blocks of K
+    """
     mean = np.broadcast_to(mean, X.shape[1])
     tiles = [slice(start, start + _TILE) for start in range(0, len(X), _TILE)]
     with create_thread_pool(n_threads) as pool:
@@ -72,7 +87,10 @@ def inner_products(X, *, mean=0.0, n_threads=1):
 
 
 def cross_products(X, A):
-    """Return X A^T in float64; blocks of columns are converted to float64."""
+    """Return X A^T, float64 (n_rows_of_X, n_rows_of_A).
+
+    Blocks of columns are converted to float64, so that no whole copy of X is in memory.
+    """
     products = np.zeros((len(X), len(A)))
     for start in range(0, A.shape[1], _QUERY_COLUMNS):
         columns = A[:, start : start + _QUERY_COLUMNS].astype(np.float64)
@@ -81,9 +99,13 @@ def cross_products(X, A):
 
 
 def row_weights(parts, X, mean):
-    """Return the weights parts (X - mean) of linear models, by blocks of columns.
+    """Return the weights parts (X - mean) of linear models, float64 (n_models, n_features).
 
-    The result is float64 (n_models, n_features).
+    Parameters
+    ----------
+    parts : float array (n_models, n_rows), the weights as combinations of rows
+    X : float array (n_rows, n_features)
+    mean : float array (n_features,)
     """
     weights = np.empty((len(parts), X.shape[1]))
     for start in range(0, X.shape[1], COLUMNS):
@@ -96,9 +118,9 @@ def row_weights(parts, X, mean):
 
 @dataclass(frozen=True)
 class CholeskyBasis:
-    """The rows of X in a basis of their own span.
+    """The coordinates of rows in an orthonormal basis of their own span, by a pivoted Cholesky factorisation.
 
-    coordinates : float64 (n_rows, rank); the row of each pivot is zero for every later pivot
+    coordinates : float64 (n_rows, rank); each row that is a pivot is zero for all later pivots
     pivots : int array (rank,), the numbers of rows that span all rows
     """
 
@@ -107,9 +129,11 @@ class CholeskyBasis:
 
     @classmethod
     def from_products(cls, K):
-        """Compute the basis from the inner products of the rows, by Cholesky's factorisation with pivoting.
+        """Compute the basis from the inner products of the rows.
 
-        Only the lower triangle of K is read, and K is overwritten.  Rows that depend on others add nothing.
+        A row that depends linearly on others adds no dimension.
+
+        K : float64 array (n_rows, n_rows); only its lower triangle is read, and it is overwritten
         """
         from scipy.linalg.lapack import dpstrf
 
@@ -124,9 +148,9 @@ class CholeskyBasis:
         return cls(coordinates, order[:rank])
 
     def row_coefficients(self, weights):
-        """Write weights in this basis as combinations of the rows.
+        """Write the weights of linear models, given in this basis, as combinations of the rows.
 
-        The numbers of one model do not depend on the other models.
+        The result for one model does not depend on the other models.
 
         Parameters
         ----------
@@ -146,9 +170,11 @@ class CholeskyBasis:
         return parts
 
     def project_rows(self, products):
-        """Return other rows in this basis, (n_others, rank), from their inner products with the `pivots`.
+        """Return the coordinates of other rows in this basis, float64 (n_others, rank).
 
-        Their part outside the span of the rows is left out.
+        The component outside the span of the basis is lost.
+
+        products : float array (n_others, rank), inner products of the other rows with the pivot rows
         """
         from scipy.linalg import solve_triangular
 

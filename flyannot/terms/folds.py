@@ -12,15 +12,17 @@ from flyannot.base.text import pluralise
 
 
 def assign_gene_folds(genes, n_folds, rng, *, positive=None):
-    """Assign genes to folds with equal numbers of genes, to within one.
+    """Assign genes to folds at random, with equal numbers of genes to within one.
 
     Parameters
     ----------
     genes : sequence of gene names; repetitions are ignored
     n_folds : int >= 2
     rng : numpy Generator
-    positive : bool sequence, which of `genes` have a term.  They are spread evenly too: if at least n_folds
-        genes have the term and at least n_folds lack it, every fold gets both.  None for no term
+    positive : bool sequence, True for each of `genes` that has a certain term; None for no term
+        Genes with the term are spread evenly over the folds, too.  If at least n_folds genes have it and at
+        least
+        n_folds lack it, every fold gets both kinds.
 
     Returns
     -------
@@ -48,10 +50,20 @@ def assign_gene_folds(genes, n_folds, rng, *, positive=None):
 
 
 def look_up_folds(genes, folds):
-    """Return the fold of every row (n_rows,), from a dict from gene to fold."""
+    """Return the fold of the gene of every row, int array (n_rows,).
+
+    genes : sequence (n_rows,) of names; folds : dict from gene to fold
+    """
     return np.array([folds[gene] for gene in np.asarray(genes).tolist()], int)
 
 
 def inner_folds(genes, n_folds, rng):
-    """Return the fold of every row (n_rows,); there are at most as many folds as genes."""
+    """Assign rows to folds at random, all rows of a gene to one fold.
+
+    Return the fold of each, int array (n_rows,).
+
+    If there are fewer genes than `n_folds`, each gene is a fold.
+
+    genes : sequence (n_rows,) of names; rng : numpy Generator
+    """
     return look_up_folds(genes, assign_gene_folds(genes, min(n_folds, len(np.unique(genes))), rng))

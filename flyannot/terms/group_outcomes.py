@@ -31,12 +31,12 @@ _DIGITS = 9  # digits of a decision value; a probability has 6 decimals
 
 
 def outcomes_to_json(outcome, names, genes):
-    """Convert TermOutcomes of one stage range to JSON.
+    """Convert the TermOutcomes of one stage range to a dict for JSON, which the module docstring describes.
 
     Parameters
     ----------
     outcome : TermOutcomes
-    names, genes : sequences, the names and the genes of its groups; the bootstrap draws genes
+    names, genes : sequences (n_groups,) of str, the name and the gene of each group
     """
     kept = [j for j, reason in enumerate(outcome.reasons) if not reason]
     threshold = group_threshold = None
@@ -64,12 +64,15 @@ def outcomes_to_json(outcome, names, genes):
 
 
 def is_cross_validated(groups):
-    """Return whether a result of `outcomes_to_json` has answers by models of the other folds."""
+    """Return True if the predictions of a stage range are by cross-validation, and False if by one model.
+
+    groups : dict, as `outcomes_to_json` returns
+    """
     return bool(groups["term"]) and groups["fold"] is not None
 
 
 def outcomes_from_json(groups):
-    """Read the `TermOutcomes` of one stage range from a result of `outcomes_to_json`."""
+    """Return the TermOutcomes of one stage range from the dict that `outcomes_to_json` made."""
     n = len(groups["group"])
     folds = groups["fold"]
     thresholds = groups["threshold"]
@@ -96,11 +99,11 @@ def outcomes_from_json(groups):
 
 
 def format_scores_json(result):
-    """Format scores as JSON text.
+    """Format a dict of scores as the text of scores.json.
 
-    It is indented, except for the values of the groups, which take one line per stage range.
-
-    Its `digest` covers everything else (`add_digest`).
+    The text is indented, except that the predictions for the groups of a stage range take one line.  A
+    `digest` of
+    everything else is added, by which damage is noticed.
     """
     result = add_digest(json.loads(json.dumps({k: v for k, v in result.items() if k != "digest"})))
     text = json.dumps({k: v for k, v in result.items() if k != "evaluated"}, indent=1, ensure_ascii=False)
@@ -112,12 +115,12 @@ def format_scores_json(result):
 
 
 def read_scores(path):
-    """Read a file that `format_scores_json` made.
+    """Read a scores.json, and return its dict of scores.
 
     Raises
     ------
     InputError
-        If it cannot be read, or does not contain scores.
+        If the file cannot be read, or does not contain scores.
     DataError
         If it is damaged.
     """
@@ -137,11 +140,14 @@ def read_scores(path):
 
 
 def _to_bits(column, observed):
-    """Write a column of answers as a text of 0, 1 and ?."""
+    """Write a bool column as a text of 0 and 1, with ? where `observed` is False."""
     letters = np.where(observed, np.where(column, "1", "0"), "?")
     return "".join(letters.tolist())
 
 
 def _by_group(rows, n, dtype):
-    """Return lists for each term as a matrix (n_groups, n_terms)."""
+    """Convert lists, one for each term, to an array (n_groups, n_terms).
+
+    rows : list of n_terms sequences of length n; n : the number of groups; dtype : of the array
+    """
     return np.array(rows, dtype).reshape(len(rows), n).T

@@ -39,10 +39,11 @@ _ROWS_OF_THREADS = 150  # two threads take 1.3 times as long as one for 100 rows
 
 @dataclass(frozen=True)
 class LinearSvm(LinearScorer):
-    """Linear support vector machines for all terms.
+    """A linear support vector machine for each term.
 
     weights : float64 (n_terms, n_features)
-    intercept, C : float64 (n_terms,)
+    intercept : float64 (n_terms,)
+    C : float64 (n_terms,), the chosen cost of errors
     """
 
     C: np.ndarray
@@ -67,9 +68,16 @@ class LinearSvm(LinearScorer):
 
 
 def _run_in_threads(n_threads, work, tasks, on_terms):
-    """Return the results of work(task) for every task, in order.
+    """Call `work` for every task in several threads, and return its results in the order of the tasks.
 
-    liblinear releases the lock of the interpreter.
+    Threads help because liblinear releases Python's global lock.
+
+    Parameters
+    ----------
+    n_threads : int
+    work : function of a task
+    tasks : sequence
+    on_terms : function, called with 1 whenever a task is done
     """
     pool = create_thread_pool(n_threads)
     results = []
@@ -83,10 +91,11 @@ def _run_in_threads(n_threads, work, tasks, on_terms):
 
 
 def training_bytes(n_rows, n_features, n_terms, n_threads=1):
-    """Estimate the memory in bytes that fitting needs beyond its arguments.
+    """Estimate how many bytes of memory training needs beyond its arguments.
 
-    It consists of the coordinates with the inner products, the weights, and for every thread the rows of a
-    fold and liblinear's copy of them.  If memory is short, liblinear ends in a segmentation fault.
+    These are the coordinates with the inner products, the weights, and for every thread the rows of a fold
+    and
+    liblinear's copy of them.  Without enough memory liblinear would end in a segmentation fault.
     """
     rank = min(n_rows, n_features)
     coordinates = 8 * n_rows * (n_rows + rank + COLUMNS if _is_wide(n_rows, n_features) else rank)
@@ -96,7 +105,7 @@ def training_bytes(n_rows, n_features, n_terms, n_threads=1):
 
 
 def _check_memory(n_rows, n_features, n_terms, n_threads):
-    """Raise FlyannotError if there is too little memory for fitting."""
+    """Raise a FlyannotError if the machine has less memory free than `training_bytes` estimates."""
     import sklearn.svm  # noqa: F401  (its libraries need memory too, so they are loaded before the check)
 
     require_memory(
@@ -107,7 +116,7 @@ def _check_memory(n_rows, n_features, n_terms, n_threads):
 
 
 def _is_wide(n_rows, n_features):
-    """Return whether a basis of the span of the rows has fewer numbers than the rows.
+    """Return True if the rows take fewer numbers in a basis of their span than as features.
 
     The basis is triangular, and liblinear skips zeros.
     """
@@ -115,7 +124,18 @@ def _is_wide(n_rows, n_features):
 
 
 def _coordinates(X, n_threads):
-    """Return coordinates of the centred, scaled rows, and a function that maps weights to the features."""
+    """Centre and scale the rows of X, and write them in an orthonormal basis if that is shorter.
+
+    Parameters
+    ----------
+    X : float array (n_rows, n_features)
+    n_threads : int
+
+    Returns
+    -------
+    A : float64 array (n_rows, n_coordinates)
+    back : function that maps weights and intercepts for A to weights and intercepts for X
+    """
     mean = X.mean(axis=0, dtype=np.float64)
     if _is_wide(*X.shape):
         K = inner_products(X, mean=mean, n_threads=n_threads)
@@ -138,20 +158,25 @@ def _coordinates(X, n_threads):
 
 
 def _train_term(A, term, *, genes, seed, n_folds):
-    """Train one term in the coordinates A.
+    """Train the machine of one term, and choose its C by inner folds.
 
     Parameters
     ----------
-    A : float64 array (n_rows, n_coordinates)
-    term : (positive, rows): which rows have the term, bool (n_rows,), and an index of the rows in which it is
-        known
-    genes : array (n_rows,)
-    seed : int
+    A : float64 array (n_rows, n_coordinates), as `_coordinates` returns
+    term : (positive, rows)
+        `positive` is a bool array (n_rows,), True for rows with the term.  `rows` is an index of the rows
+        for
+        which that is known.
+    genes : array (n_rows,), the gene of each row
+    seed : int, for the folds
     n_folds : int
 
     Returns
     -------
-    weights, intercept, C, held_out : the last is OutOfFoldValues
+    weights : float64 array (n_coordinates,)
+    intercept : float
+    C : float
+    held_out : OutOfFoldValues of all rows
     """
     positive, rows = term
     n_rows = len(A)
@@ -168,7 +193,14 @@ def _train_term(A, term, *, genes, seed, n_folds):
 
 
 def _spread_to_all(held_out, rows, n_rows):
-    """Extend the OutOfFoldValues of some rows to all rows; the others are in no fold."""
+    """Extend OutOfFoldValues of some rows to all rows; the other rows get the value 0 and no fold.
+
+    Parameters
+    ----------
+    held_out : OutOfFoldValues of the selected rows
+    rows : index of the selected rows
+    n_rows : int, the number of all rows
+    """
     whole = OutOfFoldValues(np.zeros((n_rows, 1)), np.zeros((n_rows, 1)), np.full((n_rows, 1), -1))
     for name, of_all in vars(whole).items():
         of_all[rows] = getattr(held_out, name)
@@ -176,7 +208,15 @@ def _spread_to_all(held_out, rows, n_rows):
 
 
 def _held_out_values(A, positive, folds, C):
-    """Return the decision value of every row by the model fitted without the fold of the row."""
+    """Return the decision value of every row by a machine that was trained on the other folds.
+
+    Parameters
+    ----------
+    A : float64 array (n_rows, n_coordinates)
+    positive : bool array (n_rows,)
+    folds : int array (n_rows,)
+    C : float
+    """
     values = np.empty(len(A))
     for fold in np.unique(folds):
         held_out = folds == fold
@@ -186,13 +226,13 @@ def _held_out_values(A, positive, folds, C):
 
 
 def fit_liblinear(A, positive, C):
-    """Minimise the problem of a term by liblinear, and verify the gradient.
+    """Train one linear support vector machine by liblinear, and verify the result by its gradient.
 
     Parameters
     ----------
     A : float64 array (n_rows, n_features)
-    positive : bool array (n_rows,), of both classes
-    C : float > 0
+    positive : bool array (n_rows,), with both classes
+    C : float > 0, the cost of errors
 
     Returns
     -------
@@ -202,7 +242,7 @@ def fit_liblinear(A, positive, C):
     Raises
     ------
     FlyannotError
-        If the gradient is not small relative to the gradient at zero weights.
+        If the gradient of the objective is not small relative to the gradient at zero weights.
     """
     from sklearn.svm import LinearSVC
 
@@ -220,9 +260,9 @@ def fit_liblinear(A, positive, C):
 
 
 def _relative_gradient(A, positive, C, weights, intercept):
-    """Return the length of the gradient of the problem, divided by its length at zero weights.
+    """Return the norm of the gradient of the objective, divided by its norm at zero weights.
 
-    The divisor is at least as large as rounding errors.
+    The divisor is at least as large as rounding errors.  The parameters are as in `fit_liblinear`.
     """
     sign = np.where(positive, 1.0, -1.0)
     cost = C * sign / np.where(positive, positive.mean(), 1 - positive.mean())

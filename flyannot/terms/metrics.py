@@ -51,16 +51,17 @@ _NO_SCORES = dict.fromkeys((*METRICS, "precision"))
 class TermOutcomes:
     """The predictions and the truth for the groups of one stage range.
 
-    All matrices are (n_groups, n_terms).
+    All matrices have the shape (n_groups, n_terms).
 
-    terms : n_terms names
-    truth, yes : bool
-    values : decision values
-    probabilities : calibrated probabilities of the terms
-    folds : int array (n_groups,), or None if one model predicts all groups
-    reasons : n_terms texts, "" for an evaluated term
-    thresholds : the probabilities above which the answers are yes, or None
-    observed : bool, where the truth is known; None stands for everywhere
+    terms : tuple of n_terms names
+    truth : bool matrix, True if the group has the term
+    yes : bool matrix, True if the answer is yes
+    values : float matrix of decision values
+    probabilities : float matrix of calibrated probabilities
+    folds : int array (n_groups,), the fold of each group; None if one model predicted all groups
+    reasons : tuple of n_terms texts, the reason why the term is not evaluated; "" if it is
+    thresholds : float matrix; the answer is yes if the probability is above the threshold.  None if unknown
+    observed : bool matrix, True where the truth is known; None for everywhere
     """
 
     terms: tuple
@@ -81,7 +82,10 @@ class TermOutcomes:
         object.__setattr__(self, "reasons", tuple(self.reasons or [""] * len(self.terms)))
 
     def subset(self, rows, columns):
-        """Return the outcomes of some groups and terms, by their numbers, without reasons and thresholds."""
+        """Return the TermOutcomes of some groups and terms, without reasons and thresholds.
+
+        rows, columns : numbers of the groups and of the terms
+        """
         names = ("truth", "values", "yes", "probabilities", "observed")
         return TermOutcomes(
             terms=tuple(self.terms[j] for j in columns),
@@ -90,30 +94,37 @@ class TermOutcomes:
         )
 
     def known_rows(self, j):
-        """Return an index of the groups whose truth is known for term number j."""
+        """Return an index of the groups for which it is known whether they have term number `j`."""
         known = self.observed[:, j]
         return slice(None) if known.all() else np.flatnonzero(known)
 
     @property
     def group_folds(self):
-        """Return the fold of every group; 0 if one model predicts all groups."""
+        """The fold of every group, int array (n_groups,); 0 for all if one model predicted all groups."""
         return np.zeros(len(self.truth), int) if self.folds is None else self.folds
 
 
 def concordant_pairs(values, truth, folds=None, observed=None):
-    """Count the pairs of a positive and a negative group in each fold.
+    """Count in each fold the pairs of a positive and a negative group, and the concordant ones among them.
+
+    A pair is concordant if the positive group has the larger decision value.  A tie counts one half.
 
     Parameters
     ----------
-    values : float array (n,); DataError if one is nan
-    truth : bool array (n,)
-    folds : int array (n,), or None where one model predicts all
-    observed : bool array (n,), which rows count; None for all
+    values : float array (n,), decision values
+    truth : bool array (n,), True for positive groups
+    folds : int array (n,); None if one model predicted all groups
+    observed : bool array (n,), which groups count; None for all
 
     Returns
     -------
-    ordered : float64 array (n_folds,), pairs in which the positive has the larger value; a tie is half a pair
-    n_pairs : int64 array (n_folds,), all pairs
+    ordered : float64 array (n_folds,), the numbers of concordant pairs
+    n_pairs : int64 array (n_folds,), the numbers of all pairs
+
+    Raises
+    ------
+    DataError
+        If a value is nan.
     """
     values, truth = check_decision_values(values, truth)
     folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
@@ -130,9 +141,9 @@ def concordant_pairs(values, truth, folds=None, observed=None):
 
 
 def auc(values, truth, folds=None):
-    """Return the area under the receiver operating characteristic, over the pairs within folds.
+    """Return the area under the ROC curve, counted over pairs within folds; None if no fold has both classes.
 
-    It is None if no fold has both classes.  The parameters are as in `concordant_pairs`.
+    The parameters are as in `concordant_pairs`.
     """
     ordered, n_pairs = (float(counts.sum()) for counts in concordant_pairs(values, truth, folds))
     return ordered / n_pairs if n_pairs else None
@@ -163,7 +174,13 @@ def average_precision(values, truth, folds=None):
 
 
 def check_decision_values(values, truth):
-    """Return decision values as floats and truth as bool; DataError if a value is nan."""
+    """Return decision values as a float array and the truth as a bool array.
+
+    Raises
+    ------
+    DataError
+        If a value is nan.
+    """
     values, truth = np.asarray(values, float), np.asarray(truth, bool)
     if np.isnan(values).any():
         raise DataError("a decision value is nan", fix="train again: the model or the features are damaged")
@@ -171,10 +188,17 @@ def check_decision_values(values, truth):
 
 
 def _precision_sum(values, truth):
-    """Return the expected sum of the precisions of the lists that end with a positive group.
+    """Return the sum of the expected precisions at the positives of one ranking, for `average_precision`.
 
-    Let a tie have m groups, t of them positive, with a groups and b positives before it.  Place j = 1..m is
-    positive with probability t / m.  It then has (j - 1) (t - 1) / (m - 1) positives of the tie before it.
+    Groups with equal values form a tie, whose order is open.  Let a tie have m groups, t of them positive,
+    after a
+    groups with b positives.  Its place j = 1..m is positive with probability t / m.  Then there are
+    (j - 1) (t - 1) / (m - 1) positives before it in the tie, on average.
+
+    Parameters
+    ----------
+    values : float array (n,), decision values
+    truth : bool array (n,)
     """
     ties, place = np.unique(-values, return_inverse=True)
     m = np.bincount(place, minlength=len(ties))
@@ -187,14 +211,20 @@ def _precision_sum(values, truth):
 
 
 def confusion_counts(yes, truth):
-    """Return (tp, fp, fn, tn) as ints, from two bool arrays of one shape."""
+    """Count true positives, false positives, false negatives and true negatives: (tp, fp, fn, tn).
+
+    yes, truth : bool arrays of one shape
+    """
     yes, truth = np.asarray(yes, bool), np.asarray(truth, bool)
     counts = (yes & truth, yes & ~truth, ~yes & truth, ~yes & ~truth)
     return tuple(int(np.count_nonzero(c)) for c in counts)
 
 
 def confusion_rates(tp, fp, fn, tn):
-    """Return sensitivity, specificity, accuracy, f1 and precision as a dict; 0/0 is None."""
+    """Return sensitivity, specificity, accuracy, F1 and precision as a dict; 0/0 is None.
+
+    tp, fp, fn, tn : counts, as `confusion_counts` returns
+    """
     fractions = {
         "sensitivity": (tp, tp + fn),
         "specificity": (tn, tn + fp),
@@ -218,7 +248,10 @@ def evaluate_term(values, yes, truth, folds=None):
 
 
 def _ranked(values, truth, folds):
-    """Return the metrics that depend only on the order of the values."""
+    """Return the AUC and the average precision as a dict: the metrics that need no answers yes or no.
+
+    The parameters are as in `evaluate_term`.
+    """
     precision = average_precision(values, truth, folds)
     return {"auc": auc(values, truth, folds), "average_precision": precision}
 
@@ -229,16 +262,17 @@ def score_terms(outcomes, *, excluded=()):
     Parameters
     ----------
     outcomes : dict from stage range to TermOutcomes
-    excluded : sequence of terms that no average includes
+    excluded : sequence of names of terms to leave out of all averages
 
     Returns
     -------
     result : dict, ready for JSON
-        - "terms": a list with a dict for each stage range and term, with the keys stage_range, term,
-        n_groups,
-          n_positive, the METRICS, precision, and reason (why the term was not evaluated, or "").
-        - "summary": for every stage range and for "all", a dict of the averages that the module describes
-          (macro, weighted_top10, micro, groups, ranked_terms) and of n_terms, the number of evaluated terms.
+        - "terms" : a list with a dict for each stage range and term.  Its keys are stage_range, term,
+            n_groups,
+          n_positive, the METRICS, precision, and reason (why the term was not evaluated, or "")
+        - "summary" : for every stage range and for "all", a dict of the averages in the module docstring
+            (macro,
+          weighted_top10, micro, groups, ranked_terms) and of n_terms, the number of evaluated terms
     """
     scored = {s: (_score_range(s, outcome, excluded), outcome) for s, outcome in outcomes.items()}
     summary = {s: _summarise([of_range]) for s, of_range in scored.items()}
@@ -247,7 +281,10 @@ def score_terms(outcomes, *, excluded=()):
 
 
 def _summarise(evaluated):
-    """Average the evaluated rows of some stage ranges; each is given as (all its rows, its TermOutcomes)."""
+    """Average the scores of the evaluated terms of some stage ranges.
+
+    evaluated : list of (rows, TermOutcomes), where rows are the dicts of all terms of the stage range
+    """
     rows = [row for of_range, _ in evaluated for row in of_range if not row["reason"]]
     top = sorted(rows, key=lambda row: (-row["n_positive"], row["term"], row["stage_range"]))[:10]
     return {
@@ -261,7 +298,14 @@ def _summarise(evaluated):
 
 
 def _score_range(stage_range, outcome, excluded):
-    """Return the rows of one stage range, in the order of the terms of the outcome."""
+    """Return a list with the dict of scores of each term of one stage range.
+
+    Parameters
+    ----------
+    stage_range : str
+    outcome : TermOutcomes
+    excluded : sequence of names of terms to leave out of all averages
+    """
     rows = []
     for j, term in enumerate(outcome.terms):
         observed = outcome.known_rows(j)
@@ -282,14 +326,20 @@ def _score_range(stage_range, outcome, excluded):
 
 
 def _mean(rows, weights):
-    """Return the weighted mean of every metric; None without rows."""
+    """Return the weighted mean of every metric over terms, as a dict; its values are None without terms.
+
+    rows : list of dicts of scores; weights : list of numbers
+    """
     if not rows:
         return dict.fromkeys(METRICS)
     return {m: float(np.average([row[m] for row in rows], weights=weights)) for m in METRICS}
 
 
 def _micro(evaluated):
-    """Return the metrics of all evaluated (group, term) pairs of all stage ranges together."""
+    """Return the metrics over all evaluated (group, term) pairs together.
+
+    evaluated : as in `_summarise`
+    """
     pools: list[Any] = [np.zeros((4, 0))]  # no term yet
     for rows, outcome in evaluated:
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
@@ -329,7 +379,10 @@ def list_agreement(outcome):
 
 
 def _agreement(evaluated):
-    """Return `list_agreement` of the groups of all stage ranges together."""
+    """Return `list_agreement` for the groups of several stage ranges: a dict, name -> list of arrays.
+
+    evaluated : as in `_summarise`
+    """
     parts = []
     for rows, outcome in evaluated:
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
@@ -344,7 +397,12 @@ def _mean_of(values):
 
 
 def _ranked_terms(evaluated):
-    """Rank the terms of each group by probability, and return the mean of the average precisions, or None."""
+    """Rank the terms of each group by probability, and return the mean average precision.
+
+    None without groups.
+
+    evaluated : as in `_summarise`
+    """
     scores = []
     for rows, outcome in evaluated:
         kept = [j for j, row in enumerate(rows) if not row["reason"]]

@@ -1,4 +1,4 @@
-"""A classifier with the thresholds and probabilities of its terms, and the evidence for each term."""
+"""A classifier with calibrated probabilities and thresholds, and with the evidence for each of its terms."""
 
 from dataclasses import dataclass, replace
 
@@ -26,21 +26,24 @@ _FIELDS = {"threshold": "decision_threshold"}  # names in a Model that differ fr
 
 @dataclass(frozen=True)
 class Model:
-    """A calibrated classifier.
+    """A trained classifier of all terms of a stage range, with calibrated probabilities.
 
-    The probability is 1 / (1 + exp(-(slope value + offset))).  The answer is yes if the value is above the
-    threshold of the term.  Without thresholds it is yes to the terms of a group with the largest expected F1
+    The probability is 1 / (1 + exp(-(slope value + offset))).  The answer is yes if the decision value is
+    above the
+    threshold of the term.  Without thresholds, it is yes to the terms of a group with the largest expected
+    F1
     (`suggestion_thresholds`).
 
-    method : name of the classifier
+    method : name of the classifier in CLASSIFIERS
     scorer : Scorer, which computes the decision values
     decision_threshold : float64 (n_terms,), or None
-    slope, offset : float64 (n_terms,)
-    n_groups, n_positive : int32 (n_terms,), the groups of the fit, and those with the term
-    n_genes : int32 (n_terms,), the genes with the term
-    auc, auc_low, auc_high : float64 (n_terms,), as from `held_out_aucs`
-    precision : float64 (n_terms,), the fraction of the yes answers about held-out groups that were right; nan
-        if the AUC is nan, and without a yes
+    slope, offset : float64 (n_terms,), of the calibration
+    n_groups : int32 (n_terms,), number of training groups for which it is known whether they have the term
+    n_positive : int32 (n_terms,), number of training groups with the term
+    n_genes : int32 (n_terms,), number of training genes with the term
+    auc, auc_low, auc_high : float64 (n_terms,), cross-validated AUC with its interval; see `held_out_aucs`
+    precision : float64 (n_terms,), fraction of the yes answers about held-out groups that were right
+        It is nan if the AUC is nan, and if there was no such answer.
     """
 
     method: str
@@ -59,7 +62,10 @@ class Model:
     __repr__ = short_repr
 
     def decision_values(self, X, n_threads=1):
-        """Return the decision value of every row for every term, as `Scorer`."""
+        """Return the decision value of every row for every term, float64 (n_rows, n_terms).
+
+        X : float array (n_rows, n_features)
+        """
         return self.scorer.decision_values(X, n_threads=n_threads)
 
     def probabilities(self, values):
@@ -106,9 +112,11 @@ class Model:
         return answer_thresholds(probability, self.is_learned, self.probability_threshold)
 
     def arrays(self):
-        """Return all arrays of the model by name: integers and floats, without text or objects.
+        """Return all arrays of the model by name, for a file.
 
-        The names for the scorer begin with "scorer/".  All other arrays have one entry per term.
+        Names that begin with "scorer/" belong to the scorer.  All other arrays have one entry for each term.
+        All are
+        integers or floats.
         """
         scorer = {f"scorer/{name}": array for name, array in self.scorer.arrays().items()}
         of_terms = {name: getattr(self, _FIELDS.get(name, name)) for name in PER_TERM}
@@ -116,13 +124,20 @@ class Model:
 
 
 def model_from_arrays(method, arrays):
-    """Return the `Model` of a method with these `arrays`."""
+    """Rebuild a Model from the name of its classifier and the dict that `Model.arrays` returned."""
     scorer = {n.removeprefix("scorer/"): a for n, a in arrays.items() if n.startswith("scorer/")}
     return build_model(method, CLASSIFIERS[method].from_arrays(scorer), arrays)
 
 
 def build_model(method, scorer, arrays):
-    """Return the `Model` of a scorer, with the arrays that have one entry per term by name."""
+    """Build a Model from its scorer and from arrays that have one entry for each term.
+
+    Parameters
+    ----------
+    method : name in CLASSIFIERS
+    scorer : Scorer
+    arrays : dict, name in PER_TERM -> array (n_terms,)
+    """
     untested = {"precision": np.full(len(arrays["auc"]), np.nan)}  # models of version 0.9 and before
     arrays = untested | arrays
     known = {_FIELDS.get(name, name): np.asarray(arrays[name]) for name in PER_TERM if name in arrays}
@@ -131,23 +146,27 @@ def build_model(method, scorer, arrays):
 
 
 def array_schema(method):
-    """Return the types and dimensions of the `arrays` of a model of a method."""
+    """Return the types and dimensions of the arrays of a model, by name, to check a file.
+
+    method : name in CLASSIFIERS
+    """
     scorer = {f"scorer/{name}": known for name, known in CLASSIFIERS[method].ARRAYS.items()}
     return PER_TERM | scorer
 
 
 def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
-    """Fit one method of CLASSIFIERS on all terms, each of which must be trainable (`untrainable`).
+    """Train a classifier of all terms, and calibrate it on out-of-fold decision values.
 
     Parameters
     ----------
     method : name in CLASSIFIERS
-    X : float array (n_rows, n_features); a row is a group
-    Y : bool array (n_rows, n_terms)
+    X : float array (n_rows, n_features), one row for each group
+    Y : bool array (n_rows, n_terms), True if the group has the term; each term must have no
+        `untrainable_reason`
     genes : sequence (n_rows,), the gene of each row
-    rng : numpy Generator, for the inner folds and for the draws of the method
+    rng : numpy Generator, for the inner folds and for the classifier
     options : FitOptions
-    observed : bool array (n_rows, n_terms), which entries of Y were observed; None for all
+    observed : bool array (n_rows, n_terms), True where Y is known; None for everywhere
 
     Returns
     -------
@@ -191,13 +210,17 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
 
 
 def count_genes(Y, genes, observed):
-    """Count the genes with each term and the genes without it: two int32 arrays (n_terms,).
+    """Count the genes with each term, and the genes without it.
 
     Parameters
     ----------
     Y : bool array (n_rows, n_terms)
-    genes : sequence (n_rows,)
-    observed : as in `scorer`; a gene with no observed row counts for neither
+    genes : sequence (n_rows,), the gene of each row
+    observed : bool array (n_rows, n_terms); a gene for which no entry of a term is known counts for neither
+
+    Returns
+    -------
+    n_with, n_without : int32 arrays (n_terms,)
     """
     names, number = np.unique(genes, return_inverse=True)
     of_genes = np.zeros((2, len(names), Y.shape[1]), bool)
@@ -208,22 +231,21 @@ def count_genes(Y, genes, observed):
 
 
 def held_out_aucs(held_out: OutOfFoldValues, Y, genes, observed):
-    """Return the cross-validated AUC of every term within folds, with its 95% interval.
-
-    The interval comes from a bootstrap over genes.
+    """Return the AUC of every term from out-of-fold decision values, with its 95% interval over genes.
 
     Parameters
     ----------
     held_out : OutOfFoldValues
     Y : bool array (n_rows, n_terms)
-    genes : sequence (n_rows,)
-    observed : as in `scorer`
+    genes : sequence (n_rows,), the gene of each row
+    observed : bool array (n_rows, n_terms), True where Y is known
 
     Returns
     -------
-    auc, low, high : float64 (n_terms,)
-        They are nan, which is untested, for a term that fewer than LEAST_GENES genes have or lack, and if no
-        fold has both classes.
+    auc, low, high : float64 arrays (n_terms,)
+        All three are nan (untested) if fewer than LEAST_GENES genes have the term or lack it, or if no fold
+        has
+        both classes.
     """
     (weights,) = bootstrap_gene_weights(genes)
     areas = np.full((3, Y.shape[1]), np.nan)

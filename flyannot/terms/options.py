@@ -137,7 +137,10 @@ class TrainOptions(Options):
     )
 
     def fit_options(self, n_threads, **more):
-        """Return the FitOptions of a classifier; `more` are other fields of it."""
+        """Return the FitOptions of a classifier.
+
+        n_threads : int; more : other fields of FitOptions by name
+        """
         from flyannot.terms.scorer import FitOptions  # on demand: NumPy would slow down `--help`
 
         return FitOptions(self.inner_folds, n_threads, self.operating_point, **more)

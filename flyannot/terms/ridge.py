@@ -23,12 +23,16 @@ class Ridge(LinearScorer):
 
     @staticmethod
     def settings(n_rows):
-        """Return values of alpha, for rows of length 1."""
+        """Return the penalties alpha to choose from, for rows of length 1."""
         return [1.0, 0.01, 0.03, 0.1, 0.3, 3.0, 10.0, 30.0]
 
     @classmethod
     def fit_setting(cls, X, Y, setting, *, rng, n_threads=1, observed=None):
-        """Minimise |Y - X W - b|^2 + alpha |W|^2, with the rows of X scaled to length 1, and b free."""
+        """Fit weights W and intercepts b, which minimise |Y - X W - b|^2 + alpha |W|^2.
+
+        The rows of X are scaled to length 1. `setting` is alpha; the other parameters are as in
+        `Scorer.fit_setting`.
+        """
         from sklearn.linear_model import Ridge as Regression
 
         X, Y = unit_rows(X).astype(np.float64), np.asarray(Y, np.float64)
@@ -44,5 +48,8 @@ class Ridge(LinearScorer):
         return super().decision_values(units.astype(np.float64))
 
     def linear_form(self, X, term):
-        """Return weights, intercept and rows, as `LinearScorer`; the rows of X are scaled to length 1."""
+        """Return weights, intercept and rows of a term, as `LinearScorer.linear_form`.
+
+        The rows are the rows of X, scaled to length 1.
+        """
         return super().linear_form(unit_rows(X), term)

@@ -1,8 +1,10 @@
 """The base class of classifiers: a frozen dataclass of arrays that computes decision values.
 
-Not every entry of the table of groups and terms is known.  `observed` is a bool array (n_rows, n_terms); None
-stands for all entries.  Entries that were not observed are never used.  A classifier gets a Y that is false
-there, and its results must not depend on these entries.
+It is not always known whether a group has a term.  `observed` is a bool array (n_rows, n_terms), True where
+it is
+known; None stands for everywhere.  Y is False where it is not known.  The result of a classifier must not
+depend
+on these entries.
 """
 
 from collections.abc import Callable
@@ -19,17 +21,17 @@ from flyannot.terms.options import EXPECTED_F1
 
 
 def _ignore_terms(n):
-    """Ignore a number of terms."""
+    """Do nothing with a number of trained terms: the default of `FitOptions.on_terms`."""
 
 
 @dataclass(frozen=True)
 class FitOptions:
-    """Options of fitting any classifier.
+    """Options for training any classifier.
 
-    n_folds : largest number of inner folds, split by gene, that choose settings, thresholds and calibration
+    n_folds : largest number of inner folds (split by gene) that choose settings, thresholds and calibration
     n_threads : int
     operating_point : how answers are made of probabilities, as in `OperatingPoint`
-    on_terms : function that is called with the number of terms that were fitted since the last call
+    on_terms : function for progress, called with the number of terms that were trained since the last call
     """
 
     n_folds: int = 3
@@ -40,14 +42,14 @@ class FitOptions:
 
 @dataclass(frozen=True)
 class OutOfFoldValues:
-    """Decision values of the training rows, by scorers that did not learn from their genes.
+    """Decision values of the training rows, each by a classifier that was not trained on the gene of the row.
 
-    All arrays are (n_rows, n_terms).
+    All arrays have the shape (n_rows, n_terms).
 
-    values : by the chosen setting; for thresholds and probabilities
-    scored : in each fold by the setting that the other folds alone would choose; for the AUC, because the AUC
-        of the best of several settings is too optimistic
-    folds : int, the inner fold of each row
+    values : float, by the setting that is best on all folds; for thresholds and probabilities
+    scored : float, by the setting that is best on the other folds; for the AUC
+        The best of several settings on all folds would have too large an AUC.
+    folds : int, the inner fold of each row for each term
     """
 
     values: np.ndarray
@@ -57,7 +59,10 @@ class OutOfFoldValues:
 
 @dataclass(frozen=True)
 class Scorer:
-    """The base of all classifiers: a subclass has `settings` and `fit_setting`, or its own `fit`."""
+    """The base class of classifiers of all terms.
+
+    A subclass defines `settings` and `fit_setting`, or its own `fit`.
+    """
 
     is_linear: ClassVar[bool] = False  # whether `linear_form` splits decision values
     # Name -> (kinds of type, dimensions), as in `schema`; n_terms, n_features are known.
@@ -68,32 +73,48 @@ class Scorer:
 
     @staticmethod
     def settings(n_rows):
-        """Return the settings to choose from, the preferred first: of equally good ones it wins."""
+        """Return a list of settings (such as penalties) to choose from.
+
+        Of equally good ones, the first is chosen.
+
+        n_rows : int, the number of training rows
+        """
         raise NotImplementedError
 
     @classmethod
     def fit_setting(cls, X, Y, setting, *, rng, n_threads=1, observed=None):
-        """Return the scorer of one setting, fitted on all rows."""
+        """Return a scorer of this class, trained on all rows with one setting.
+
+        Parameters
+        ----------
+        X : float array (n_rows, n_features)
+        Y : bool array (n_rows, n_terms)
+        setting : one of `settings`
+        rng : numpy Generator
+        n_threads : int
+        observed : bool array (n_rows, n_terms), True where Y is known; None for everywhere
+        """
         raise NotImplementedError
 
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options, observed=None):
-        """Fit all terms, and report each to `options.on_terms`.
+        """Train a classifier of all terms, and compute out-of-fold decision values.
 
         The inner folds choose one setting for all terms, by the mean AUC over the terms.
 
         Parameters
         ----------
-        X : float array (n_rows, n_features); a row is a group
+        X : float array (n_rows, n_features), one row for each group
         Y : bool array (n_rows, n_terms)
         genes : array (n_rows,), the gene of each row
-        rng : numpy Generator, for the inner folds and for the draws of the method
+        rng : numpy Generator, for the inner folds and for the classifier
         options : FitOptions
-        observed : which entries of Y were observed; the out-of-fold values of the others have no meaning
+        observed : bool array (n_rows, n_terms), True where Y is known; None for everywhere
+            The out-of-fold values of other entries have no meaning.
 
         Returns
         -------
-        scorer : an object of this class, fitted on all rows
+        scorer : an object of this class, trained on all rows
         held_out : OutOfFoldValues
         """
         observed = observed_mask(observed, Y.shape)
@@ -112,7 +133,16 @@ class Scorer:
 
     @classmethod
     def _held_out_values(cls, setting, rows, folds, rngs, n_threads):
-        """Return the values of every row by the scorer fitted without the fold of the row."""
+        """Return the decision value of every row by a scorer that was trained on the other folds.
+
+        Parameters
+        ----------
+        setting : one of `settings`
+        rows : (X, Y, observed), as in `fit`
+        folds : int array (n_rows,)
+        rngs : list with a numpy Generator for each fold
+        n_threads : int
+        """
         X, Y, observed = rows
         values = np.empty(Y.shape)
         for fold, rng in enumerate(rngs):
@@ -133,18 +163,22 @@ class Scorer:
         raise NotImplementedError
 
     def arrays(self):
-        """Return the arrays by name."""
+        """Return the fields of the dataclass, which are arrays, as a dict by name."""
         return {array.name: getattr(self, array.name) for array in fields(self)}
 
     @classmethod
     def from_arrays(cls, arrays):
-        """Return the scorer with these `arrays`."""
+        """Build a scorer of this class from the dict that `arrays` returned."""
         return cls(**{array.name: np.asarray(arrays[array.name]) for array in fields(cls)})
 
 
 @dataclass(frozen=True)
 class LinearScorer(Scorer):
-    """A scorer with `weights` (n_terms, n_features) and `intercept` (n_terms,)."""
+    """A classifier whose decision values are linear in the features: X @ weights.T + intercept.
+
+    weights : float (n_terms, n_features)
+    intercept : float (n_terms,)
+    """
 
     weights: np.ndarray
     intercept: np.ndarray
@@ -156,32 +190,41 @@ class LinearScorer(Scorer):
     }
 
     def decision_values(self, X, n_threads=1):
-        """Return X w + b."""
+        """Return X @ weights.T + intercept, float64 (n_rows, n_terms)."""
         return check_columns(X, self.weights.shape[1]) @ self.weights.T + self.intercept
 
     def linear_form(self, X, term):
-        """Return weights (n_features,), intercept and rows.
+        """Return the linear form of a term: its decision values are rows @ weights + intercept.
 
-        The values of X are rows @ weights + intercept.
+        Parameters
+        ----------
+        X : float array (n_rows, n_features)
+        term : int, the number of the term
+
+        Returns
+        -------
+        weights : float array (n_features,)
+        intercept : float
+        rows : float array (n_rows, n_features)
         """
         return self.weights[term], self.intercept[term], X
 
 
 def choose_setting(candidates, Y, folds, *, margin=0.0, observed=None):
-    """Choose the setting with the best mean AUC within folds.
+    """Choose the setting of a classifier with the best mean AUC within folds.
 
     Parameters
     ----------
     candidates : list of float arrays (n_rows, n_terms), one for each setting
-        Out-of-fold decision values: each row is scored by a scorer that was fitted on the other folds.
+        Out-of-fold decision values: each row is scored by a classifier that was trained on the other folds.
     Y : bool array (n_rows, n_terms)
     folds : int array (n_rows,)
-    margin : the first setting is kept unless another is better by more than this
-    observed : bool array (n_rows, n_terms), which entries of Y were observed; None for all
+    margin : float; another setting than the first must be better than the first by more than this
+    observed : bool array (n_rows, n_terms), True where Y is known; None for everywhere
 
     Returns
     -------
-    chosen : int, the index of the setting; of equally good settings the first
+    chosen : int, the number of the setting; of equally good settings the first
     held_out : OutOfFoldValues
     """
     observed = observed_mask(observed, Y.shape)
@@ -198,31 +241,54 @@ def choose_setting(candidates, Y, folds, *, margin=0.0, observed=None):
 
 
 def _best_setting(counts, margin):
-    """Return the number of the setting with the best mean AUC; the first gets the margin."""
+    """Return the number of the setting with the best mean AUC.
+
+    Parameters
+    ----------
+    counts : list with an array (n_terms, 2, n_folds) for each setting: concordant pairs and all pairs
+    margin : float that is added to the AUC of the first setting
+    """
     areas = [_mean_auc(*of_setting.sum(axis=2).T) for of_setting in counts]
     return int(np.argmax([areas[0] + margin, *areas[1:]]))
 
 
 def _mean_auc(ordered, n_pairs):
-    """Return the mean AUC over the terms with both classes in some fold; 0 if there are none."""
+    """Return the mean AUC over the terms that have a pair in some fold; 0 if no term has.
+
+    Parameters
+    ----------
+    ordered : float array (n_terms, n_folds), numbers of concordant pairs
+    n_pairs : float array (n_terms, n_folds), numbers of all pairs
+    """
     has = n_pairs > 0
     return float(np.mean(ordered[has] / n_pairs[has])) if has.any() else 0.0
 
 
 def observed_mask(observed, shape):
-    """Return which entries of the table of groups and terms were observed; None stands for all."""
+    """Return `observed` as a bool array of this shape; None becomes an array of True."""
     return np.ones(shape, bool) if observed is None else np.asarray(observed, bool)
 
 
 def observed_rows(observed):
-    """Return for every term an index of the rows in which it was observed."""
+    """Return a list with an index for each term: the rows for which it is known whether they have the term.
+
+    observed : bool array (n_rows, n_terms)
+    """
     return [slice(None) if column.all() else np.flatnonzero(column) for column in observed.T]
 
 
 def observed_blocks(observed):
-    """Return (rows, terms) for all terms that were observed in the same rows, to be fitted at once.
+    """Group the terms that are known for the same rows, so that they can be trained at once.
 
-    Terms that were not observed in any row are left out.
+    Terms that are known for no row are left out.
+
+    Parameters
+    ----------
+    observed : bool array (n_rows, n_terms)
+
+    Returns
+    -------
+    blocks : list of (rows, terms), two int arrays
     """
     if observed.all():
         return [(slice(None), slice(None))]

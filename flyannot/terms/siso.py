@@ -23,10 +23,10 @@ _BLOCK = 256  # rows that are compared with all queries at once
 
 @dataclass(frozen=True)
 class Siso(Scorer):
-    """Label propagation from the labelled groups.
+    """A classifier by label propagation: sparse codes of queries weight the terms of training groups.
 
-    A : float32 (n_groups, n_features), rows of length 1
-    Y : uint8 (n_groups, n_terms)
+    A : float32 (n_groups, n_features), features of the training groups, scaled to length 1
+    Y : uint8 (n_groups, n_terms), 1 if the group has the term
     """
 
     A: np.ndarray
@@ -36,7 +36,7 @@ class Siso(Scorer):
 
     @staticmethod
     def settings(n_rows):
-        """Return the only setting, the weight in the paper."""
+        """Return a list with the only setting: the relative weight of the L1 norm in the paper."""
         return [FRACTION]
 
     @classmethod
@@ -48,7 +48,10 @@ class Siso(Scorer):
         return cls(unit_rows(X), np.asarray(Y, np.uint8))
 
     def decision_values(self, X, n_threads=1):
-        """Return sum_i Y_i z_i, with z the lasso code of the row at lam = FRACTION |A y|_inf."""
+        """Return sum_i Y_i z_i for every row, float64 (n_rows, n_terms).
+
+        z is the lasso code of the row x over the training rows A, with lam = FRACTION |A x|_inf.
+        """
         X = unit_rows(feature_rows.check_columns(X, self.A.shape[1]))
         largest = largest_products(X, self.A)
         # y / |A y|_inf has the code z / |A y|_inf, and the same lam for every query
@@ -59,11 +62,14 @@ class Siso(Scorer):
 
     @cached_property
     def _basis(self):
-        """Return the basis of the rows, computed once per model: annotation is by few images at a time."""
+        """The CholeskyBasis of the training rows, computed once for all calls."""
         return CholeskyBasis.from_products(feature_rows.inner_products(self.A))
 
     def _codes(self, X, n_threads):
-        """Return the sparse codes of queries, in the basis of the rows if that is shorter."""
+        """Return the lasso codes of queries over the training rows, as a sparse matrix (n_queries, n_groups).
+
+        X : float array (n_queries, n_features); n_threads : int
+        """
         A = self.A
         if len(A) < A.shape[1]:
             products = feature_rows.cross_products(X, A[self._basis.pivots])
@@ -73,7 +79,7 @@ class Siso(Scorer):
 
 
 def largest_products(X, A):
-    """Return |A x|_inf of every row, float64 (n_rows,)."""
+    """Return |A x|_inf for every row x of X, float64 (n_rows,)."""
     largest = np.zeros(len(X))
     for start in range(0, len(A), _BLOCK):
         np.maximum(largest, np.abs(X @ A[start : start + _BLOCK].T).max(axis=1, initial=0), out=largest)

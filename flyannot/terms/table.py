@@ -52,7 +52,14 @@ def format_scores(result, *, synthetic=False):
 
 
 def _block(stage_range, rows, summary):
-    """Yield the lines of one stage range."""
+    """Yield the lines of the table of one stage range.
+
+    Parameters
+    ----------
+    stage_range : str
+    rows : list of dicts of scores, one for each term
+    summary : dict of its averages
+    """
     scored = [row for row in rows if not row["reason"]]
     yield f"Stage range {stage_range}: {summary['n_terms']} of {pluralise(len(rows), 'term')} evaluated"
     if scored:
@@ -67,7 +74,10 @@ def _block(stage_range, rows, summary):
 
 
 def format_comparison(comparison, names):
-    """Format the result of `compare_outcomes` for two named configurations as a table."""
+    """Format the result of `compare_outcomes` as a table.
+
+    names : the names of the two evaluations
+    """
     lines = [
         f"A: {names[0]}",
         f"B: {names[1]}",
@@ -88,7 +98,10 @@ def format_comparison(comparison, names):
 
 
 def _comparison_line(name, row):
-    """Return the line of a term in a comparison."""
+    """Return the line of one term in the table of a comparison.
+
+    name : of the term; row : dict with the two AUCs and their difference
+    """
     low, high = row["interval"] or (float("nan"), float("nan"))
     return (
         f"{_fit_name(name)}{row['first']:8.3f}{row['second']:8.3f}{row['difference']:+8.3f}"
@@ -103,7 +116,10 @@ def _header():
 
 
 def _averages(summary):
-    """Yield a line for each average, for the interval of the mean AUC, and for the calibration."""
+    """Yield the lines below the terms: averages, agreement of groups, interval of the mean AUC, calibration.
+
+    summary : dict of averages, as in `score_terms`
+    """
     for key, name in _AVERAGES.items():
         yield _line(name, summary[key])
     yield _line(_RANKED_TERMS, dict.fromkeys(METRICS) | {"average_precision": summary["ranked_terms"]})
@@ -135,14 +151,17 @@ def _agreement(summary):
 
 
 def _line(name, scores, n_groups="", n_positive=""):
-    """Return the line of a term or an average."""
+    """Return the line of a term or of an average.
+
+    scores : dict from metric to value; n_groups, n_positive : numbers, or "" for an average
+    """
     return f"{_fit_name(name)} {n_groups:>6} {n_positive:>8}" + "".join(
         f"{_format_score(scores[m]):>7}" for m in METRICS
     )
 
 
 def _fit_name(name):
-    """Return the name in exactly _TERM_WIDTH characters."""
+    """Return the name cut or padded to exactly _TERM_WIDTH characters."""
     return f"{name if len(name) <= _TERM_WIDTH else name[: _TERM_WIDTH - 3] + '...':<{_TERM_WIDTH}}"
 
 

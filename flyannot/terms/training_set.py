@@ -22,14 +22,14 @@ ENOUGH_GROUPS = 5  # with a term, to learn it; fewer in small data sets
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledRows:
-    """Rows with terms, for training or evaluation; a row is a group.
+    """Feature vectors of groups with their terms, for training or evaluation.
 
-    X : array (n_rows, n_features)
-    Y : bool (n_rows, n_terms)
-    genes : list, the gene of each row
+    X : float array (n_rows, n_features), one row for each group
+    Y : bool array (n_rows, n_terms), True if the group has the term
+    genes : list of n_rows names, the gene of each row
     terms : list of n_terms names
-    reasons : for each term the reason why it is left out, or ""; None for no reasons
-    observed : bool (n_rows, n_terms), which entries of Y were observed; None for all
+    reasons : list of n_terms texts, why the term is left out, or ""; None for no reasons
+    observed : bool array (n_rows, n_terms), True where Y is known; None for everywhere
     """
 
     X: np.ndarray
@@ -48,10 +48,15 @@ class LabelledRows:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSet(LabelledRows):
-    """The annotated `groups` of a stage range as rows; X has no columns until `with_features` reads it.
+    """The annotated groups of a stage range as LabelledRows.
 
-    If there are fewer rows than features and the method is linear, the rows are written in a basis of their
-    span (`feature_rows`).  `in_features` maps a model of such rows to a model of features.
+    X has no columns until `with_features` reads it.  If there are fewer rows than features and the method is
+    linear,
+    the rows are then coordinates in a basis of their span (`feature_rows`).  `in_features` converts a scorer
+    of
+    such rows to a scorer of features.
+
+    groups : Groups
     """
 
     groups: Groups
@@ -63,19 +68,20 @@ class TrainingSet(LabelledRows):
         return len(self.groups)
 
     def select_genes(self, genes):
-        """Return the groups of the given genes."""
+        """Return the LabelledRows of the groups of these genes."""
         rows = [g for g, gene in enumerate(self.genes) if gene in genes]
         groups = self.groups.subset(rows)
         part = {name: getattr(self, name)[rows] for name in ("X", "Y", "observed")}
         return replace(self, genes=groups.gene_ids, groups=groups, **part)
 
     def with_features(self, features, options, n_threads=1):
-        """Return a copy with X, which is read.
+        """Return a copy whose X was computed from the features of the images.
 
         Parameters
         ----------
-        features : of images, (n_images, n_features), as `pool_columns` takes them
+        features : StoredFeatures or InMemoryFeatures of all images (n_images, n_features)
         options : TrainOptions
+        n_threads : int
         """
         rows = GroupRows(features, self.groups, options)
         if not CLASSIFIERS[options.method].is_linear or not 0 < len(self) < features.shape[1]:
@@ -86,9 +92,11 @@ class TrainingSet(LabelledRows):
 
 
 class GroupRows:
-    """The feature vectors of groups, pooled and normalised by TrainOptions: (n_groups, n_features).
+    """The feature vectors of groups (n_groups, n_features), computed from the features of images when needed.
 
-    features : of images, as `pool_columns` takes them
+    features : StoredFeatures or InMemoryFeatures of the images
+    groups : Groups
+    options : TrainOptions, how images are pooled and rows normalised
     """
 
     def __init__(self, features, groups, options):
@@ -98,7 +106,7 @@ class GroupRows:
         self.shape = len(groups), features.shape[1]
 
     def whole(self):
-        """Return all feature vectors, in the type of the features."""
+        """Return all feature vectors, (n_groups, n_features), in the dtype of the features."""
         X = self._pooled(slice(None))
         for start in range(0, len(X), _ROWS):
             rows = slice(start, start + _ROWS)
@@ -106,14 +114,14 @@ class GroupRows:
         return X
 
     def own_basis(self, n_threads=1):
-        """Return the rows in a basis of their span.
+        """Return the coordinates of the rows in a basis of their own span.
 
-        It is computed from inner products, which are added up over blocks of columns.
+        The inner products are added up over blocks of columns, so that all features are never in memory.
 
         Returns
         -------
         basis : CholeskyBasis
-        lengths : float64 array (n_groups,), the divisors of the pooled rows
+        lengths : float64 array (n_groups,), by which the pooled rows were divided to normalise them
 
         Raises
         ------
@@ -135,7 +143,13 @@ class GroupRows:
         return CholeskyBasis.from_products(K), lengths
 
     def in_features(self, scorer, basis, lengths):
-        """Map a linear scorer of the basis to a scorer of the features, which are read once more."""
+        """Convert a linear scorer of coordinates to a scorer of features.
+
+        Parameters
+        ----------
+        scorer : LinearScorer, trained on the coordinates of `basis`
+        basis, lengths : as `own_basis` returned
+        """
         parts = basis.row_coefficients(scorer.weights) / lengths
         weights = np.empty((len(parts), self.shape[1]))
         for columns in self._blocks():
@@ -143,7 +157,10 @@ class GroupRows:
         return replace(scorer, weights=weights)
 
     def _pooled(self, columns):
-        """Return some columns of the pooled rows."""
+        """Return the pooled rows of all groups for some columns of the features, before they are normalised.
+
+        columns : slice
+        """
         return pool_columns(self._features, self._groups, columns, self._options.scheme)
 
     def _blocks(self):
@@ -212,27 +229,36 @@ def enough_groups_in_columns(columns_of, annotations, excluded=()):
 
 
 def annotated_groups(groups, annotations, stage_range):
-    """Return the groups whose gene is annotated in this stage range, and the set of terms of each."""
+    """Return the Groups whose gene is annotated in a stage range, and a list with the set of terms of each.
+
+    groups : Groups; annotations : Annotations
+    """
     terms = [annotations.terms_of(gene, stage_range, fbgn) for gene, fbgn in zip(groups.gene, groups.fbgn)]
     annotated = [g for g, of_group in enumerate(terms) if of_group is not None]
     return groups.subset(annotated), [terms[g] for g in annotated]
 
 
 def truth_matrix(carried, terms):
-    """Return which of the terms each group has, bool (n_groups, n_terms), from the set of terms of each."""
+    """Return which terms each group has, bool (n_groups, n_terms).
+
+    carried : list with the set of terms of each group; terms : list of names
+    """
     truth = np.array([[term in carries for term in terms] for carries in carried], bool)
     return truth.reshape(len(carried), len(terms))
 
 
 def observed_terms(groups, annotations, stage_range, terms):
-    """Return whether curators said for every group if it has each term, bool (n_groups, n_terms)."""
+    """Return for which groups and terms the curators' answer is known, bool (n_groups, n_terms)."""
     genes = zip(groups.gene, groups.fbgn)
     unknown = [annotations.unknown_terms(gene, stage_range, terms, fbgn) for gene, fbgn in genes]
     return ~truth_matrix(unknown, terms)
 
 
 def _exclusion_reason(term, count, options):
-    """Return the reason why a term with that number of groups is left out, or ""."""
+    """Return the reason why a term is left out of training, or "".
+
+    term : str; count : int, the number of groups with the term; options : TrainOptions
+    """
     if term in options.exclude_terms:
         return "excluded by request"
     least = options.min_groups or ENOUGH_GROUPS

@@ -1,9 +1,11 @@
-"""Novelty of an image: whether it is unlike the images from which a model learned.
+"""Unlikeness of an image: how far it is from the images on which a model was trained.
 
 The square roots of the features of an image are reduced to a sketch: sums of features with random signs.
 Sketches nearly preserve the angle between two images.  The distance of an image is one minus the largest
-cosine to an image of another gene.  Its unlikeness is a rank: the fraction of training images that are nearer
-to an image of another gene.  One in twenty of such images is above UNLIKE.
+cosine
+to a training image of another gene.  Its unlikeness is a rank: the fraction of training images whose own
+distance
+is smaller.  So one in twenty images like the training images is above UNLIKE.
 """
 
 from dataclasses import dataclass
@@ -30,12 +32,12 @@ ARRAYS = {  # types and dimensions, as in the module `schema`
 
 @dataclass(frozen=True)
 class NoveltyReference:
-    """The sketches of the images from which a model learned.
+    """The training images of a model, as sketches to compare other images with.
 
     sketch : int8 (n_known, 512)
-    gene : list of gene identifiers, one for each image
-    distance : float64 (n_known,), sorted, of each image from the nearest of another gene
-    view : list of their views, each once; empty if the view of one is not known
+    gene : list of n_known gene identifiers
+    distance : float64 (n_known,), sorted, the distance of each training image to the nearest of another gene
+    view : list of the views of the training images, each once; empty if the view of some image is unknown
     """
 
     sketch: np.ndarray
@@ -47,13 +49,15 @@ class NoveltyReference:
 
     @classmethod
     def from_images(cls, features, images, genes, views, rng):
-        """Keep the sketches of images of a stage range, at most 4,096, drawn at random.
+        """Build the reference from the training images of a stage range.
+
+        At most 4,096 are kept, drawn at random.
 
         Parameters
         ----------
-        features : object with `shape` and `blocks(columns)`, such as InMemoryFeatures
-        images : int array, the numbers of the images from which the model learned
-        genes, views : lists, for every image of the features
+        features : StoredFeatures or InMemoryFeatures of all images
+        images : int array, the numbers of the training images
+        genes, views : lists of str, for each image of the features
         rng : numpy Generator
         """
         chosen = np.sort(images)
@@ -69,12 +73,15 @@ class NoveltyReference:
         return cls(sketch, genes, np.sort(far), [] if "" in known_views else sorted(known_views))
 
     def novelty(self, X, genes):
-        """Return the rank of every image, float64 (n_images,) from 0 to 1; nan if too few images are known.
+        """Return the unlikeness of images, float64 (n_images,) from 0 to 1.
+
+        Nan with fewer than 20 training images.
 
         Parameters
         ----------
         X : float array (n_images, n_features)
-        genes : sequence (n_images,) of gene identifiers; an image is not compared with images of its own gene
+        genes : sequence (n_images,) of gene identifiers; an image is not compared with images of its own
+            gene
         """
         if len(self.gene) < LEAST_IMAGES:
             return np.full(len(X), np.nan)
@@ -82,12 +89,15 @@ class NoveltyReference:
         return np.searchsorted(self.distance, far) / len(self.distance)
 
     def arrays(self):
-        """Return all arrays by name."""
+        """Return the fields as a dict by name, for a file."""
         return {name: getattr(self, name) for name in ARRAYS}
 
 
 def compute_sketches(X):
-    """Return the sketch of every row of features (n_rows, n_features): int8 (n_rows, 512)."""
+    """Reduce rows of features to sketches, int8 (n_rows, 512), which nearly preserve angles between rows.
+
+    X : float array (n_rows, n_features)
+    """
     from scipy.sparse import csr_array
 
     n_features = X.shape[1]
@@ -102,7 +112,10 @@ def compute_sketches(X):
 
 
 def _distances(A, genes_of_A, B, genes_of_B):
-    """Return, for every sketch of A, the distance to the nearest sketch in B of another gene; 1 if none."""
+    """Return the distance of each sketch in A to the nearest sketch in B of another gene; 1 if there is none.
+
+    A, B : int8 arrays (n, 512); genes_of_A, genes_of_B : the gene of each row
+    """
     names = {name: i for i, name in enumerate(dict.fromkeys([*genes_of_A, *genes_of_B]))}
     of_A, of_B = (np.array([names[gene] for gene in genes], int) for genes in (genes_of_A, genes_of_B))
     largest = np.zeros(len(A))
@@ -116,15 +129,21 @@ def _distances(A, genes_of_A, B, genes_of_B):
 
 
 def _lengths(sketch):
-    """Return the length of every row, float64; 1 for a row of zeros."""
+    """Return the Euclidean length of every row, float64; 1 for a row of zeros."""
     lengths = np.sqrt((sketch.astype(np.int64) ** 2).sum(axis=1))
     return np.where(lengths > 0, lengths, 1)
 
 
 def novelty_warnings(known, X, genes, views):
-    """Return the unlikeness of every image, and a warning for each; "" for none.
+    """Return the unlikeness of every image, and a warning text for each ("" for none).
 
-    An image from which the model learned gets no warning, even if it is unlike most others.
+    An image on which the model was trained gets no warning, even if it is unlike most others.
+
+    Parameters
+    ----------
+    known : NoveltyReference of the model
+    X : float array (n_images, n_features)
+    genes, views : lists of str, for each image
     """
     ranks = known.novelty(X, genes)
     learned = {sketch.tobytes() for sketch in known.sketch}

@@ -30,7 +30,8 @@ class PartContents:
     failures : tuple of (image, reason) of the images that were left out
     inputs : dict, role of an input -> list of digests
     contents : dict, stage range -> dict, name of a dataset -> array or `DatasetLayout`. It is an array if the
-        dataset has entries for each image, patch or group and is not in LARGE_DATASETS; otherwise it is a `DatasetLayout`
+        dataset has entries for each image, patch or group and is not in LARGE_DATASETS; otherwise it
+        is a `DatasetLayout`
     """
 
     path: Path

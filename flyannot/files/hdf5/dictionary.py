@@ -1,6 +1,7 @@
 """The writers and readers of dictionary.h5, of checkpoints of dictionary learning, and of its trace.
 
-The trace has one record for each epoch: an object with the attributes that TRACE_DTYPES names, such as `objective`.
+The trace has one record for each epoch: an object with the attributes that TRACE_DTYPES names, such as
+`objective`.
 """
 
 import numpy as np

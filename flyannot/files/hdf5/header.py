@@ -1,7 +1,8 @@
 """The header of an HDF5 file: its kind, its origin and a digest of its contents, in root attributes.
 
 The digest depends on the contents only, not on the bytes that HDF5 chooses for them. It covers attributes and
-small datasets, and is checked whenever a file is opened. The large datasets (LARGE_DATASETS) have one digest for each
+small datasets, and is checked whenever a file is opened. The large datasets (LARGE_DATASETS) have one digest
+for each
 image, in the small dataset `content`. It is checked when the rows of the image are read.
 """
 
@@ -175,7 +176,8 @@ _BLOCK_BYTES = 1 << 22  # bytes that are read at once
 def content_digest(h5, kind, objects=None):
     """Return the SHA-256 digest, in hexadecimal, of the contents of an open file except its large datasets.
 
-    Each small dataset is hashed with its name, type and shape; of a large one (LARGE_DATASETS) the values are left out.
+    Each small dataset is hashed with its name, type and shape; of a large one (LARGE_DATASETS) the values
+    are left out.
     All attributes are hashed except `digest` and the version of flyannot. So a file remains valid after an
     upgrade.
 

@@ -1,7 +1,8 @@
 """The common reader of all HDF5 files, which checks a file before its data are used.
 
 When a file is opened, its layout and schema are checked, and its small datasets are compared with the digest
-in the header. The large datasets (LARGE_DATASETS) are compared with their digests image by image, when they are read.
+in the header. The large datasets (LARGE_DATASETS) are compared with their digests image by image, when they
+are read.
 """
 
 import os

@@ -65,30 +65,34 @@ class ImagesInParts:
         self._cut = cut_into_parts(self._ordered, attrgetter("stage_range", "group") if whole_groups else id)
 
     def header(self, made=()):
-        """Return the Header of the output from its parts; see `PartsTask`."""
+        """Return the Header of the output, with one digest of all images and the failures.
+
+        made : list of PartContents; without parts, the digest is computed from the image files
+        """
         digest = images_digest(self._ordered, [c for part in made for c in part.inputs["images"]])
         return replace(self._header, inputs=self._header.inputs | {"images": [digest]} | self._more_inputs())
 
     def parts(self, share, made_with, files):
-        """Return the parts of a share; see `take_share`.
+        """Return the list of ImageParts of a share of the output.
 
         Parameters
         ----------
-        share : (I, N), or None for all parts
-        made_with : what a worker needs besides the images of its part
-        files : paths of the inputs besides the images
+        share : (I, N), the I-th of N shares, see `take_share`; None for all parts
+        made_with : data that a worker needs besides the images of its part
+        files : Paths of the inputs besides the images
         """
         return [self._build_part(images, made_with, files) for images in take_share(self._cut, share)]
 
     def task(self, make_part, made_with=None, files=(), *, parts=None, **more):
-        """Build the task that makes the output.
+        """Build the PartsTask that makes the output.
 
         Parameters
         ----------
-        make_part : see `PartsTask`
-        made_with : what a worker needs besides the images of its part
-        files : paths of the inputs besides the images
-        parts : function from a share to its parts; needed if `made_with` is only known when they are made
+        make_part : function that a worker calls with a part, see `PartsTask`
+        made_with : data that a worker needs besides the images of its part
+        files : Paths of the inputs besides the images
+        parts : function from a share to its parts; only needed if `made_with` is not known before they are
+            made
         more : further arguments of `PartsTask`
         """
         parts = parts or (lambda share: self.parts(share, made_with, files))
@@ -104,7 +108,7 @@ class ImagesInParts:
         )
 
     def _build_part(self, images, made_with, files):
-        """Build the Part of some images."""
+        """Build the ImagePart of some images; the other parameters are as in `parts`."""
         header = self._header
         described = [_describe_image(image) for image in images]
         return ImagePart(
@@ -118,7 +122,7 @@ class ImagesInParts:
 
 
 class ImagePart(Part):
-    """A part whose images are files."""
+    """A Part (some images of an output) whose images are files."""
 
     def with_image_digests(self):
         if "images" in self.header.inputs:
@@ -128,16 +132,19 @@ class ImagePart(Part):
 
 
 def images_digest(images, contents=()):
-    """Return the digest of images in this order: of their columns, and of the digests of their files.
+    """Return one digest of a list of images: of their columns in the tables, and of their files.
 
-    Without `contents`, the digests of the files, the files are read.
+    Parameters
+    ----------
+    images : list of Image; their order matters
+    contents : list of the digests of their files; if empty, the files are read
     """
     contents = contents or _file_digests(images)
     return json_digest([[*_describe_image(i), c] for i, c in zip(images, contents, strict=True)])
 
 
 def _describe_image(image):
-    """Return what a table says of an image, as JSON."""
+    """Return the columns of an image in its table as a value for JSON, from which its digest is made."""
     return [image.name, *(getattr(image, name, "") for name in IMAGE_COLUMNS[1:]), image.stage_range]
 
 
@@ -156,14 +163,14 @@ def _file_digest(path):
 
 
 def write_part(part, made, failures, write):
-    """Write a part and return the number of its images.
+    """Write the file of a Part, and return the number of its images.
 
     Parameters
     ----------
     part : Part
-    made : list of (image, output, quality warnings)
-    failures : list of (name, reason)
-    write : function (file, stage range, image columns, outputs) that adds one stage range to the file
+    made : list of (Image, output, quality warnings), where the output is what `write` takes
+    failures : list of (name of an image, reason)
+    write : function (file, stage_range, columns, outputs) that adds one stage range to the open file
     """
     with create_part(part, failures) as file:
         for stage_range in STAGE_RANGES:
@@ -176,12 +183,12 @@ def write_part(part, made, failures, write):
 
 
 def describe_image_changes(images, stored):
-    """Say in words which images an open file of descriptors or predictions has too many or too few.
+    """Say in words which images a file of descriptors or predictions has too many or too few.
 
     Parameters
     ----------
-    images : sequence of Image that the file should hold
-    stored : the open file
+    images : sequence of Image that the file should have
+    stored : StoredFile, open
     """
     names = {image.name for image in images}
 
@@ -202,11 +209,11 @@ def describe_image_changes(images, stored):
 
 
 def _format_stage_ranges(present):
-    """List stage ranges in the order of development."""
+    """Return the names of stage ranges as a text, in the order of development."""
     return ", ".join(s for s in STAGE_RANGES if s in present) or "none"
 
 
 def _count_and_first(images):
-    """Say how many images there are, with the name of the first."""
+    """Return the number of images and the name of the first as a text."""
     first = min(name for _, name in images)
     return pluralise(len(images), f"image, {first}", f"images, such as {first}")

@@ -25,9 +25,15 @@ log = logging.getLogger("flyannot")
 
 @contextmanager
 def open_compatible(paths, kind, *, digests=None):
-    """Open files of one kind that were made with the same options, except for their stage ranges.
+    """Open several files of one kind that were made with the same options, except for their stage ranges.
 
-    Only a few files are open at a time. With `digests`, a dict by path, each file must have its digest.
+    A context manager that yields a list of StoredFiles. Only a few files are really open at a time.
+
+    Parameters
+    ----------
+    paths : list of Path
+    kind : str, such as "features"
+    digests : dict, path -> digest that the file must have; None for any
 
     Raises
     ------
@@ -56,7 +62,10 @@ def open_compatible(paths, kind, *, digests=None):
 
 
 def digests_by_path(files):
-    """Return path -> digest of open files; `open_compatible` takes it to open them again."""
+    """Return a dict, path -> digest, of open StoredFiles.
+
+    `open_compatible` takes it to open the same files again.
+    """
     return {file.path: file.digest for file in files}
 
 
@@ -72,8 +81,12 @@ def _without_stage_ranges(options):
 def choose_stage_ranges(files, wanted):
     """Return the stage ranges to work on, in the order of development.
 
-    If none are wanted, these are all stage ranges of the files. If only some of those wanted are in no file,
-    they are left out with a warning.
+    Wanted stage ranges that no file has are left out with a warning.
+
+    Parameters
+    ----------
+    files : list of StoredFile
+    wanted : sequence of str; empty or None for all stage ranges of the files
 
     Raises
     ------
@@ -158,7 +171,12 @@ def encoding_options(options):
 
 
 def read_options(stored, kind):
-    """Return the options of one class, such as ExtractOptions, that an open file was made with.
+    """Return the options with which an open file was made, as an object of an options class.
+
+    Parameters
+    ----------
+    stored : StoredFile
+    kind : the class, such as ExtractOptions
 
     Raises
     ------
@@ -184,12 +202,18 @@ def imported_width(stored):
 
 
 def _read_header_options(stored, table, read):
-    """Return `read` of a table of options in the header of an open file.
+    """Return read(table) for a table of options in the header of an open file.
+
+    Parameters
+    ----------
+    stored : StoredFile
+    table : str, the name of the table
+    read : function of a dict
 
     Raises
     ------
     DataError
-        If the header has no such table, or `read` refuses it.
+        If the header has no such table, or `read` raises an error.
     """
     try:
         return read(stored.options[table])
@@ -230,12 +254,15 @@ def read_curated_annotations(annotations_csv, *, corrections=(), roll_up=()):
 
 
 def _is_absent(table):
-    """Return whether this is the table of a data set folder that has no such table."""
+    """Return True if this is the path of the table of a data set folder, and the folder has no such table."""
     return table.name == ANNOTATIONS and table.parent.is_dir() and not table.exists()
 
 
 def curated_digests(annotations_csv, corrections):
-    """Return role -> digests of the annotations and, if there are any, of the corrections."""
+    """Return a dict for a header, "annotations" and "corrections" -> list of the digests of these tables.
+
+    The key "corrections" is absent if there are none.
+    """
     has_none = corrections and _is_absent(annotations_csv)
     digests = {"annotations": [] if has_none else [table_digest(annotations_csv)]}
     return digests | ({"corrections": [file_digest(path) for path in corrections]} if corrections else {})

@@ -1,8 +1,10 @@
-"""Outputs in parts: each part is a whole file that survives any interruption.
+"""Outputs in parts: each part (64 images) is a whole file, which survives any interruption.
 
-The images alone decide how an output is cut, never the number of jobs. The name of a part is a digest of its
+The images alone decide how an output is divided, never the number of jobs. The name of a part is a digest of
+its
 inputs, and its header has the digests of its images as the worker read them. So a later run reuses exactly
-the parts that still fit.
+the
+parts that are still valid.
 """
 
 import shutil
@@ -30,14 +32,14 @@ IMAGES_PER_PART = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """Some images, and the file at `path` that a worker makes from them.
+    """Some images of an output, and the file that a worker makes from them; later all such files are joined.
 
-    images : list
+    images : list of Image, or of other items
     header : Header of the file
     path : Path of the file
-    made_with : what the worker needs besides the images, such as options and paths of models
-    name : what messages call the part
-    files : paths of the inputs besides images that are files
+    made_with : data that the worker needs besides the images, such as options and paths of models
+    name : the name of the part in messages
+    files : Paths of the inputs besides image files
     """
 
     images: list
@@ -59,14 +61,15 @@ class Part:
         return [*self.files, *(path for path in paths if path and path.is_file())]
 
     def with_image_digests(self):
-        """Return the part with the digests of its image files, which are read, in the header."""
+        """Return a copy of the part whose header has the digests of its image files, which are read."""
         return self
 
 
 def cut_into_parts(items, group_of=id):
-    """Cut a list into consecutive lists of `IMAGES_PER_PART` items.
+    """Divide a list into consecutive lists of IMAGES_PER_PART (64) items.
 
-    Neighbours with the same value of `group_of` stay together, even if the list becomes longer.
+    group_of : function of an item; neighbours with the same value stay together, even if the list becomes
+        longer
     """
     parts: list = []
     for _, group in groupby(items, group_of):
@@ -77,9 +80,9 @@ def cut_into_parts(items, group_of=id):
 
 
 def take_share(parts, share):
-    """Return the I-th of N shares of a list of parts, or all parts if `share` is None.
+    """Return the I-th of N consecutive shares of a list of parts; their sizes differ by at most one.
 
-    Shares are consecutive, and their sizes differ by one at most.
+    share : (I, N), with I from 1 to N; None for all parts
     """
     number, count = share or (1, 1)
     first, last = (len(parts) * k // count for k in (number - 1, number))
@@ -92,15 +95,23 @@ def parts_folder(out):
 
 
 def part_path(out, key):
-    """Return the path of the part with this digest."""
+    """Return the path of a part of an output.
+
+    out : Path of the output; key : digest of the inputs of the part
+    """
     return parts_folder(out) / f"{key[:24]}.part.h5"
 
 
 def make_missing_parts(make_part, parts, execution):
-    """Make every part that does not exist yet, in parallel, and return the contents of all parts.
+    """Make every part that does not exist yet, in parallel, and return the PartContents of all parts.
 
-    `make_part(part)` writes part.path and returns the number of its images. It takes the images by
-    `map_ordered` if threads help, and reports every image by `progress_events`.
+    Parameters
+    ----------
+    make_part : function of a Part
+        It writes the file of the part and returns the number of its images. It processes the images by
+        `map_ordered`, if threads help, and reports each by `progress_events`.
+    parts : list of Part
+    execution : Execution
     """
     if not parts:  # of a few parts, some shares have none
         return []
@@ -134,27 +145,29 @@ def make_missing_parts(make_part, parts, execution):
 
 
 def _make_and_summarise(make_part, part):
-    """Make a part in a worker and read its contents, which takes longer than joining it."""
+    """Make a part in a worker, and return its PartContents, so that joining is quick."""
     return make_part(part.with_image_digests()), read_part_contents(part.path)
 
 
 def create_part(part, failures=()):
-    """Create the HDF5 file of a part, with the names and reasons of images that failed.
+    """Create the HDF5 file of a part: a context manager that yields the open file.
 
-    The part itself is not verified, because its rows are verified in the joined file.
+    The file is not verified when it is finished, because its rows are verified in the joined file.
+
+    failures : list of (name of an image, reason)
     """
     return create_stored_file(part.path, replace(part.header, failures=tuple(failures)), verified=False)
 
 
 def join_parts(out, header_of, parts, complete=None):
-    """Join closed parts into the output, remove them, and return their failures.
+    """Join the files of all parts into the output, remove them, and return the failures of all images.
 
     Parameters
     ----------
     out : Path of the output
-    header_of : function from the parts to the Header of the output, without the failures
+    header_of : function from the list of PartContents to the Header of the output, without the failures
     parts : list of PartContents
-    complete : function (file, header) that adds to the joined file, or None
+    complete : function (file, header) that adds more to the joined file, or None
 
     Raises
     ------
@@ -184,12 +197,14 @@ def join_parts(out, header_of, parts, complete=None):
 
 
 def _require_whole(parts):
-    """Remove damaged parts.
+    """Remove damaged part files.
+
+    parts : list of PartContents
 
     Raises
     ------
     DataError
-        If there was one; the message counts them.
+        If there was one; the message says how many.
     """
     damaged = [part.path for part in parts if not _is_whole(part.path)]
     if damaged:
@@ -200,7 +215,7 @@ def _require_whole(parts):
 
 
 def drop_parts(out):
-    """Remove the parts of an output, and the locks of killed jobs that made shares of them."""
+    """Remove the part files of an output, and locks that killed jobs left there."""
     shutil.rmtree(parts_folder(out), ignore_errors=True)
     for left in out.parent.glob(f".{escape(out.name)}.*-of-*.lock"):
         with suppress(LockedError), exclusive_lock(out.with_name(left.name[1:].removesuffix(".lock"))):
@@ -208,7 +223,7 @@ def drop_parts(out):
 
 
 def _is_kept(part):
-    """Return whether a part exists, is whole, and fits the present images."""
+    """Return True if the file of a part exists, is not damaged, and was made from the present images."""
     if not _is_whole(part.path):
         return False
     with open_stored_file(part.path) as stored:

@@ -15,11 +15,11 @@ IMAGES, ANNOTATIONS = "images", "annotations"  # inputs from the data set, which
 class Input:
     """An input of a step.
 
-    name : of the argument of its command
-    holds : IMAGES, ANNOTATIONS, or the output of another step: its kind, or its file name without the suffix.
-        In a run, the last earlier step with such an output makes it
-    several : whether the command takes several files, which count as one
-    is_argument : whether the command takes it; otherwise only a run has it
+    name : name of the argument of its command
+    holds : IMAGES, ANNOTATIONS, or an output of another step (its kind, or its file name without suffix)
+        In a run, the last earlier step with such an output makes it.
+    several : True if the command takes several files, which count as one
+    is_argument : True if the command takes it as an argument, False if only a run has it
     """
 
     name: str
@@ -98,9 +98,12 @@ class Step:
         return self.kind or self.makes.partition(".")[0]
 
     def input_paths(self, data_set, path_of_kind):
-        """Return the name of each Input -> a tuple of its one path.
+        """Return a dict, name of each Input -> tuple with its one path in a run.
 
-        This is the data set folder for images and annotations, otherwise `path_of_kind(kind)`.
+        Parameters
+        ----------
+        data_set : Path of the data set folder, which is the path of images and annotations
+        path_of_kind : function from a kind of file to the path of the output of that kind
         """
         return {
             read.name: (data_set if read.holds in (IMAGES, ANNOTATIONS) else path_of_kind(read.holds),)
@@ -108,11 +111,11 @@ class Step:
         }
 
     def build_task(self, request):
-        """Build the Task for a request."""
+        """Build the Task that carries out a StepRequest of this step."""
         return import_object(self.task)(request)
 
     def build_page_task(self, request):
-        """Build the Task of the page on the output of a request."""
+        """Build the Task that makes the page about the output of a StepRequest of this step."""
         return import_object(self.page)(request)
 
 

@@ -1,4 +1,4 @@
-"""Tasks: outputs of steps that can be checked and made."""
+"""Tasks: a task is one output of a step, which can be checked and made."""
 
 import logging
 from collections.abc import Callable
@@ -21,11 +21,21 @@ _SUFFIXES = (".h5", ".hdf5")  # --force may replace a damaged file only if its n
 
 
 def no_progress(done, total, unit):
-    """Show no progress."""
+    """Do nothing: the progress function if no progress is shown.
+
+    The parameters of a progress function are the numbers of done and of all items, and the word for an item.
+    """
 
 
 class ProgressCount:
-    """A counter that calls progress(done, total, unit) at the start, as items end, and at the end."""
+    """A counter of items that reports to a progress function.
+
+    Parameters
+    ----------
+    progress : function (done, total, unit), called at the start, as items end, and at the end
+    total : int, the number of items
+    unit : str, the word for an item
+    """
 
     def __init__(self, progress, total, unit):
         self._progress = progress
@@ -40,13 +50,16 @@ class ProgressCount:
         self._progress(self._done, self._total, self._unit)
 
     def finish(self):
-        """Count all items."""
+        """Report all items as done."""
         self.add(self._total)
 
 
 @dataclass(frozen=True)
 class Execution:
-    """The way a step is carried out; it never changes the bytes of the output."""
+    """The workers, the progress function and the flags with which a task is carried out.
+
+    It never changes the bytes of the output.
+    """
 
     workers: Executor = field(default_factory=Executor)
     force: bool = False
@@ -60,7 +73,10 @@ class Execution:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a task.  `made` is false if the output was up to date."""
+    """The result of carrying out a task.
+
+    made : False if the output was up to date already
+    """
 
     path: Path
     made: bool
@@ -69,14 +85,14 @@ class Outcome:
 
 
 class Task:
-    """One output of a step; a subclass decides whether it is stale, and makes it.
+    """One output of a step. A subclass decides whether the output is stale, and makes it.
 
     path : Path of the output
-    inputs : tuple of paths of its inputs
-    images : list of Image that it is made from, for the list of failures
-    tables : dict, Path of a table beside the output -> columns by which our own table is recognised
-    is_replaced : whether a different output may be replaced without `force`
-    is_locked : whether `run_task` locks the output; otherwise `make` does
+    inputs : tuple of the Paths of its inputs
+    images : list of Image from which it is made, for the list of failures
+    tables : dict, Path of a table beside the output -> columns by which a table that we wrote is recognised
+    is_replaced : True if a different output may be replaced without `force`
+    is_locked : True if `run_task` locks the output, False if `make` does
     """
 
     is_replaced = False
@@ -89,9 +105,11 @@ class Task:
         self.tables = tables or {}
 
     def stale_reason(self, *, is_verified=True):
-        """Return in words why the output must be made, or "" if it is up to date.  Writes nothing.
+        """Return the reason why the output must be made, in words.
 
-        Without `is_verified`, only the header is read if the output has one.
+        "" if it is up to date. Nothing is written.
+
+        is_verified : if False, only the header of an HDF5 output is read, and its data are not verified
         """
         raise NotImplementedError
 
@@ -100,14 +118,14 @@ class Task:
         raise NotImplementedError
 
     def write_beside(self):
-        """Write the files beside the output, after it was made or found up to date."""
+        """Write the files that belong beside the output, such as its table."""
 
     def summary(self):
-        """Return the Outcome of an output that is up to date."""
+        """Return the Outcome of an output that is up to date already."""
         return Outcome(self.path, False, "up to date")
 
     def check_outputs(self):
-        """Check that no output is an input, and that no foreign table is replaced.
+        """Check that no output is also an input, and that no table of other origin would be replaced.
 
         Raises
         ------
@@ -125,9 +143,9 @@ class Task:
 
 
 class TextTask(Task):
-    """A text that is quickly made; it is stale if the file has other contents.
+    """A task that writes a text which is quickly made; the output is stale if it has other contents.
 
-    make_text : function that returns the text
+    make_text : function without parameters that returns the text
     """
 
     is_replaced = True
@@ -149,9 +167,12 @@ class FileTask(Task):
 
     Parameters
     ----------
-    header, differ : see `header_mismatch`
+    header : Header that the output must have
     make_file : function of an Execution that makes the file and returns the Outcome
-    write_beside : function that writes the files beside the output, or None
+    inputs : Paths of the inputs
+    differ : function that describes in words how headers differ, see `header_mismatch`; None for the usual
+        one
+    write_beside : function without parameters that writes the files beside the output, or None
     more : further arguments of `Task`
     """
 
@@ -184,17 +205,18 @@ class FileTask(Task):
 
 
 class PartsTask(FileTask):
-    """A task that makes an HDF5 file from parts.
+    """A task that makes an HDF5 file from parts of its images.
 
     Parameters
     ----------
-    header : function from the parts, a list of PartContents, to the Header; without parts, it returns the
-        header that the output would have
-    parts : function from (I, N), or None for all, to the Parts of the output
-    make_part : module-level function of a Part that a worker calls; it writes the part and returns the number
-        of its images
+    header : function from a list of PartContents to the Header of the output
+        Without parts, it returns the header that the output would have.
+    parts : function from a share (I, N), or None for all, to the list of Parts to make
+    make_part : function of a Part, at module level, that a worker calls
+        It writes the file of the part and returns the number of its images.
+    inputs : Paths of the inputs
     summary : function from the path of the output to the text of the Outcome
-    complete : see `join_parts`
+    complete : function (file, header) that adds more to the joined file, or None
     more : further arguments of `FileTask`
     """
 
@@ -206,7 +228,10 @@ class PartsTask(FileTask):
         self._complete = complete
 
     def make_share(self, execution, share=None):
-        """Make the I-th of N shares of the parts, or all, and return their contents."""
+        """Make the parts of one share, and return the list of their PartContents.
+
+        share : (I, N), the I-th of N shares; None for all parts
+        """
         made = make_missing_parts(self._make_part, self._parts(share), execution)
         close_cached_files()
         return made
@@ -218,7 +243,10 @@ class PartsTask(FileTask):
 
 
 def is_table_of(path, columns):
-    """Return whether a file is a table with these columns whose first row fills them, as we write it."""
+    """Return True if a file is a CSV table with these columns, none of them empty in its first row.
+
+    Such a table was written by us.
+    """
     try:
         next(read_table(path, columns), None)
     except InputError:
@@ -227,7 +255,16 @@ def is_table_of(path, columns):
 
 
 def describe_plan(task, why, verb="writing"):
-    """Return a sentence on the output that a task writes, with the reason if a file is replaced."""
+    """Return a sentence on the output that a task is about to write, such as "writing model.h5".
+
+    If a file is replaced, the sentence says why.
+
+    Parameters
+    ----------
+    task : Task
+    why : the result of `Task.stale_reason`
+    verb : the first word of the sentence
+    """
     return f"{verb} {task.path} again: {why}" if task.path.exists() else f"{verb} {task.path}"
 
 
@@ -267,7 +304,13 @@ def run_task(task, execution):
 
 
 def run_task_share(task, share, execution):
-    """Make the I-th of N shares of the parts of an output; `run_task` then joins all parts.
+    """Make one share of the parts of an output; `run_task` joins them when all shares are made.
+
+    Parameters
+    ----------
+    task : PartsTask
+    share : (I, N), the I-th of N shares
+    execution : Execution
 
     Returns
     -------
@@ -294,13 +337,13 @@ def run_task_share(task, share, execution):
 
 @contextmanager
 def output_file(out, inputs=(), *, force=False):
-    """Lock an output that belongs to no task, such as a table or an export, while it is written.
+    """Lock an output that belongs to no task, such as an export, while it is written: a context manager.
 
     Parameters
     ----------
     out : Path
-    inputs : paths of its inputs
-    force : whether an existing file is replaced
+    inputs : Paths of its inputs
+    force : if True, an existing file is replaced
 
     Raises
     ------
@@ -317,12 +360,18 @@ def output_file(out, inputs=(), *, force=False):
 
 
 def write_output(out, text, inputs=(), *, force=False):
-    """Write a text that belongs to no task.  A file that holds it already needs no `force`."""
+    """Write a text file that belongs to no task.
+
+    If the file exists with the same text, it is not an error. The parameters are as in `output_file`.
+    """
     write_outputs({out: text}, inputs, force=force)
 
 
 def write_outputs(texts, inputs=(), *, force=False):
-    """Write several texts, a dict by path, or none if one of the files may not be replaced."""
+    """Write several text files, or none of them if one exists with another text and `force` is off.
+
+    texts : dict, Path -> text; the other parameters are as in `output_file`
+    """
     with ExitStack() as held:
         for out, text in texts.items():
             held.enter_context(output_file(out, inputs, force=force or file_has_text(out, text)))
