@@ -44,7 +44,10 @@ _UNITS_LOOKED_INTO = 256  # fewest units from which initial atoms and held-out s
 
 
 class SharedAtoms(NamedTuple):
-    """The dictionary between two rounds, and the numbers that its steps need."""
+    """The dictionary between two rounds of data-parallel learning, and its sums h.
+
+    See the comments at the fields.
+    """
 
     D: np.ndarray  # (n_atoms, n_features)
     norm2: np.ndarray  # (n_atoms,) squared norms of the atoms that steps move
@@ -56,7 +59,7 @@ class SharedAtoms(NamedTuple):
 
 @dataclass(frozen=True)
 class LearningPlan:
-    """Everything that decides the result, except the samples."""
+    """The settings of data-parallel learning, which decide the result together with the samples."""
 
     n_parts: int
     n_epochs: int
@@ -69,7 +72,7 @@ class LearningPlan:
 
 @dataclass(frozen=True)
 class LearningProgress:
-    """The state of learning after a round."""
+    """The state of data-parallel learning after a round: its atoms, counts, and the trace so far."""
 
     atoms: SharedAtoms
     n_rounds: int = 0
@@ -78,7 +81,7 @@ class LearningProgress:
 
 
 class PartVisit(NamedTuple):
-    """The units that one part visits in a round."""
+    """The blocks of samples that one of the parallel parts visits in a round."""
 
     part: int
     units: np.ndarray
@@ -86,7 +89,7 @@ class PartVisit(NamedTuple):
 
 
 class VisitTask(NamedTuple):
-    """A message to a worker: the samples that one part visits in a round, and where they start."""
+    """A task for a worker: the samples that one parallel part visits in a round, and the start atoms."""
 
     source: object
     left_out: list  # the held-out rows of each unit
@@ -98,7 +101,7 @@ class VisitTask(NamedTuple):
 
 
 class HeldOutSamples(NamedTuple):
-    """Samples that are not learned from: their values, and their rows in each unit."""
+    """Samples that are not used for learning, for the trace: their values, and their rows in each block."""
 
     X: np.ndarray
     rows_of: dict  # unit -> rows
@@ -144,7 +147,15 @@ def begin_learning(source, n_atoms, plan):
 
 
 def _draw_rows(sizes, n, rng):
-    """Draw n samples of some units, or all samples if there are fewer: (units, rows of each unit)."""
+    """Draw n samples at random from blocks of samples; all samples if there are fewer.
+
+    sizes : int array (n_blocks,), the number of samples of each block
+
+    Returns
+    -------
+    blocks : int array, the blocks with drawn samples
+    rows : list of int arrays, the drawn rows of each of these blocks
+    """
     order = rng.permutation(np.flatnonzero(sizes))
     n_units = np.searchsorted(np.cumsum(sizes[order]), 4 * n) + 1
     units = np.sort(order[: max(_UNITS_LOOKED_INTO, n_units)])
@@ -155,7 +166,7 @@ def _draw_rows(sizes, n, rng):
 
 
 def initial_shared_atoms(D, options):
-    """Return the `SharedAtoms` of initial atoms (n_atoms, n_features)."""
+    """Return the SharedAtoms of an initial dictionary D (n_atoms, n_features). options : SCCOptions."""
     moving = D if VARIANTS[options.variant].takes_mean else D[:0]
     return SharedAtoms(D, (D**2).sum(axis=1), np.zeros(len(D)), np.zeros(len(D)), 0, moving)
 
@@ -193,7 +204,7 @@ def learn_in_rounds(source, held, progress, plan, run):
 
 
 def has_converged(progress, plan):
-    """Return whether the last record of the trace gains too little to continue."""
+    """Return True if the last record of the trace improved the objective too little to continue."""
     records = progress.records
     seen = _BEGUN_PER_ATOM * len(progress.atoms.D)
     if plan.tol is None or len(records) < 2 or records[-1].n_visits != progress.atoms.n_visits:
@@ -257,11 +268,11 @@ def _make_tasks(source, held, atoms, visits, plan, number):
 
 
 def visit_part(task):
-    """Visit the part of a `VisitTask`: a pure function, for any worker.
+    """Learn from the samples of a VisitTask; a pure function, which any worker can run.
 
     Returns
     -------
-    atoms : SharedAtoms, whose `h_now` is what these visits added to h
+    atoms : SharedAtoms, whose `h_now` is the amount that these visits added to h
     """
     plan, start = task.plan, task.start
     rng = np.random.default_rng(np.random.SeedSequence(plan.key, spawn_key=task.spawn_key))
@@ -270,7 +281,7 @@ def visit_part(task):
 
 
 def _read_task_rows(task):
-    """Read the stored rows to visit, (n_samples, n_features), one unit at a time."""
+    """Read the stored rows that a VisitTask visits, (n_samples, n_features), one block at a time."""
     units = (
         np.delete(unit, out, axis=0) if len(out) else unit
         for unit, out in zip(task.source.read(), task.left_out)
@@ -317,7 +328,15 @@ def average_atoms(start, reached, n_visits, options):
 
 
 def _average_atoms(start, before, reached, weights, is_on_sphere):
-    """Return the weighted mean of the atoms of all parts; an atom that no part used stays as before."""
+    """Return the weighted mean of the atoms of all parts; an atom that no part used stays as before.
+
+    Parameters
+    ----------
+    start, before : the atoms, and h, at the beginning of the round
+    reached : list of the atoms of each part
+    weights : list of the weights of each part for every atom
+    is_on_sphere : bool, True if atoms have norm 1, False if at most 1
+    """
     total = np.zeros(before.shape)
     for D, weight in zip(reached, weights):
         total += weight[:, None] * D
@@ -329,7 +348,7 @@ def _average_atoms(start, before, reached, weights, is_on_sphere):
 
 
 def begin_next_epoch(atoms, options):
-    """Return the atoms at the beginning of the next epoch."""
+    """Return the SharedAtoms at the beginning of the next epoch: with h reduced as the options say."""
     h = carry_over(atoms.h_past, atoms.h_now, options)
     return atoms._replace(h_past=h, h_now=np.zeros_like(h))
 

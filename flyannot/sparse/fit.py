@@ -16,9 +16,11 @@ EVALUATED_SAMPLES = 2000  # exact codes of all samples would take as long as an 
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """One line of the trace.  Objectives are means over the evaluated samples.
+    """One line of the trace of dictionary learning; see the comments at the fields.
 
-    If a sample has missing values (NaN), only its observed entries count, with the same part of `lam`.
+    Objectives are means over the evaluated samples.  If a sample has missing values (NaN), only its observed
+    entries
+    count, and `lam` is multiplied by their fraction.
     """
 
     epoch: int
@@ -105,23 +107,34 @@ def learn_dictionary(
 
 
 def gains_too_little(records, tol):
-    """Return whether the last record lowers the objective by less than the fraction `tol`."""
+    """Return True if the last record lowers the objective by less than the fraction `tol`.
+
+    records : list of EpochRecord
+    """
     if tol is None or len(records) < 2:
         return False
     return not records[-2].objective - records[-1].objective >= tol * records[-2].objective
 
 
 def transfer_state(learner, state):
-    """Continue with a new learner from the `state` of another one, on other samples, without their codes."""
+    """Give a new learner the state of another learner, except its codes, to continue on other samples.
+
+    state : dict, as `Learner.state` returns
+    """
     fresh = learner.state()
     learner.restore({name: fresh[name] if name.startswith("code_") else state[name] for name in fresh})
 
 
 def run_epoch(X, learner, rng, on_samples=None, *, is_part=False):
-    """Show a learner every sample of X once, in random order.
+    """Let a learner visit every sample of X once, in random order.
 
-    on_samples(n) is called after every block of n samples.  With `is_part` the epoch goes on with other
-    samples.
+    Parameters
+    ----------
+    X : array-like of rows (n_samples, n_features) that takes an integer array as index
+    learner : Learner
+    rng : numpy Generator
+    on_samples : function of n, called after every block of n samples; or None
+    is_part : bool, True if the epoch continues with other samples
     """
     order = rng.permutation(len(X))
     learner.begin_epoch(rng)
@@ -143,15 +156,24 @@ def exact_codes(X, D, lam, *, positive=False, tol=1e-6):
 
 
 def exact_values(X, D, lam, *, positive=False):
-    """Return the objective and the duality gap of the `exact_codes` of every sample, and their non-zeros."""
+    """Return the objective, the duality gap and the number of non-zeros of the exact code of every sample.
+
+    The parameters are as in `exact_codes`.
+    """
     Z = exact_codes(X, D, lam, positive=positive)
     return objective(X, D, Z, lam), duality_gap(X, D, Z, lam, positive=positive), Z.nnz
 
 
 def evaluate_epoch(X, evaluated, learner, epoch, seconds):
-    """Return the `EpochRecord` of a learner after `epoch` epochs.
+    """Measure a learner after an epoch, and return the EpochRecord.
 
-    evaluated : integer array, indices of the evaluated samples of X
+    Parameters
+    ----------
+    X : array-like of all samples
+    evaluated : int array, indices of the samples on which it is measured
+    learner : Learner
+    epoch : int, the number of epochs
+    seconds : float, the time that learning took
     """
     Z = learner.codes()
     D = np.asarray(learner.D, np.float64)

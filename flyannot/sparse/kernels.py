@@ -45,14 +45,14 @@ def add_multiple(target, factor, source, n):
 
 @inlined()
 def copy(target, source, n):
-    """Copy the first n entries.  An assignment of arrays would make a temporary copy."""
+    """Copy the first n entries of source to target; an assignment of arrays would make a temporary copy."""
     for k in range(n):
         target[k] = source[k]
 
 
 @kernel(fastmath=SUMS)
 def sum_squares(X, squares):
-    """Fill `squares` with |X[i]|^2 in float64; not finite if X[i] is not."""
+    """Store |X[i]|^2 of every row in `squares`, in float64; it is not finite if X[i] is not."""
     for i in range(len(X)):
         total = 0.0
         for j in range(X.shape[1]):
@@ -62,9 +62,13 @@ def sum_squares(X, squares):
 
 @kernel
 def read_start_code(start, row, gram, atoms, codes):
-    """Copy the start code of a sample, without its entries on zero atoms, and return its size.
+    """Copy the start code of a sample to `atoms` and `codes`, except entries on zero atoms; return its size.
 
+    Parameters
+    ----------
     start : (first, atom, value), the arrays of a CSR matrix
+    row : int, the row of the sample in it
+    gram : float array (n_atoms, n_atoms), whose diagonal is zero for zero atoms
     """
     first, atom, value = start
     n = 0
@@ -77,7 +81,10 @@ def read_start_code(start, row, gram, atoms, codes):
 
 @inlined()
 def track_gap(gap, best, n_rounds):
-    """Return the gap when it last halved, and the rounds since then."""
+    """Track how fast a duality gap falls: return the gap when it last halved, and the rounds since then.
+
+    gap : float, the present gap; best, n_rounds : what this function returned before
+    """
     if gap <= 0.5 * best:
         best, n_rounds = gap, -1
     return best, n_rounds + 1
@@ -85,7 +92,16 @@ def track_gap(gap, best, n_rounds):
 
 @inlined(fastmath=SUMS)
 def gap_from_sums(rest, l1, fit, largest, lam):
-    """Return the duality gap of a code from |r|^2, |z|_1, z q and the largest |q| of all atoms."""
+    """Return the duality gap of a code.
+
+    Parameters
+    ----------
+    rest : float, |r|^2 of the residual r
+    l1 : float, |z|_1
+    fit : float, z q
+    largest : float, the largest |q| of all atoms
+    lam : float
+    """
     c = lam / largest if largest > lam else 1.0
     return 0.5 * rest * (1.0 - c) ** 2 + lam * l1 - c * fit
 

@@ -18,7 +18,7 @@ _DEPENDENT = 1e-7  # eigenvalues of the Gram matrix below this fraction of the l
 
 
 def split_missing(X):
-    """Return X with 0 instead of NaN, and the mask of its observed entries.
+    """Return X with 0 in place of NaN, and a bool mask of its observed entries.
 
     The mask is None if nothing is missing.
     """
@@ -29,10 +29,11 @@ def split_missing(X):
 
 
 def split_by_observed(X, D, lam):
-    """Yield (rows, X, D, lam) for samples that share their observed features, restricted to those.
+    """Group samples by their observed features, and yield (rows, X, D, lam) of each group.
 
-    lam is multiplied by the fraction of observed features.  If nothing is missing, all samples come at
-    once.
+    X and D have only the observed features, and lam is multiplied by the fraction of them.  If nothing is
+    missing, there
+    is one group.
     """
     X, observed = split_missing(X)
     if observed is None:
@@ -44,9 +45,12 @@ def split_by_observed(X, D, lam):
 
 
 def encode_observed(encode, X, D, lam, *, tol, n_threads=1):
-    """Return the `Codes` of every sample from its observed features; the zero code if there are none.
+    """Return the Codes of samples with missing values, each from its observed features.
 
-    encode is a `Coder`, and the other arguments are its parameters.  X may contain NaN.
+    A sample without observed features gets the zero code.
+
+    encode : Coder; X : float array (n_samples, n_features), which may have NaN; other parameters as in
+        `coders`
     """
     found = [Codes(sp.csr_matrix((1, len(D)), dtype=X.dtype), np.zeros(1))] * len(X)
     for rows, Xk, Dk, lam_k in split_by_observed(X, D, lam):
@@ -57,16 +61,17 @@ def encode_observed(encode, X, D, lam, *, tol, n_threads=1):
 
 
 def solve_observed_lasso(X, observed, F, lam, tol):
-    """Solve for the z that minimise 1/2 |M (x - z D)|^2 + lam s |z|_1, M the s observed features of a sample.
+    """Compute lasso codes of samples with missing values, for learners.
 
-    This is for learners: no warning counts codes that miss `tol`.
+    The code z of a sample minimises 1/2 |M (x - z D)|^2 + lam s |z|_1, with M its s observed features.  No
+    warning
+    counts codes that miss `tol`.
 
     Parameters
     ----------
     X : float array (n_samples, n_features), 0 if not observed
     observed : bool array of the same shape, or None if everything is observed
-    F : float array (n_features, n_atoms)
-        The atoms, D transposed.
+    F : float array (n_features, n_atoms), the atoms, D transposed
     lam : float > 0, weight of the L1 norm per observed feature
     tol : float
         A sample is done when its duality gap is at most tol / 2 |M x|^2.
@@ -83,9 +88,9 @@ def solve_observed_lasso(X, observed, F, lam, tol):
 
 
 def solve_observed_ridge(X, observed, F, lam):
-    """Solve for the z that minimise 1/2 |M (x - z D)|^2 + lam s |z|^2.
+    """Compute ridge codes of samples with missing values: 1/2 |M (x - z D)|^2 + lam s |z|^2 is minimal.
 
-    The parameters are those of `solve_observed_lasso`.
+    The parameters are as in `solve_observed_lasso`.
     """
     encoded = [
         scipy.linalg.solve(gram + 2 * lam * max(s, 1) * np.eye(len(gram)), (X[rows] @ F).T, assume_a="pos").T
@@ -95,7 +100,7 @@ def solve_observed_ridge(X, observed, F, lam):
 
 
 def _group_problems(X, observed, F):
-    """Yield (rows, Gram matrix, number of observed features) of samples with the same observed features."""
+    """Yield (rows, Gram matrix, number of observed features) for samples with the same observed features."""
     if observed is None:
         yield slice(len(X)), F.T @ F, len(F)
         return

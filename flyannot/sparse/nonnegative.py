@@ -1,4 +1,4 @@
-"""Codes that are not negative: the z >= 0 that minimises 1/2 |x - z D|^2 + lam |z|_1.
+"""Non-negative codes: the z >= 0 that minimises 1/2 |x - z D|^2 + lam |z|_1.
 
 Coordinate descent with the Gram matrix, one sample at a time.  A pass over all atoms is followed by passes
 over the support until its codes come to rest.  In the kernels q = D (x - z D).
@@ -19,10 +19,9 @@ _AT_REST = 1e-3  # fraction of the last full pass's largest change below which t
 
 @partial(Coder, positive=True)
 def encode_nonnegative(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
-    """Return codes of X without negative entries over a fixed dictionary, computed in float64.
+    """Return non-negative codes of samples over a fixed dictionary, computed in float64.
 
-    Parameters and result are those of every coder (`coders`), except that `start` is
-    ignored.
+    Parameters and result are those of every coder (package `coders`), except that `start` is ignored.
 
     Source
     ------
@@ -53,9 +52,19 @@ def _encode_rows(Q, squares, start, problem, scratch, codes, largest):
 
 @kernel
 def _encode_row(q0, square, problem, scratch, atoms, values):
-    """Store the code in `atoms` and `values`.
+    """Solve one sample from the zero code, and store its code in `atoms` and `values`.
 
-    Returns its size, and the largest q or inf if it is not known.
+    Parameters
+    ----------
+    q0 : float64 array (n_atoms,), D x
+    square : float, |x|^2
+    problem : LassoProblem
+    scratch : memory of the thread
+
+    Returns
+    -------
+    n : int, the number of non-zeros
+    largest : float, the largest q; inf if it is not known
     """
     q, z = scratch
     n = 0
@@ -84,7 +93,7 @@ def _encode_row(q0, square, problem, scratch, atoms, values):
 
 @inlined(fastmath=SUMS)
 def _solve_one(j, q, z, problem):
-    """Minimise over z[j] alone, and update q; return how far this moved x - z D."""
+    """Minimise over z[j] alone, and update q = D (x - z D); return the distance by which z D moved."""
     a = problem.gram[j, j]
     if a == 0:  # the code of a zero atom stays zero
         return 0.0
@@ -97,7 +106,7 @@ def _solve_one(j, q, z, problem):
 
 @inlined()
 def _list_support(q, z, atoms, values):
-    """List the non-zero codes; return their number and the largest q."""
+    """Store the non-zeros of z in `atoms` and `values`; return their number and the largest q."""
     n, largest = 0, 0.0
     for j in range(len(z)):
         largest = max(largest, q[j])

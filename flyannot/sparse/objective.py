@@ -67,7 +67,7 @@ def duality_gap(X, D, Z, lam, *, positive=False):
 
 
 def _blocks(X, D, Z):
-    """Yield (rows, X, Z as CSR, residual) of one block after the other, in float64."""
+    """Yield (rows, X, Z as CSR matrix, residual) for blocks of samples, in float64."""
     D = np.asarray(D, np.float64)
     Z = sp.csr_matrix(Z) if not sp.issparse(Z) else Z.tocsr()
     for start in range(0, len(X), _BLOCK):

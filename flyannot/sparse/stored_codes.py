@@ -14,7 +14,7 @@ from flyannot.sparse.objective import validate_lam
 
 
 class StoredCodes(NamedTuple):
-    """The codes of all samples, as kernels read them."""
+    """The sparse codes of all samples, end to end in growing buffers; see the comments at the fields."""
 
     start: np.ndarray  # (n_samples,) int64, start of each sample's code in the buffers
     size: np.ndarray  # (n_samples,) int32, non-zeros of each code
@@ -33,20 +33,23 @@ def _empty_codes(n_samples, n_atoms, dtype):
 
 
 def _sort_by_sample(codes):
-    """Return the codes end to end by sample number, without replaced codes; atoms keep their order."""
+    """Return StoredCodes that lie in the order of the samples, without codes that were replaced.
+
+    The atoms within a code keep their order.
+    """
     first = np.cumsum(codes.size, dtype=np.int64) - codes.size
     where = np.arange(codes.size.sum(dtype=np.int64)) + np.repeat(codes.start - first, codes.size)
     return StoredCodes(first, codes.size.copy(), codes.atom[where], codes.value[where])
 
 
 class CodeStore:
-    """The codes of one learner.
+    """The codes of the samples of one learner, in this epoch and in the one before.
 
     Attributes
     ----------
     now : StoredCodes of this epoch
-    past : StoredCodes of the last epoch
-    n_used : int, used entries of the buffers of `now`
+    past : StoredCodes of the epoch before
+    n_used : int, the number of used entries in the buffers of `now`
     """
 
     def __init__(self, n_samples, n_atoms, dtype):
@@ -55,13 +58,13 @@ class CodeStore:
         self.n_used = 0
 
     def begin_epoch(self):
-        """Make the current codes the past ones, and begin with no codes."""
+        """Begin an epoch: its codes are empty, and the codes so far become those of the epoch before."""
         self.past = self.now
         self.n_used = 0
         self.now = _empty_codes(len(self.past.start), self._n_atoms, self.past.value.dtype)
 
     def compact(self):
-        """Remove codes that later visits replaced."""
+        """Remove codes from the buffers that later visits replaced."""
         self.now = _sort_by_sample(self.now)
         self.n_used = len(self.now.atom)
 
@@ -76,7 +79,10 @@ class CodeStore:
             self.now = now._replace(atom=atom, value=value)
 
     def append(self, rows, Z):
-        """Store the CSR matrix Z as the codes of the samples `rows`."""
+        """Store the rows of a CSR matrix Z as the codes of samples.
+
+        rows : int array, the numbers of the samples
+        """
         self.reserve(Z.nnz)
         there = slice(self.n_used, self.n_used + Z.nnz)
         self.now.start[rows], self.now.size[rows] = self.n_used + Z.indptr[:-1], np.diff(Z.indptr)
@@ -92,19 +98,19 @@ class CodeStore:
         return Z
 
     def state(self):
-        """Return the codes as a dict of arrays."""
+        """Return the codes as a dict of arrays, for a checkpoint."""
         codes = _sort_by_sample(self.now)
         return {"code_count": codes.size, "code_atom": codes.atom, "code_value": codes.value}
 
     def restore(self, state):
-        """Restore the codes from the result of `state`."""
+        """Restore the codes from a dict that `state` returned."""
         count, atom, value = (np.array(state[f"code_{name}"]) for name in ("count", "atom", "value"))
         self.now = self.past = StoredCodes(np.cumsum(count, dtype=np.int64) - count, count, atom, value)
         self.n_used = len(atom)
 
 
 class Positive(NamedTuple):
-    """Whether codes, and whether atoms, are restricted to values that are not negative."""
+    """Two flags, `codes` and `atoms`: True if their values must not be negative."""
 
     code: bool = False
     atoms: bool = False
@@ -134,18 +140,24 @@ class Learner:
 
     @classmethod
     def default_n_epochs(cls, options):
-        """Return the default number of epochs for `options`, which are of the class `Options`."""
+        """Return the default number of epochs.
+
+        options : object of the class `Options` of the learner
+        """
         return 10
 
     def state_arrays(self):
-        """Return all arrays except codes that the next epoch needs, by name; they are never reallocated."""
+        """Return the arrays that the next epoch needs besides codes, as a dict by name.
+
+        The arrays are the learner's own, not copies.
+        """
         raise NotImplementedError
 
     def end_epoch(self):
-        """Do nothing, if every step leaves the dictionary complete."""
+        """Finish an epoch; nothing is to be done if every step leaves the dictionary complete."""
 
     def end_part(self):
-        """End a part of the samples, if more of them come later."""
+        """Finish some samples of an epoch, of which more follow later."""
         self.end_epoch()
 
     def codes(self):
@@ -153,7 +165,7 @@ class Learner:
         return self._codes.as_csr()
 
     def state(self):
-        """Return the state from which learning resumes at the next epoch: a flat dict of arrays.
+        """Return all that learning needs to resume at the next epoch, as a flat dict of arrays.
 
         It may be called only between two epochs.
         """
@@ -162,7 +174,7 @@ class Learner:
         return arrays | numbers | self._codes.state()
 
     def restore(self, state):
-        """Restore a `state`; the options must be the same."""
+        """Resume from a dict that `state` returned; the options must be the same."""
         for name, array in self.state_arrays().items():
             array[...] = state[name]
         for name in self.state_numbers:

@@ -70,7 +70,17 @@ _GRAM_IS_FLOAT64 = {"cd": False, "feature-sign": True}
 
 
 def gram_for(name, D):
-    """Compute D D^T as the coder of that name takes it; return None if it takes none."""
+    """Compute the Gram matrix D D^T in the form that a coder takes.
+
+    Parameters
+    ----------
+    name : name in CODERS
+    D : float array (n_atoms, n_features)
+
+    Returns
+    -------
+    gram : float array (n_atoms, n_atoms), or None if the coder takes no Gram matrix
+    """
     if name not in _GRAM_IS_FLOAT64:
         return None
     from flyannot.sparse.simd.product import gram_of  # imports numba, which `--help` must not

@@ -16,14 +16,24 @@ BLOCK = 256  # samples per product, so that their correlations stay in the cache
 
 
 class Codes(NamedTuple):
-    """The codes of some samples, and their duality gaps."""
+    """The sparse codes of some samples, and their duality gaps.
+
+    Z : CSR matrix (n_samples, n_atoms), float32 if the samples are, otherwise float64
+    gaps : float64 (n_samples,), bounds of the duality gaps as fractions of 1/2 |x|^2; None if not known
+    """
 
     Z: sp.csr_matrix  # (n_samples, n_atoms), float32 if the samples are, otherwise float64
     gaps: np.ndarray | None  # float64 (n_samples,), bounds of the duality gaps, as fractions of 1/2 |x|^2
 
 
 class LassoProblem(NamedTuple):
-    """The numbers and the Gram matrix that all samples of a call share."""
+    """The data of a lasso problem that all samples of a call share.
+
+    gram : (n_atoms, n_atoms), D D^T
+    lam : weight of the L1 norm
+    goal : float, the allowed duality gap as a fraction of |x|^2
+    max_sweeps : int, most passes over all atoms for one sample
+    """
 
     gram: np.ndarray  # (n_atoms, n_atoms)
     lam: float
@@ -32,7 +42,13 @@ class LassoProblem(NamedTuple):
 
 
 class LassoInputs(NamedTuple):
-    """Validated samples and atoms: contiguous, read-only, float32 if X is, otherwise float64."""
+    """Validated samples and atoms, contiguous and read-only.
+
+    X : (n_samples, n_features), the samples, float32 or float64
+    D : (n_atoms, n_features), the atoms, in the type of X
+    squares : float64 (n_samples,), |x|^2
+    norms : float64 (n_atoms,), |d|
+    """
 
     X: np.ndarray  # (n_samples, n_features)
     D: np.ndarray  # (n_atoms, n_features)
@@ -40,18 +56,28 @@ class LassoInputs(NamedTuple):
     norms: np.ndarray  # float64 (n_atoms,), |d|
 
     def subset(self, rows):
-        """Return some of the samples."""
+        """Return the LassoInputs of some of the samples, with all atoms.
+
+        rows : index of the samples
+        """
         return self._replace(X=read_only(self.X[rows]), squares=self.squares[rows])
 
     def to_float64(self):
-        """Return the samples and atoms in float64."""
+        """Return the LassoInputs with samples and atoms in float64."""
         return self._replace(X=read_only(self.X, np.float64), D=read_only(self.D, np.float64))
 
 
 def validate_samples(X, D, lam, gram=None, *, norms=None):
-    """Return the `LassoInputs` of X and D.
+    """Check samples and atoms, and return them as LassoInputs.
 
-    norms (n_atoms,) : if they are known or not needed; atoms are then not checked
+    Parameters
+    ----------
+    X : float array (n_samples, n_features)
+    D : float array (n_atoms, n_features)
+    lam : float
+    gram : float array (n_atoms, n_atoms), D D^T; None if it is not given
+    norms : float array (n_atoms,), the norms of the atoms if they are known
+        The atoms are then not checked.
 
     Raises
     ------
@@ -72,9 +98,14 @@ def validate_samples(X, D, lam, gram=None, *, norms=None):
 
 
 def finite_squares(A, what):
-    """Return |a|^2 of every row, in float64.
+    """Return |a|^2 of every row of A, float64 (n_rows,).
 
-    Raises a DataError that says what the rows are if one is not finite.
+    what : str, what the rows are, for the message of the error
+
+    Raises
+    ------
+    DataError
+        If a row is not finite.
     """
     squares = np.empty(len(A))
     sum_squares(read_only(A), squares)
@@ -85,16 +116,33 @@ def finite_squares(A, what):
 
 
 def _validate_n_threads(n_threads):
-    """Return the number of threads; raise InputError unless it is 1 or more."""
+    """Return the number of threads as an int.
+
+    Raises
+    ------
+    InputError
+        If it is less than 1.
+    """
     if n_threads < 1:
         raise InputError(f"n_threads is {n_threads}, and must be 1 or more", fix="choose n_threads = 1")
     return int(n_threads)
 
 
 def map_slices(work, n, length, n_threads):
-    """Return [work(rows), ...] for the slices of `length` out of n rows.
+    """Apply a function to consecutive slices of n rows, in several threads.
 
-    Threads do the work, each with one BLAS thread.
+    Each thread uses one thread of BLAS.
+
+    Parameters
+    ----------
+    work : function of a slice
+    n : int, the number of rows
+    length : int, the number of rows of a slice
+    n_threads : int
+
+    Returns
+    -------
+    results : list of work(slice), in the order of the slices
     """
     slices = [slice(start, min(start + length, n)) for start in range(0, n, length)]
     with limit_blas_threads(), create_thread_pool(_validate_n_threads(n_threads)) as threads:
@@ -102,22 +150,29 @@ def map_slices(work, n, length, n_threads):
 
 
 def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n_threads, dtype=None):
-    """Solve `LassoInputs` block by block: `Codes`.
+    """Compute the codes of many samples, block by block, in several threads.
 
     Parameters
     ----------
-    panels : the atoms, from `pack_columns`
-    start : CSR matrix (n_samples, n_atoms), or None
+    samples : LassoInputs
+    panels : the atoms, as `pack_columns` arranges them
+    start : CSR matrix (n_samples, n_atoms) of start codes, or None
     encode_rows : kernel (Q, squares, begin, problem, scratch, codes, largest)
         Q holds the products of some samples with all atoms, and `squares` their |x|^2.  `begin` holds the
-        arrays (first, atom, value) of the start codes.  The kernel fills codes, which is (first, atom, value)
+        arrays (first, atom, value) of the start codes.  The kernel fills codes, which is (first, atom,
+        value)
         too, long enough for every possible code.  It fills `largest` with an upper bound, except for
         rounding, of the largest |D (x - z D)|.  If codes may not be negative, it is the largest D (x - z D).
         If no bound is known, it is inf.
     problem : the data that all samples share, with `gram` (n_atoms, n_atoms) and `lam`
-    new_scratch : function () -> the memory of one thread
-    dtype : of the codes, by default the type of X
+    new_scratch : function without parameters that allocates the memory of one thread
+    n_threads : int
+    dtype : type of the codes, by default the type of X
         If codes are rounded to it, the gaps are of the rounded codes.
+
+    Returns
+    -------
+    codes : Codes
     """
     X, D, squares, norms = samples
     dtype = np.dtype(dtype or X.dtype)
@@ -157,22 +212,35 @@ def solve_in_blocks(samples, panels, start, encode_rows, problem, new_scratch, n
 
 
 def product_rounding(n_features, dtype):
-    """Return the rounding of d (x - z D), as a fraction of |d| (|x| + |z| |d|).
+    """Return the largest rounding error of d (x - z D), as a fraction of |d| (|x| + |z| |d|).
 
-    The sum may be computed in any order, in vectors of at least eight.
+    The sum may be computed in any order, in vectors of at least eight numbers.
+
+    n_features : int; dtype : type of the numbers
     """
     return (4 + n_features / 16) * float(np.finfo(dtype).eps)
 
 
 @kernel(fastmath=SUMS)
 def measure_block_gaps(X, D, squares, norms, lam, rounding, codes, residual, gaps):
-    """Replace every largest |q| = |D (x - z D)| by the duality gap, as a fraction of 1/2 |x|^2.
+    """Compute the duality gap of every code of a block, as a fraction of 1/2 |x|^2.
 
     The gap is inf if the zero code is better.  The residual r is computed in float64, and z q = (x - r) r.
     The largest |q| is at least z q / |z|_1.  Rounding can hide that: a float32 sum of many equal numbers
     rounds the same way at every step.
 
+    Parameters
+    ----------
+    X : float array (n, n_features), the samples of the block
+    D : float array (n_atoms, n_features)
+    squares : float64 array (n,), |x|^2
+    norms : float64 array (n_atoms,), |d|
+    lam : float
     rounding : float, how much a largest |q| may be too small, as a fraction of |x| + |z| |d|
+    codes : (first, atom, value), the arrays of a CSR matrix
+    residual : float64 array (n_features,), overwritten
+    gaps : float64 array (n,)
+        On entry the largest |q| = |D (x - z D)| of each sample; on exit its gap.
     """
     first, atom, value = codes
     for i in range(len(X)):
@@ -193,9 +261,14 @@ def measure_block_gaps(X, D, squares, norms, lam, rounding, codes, residual, gap
 
 @inlined(fastmath=SUMS)
 def _subtract_atoms(residual, x, D, atom, value, first, end):
-    """Compute residual = x - z D in float64.
+    """Compute residual = x - z D in float64, four atoms at a time, which reads and writes it less often.
 
-    Four atoms at a time, so that the residual is read and written less often.
+    Parameters
+    ----------
+    residual : float64 array (n_features,), overwritten
+    x : float array (n_features,)
+    D : float array (n_atoms, n_features)
+    atom, value : arrays of a CSR matrix; the code z has their entries from `first` to `end`
     """
     for j in range(len(residual)):
         residual[j] = x[j]
@@ -213,7 +286,12 @@ def _subtract_atoms(residual, x, D, atom, value, first, end):
 
 
 def _start_arrays(start, n_samples, dtype):
-    """Return (first, atom, value) of the start codes, with each atom once in a row."""
+    """Return the arrays (first, atom, value) of a CSR matrix of start codes.
+
+    Repeated atoms of a row are added.
+
+    start : CSR matrix (n_samples, n_atoms), or None for zero codes
+    """
     if start is None:
         return np.zeros(n_samples + 1, np.int64), np.zeros(0, np.uint32), np.zeros(0, dtype)
     start = sp.csr_matrix(start, dtype=dtype, copy=True)
@@ -222,7 +300,10 @@ def _start_arrays(start, n_samples, dtype):
 
 
 def _join_blocks(by_thread, shape, dtype):
-    """Return the `Codes` of blocks that were dealt to threads in turn."""
+    """Join the codes of blocks, which threads took in turn, to one Codes in the order of the samples.
+
+    by_thread : list of the results of each thread; shape : of the codes; dtype : of the codes
+    """
     n = len(by_thread)
     blocks = [by_thread[i % n][i // n] for i in range(sum(map(len, by_thread)))]
     if not blocks:
@@ -236,7 +317,10 @@ def _join_blocks(by_thread, shape, dtype):
 
 
 def replace_rows(Z, rows, new_rows):
-    """Return Z with its `rows` replaced by `new_rows`."""
+    """Return the CSR matrix Z with some rows replaced.
+
+    rows : int array; new_rows : CSR matrix (len(rows), n_atoms)
+    """
     place = np.arange(Z.shape[0])
     place[rows] = len(place) + np.arange(len(rows))
     return sp.vstack([Z, new_rows], format="csr")[place]

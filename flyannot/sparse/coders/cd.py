@@ -63,7 +63,17 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
 
 
 class CDProblem(NamedTuple):
-    """The data that all samples of a call share."""
+    """The data that all samples of a call share, with a copy of the Gram matrix in bytes.
+
+    gram : (n_atoms, n_atoms), D D^T
+    bytes_ : uint8 (n_atoms, n_atoms padded), 128 + gram / scales, rounded
+    scales : (n_atoms,), scales of the rows of `bytes_`
+    norms : (n_atoms,), |d|
+    lam : weight of the L1 norm
+    goal : float, the allowed gap as a fraction of |x|^2
+    slack : float, the largest violation that may be rounding, as a fraction of |x|
+    max_sweeps : int, most passes over all atoms for one sample
+    """
 
     gram: np.ndarray  # (n_atoms, n_atoms)
     bytes_: np.ndarray  # (n_atoms, n_atoms padded) unsigned: 128 + gram / scales, rounded
@@ -76,7 +86,12 @@ class CDProblem(NamedTuple):
 
 
 class CDScratch(NamedTuple):
-    """Memory for one sample at a time."""
+    """The memory of one thread, for one sample at a time; comments at the fields give shapes.
+
+    It holds the correlations q of all atoms, the digits of the rounded code, the pending code (which has yet
+    to join
+    the support), the support, and the working set.
+    """
 
     q: np.ndarray  # (n_atoms, padded to whole chunks), in mirrored order
     q_bits: np.ndarray  # the same memory as integers; the bits of positive floats compare as integers
@@ -90,9 +105,14 @@ class CDScratch(NamedTuple):
 
 
 def make_problem(gram, lam, goal, max_sweeps):
-    """Return all that the samples share: the Gram matrix, its rounded copy, the penalty and the goal.
+    """Build the CDProblem of a dictionary.
 
-    goal : the duality gap to reach, as a fraction of |x|^2
+    Parameters
+    ----------
+    gram : float array (n_atoms, n_atoms), D D^T
+    lam : float, weight of the L1 norm
+    goal : float, the duality gap to reach, as a fraction of |x|^2
+    max_sweeps : int
     """
     kind = gram.dtype.type
     norms = np.sqrt(gram.diagonal())
@@ -104,7 +124,7 @@ def make_problem(gram, lam, goal, max_sweeps):
 
 
 def make_scratch(n_atoms, n_features, dtype):
-    """Allocate scratch memory for samples of one dictionary."""
+    """Allocate a CDScratch for samples of one dictionary."""
     bits = np.int32 if dtype == np.float32 else np.int64
     q = aligned_zeros(round_up(n_atoms, CHUNK), dtype)
     n_support = min(n_atoms, n_features)
@@ -138,9 +158,9 @@ def make_scratch(n_atoms, n_features, dtype):
 
 
 def _apart(width):
-    """Return a width that puts rows an odd number of cache lines apart.
+    """Return the width of rows, at least `width`, that puts them an odd number of cache lines apart.
 
-    Rows that are a page apart would share a set of the cache.
+    Rows that are a page of memory apart would compete for one set of the cache.
     """
     return (width + LANES) // (2 * LANES) * (2 * LANES) + LANES
 
@@ -148,7 +168,9 @@ def _apart(width):
 class FewAtoms:
     """A solver of single lasso problems, each with its own few hundred atoms, for one thread.
 
-    Its memory is kept between problems.
+    Its memory is reused from problem to problem.
+
+    n_features : int
     """
 
     def __init__(self, n_features):
@@ -156,7 +178,7 @@ class FewAtoms:
         self._capacity = 0
 
     def solve(self, gram, q0, square, z, *, lam, gap):
-        """Lower the objective until the duality gap is at most `gap`, or rounding is the limit.
+        """Improve a code until its duality gap is at most `gap`, or rounding allows no more.
 
         Parameters
         ----------
@@ -164,8 +186,8 @@ class FewAtoms:
         q0 : float64 array (n_atoms,), D x
         square : float, |x|^2
         z : float64 array (n_atoms,), the start code
-        lam : float > 0
-        gap : float
+        lam : float > 0, weight of the L1 norm
+        gap : float, the allowed duality gap
 
         Returns
         -------
@@ -188,7 +210,7 @@ class FewAtoms:
         return solved
 
     def _scratch_for(self, n_places):
-        """Return the memory, with as many correlations as the problem has places."""
+        """Return a CDScratch for a problem of `n_places` atoms, which reuses the memory."""
         if n_places > self._capacity:
             self._capacity = 2 * n_places
             self._scratch = make_scratch(self._capacity, self._n_features, np.dtype(np.float64))
@@ -199,9 +221,15 @@ class FewAtoms:
 
 
 def put_inverse(gram, atoms, support):
-    """Store the inverse of gram on some atoms as the inverse of the support, and return their number.
+    """Store the inverse of the Gram matrix of some atoms in a Support, and return their number.
 
-    Returns 0 and changes nothing if the atoms are few, or one depends on earlier ones.
+    Nothing is stored, and 0 is returned, if there are few atoms or one depends linearly on the others.
+
+    Parameters
+    ----------
+    gram : float array (n_atoms, n_atoms)
+    atoms : int array, the numbers of the atoms
+    support : Support
     """
     n = len(atoms)
     if not _INVERTED_AT_ONCE <= n <= support.capacity:

@@ -57,9 +57,14 @@ mirrored = inlined()(mirrored_place)
 
 @kernel
 def encode_rows(Q, squares, start, problem, scratch, codes, largest):
-    """Solve one sample after the other, and bound |D (x - z D)|.
+    """Solve one sample after the other by coordinate descent.
 
-    `solve_in_blocks` describes the arguments.  Q is in mirrored order.
+    Parameters
+    ----------
+    Q : float array (n, n_atoms padded), D x of each sample, in mirrored order (module docstring)
+    problem : CDProblem
+    scratch : CDScratch
+    squares, start, codes, largest : as `solve_in_blocks` describes for a kernel
     """
     first, atom, value = codes
     first[0] = 0
@@ -72,10 +77,23 @@ def encode_rows(Q, squares, start, problem, scratch, codes, largest):
 
 @kernel
 def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
-    """Lower the objective from the pending code until the gap closes, or only rounding is left to violate.
+    """Solve one sample, from the pending code in the scratch memory, until the gap is small enough.
 
-    Writes the code to `atoms` and `codes`, in the order of atoms.  Returns its size and the largest |q|,
-    or inf if the code has moved since |q| was computed.
+    It also ends if only rounding is left to violate the optimality conditions.
+
+    Parameters
+    ----------
+    q0 : float array (n_atoms padded), D x, in mirrored order
+    square : float, |x|^2
+    n_pending : int, the number of non-zeros of the start code
+    problem : CDProblem
+    scratch : CDScratch
+    atoms, codes : arrays that get the code, sorted by atom
+
+    Returns
+    -------
+    n : int, the number of non-zeros
+    largest : float, the largest |q|; inf if the code has moved since q was computed
     """
     gram, lam, s, support, work = problem.gram, problem.lam, scratch, scratch.support, scratch.work
     slack = s.q.dtype.type(problem.slack * np.sqrt(square))
@@ -121,9 +139,21 @@ def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
 
 @kernel
 def _doubts(square, n, support, norms, work, lam):
-    """Return how much rounding in q may hide of the gap, and the largest violation on the support.
+    """Bound the errors of one sample: of its gap by rounding, and of its optimality on the support.
 
-    The former is eps times the largest terms that cancel in z q.  The latter is |q_k - lam sign(z_k)|.
+    Parameters
+    ----------
+    square : float, |x|^2
+    n : int, the size of the support
+    support : Support
+    norms : (n_atoms,), |d|
+    work : WorkingSet
+    lam : float
+
+    Returns
+    -------
+    hidden : float, eps times the largest terms that cancel in z q
+    violation : float, the largest |q_k - lam sign(z_k)| on the support
     """
     mass, violation = 0.0, 0.0
     for i in range(n):
@@ -134,7 +164,16 @@ def _doubts(square, n, support, norms, work, lam):
 
 @inlined()
 def _join_set(bar, q0, size, n_pending, s):
-    """Add the pending atoms, and all atoms with |q| > bar, to the working set; return its size."""
+    """Add the pending atoms, and all atoms with |q| > bar, to the working set; return its new size.
+
+    Parameters
+    ----------
+    bar : float
+    q0 : float array (n_atoms padded), D x, in mirrored order
+    size : int, the size of the working set
+    n_pending : int, the number of pending atoms
+    s : CDScratch
+    """
     for i in range(n_pending):
         place = mirrored(s.pending[i])
         s.q[place] = 0
@@ -149,8 +188,17 @@ def _join_set(bar, q0, size, n_pending, s):
 def _restore_pending(n_pending, size, gram, s):
     """Make the pending code the support, and compute q exactly on the working set.
 
-    Returns the size of the support, and the number of pending atoms left over because they depend on
-    others.
+    Parameters
+    ----------
+    n_pending : int, the number of non-zeros of the pending code
+    size : int, the size of the working set
+    gram : float array (n_atoms, n_atoms)
+    s : CDScratch
+
+    Returns
+    -------
+    n : int, the size of the support
+    n_left : int, the number of pending atoms that depend linearly on others; they stay pending
     """
     work = s.work
     n = 0
@@ -179,7 +227,17 @@ def _restore_pending(n_pending, size, gram, s):
 
 @inlined()
 def _solve_set(n, n_left, size, slack, problem, s):
-    """Solve the working set, atoms left over first; return the size of the support."""
+    """Solve the lasso on the working set, and return the size of its support.
+
+    Parameters
+    ----------
+    n : int, the present size of the support
+    n_left : int, the number of pending atoms, which move first
+    size : int, the size of the working set
+    slack : float, the largest violation of the optimality conditions that may be rounding
+    problem : CDProblem
+    s : CDScratch
+    """
     lam, work = problem.lam, s.work
     n = polish_code(lam, n, size, work, s.support)
     for step in range(n_left + 4 * size):
@@ -195,7 +253,10 @@ def _solve_set(n, n_left, size, slack, problem, s):
 
 @kernel
 def _set_aside(n, scratch):
-    """Make the support a pending code, and clear it; return its size."""
+    """Make the code on the support a pending code, and clear the support.
+
+    Return the number of its n atoms.
+    """
     support = scratch.support
     for i in range(n):
         scratch.pending[i], scratch.pending_codes[i] = support.atoms[i], support.z[i]
@@ -206,7 +267,7 @@ def _set_aside(n, scratch):
 
 @kernel
 def _write_sorted(pending, pending_codes, n, atoms, codes):
-    """Write a code in the order of its atoms; return its size."""
+    """Write the n entries of a code to `atoms` and `codes`, sorted by atom; return n."""
     for i in range(n):
         j = i
         while j > 0 and atoms[j - 1] > pending[i]:
@@ -218,7 +279,16 @@ def _write_sorted(pending, pending_codes, n, atoms, codes):
 
 @kernel
 def round_gram(gram, norms, bytes_, scales):
-    """Fill the copy of gram in bytes; no entry of row i exceeds norms[i] times the largest norm."""
+    """Fill the copy of a Gram matrix in bytes, and the scale of each row.
+
+    No entry of row i exceeds norms[i] times the largest norm.
+
+    Parameters
+    ----------
+    gram : float array (n_atoms, n_atoms)
+    norms : float array (n_atoms,), |d|
+    bytes_, scales : arrays that are filled, see `CDProblem`
+    """
     kind = gram.dtype.type
     largest = kind(0)
     for i in range(len(norms)):
@@ -232,9 +302,21 @@ def round_gram(gram, norms, bytes_, scales):
 
 @inlined()
 def correlate_all(q0, atoms, z, n, slack, problem, s):
-    """Compute q for all atoms, within an error.
+    """Compute q = q0 - z gram for all atoms from the Gram matrix in bytes.
 
-    Returns the bound on |q| below which an atom does not violate the conditions, and the error.
+    Parameters
+    ----------
+    q0 : float array (n_atoms padded), D x, in mirrored order
+    atoms, z : arrays whose first n entries are the code
+    n : int
+    slack : float, the largest violation of the optimality conditions that may be rounding
+    problem : CDProblem
+    s : CDScratch, whose q is filled, in mirrored order
+
+    Returns
+    -------
+    bar : float; an atom with |q| <= bar does not violate the optimality conditions
+    error : float, a bound on the error of q
     """
     if n == 0:
         copy(s.q, q0, len(s.q))
@@ -253,9 +335,20 @@ def correlate_all(q0, atoms, z, n, slack, problem, s):
 
 @inlined()
 def _round_code(atoms, z, n, scales, s):
-    """Round every code times its scale to two digits.
+    """Round the code, times the scale of each atom, to two digits in signed bytes.
 
-    Returns the unit of the digits, the correction for the 128 in unsigned bytes, and the error of q.
+    Parameters
+    ----------
+    atoms, z : arrays whose first n entries are the code
+    n : int
+    scales : (n_atoms,), see `CDProblem`
+    s : CDScratch, whose `high` and `low` get the digits
+
+    Returns
+    -------
+    unit : float, the value of the lowest digit
+    offset : int, the correction for the 128 that the bytes of the Gram matrix add
+    error : float, a bound on the error of q
     """
     kind = s.q.dtype.type
     largest, spread = kind(1e-30), kind(0)

@@ -17,7 +17,19 @@ DEPENDENT = 32.0  # an atom depends on the support if its remainder is below thi
 
 
 class Support(NamedTuple):
-    """The support of one sample, of at most s atoms, and the inverse of its Gram matrix."""
+    """The support of one sample (the atoms with non-zero codes), and the inverse of its Gram matrix.
+
+    Arrays have room for s = min(n_atoms, n_features) atoms, padded; comments at the fields say more.
+
+    capacity : int, s
+    atoms : int (s,), the atoms in the order in which they joined
+    place : int (s,), their places in the working set
+    z : (s,), their codes
+    inverse : (s, s), the inverse of the Gram matrix of the support, zero outside
+    column : (s,), Gram entries between the support and one atom
+    direction : (s,), inverse times column
+    zeros : (s,), zeros
+    """
 
     capacity: int  # s = min(n_atoms, n_features)
     atoms: np.ndarray  # integer (s padded), in the order of arrival; arbitrary padding
@@ -30,7 +42,18 @@ class Support(NamedTuple):
 
 
 class WorkingSet(NamedTuple):
-    """Buffers for the support and the atoms that may join it; there is room for all atoms."""
+    """The working set of one sample: its support, and atoms that may join the support.
+
+    Arrays have room for all atoms, padded; s is the capacity of the support.
+
+    atoms : int (n_atoms,), the numbers of its atoms
+    q0 : (n_atoms,), D x
+    q : (n_atoms,), D (x - z D)
+    q_bits : the memory of q as integers; the bits of positive floats compare like the floats
+    masks : int (n_atoms,), all bits except the sign if the atom may join, otherwise 0
+    rows : (s, n_atoms), Gram entries between the support and the working set
+    row : (n_atoms,), Gram entries between the atom that joins next and the working set
+    """
 
     atoms: np.ndarray  # integer (n_atoms, padded)
     q0: np.ndarray  # (n_atoms, padded): D x
@@ -49,9 +72,14 @@ def padded(n):
 
 @inlined()
 def finish_working_set(before, size, work):
-    """Mark the members from `before` on as free to join.
+    """Allow the atoms that were added last to join the support, and fill the padding.
 
-    The padding is filled with the first member, or with zeros if there is none.
+    Parameters
+    ----------
+    before : int, the size of the working set before they were added
+    size : int, its present size
+    work : WorkingSet
+        Its padding gets the first atom, or zeros if the set is empty.
     """
     for j in range(before, size):
         work.masks[j] = np.iinfo(work.masks.dtype).max
@@ -62,20 +90,23 @@ def finish_working_set(before, size, work):
 
 @inlined()
 def read_rows(gram, first, n, size, work, support):
-    """Read gram between the n atoms of the support and the members of the set from `first` on."""
+    """Copy Gram entries between the n atoms of the support and the working set to `work.rows`.
+
+    Only the columns from `first` to `size` are copied.
+    """
     for i in range(n):
         gather_row(work.rows[i], gram, support.atoms[i], work.atoms, first, padded(size))
 
 
 @inlined()
 def read_row(gram, k, size, work):
-    """Read gram between member k and the set, and its padding."""
+    """Copy the Gram entries between atom k of the working set and the whole set to `work.row`."""
     gather_row(work.row, gram, work.atoms[k], work.atoms, 0, padded(size))
 
 
 @inlined()
 def correlate(n, size, work, support):
-    """Compute q afresh on the working set."""
+    """Compute q = D (x - z D) on the working set, from the n codes of the support."""
     column = support.column
     for i in range(padded(max(n, 1))):
         column[i] = support.z[i] if i < n else 0
@@ -98,15 +129,27 @@ def restore_atom(k, code, n, size, gram, work, support):
 
 @inlined()
 def _negligible_remainder(norm2):
-    """Return the squared norm below which a remainder of an atom counts as rounding."""
+    """Return the squared norm below which the part of an atom outside a span is rounding error.
+
+    norm2 : float, the squared norm of the atom
+    """
     return norm2 * type(norm2)(DEPENDENT * np.finfo(type(norm2)).eps)
 
 
 @inlined()
 def _project(k, n, row, support):
-    """Express the member of the given row as a combination of the support, in `direction`.
+    """Project an atom onto the span of the support.
 
-    Returns the squared norm of the remainder.
+    Parameters
+    ----------
+    k : int, the place of the atom in the working set
+    n : int, the size of the support
+    row : float array, Gram entries between the atom and the working set
+    support : Support, whose `direction` gets the coefficients of the projection
+
+    Returns
+    -------
+    norm2 : float, the squared norm of the part of the atom outside the span
     """
     for i in range(padded(n)):
         support.column[i] = row[support.place[i]]
@@ -116,7 +159,12 @@ def _project(k, n, row, support):
 
 @inlined()
 def polish_code(lam, n, size, work, support):
-    """Move the support to its minimum, or to fewer codes on the way; return its size."""
+    """Move the n codes of the support to their common minimum, and return the new size of the support.
+
+    A code that would change its sign on the way becomes zero and leaves the support.
+
+    lam : float; size : int, the size of the working set
+    """
     for _ in range(n):
         for i in range(n):
             support.column[i] = lam * np.sign(support.z[i]) - work.q[support.place[i]]
@@ -131,10 +179,26 @@ def polish_code(lam, n, size, work, support):
 
 @inlined()
 def add_atom(k, code, n, size, lam, gram, work, support):
-    """Move the code of member k, now `code`, to its minimum while the codes of the support follow.
+    """Move the code of an atom to its minimum, while the codes of the support follow at their optimum.
 
-    Codes of the support that reach zero on the way leave it.  Member k joins unless its own code reaches
-    zero. Returns the size of the support.
+    Codes of the support that reach zero on the way leave it.  The atom joins the support unless its own code
+    reaches
+    zero.
+
+    Parameters
+    ----------
+    k : int, the place of the atom in the working set
+    code : float, its present code
+    n : int, the size of the support
+    size : int, the size of the working set
+    lam : float
+    gram : float array (n_atoms, n_atoms)
+    work : WorkingSet
+    support : Support
+
+    Returns
+    -------
+    n : int, the new size of the support
     """
     row = work.row
     kind = work.row.dtype.type
@@ -164,16 +228,22 @@ def add_atom(k, code, n, size, lam, gram, work, support):
 
 @inlined()
 def _times_inverse(n, support):
-    """Compute direction = inverse column; it is zero in the padding, like the inverse."""
+    """Compute support.direction = support.inverse @ support.column for the n atoms of the support.
+
+    The result is zero in the padding.
+    """
     inverse = support.inverse
     add_rows(support.direction, support.zeros, 1.0, support.column, inverse, inverse.shape[1], n, padded(n))
 
 
 @inlined()
 def _first_zero(z, direction, n, length):
-    """Return how far z - length direction can go, up to `length`, before a code is zero.
+    """Find the first code that becomes zero along z - t direction, for t from 0 to `length`.
 
-    Also returns the index of that code; -1 if there is none.
+    Returns
+    -------
+    t : float, where it becomes zero, or `length`
+    i : int, the index of the code, or -1 if none becomes zero
     """
     first = -1
     crosses = False
@@ -188,16 +258,27 @@ def _first_zero(z, direction, n, length):
 
 @inlined()
 def _step_along(length, n, size, work, support):
-    """Subtract length times direction from z on the support, and update q."""
+    """Subtract length times support.direction from the n codes of the support, and update q.
+
+    size : int, the size of the working set
+    """
     add_multiple(support.z, -length, support.direction, padded(n))
     add_rows(work.q, work.q, length, support.direction, work.rows, work.rows.shape[1], n, padded(size))
 
 
 @inlined(fastmath=SUMS)
 def _join_support(k, code, curvature, n, size, work, support):
-    """Append member k to the support, whose inverse grows by one row and column.
+    """Append an atom to the support, and extend the inverse of its Gram matrix by one row and column.
 
-    `work.row` is its row, and `direction` the result of `_project`.
+    Parameters
+    ----------
+    k : int, the place of the atom in the working set
+    code : float, its code
+    curvature : float, the squared norm of its part outside the span of the support
+    n : int, the size of the support
+    size : int, the size of the working set
+    work : WorkingSet, whose `row` has the Gram entries of the atom
+    support : Support, whose `direction` has the result of `_project`
     """
     inverse, direction, column = support.inverse, support.direction, support.column
     scale = inverse.dtype.type(1) / curvature
@@ -215,7 +296,7 @@ def _join_support(k, code, curvature, n, size, work, support):
 
 @inlined(fastmath=SUMS)
 def _drop(i, n, size, work, support):
-    """Remove entry i from the support, whose last entry moves to its place; return the new size."""
+    """Remove entry i of the n entries of the support; the last entry takes its place. Return n - 1."""
     inverse, column, last = support.inverse, support.column, n - 1
     copy(column, inverse[i], padded(n))
     add_outer(inverse, inverse.shape[1], -1 / column[i], column, column, n, padded(n))

@@ -73,7 +73,18 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
 
 
 class SignScratch(NamedTuple):
-    """Memory for one sample at a time, n_atoms long unless stated.  The active set comes first in it."""
+    """The memory of one thread, for one sample at a time.
+
+    Arrays have n_atoms entries unless stated; entries for the active set come first.
+
+    q : D (x - z D) for all atoms
+    maxima : (n_chunks,), the largest |q| of each chunk of atoms
+    atoms : int, the active set in the order in which it grew
+    z : the codes of the active set; only the last activated atom may have the code 0
+    pull : q - lam sign(z) on the active set, which is zero at the minimum for these signs
+    move : the way from z to that minimum
+    factor : Cholesky factor of the Gram matrix of the active set, row after row of its triangle
+    """
 
     q: np.ndarray
     maxima: np.ndarray  # (n_chunks,) largest |q| of each chunk
@@ -85,7 +96,7 @@ class SignScratch(NamedTuple):
 
 
 def make_scratch(n_atoms):
-    """Allocate memory for one sample at a time."""
+    """Allocate a SignScratch."""
     q, z, pull, move = (np.empty(n_atoms) for _ in range(4))
     maxima = np.empty(-(-n_atoms // CHUNK))
     factor = np.empty(n_atoms * (n_atoms + 1) // 2)
@@ -106,10 +117,22 @@ def encode_rows(Q, squares, start, problem, scratch, codes, largest):
 
 @inlined()
 def search_signs(q0, square, n, problem, scratch):
-    """Take steps until the gap closes.
+    """Improve the code of one sample by feature-sign steps until its duality gap is small enough.
 
-    Returns the size of the active set, and the largest |q|, or inf if the search did not end.  No code of
-    the active set is zero, on entry and on exit.
+    No code of the active set is zero, on entry and on exit.
+
+    Parameters
+    ----------
+    q0 : float64 array (n_atoms,), D x
+    square : float, |x|^2
+    n : int, the size of the active set, whose atoms and codes are in the scratch memory
+    problem : LassoProblem
+    scratch : SignScratch
+
+    Returns
+    -------
+    n : int, the new size of the active set
+    largest : float, the largest |q|; inf if the search did not end
     """
     gram, lam, _, _ = problem
     q, maxima, atoms, z, _, _, factor = scratch
@@ -138,9 +161,19 @@ def search_signs(q0, square, n, problem, scratch):
 
 @inlined()
 def _feature_sign_step(gram, lam, n, scratch):
-    """Walk from z to the best point on the way to the minimum for the current signs.
+    """Walk from z towards the minimum for the current signs, to the best point on the way.
 
-    Returns the new size of the active set, and the outcome.  The objective falls unless that is `_STUCK`.
+    Parameters
+    ----------
+    gram : float64 array (n_atoms, n_atoms)
+    lam : float
+    n : int, the size of the active set
+    scratch : SignScratch
+
+    Returns
+    -------
+    n : int, the new size of the active set
+    outcome : int code; the objective falls unless it is `_STUCK`
     """
     z = scratch.z
     pull = scratch.pull
@@ -165,9 +198,15 @@ def _feature_sign_step(gram, lam, n, scratch):
 
 @inlined()
 def _choose_length(scratch, n, lam, slope):
-    """Return the length of the best step, the place of the code that it makes zero or -1, and if it helps.
+    """Choose the length of a step along `scratch.move`: 1, or a length at which a code becomes zero.
 
-    The candidates are 1 and the lengths at which a code reaches zero.
+    slope : float, the derivative of the objective at length 0
+
+    Returns
+    -------
+    length : float, with the lowest objective of these
+    place : int, the place in the active set of the code that becomes zero, or -1
+    helps : bool, True if the objective falls
     """
     z = scratch.z
     move = scratch.move
@@ -184,10 +223,15 @@ def _choose_length(scratch, n, lam, slope):
 
 @inlined()
 def _objective_change(length, scratch, n, lam, slope):
-    """Return P(z + length * move) - P(z): a parabola for the current signs, and more for every other sign.
+    """Return the change of the objective from z to z + length * move.
 
-    Its curvature equals its slope, because `move` solves gram move = pull.  Under a ridge the curvature is
-    smaller, and the true change is a little lower.
+    It is a parabola for the current signs, and larger where a code changes its sign.  The curvature of the
+    parabola
+    equals its slope, because `move` solves gram move = pull.  Under a ridge the curvature is smaller, and
+    the true
+    change is a little lower.
+
+    slope : float, the derivative of the objective at length 0; n : int, the size of the active set
     """
     z, pull, move = scratch.z, scratch.pull, scratch.move
     flipped = 0.0
@@ -201,7 +245,17 @@ def _objective_change(length, scratch, n, lam, slope):
 
 @inlined()
 def _activate(q, maxima, largest, gram, lam, scratch, n):
-    """Append the atom with the largest |q| to the active set, with the sign of its q."""
+    """Append the atom with the largest |q| to the active set, with the sign of its q; its code is still 0.
+
+    Parameters
+    ----------
+    q, maxima : see `SignScratch`
+    largest : float, the largest |q|
+    gram : float64 array (n_atoms, n_atoms)
+    lam : float
+    scratch : SignScratch
+    n : int, the size of the active set
+    """
     atom = 0
     while maxima[atom // CHUNK] < largest:
         atom += CHUNK
@@ -215,7 +269,7 @@ def _activate(q, maxima, largest, gram, lam, scratch, n):
 
 @inlined()
 def _drop_zeros(gram, n, scratch):
-    """Remove codes of zero from the active set; return the new size."""
+    """Remove atoms with the code 0 from the n atoms of the active set; return its new size."""
     atoms, z = scratch.atoms, scratch.z
     kept, first = 0, n
     for i in range(n):
@@ -230,10 +284,13 @@ def _drop_zeros(gram, n, scratch):
 
 @inlined(fastmath=SUMS)
 def _factorise(gram, atoms, first, factor):
-    """Compute the Cholesky factor of gram on the active set, from row `first` on.
+    """Compute the Cholesky factor of the Gram matrix of the active set, from row `first` on, in place.
 
-    An atom that depends on earlier atoms gets a ridge.  Its move is then very long, and ends at the first
-    codes to reach zero.
+    An atom that depends linearly on earlier atoms gets a ridge.  Its move is then very long, and ends where
+    the first
+    codes become zero.
+
+    atoms : int array, the active set; factor : the triangle of the factor, row after row
     """
     for i in range(first, len(atoms)):
         row, column = factor[i * (i + 1) // 2 :], gram[atoms[i]]
@@ -248,7 +305,7 @@ def _factorise(gram, atoms, first, factor):
 
 @inlined(fastmath=SUMS)
 def _substitute(factor, move):
-    """Solve factor factor^T move' = move in place."""
+    """Solve factor factor^T y = move by two substitutions, and store y in `move`."""
     n = len(move)
     for i in range(n):
         row = factor[i * (i + 1) // 2 :]
@@ -289,7 +346,7 @@ def _chunk_maxima(q, maxima):
 
 @inlined()
 def _find_pull(q, lam, atoms, z, n, pull):
-    """Store q - lam sign(z) of the active set; return the largest magnitude."""
+    """Store q - lam sign(z) of the n atoms of the active set in `pull`; return the largest magnitude."""
     violation = 0.0
     for i in range(n):
         pull[i] = q[atoms[i]] - lam * np.sign(z[i])

@@ -41,7 +41,14 @@ _SMALL_DROP = 0.02
 
 @dataclass(frozen=True)
 class SISOProblem:
-    """The atoms and the numbers that all samples of a call share."""
+    """The data that all samples of a call share.
+
+    D : float array (n_atoms, n_features)
+    lam : weight of the L1 norm
+    tol : float, tolerance of the duality gap as for every coder
+    max_sweeps : int
+    gram : float64 array (n_atoms, n_atoms), D D^T; None if there are too many atoms
+    """
 
     D: np.ndarray
     lam: float
@@ -70,14 +77,17 @@ def encode(samples, lam, *, tol, max_sweeps, start, gram, n_threads):
 
 
 def exact_gram(D, gram=None):
-    """Return D D^T in float64: the given matrix if it is float64, None if there are too many atoms."""
+    """Return D D^T in float64, or None if there are too many atoms for it.
+
+    gram : the given Gram matrix, which is used if it is float64; or None
+    """
     if gram is not None and gram.dtype == np.float64:
         return gram
     return gram_of(D.astype(np.float64, copy=False)) if len(D) <= FEW_ATOMS else None
 
 
 def split_codes(Z, n_samples):
-    """Return the (atoms, values) of every row of a CSR matrix; empty codes if Z is None."""
+    """Return a list with (atoms, values) of every row of a CSR matrix Z; all are empty if Z is None."""
     if Z is None:
         return [(np.zeros(0, np.int64), np.zeros(0)) for _ in range(n_samples)]
     Z = sp.csr_matrix(Z, dtype=np.float64, copy=True)
@@ -87,7 +97,7 @@ def split_codes(Z, n_samples):
 
 
 def codes_to_csr(codes, n_atoms, dtype):
-    """Return the CSR matrix of a list of (atoms, values)."""
+    """Return a CSR matrix (len(codes), n_atoms) whose rows are given as (atoms, values)."""
     first, atoms = _joined([atoms for atoms, _ in codes])
     values = np.concatenate([values for _, values in codes] or [np.zeros(0)])
     return sp.csr_matrix((values.astype(dtype), atoms, first), shape=(len(codes), n_atoms))
@@ -136,27 +146,38 @@ def solve_block(X, codes, problem):
 
 
 def is_same_code(code, after):
-    """Return whether two codes are the same to the bit."""
+    """Return True if two codes (atoms, values) have the same bits."""
     return np.array_equal(code[0], after[0]) and np.array_equal(code[1], after[1])
 
 
 def allowed_gap(x, problem):
-    """Return the duality gap at which a sample is done."""
+    """Return the duality gap at which the sample x is done."""
     return 0.5 * problem.tol * np.square(x, dtype=np.float64).sum()
 
 
 def code_residual(x, code, D):
-    """Return x - z D in float64, from the few atoms of the code."""
+    """Return x - z D in float64.
+
+    x : (n_features,); code : (atoms, values) of z; D : (n_atoms, n_features)
+    """
     atoms, values = code
     return x.astype(np.float64) - values @ D[atoms].astype(np.float64)
 
 
 def residual_gap(x, r, values, largest, lam):
-    """Return the duality gap of one sample from its residual r and the largest |d_k r|.
+    """Return the duality gap of one sample.
 
     With s = min(1, lam / largest) and z q = (x - r) r, it is
 
         1/2 |r|^2 (1 - s)^2 + lam |z|_1 - s z q.
+
+    Parameters
+    ----------
+    x : float64 array (n_features,)
+    r : float64 array (n_features,), the residual x - z D
+    values : the non-zeros of the code z
+    largest : float, the largest |d_k r| over all atoms
+    lam : float
     """
     s = min(1.0, lam / largest) if largest > 0 else 1.0
     return 0.5 * (r @ r) * (1 - s) ** 2 + lam * np.abs(values).sum() - s * ((x - r) @ r)
@@ -224,13 +245,19 @@ def largest_correlations(D, R, lam, n_best, actives):
 
 
 def _largest_first(tops, atoms):
-    """Sort the atoms of a list by falling size, and atoms of equal size by number."""
+    """Sort the atoms of a list by falling size, and atoms of equal size by number.
+
+    tops : float array, the sizes; atoms : int array
+    """
     tops, atoms = tops[atoms >= 0], atoms[atoms >= 0]
     return atoms[np.lexsort((atoms, -tops))]
 
 
 def _joined(arrays):
-    """Return (first, values) of integer arrays laid end to end."""
+    """Concatenate integer arrays.
+
+    Return (first, values), where array i is values[first[i] : first[i + 1]].
+    """
     first = np.cumsum([0, *map(len, arrays)])
     return first, np.concatenate([*arrays, np.zeros(0, np.int64)]).astype(np.int64)
 
@@ -265,7 +292,7 @@ def _keep_largest(Q, start, active, lists, largest, highest):
 
 @compiled(fastmath=MAXIMA)
 def _column_maxima(Q, highest):
-    """Compute the largest |q| of every column."""
+    """Store the largest |Q[i, j]| of every column j in `highest`."""
     for j in range(len(Q)):
         row = Q[j]
         for i in range(len(highest)):
@@ -274,14 +301,17 @@ def _column_maxima(Q, highest):
 
 @compiled
 def _contains_atom(rising, wanted):
-    """Return whether a sorted array contains a number."""
+    """Return True if the sorted array `rising` contains the number `wanted`."""
     place = np.searchsorted(rising, wanted)
     return place < len(rising) and rising[place] == wanted
 
 
 @compiled
 def _replace_least(heap, names, size, name):
-    """Replace the smallest entry by (size, name), and restore the order of the heap."""
+    """Replace the smallest entry of a heap by (size, name), and restore the order of the heap.
+
+    heap : float array, the sizes, smallest first; names : int array, the atoms that belong to them
+    """
     i = 0
     while 2 * i + 1 < len(heap):
         child = 2 * i + 1

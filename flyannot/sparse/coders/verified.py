@@ -74,16 +74,18 @@ class WrongCodesWarning(UserWarning):
 
 
 class Coder:
-    """A coder with verified results; the package `coders` describes how to call it.
+    """A function that computes sparse codes, wrapped so that its results are verified.
+
+    The package `coders` describes how to call it.
 
     Parameters
     ----------
     solve : function (samples, lam, *, tol, max_sweeps, start, gram, n_threads) -> Codes
         The samples are `LassoInputs`, with norms that float32 can square.
     positive : bool
-        Whether codes must not be negative.
+        True if codes must not be negative.
     is_trusted : bool
-        Whether only a share of the reported gaps is checked.
+        True if only a share of the reported gaps is checked.
     """
 
     def __init__(self, solve, *, positive=False, is_trusted=False):
@@ -94,16 +96,19 @@ class Coder:
         update_wrapper(self, solve)
 
     def __call__(self, X, D, lam, *, tol=1e-4, **options):
-        """Return the codes Z.
+        """Return the codes of X over D, a CSR matrix (n_samples, n_atoms).
 
-        Parameters, result, errors and warnings are described in `coders`.
+        Parameters, result, errors and warnings are described in the package `coders`.
         """
         Z, gaps = self.codes(X, D, lam, tol=tol, **options)
         warn_unconverged(gaps, tol)
         return Z
 
     def codes(self, X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
-        """Return `Codes`: as a call, but with the duality gap of every code instead of a warning."""
+        """Return `Codes` of X over D: the codes, and the duality gap of every code instead of a warning.
+
+        The parameters are described in the package `coders`.
+        """
         samples = validate_samples(X, D, lam, gram)
         unit = power_of_two_scale(np.sqrt(samples.squares.max(initial=0)))
         atom_unit = power_of_two_scale(samples.norms.max(initial=0))
@@ -126,7 +131,13 @@ class Coder:
         return found
 
     def _checked(self, found, samples, lam, tol):
-        """Return valid `Codes`; their gaps are nan if the coder does not report them or was wrong.
+        """Return the result of a coder as valid `Codes`; gaps that are not known or were wrong become nan.
+
+        Parameters
+        ----------
+        found : what the coder returned
+        samples : LassoInputs
+        lam, tol : floats
 
         Raises
         ------
@@ -169,7 +180,7 @@ class Coder:
         return Codes(Z, gaps)
 
     def _require_readable(self, found, samples):
-        """Raise FlyannotError unless the result is codes of these samples over these atoms."""
+        """Raise a FlyannotError unless `found` is Codes of these samples over these atoms."""
         n, n_atoms, dtype = len(samples.X), len(samples.D), samples.X.dtype
         Z = getattr(found, "Z", found)
         if not isinstance(found, Codes) or not sp.issparse(Z) or Z.format != "csr" or Z.dtype != dtype:
@@ -184,7 +195,7 @@ class Coder:
             raise self._unreadable(f"returned duality gaps of shape {np.shape(found.gaps)} for {n} samples")
 
     def _are_wrong(self, found, samples, lam, tol):
-        """Return whether a gap is negative, or too small for one of the checked samples."""
+        """Return True if a reported gap is negative, or too small for one of the samples that are checked."""
         if (found.gaps < -_GAP_ROUNDING).any():
             return True
         rows = range(len(found.gaps))
@@ -206,7 +217,10 @@ class Coder:
         return FlyannotError(f"the coder {self._name} {fault}", fix="correct the coder, or choose another")
 
     def _verified(self, found, samples, lam, tol, n_threads):
-        """Return the codes with every gap known, and better codes for gaps above the tolerance."""
+        """Measure all unknown gaps of some codes, and improve codes whose gap is above the tolerance.
+
+        found : Codes; samples : LassoInputs; returns Codes with every gap known
+        """
         is_positive = self._positive
         Z, gaps = compute_gaps(found, samples, lam, tol, positive=is_positive)
         rows = unconverged_rows(gaps, tol)
@@ -225,14 +239,26 @@ class Coder:
 
 
 def unconverged_rows(gaps, tol):
-    """Return the indices of the codes whose gaps are above tol, or above rounding if tol is smaller."""
+    """Return the indices of the codes whose gaps are above tol, an int array.
+
+    If tol is smaller than rounding errors, these take its place.
+
+    gaps : float64 array (n_samples,), as fractions of 1/2 |x|^2
+    """
     return np.flatnonzero(~(gaps <= max(tol, _FINEST_TOL)))
 
 
 def compute_gaps(found, samples, lam, tol, *, positive=False):
-    """Measure the gaps that are not known to be within tol, against all atoms: `Codes`.
+    """Measure the duality gaps that are not known to be within tol, over all atoms, and return Codes.
 
-    The gap is infinite if a code is not finite or its objective is above the objective of the zero code.
+    The gap is inf if a code is not finite, or worse than the zero code.
+
+    Parameters
+    ----------
+    found : Codes
+    samples : LassoInputs
+    lam, tol : floats
+    positive : bool, True if codes must not be negative
     """
     gaps = found.gaps.copy()
     rows = unconverged_rows(gaps, tol)
@@ -248,7 +274,7 @@ def compute_gaps(found, samples, lam, tol, *, positive=False):
 
 
 def _has_bad_indices(Z):
-    """Return whether the index arrays of a CSR matrix point outside its shape or its data."""
+    """Return True if the index arrays of a CSR matrix Z point outside its shape or its data."""
     first, atoms = Z.indptr, Z.indices
     if len(first) != Z.shape[0] + 1 or first[0] != 0 or first[-1] != len(atoms) or len(atoms) != len(Z.data):
         return True
@@ -258,7 +284,10 @@ def _has_bad_indices(Z):
 
 @lru_cache
 def choose_share(n_samples):
-    """Return the indices of the samples of a call whose gaps are checked: evenly spread, always the same."""
+    """Return the indices of the samples of a call whose gaps are checked.
+
+    They are evenly spread, and the same in every call of `n_samples` samples.
+    """
     n = min(n_samples, _SHARE_AT_LEAST + n_samples // _SAMPLES_PER_CHECK)
     if n == n_samples:
         return range(n)
@@ -266,9 +295,17 @@ def choose_share(n_samples):
 
 
 def _is_contradicted(found, samples, lam, tol, rows, *, positive):
-    """Return whether a gap within tol, reported for one of these samples, is too small.
+    """Return True if the gap that a coder reported for one of some samples is too small.
 
-    The residual is computed in float64, and correlations in the type of D.  Rounding counts for the coder.
+    The residual is computed in float64, and correlations in the type of D.  Rounding errors are allowed for.
+
+    Parameters
+    ----------
+    found : Codes
+    samples : LassoInputs
+    lam, tol : floats
+    rows : int array, the samples to check; only gaps within tol are checked
+    positive : bool, True if codes must not be negative
     """
     Z, gaps = found
     X, D, squares, norms = samples
@@ -297,17 +334,27 @@ def _is_contradicted(found, samples, lam, tol, rows, *, positive):
 
 
 def _least_gap(rest, along, l1, largest, lam):
-    """Return a lower bound of the duality gap.
+    """Return a lower bound of the duality gap from the correlations with some of the atoms.
 
-    rest is |r|^2, along is x r, and `largest` may be the largest |d r| of some of the atoms.  The dual
-    value of c r rises with c up to c = along / rest.
+    The dual value of c r rises with c up to c = along / rest.
+
+    Parameters
+    ----------
+    rest : float, |r|^2 of the residual r
+    along : float, x r
+    l1 : float, |z|_1
+    largest : float, the largest |d r| over some or all atoms
+    lam : float
     """
     c = min(lam / largest, along / rest) if rest > 0 else 1.0
     return 0.5 * rest * (1 - c) * (1 - c) + lam * l1 - c * (along - rest)
 
 
 def _pick_lower(Z, other, X, D, lam):
-    """Return, for every sample, the code with the lower objective; a code that is not finite never wins."""
+    """Return for every sample the code with the lower objective, of two CSR matrices Z and `other`.
+
+    A code that is not finite never wins.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         is_lower = objective(X, D, Z, lam) <= objective(X, D, other, lam)
     rows = np.flatnonzero(~is_lower)
@@ -349,7 +396,21 @@ def descend(X, D, lam, start, allowed, *, positive=False, n_threads=1):
 
 @kernel
 def _descend_rows(X, D, norms2, lam, allowed, positive, Z, r):
-    """Alternate a pass over all atoms with passes over the support, until the gap is allowed."""
+    """Improve the codes of some samples by coordinate descent until their gaps are allowed.
+
+    A pass over all atoms alternates with passes over the support.
+
+    Parameters
+    ----------
+    X : float64 array (n, n_features)
+    D : float64 array (n_atoms, n_features)
+    norms2 : float64 array (n_atoms,), |d|^2
+    lam : float
+    allowed : float64 array (n,), the duality gaps to reach
+    positive : bool, True if codes must not be negative
+    Z : float64 array (n, n_atoms), the start codes; overwritten by the codes
+    r : float64 array (n_features,), overwritten
+    """
     for i in range(len(X)):
         z = Z[i]
         for _ in range(_PASSES):
@@ -365,7 +426,10 @@ def _descend_rows(X, D, norms2, lam, allowed, positive, Z, r):
 
 @inlined(fastmath=SUMS)
 def _refresh_residual(x, D, lam, positive, z, r):
-    """Compute r = x - z D afresh, and return the duality gap."""
+    """Compute r = x - z D, and return the duality gap of z.
+
+    positive : bool, True if codes must not be negative; r : overwritten
+    """
     copy(r, x, len(x))
     mass, fit, largest = 0.0, 0.0, 0.0
     for j in range(len(z)):
@@ -381,7 +445,18 @@ def _refresh_residual(x, D, lam, positive, z, r):
 
 @inlined(fastmath=SUMS)
 def _pass_over(D, norms2, lam, positive, of_support, z, r):
-    """Minimise over one code after the other, and update r; return how far one code moved x at most."""
+    """Minimise the objective over one entry of z after the other, and update r.
+
+    Parameters
+    ----------
+    D, norms2, lam, positive : as in `_descend_rows`
+    of_support : bool, True to pass over the non-zeros of z only
+    z : float64 array (n_atoms,), the code; r : its residual
+
+    Returns
+    -------
+    moved : float, the largest distance that one entry moved z D
+    """
     moved = 0.0
     for j in range(len(z)):
         if norms2[j] == 0 or (of_support and z[j] == 0):
@@ -397,9 +472,9 @@ def _pass_over(D, norms2, lam, positive, of_support, z, r):
 
 
 def warn_unconverged(gaps, tol):
-    """Warn once if codes miss the tolerance.
+    """Issue one ConvergenceWarning if codes miss the tolerance.
 
-    gaps (n_samples,) : duality gaps of all codes, as fractions of 1/2 |x|^2
+    gaps : float64 array (n_samples,), the duality gaps of all codes as fractions of 1/2 |x|^2
     """
     missed = gaps[unconverged_rows(gaps, tol)]
     if not len(missed):
@@ -415,9 +490,9 @@ def warn_unconverged(gaps, tol):
 
 
 def power_of_two_scale(largest_norm):
-    """Return the power of two that scales rows of up to that norm; mostly 1.
+    """Return the power of two by which rows must be multiplied so that float32 can square them; mostly 1.
 
-    float32 can square the scaled rows.
+    largest_norm : float, the largest norm of the rows
     """
     if not largest_norm > 0 or 1 / _LARGEST_UNSCALED <= largest_norm <= _LARGEST_UNSCALED:
         return 1.0
@@ -425,7 +500,13 @@ def power_of_two_scale(largest_norm):
 
 
 def _scale_codes(Z, unit):
-    """Return the codes in the caller's unit; raise DataError if their type cannot hold them."""
+    """Return the codes Z times `unit`, the scale of the samples.
+
+    Raises
+    ------
+    DataError
+        If the type of the codes cannot hold them.
+    """
     scaled = Z.copy()
     with np.errstate(over="ignore", under="ignore"):
         scaled.data = (Z.data * np.float64(unit)).astype(Z.dtype)

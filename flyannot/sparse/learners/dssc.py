@@ -92,23 +92,23 @@ class DSSCOptions(Options):
 
 
 def rho_at(t, options):
-    """Return the weight of the newest gradient in iteration t = 0, 1, ...
+    """Return rho in iteration t = 0, 1, ...: the weight of the newest gradient in the average.
 
-    It is rho (1 + t / delay)^-(1/2 + EPSILON).
+    It is options.rho (1 + t / options.delay)^-(1/2 + EPSILON).
     """
     return options.rho * (1 + t / options.delay) ** -(0.5 + EPSILON)
 
 
 def gamma_at(t, options):
-    """Return the fraction of the way that atoms move in iteration t = 0, 1, ...
+    """Return gamma in iteration t = 0, 1, ...: the fraction of the way to the minimum that atoms move.
 
-    It is gamma (1 + t / delay)^-(3/4 + 3/2 EPSILON).
+    It is options.gamma (1 + t / options.delay)^-(3/4 + 3/2 EPSILON).
     """
     return options.gamma * (1 + t / options.delay) ** -(0.75 + 1.5 * EPSILON)
 
 
 def resolved_dssc_options(options, n_atoms):
-    """Return the options with the numbers of blocks and processors filled in.
+    """Return DSSCOptions with the numbers of blocks and processors filled in.
 
     Raises
     ------
@@ -135,22 +135,23 @@ ATOM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-10}
 
 
 def split_iterations(n_rows, n_at_once):
-    """Return the slices of `n_rows` rows that the iterations take.
+    """Divide `n_rows` rows among as few iterations as possible, and return their slices.
 
-    They are as few as possible, and of nearly equal length.
+    The slices have nearly equal length.
+
+    n_at_once : int, the most rows of an iteration
     """
     edges = np.linspace(0, n_rows, -(-n_rows // n_at_once) + 1).astype(int)
     return [slice(*pair) for pair in zip(edges, edges[1:])]
 
 
 class DSSC(Learner):
-    """DSSC, a learner as the table of learners describes it.
+    """The learner DSSC; the package `learners` describes learners.
 
     Attributes
     ----------
     n_iterations : int, iterations so far
-    n_features_processed : int
-        Entries of D and of codes that processors have updated so far.
+    n_features_processed : int, entries of D and of codes that processors have updated so far
     """
 
     Options = DSSCOptions
@@ -176,7 +177,7 @@ class DSSC(Learner):
 
     @property
     def block_size(self):
-        """Return the most samples that `step` takes: whole iterations."""
+        """The most samples that `step` takes: those of whole iterations."""
         return self._n_at_once * max(1, 4096 // self._n_at_once)
 
     def begin_epoch(self, rng):
@@ -205,7 +206,15 @@ class DSSC(Learner):
                 self._iterate(batch, scratches, codes, threads)
 
     def _iterate(self, batch, scratches, codes, threads):
-        """Run all processors from one iterate, then accept what they wrote."""
+        """Run one iteration: all processors start from one iterate, and their results are then accepted.
+
+        Parameters
+        ----------
+        batch : DSSCBatch
+        scratches : list of DSSCScratch, one for each thread
+        codes : DSSCCodes, written
+        threads : executor of threads, or None
+        """
         rates = self._rates()
         turns = iter(range(len(batch.blocks)))  # shared by the threads
 
@@ -223,7 +232,7 @@ class DSSC(Learner):
         self.n_iterations += 1
 
     def _accept(self, batch):
-        """Copy the written blocks to the dictionary, and count the processed entries."""
+        """Copy the blocks of atoms that processors wrote to the dictionary, and count the updated entries."""
         edges = self._atoms.edges
         n_features = self.D.shape[1]
         for block, n_samples in zip(batch.blocks, np.diff(batch.first)):
@@ -274,7 +283,10 @@ class DSSC(Learner):
 
 
 def _power_steps(D, v, n_steps):
-    """Take `n_steps` of the power method on D^T D from v, in place; return the last Rayleigh quotient."""
+    """Take `n_steps` steps of the power method on D^T D, from the vector v, in place.
+
+    Returns the last Rayleigh quotient, an estimate of the largest eigenvalue.
+    """
     quotient = 0.0
     for _ in range(n_steps):
         if not v.any():  # a dictionary of zeros

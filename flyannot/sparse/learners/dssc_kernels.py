@@ -15,7 +15,10 @@ MAX_SWEEPS = 200  # limit of an exact solve, which only ill-posed problems reach
 
 
 class DSSCBatch(NamedTuple):
-    """The samples of one iteration, one mini-batch after the other."""
+    """The samples of one iteration: the mini-batches of all processors, one after the other.
+
+    Comments at the fields give shapes.
+    """
 
     X: np.ndarray  # (n, n_features)
     rows: np.ndarray  # (n,) int64, the numbers of the samples
@@ -24,7 +27,10 @@ class DSSCBatch(NamedTuple):
 
 
 class DSSCAtoms(NamedTuple):
-    """The dictionary and its averaged gradient."""
+    """The dictionary before and after an iteration, and its averaged gradient.
+
+    See the comments at the fields.
+    """
 
     D: np.ndarray  # (n_atoms, n_features), read by all processors
     D_next: np.ndarray  # (n_atoms, n_features), to which drawn blocks are written
@@ -33,7 +39,7 @@ class DSSCAtoms(NamedTuple):
 
 
 class DSSCRates(NamedTuple):
-    """The numbers of one iteration, in the type of the samples."""
+    """The numbers of one iteration (lam, rho, gamma, tau and others), in the type of the samples."""
 
     lam: float
     rho: float  # weight of the newest gradient in the average
@@ -46,7 +52,7 @@ class DSSCRates(NamedTuple):
 
 
 class DSSCScratch(NamedTuple):
-    """The memory of one thread.  `z` is zero between samples."""
+    """The memory of one thread; the code `z` is zero between samples."""
 
     z: np.ndarray  # (n_atoms,) the code of the current sample
     q: np.ndarray  # (n_atoms,) its correlations, or the squared norms of atoms
@@ -58,7 +64,7 @@ class DSSCScratch(NamedTuple):
 
 
 class DSSCCodes(NamedTuple):
-    """The codes of one iteration."""
+    """The codes that the processors computed in one iteration, a row of the arrays for each processor."""
 
     count: np.ndarray  # (n,) non-zeros of every sample
     atom: np.ndarray  # (n_processors, capacity), end to end for the samples of a processor
@@ -67,11 +73,23 @@ class DSSCCodes(NamedTuple):
 
 @kernel(fastmath=SUMS)
 def run_processor(i, batch, atoms, past, rates, scratch, codes):
-    """Do the work of processor i.
+    """Do the work of processor i in one iteration.
 
-    With the objective itself as the surrogate, whole codes are solved for the dictionary as it is, then the
-    block's atoms for these codes.  With the surrogate of Eq. 2, one proximal step moves the block's atoms and
-    the codes' entries in the block, both from one iterate (D, codes).
+    With the objective itself as surrogate, whole codes are solved for the present dictionary, then the block
+    of atoms
+    for these codes.  With the surrogate of Eq. 2, one proximal step moves the block of atoms and the entries
+    of the
+    codes in the block, both from one iterate (D, codes).
+
+    Parameters
+    ----------
+    i : int
+    batch : DSSCBatch
+    atoms : DSSCAtoms, whose block of the processor is written
+    past : StoredCodes of the epoch before
+    rates : DSSCRates
+    scratch : DSSCScratch
+    codes : DSSCCodes, whose row i is written
     """
     z, q, r, G, A = scratch.z, scratch.q, scratch.r, scratch.G, scratch.A
     a, b = atoms.edges[batch.blocks[i]], atoms.edges[batch.blocks[i] + 1]
@@ -101,7 +119,15 @@ def run_processor(i, batch, atoms, past, rates, scratch, codes):
 
 @kernel(fastmath=SUMS)
 def store_codes(batch, codes, now, n_used):
-    """Append these codes to the buffers of `now`; return the number of used entries."""
+    """Append the codes of an iteration to the stored codes of the epoch; return the number of used entries.
+
+    Parameters
+    ----------
+    batch : DSSCBatch
+    codes : DSSCCodes
+    now : StoredCodes of the epoch
+    n_used : int, the number of used entries before
+    """
     for i in range(len(batch.blocks)):
         n_read = 0
         for s in range(batch.first[i], batch.first[i + 1]):
@@ -115,7 +141,10 @@ def store_codes(batch, codes, now, n_used):
 
 @kernel(fastmath=SUMS)
 def _restore_code(batch, s, D, past, z, r):
-    """Fill z with the stored code of sample s, and compute r = x - zD."""
+    """Fill z with the stored code of sample s of a DSSCBatch, and compute r = x - z D.
+
+    past : StoredCodes; z : (n_atoms,), zero on entry; r : (n_features,)
+    """
     copy(r, batch.X[s], len(r))
     start = past.start[batch.rows[s]]
     for e in range(start, start + past.size[batch.rows[s]]):
@@ -126,7 +155,10 @@ def _restore_code(batch, s, D, past, z, r):
 
 @inlined(fastmath=SUMS)
 def _store_code(z, codes, i, s, n_stored):
-    """Append z to the codes of processor i, and clear it; return the number of entries so far."""
+    """Append the code z of sample s to the codes of processor i, and set z to zero.
+
+    n_stored : int, the number of entries so far; the new number is returned
+    """
     before = n_stored
     for k in range(len(z)):
         if z[k] != 0:
@@ -142,9 +174,19 @@ def _store_code(z, codes, i, s, n_stored):
 
 @inlined(fastmath=SUMS)
 def _step_code(D, r, q, z, first, last, lam, curvature):
-    """Take one proximal step of the entries from `first` to `last`, all at once.
+    """Take one proximal step of the entries of a code z from `first` to `last`, all at once.
 
-    z = prox of lam |.|_1 / c at z + q / c with q = D r.  r = x - zD before and after.
+    The new entries are the proximal operator of lam |.|_1 / c at z + q / c, with q = D r and the curvature
+    c.
+
+    Parameters
+    ----------
+    D : float array (n_atoms, n_features)
+    r : float array (n_features,), x - z D, updated
+    q : float array (n_atoms,), overwritten
+    z : float array (n_atoms,), updated
+    first, last : ints
+    lam, curvature : floats
     """
     for k in range(first, last):
         q[k] = dot(D[k], r, len(r))
@@ -157,9 +199,12 @@ def _step_code(D, r, q, z, first, last, lam, curvature):
 
 @kernel(fastmath=SUMS)
 def _solve_code(D, scratch, lam, tolerance):
-    """Minimise over the code by coordinate descent, until no entry is off by `tolerance`.
+    """Minimise over the code of one sample by coordinate descent, until no entry is off by `tolerance`.
 
-    Sweeps over all atoms alternate with sweeps over the support.  q holds squared norms of atoms.
+    Sweeps over all atoms alternate with sweeps over the support.
+
+    D : float array (n_atoms, n_features); scratch : DSSCScratch, whose q holds the squared norms of the
+        atoms
     """
     z, norm2, r, support = scratch.z, scratch.q, scratch.r, scratch.support
     for _ in range(MAX_SWEEPS):
@@ -182,7 +227,12 @@ def _solve_code(D, scratch, lam, tolerance):
 
 @kernel(fastmath=SUMS)
 def _solve_one(D, norm2, z, r, k, lam):
-    """Minimise over z[k] alone, and update r; return the violation of its optimality condition."""
+    """Minimise over z[k] alone, and update r = x - z D.
+
+    Return the violation of the optimality condition before.
+
+    norm2 : float, |D[k]|^2
+    """
     a, old, new = norm2[k], z[k], r.dtype.type(0)
     if a > 0:  # the code of a zero atom is zero
         new = soft_threshold(dot(D[k], r, len(r)) + a * old, lam) / a
@@ -194,7 +244,10 @@ def _solve_one(D, norm2, z, r, k, lam):
 
 @inlined(fastmath=SUMS)
 def _add_gradient(G, z, r, a, b):
-    """Add a sample's gradient in the atoms from a to b, which is -z[k] r, to G."""
+    """Add the gradient of one sample in the atoms from a to b, which is -z[k] r for atom k, to G.
+
+    G : float array (b - a, n_features); z : its code; r : its residual
+    """
     for k in range(a, b):
         if z[k] != 0:
             add_multiple(G[k - a], -z[k], r, len(r))
@@ -211,7 +264,10 @@ def _add_square(A, z, a, b):
 
 @inlined(fastmath=SUMS)
 def _average_gradient(G, d, a, b, n_samples, rho):
-    """Compute d = (1 - rho) d + rho G / n_samples on the block: Eq. 4."""
+    """Compute d = (1 - rho) d + rho G / n_samples for the atoms from a to b: Eq. 4.
+
+    G : float array (b - a, n_features), the summed gradient; d : (n_atoms, n_features), the average
+    """
     one = rho / rho
     weight = rho / d.dtype.type(n_samples)
     for k in range(a, b):
@@ -221,7 +277,12 @@ def _average_gradient(G, d, a, b, n_samples, rho):
 
 @inlined(fastmath=SUMS)
 def _step_atoms(atoms, a, b, rates):
-    """Move the fraction gamma to the projection of D - d / c with c = tau (1 + rho): Eqs. 3 and 5."""
+    """Move the atoms from a to b the fraction gamma of the way to a proximal step: Eqs. 3 and 5.
+
+    The step ends at the projection of D - d / c onto the unit ball, with c = tau (1 + rho).
+
+    atoms : DSSCAtoms; rates : DSSCRates
+    """
     D, D_next, d = atoms.D, atoms.D_next, atoms.d
     one = D.dtype.type(1)
     p = D.shape[1]
@@ -236,10 +297,21 @@ def _step_atoms(atoms, a, b, rates):
 
 @inlined(fastmath=SUMS)
 def _solve_atoms(atoms, a, b, A, weight, S, rates):
-    """Minimise d S + 1/2 S^T (weight A + tau) S with D + S in the unit ball, and move gamma of the way.
+    """Move the atoms from a to b the fraction gamma of the way to the minimum of a quadratic: Eq. 3.
 
-    This is Eq. 3 with the block's own quadratic.  It is the sum of rho times the gradient and curvature of
-    the mini-batch, and of (1 - rho) times the past average.  At S = 0 their sum is the new average d.
+    The change S of the atoms minimises d S + 1/2 S^T (weight A + tau) S, with D + S in the unit ball.  The
+    quadratic
+    is the sum of rho times the gradient and curvature of the mini-batch, and of (1 - rho) times the past
+    average.  At
+    S = 0 the gradient is the new average d.
+
+    Parameters
+    ----------
+    atoms : DSSCAtoms
+    A : float array (b - a, b - a), the sum of z z^T over the mini-batch
+    weight : float
+    S : float array (b - a, n_features), overwritten
+    rates : DSSCRates
     """
     D, D_next, d = atoms.D, atoms.D_next, atoms.d
     one = D.dtype.type(1)

@@ -44,12 +44,13 @@ class LagrangeDualOptions(Options):
 
 
 class LagrangeDual(Learner):
-    """Exact codes, then the exact dictionary, once per epoch.
+    """The batch learner by the Lagrange dual: once per epoch exact codes, then the exact dictionary.
 
-    A learner as the table of learners describes it.  All work is in float64.  Neither half of an epoch
-    raises the objective over all samples.  At the end of an epoch, an atom that no code used is replaced
-    by a sample, scaled to norm 1.  The samples are n_atoms ones drawn at the beginning of the epoch,
-    without zero samples.
+    The package `learners` describes learners.  All work is in float64.  Neither half of an epoch raises the
+    objective
+    over all samples.  At the end of an epoch, an atom that no code used is replaced by a sample, scaled to
+    norm 1.
+    These samples are drawn at the beginning of the epoch, n_atoms of them, without zero samples.
     """
 
     Options = LagrangeDualOptions
@@ -93,7 +94,7 @@ class LagrangeDual(Learner):
         self.D[:] = D
 
     def state_arrays(self):
-        """Return the dictionary alone."""
+        """Return the arrays that the next epoch needs besides codes, by name: the dictionary alone."""
         return {"D": self.D}
 
 
@@ -131,12 +132,12 @@ def solve_dual(A, B, c=1.0, *, start=None, tol=1e-10, max_steps=200):
 
 
 def dual_steps(A, B, c=1.0, *, start=None):
-    """Iterate over the dictionaries of `solve_dual`, one per Newton step, beginning at `start`."""
+    """Yield the dictionaries of `solve_dual`, one after each Newton step, the first at `start`."""
     return (_in_ball(point.D, c) for point in _dual_points(A, B, c, start))
 
 
 def _dual_points(A, B, c, start):
-    """Yield points of falling value, until rounding stops the search."""
+    """Yield the _DualPoints of the search, each with a lower value, until rounding stops it."""
     B = np.asarray(B, np.float64)
     scale = np.array(np.diag(A), np.float64)
     scale[scale == 0] = 1.0  # in a row of zeros any pivot gives a zero atom
@@ -150,7 +151,7 @@ def _dual_points(A, B, c, start):
 
 
 def _in_ball(D, c):
-    """Scale atoms outside the ball onto it."""
+    """Return D, in which atoms with a squared norm above c are scaled to it."""
     norms = np.linalg.norm(D, axis=1, keepdims=True)
     return D * np.minimum(1.0, np.sqrt(c) / np.maximum(norms, np.sqrt(c)))
 
@@ -172,10 +173,17 @@ class _DualPoint:
 
 
 def _newton_step(A, B, c, scale, point):
-    """Return the next point, or None if no step lowers the value.
+    """Return the next _DualPoint by a projected Newton step, or None if no step lowers the value.
 
-    An atom at Lambda_i = 0 that the gradient keeps there is left out, because its part of the Hessian
-    would bend the step of the others.  The others move along the Newton direction, cut off at zero.
+    An atom at Lambda_i = 0 that the gradient keeps there is left out, because its part of the Hessian would
+    bend the
+    step of the others.  The others move along the Newton direction, and stop at zero.
+
+    Parameters
+    ----------
+    A, B, c : as in `solve_dual`
+    scale : float array (n_atoms,), the diagonal of A
+    point : _DualPoint
     """
     Lambda, gradient = point.Lambda, point.gradient
     is_held = (Lambda <= 1e-9 * scale) & (gradient > 0)
@@ -196,12 +204,18 @@ def _newton_step(A, B, c, scale, point):
 
 
 def primal_objective(A, B, D):
-    """Return 1/2 tr D^T A D - tr D^T B: 1/2 |X - Z D|^2 minus 1/2 |X|^2."""
+    """Return 1/2 tr D^T A D - tr D^T B, which is 1/2 |X - Z D|^2 - 1/2 |X|^2.
+
+    A and B are as in `solve_dual`.
+    """
     return 0.5 * np.vdot(D, A @ D) - np.vdot(D, B)
 
 
 def _replace(D, unused, old, spares):
-    """Replace unused atoms by samples scaled to norm 1, or by the old atoms if no sample is left."""
+    """Replace unused atoms of D, in place, by samples scaled to norm 1.
+
+    unused : int array, their numbers; old : the atoms before, kept if no sample is left; spares : samples
+    """
     norms = np.linalg.norm(spares, axis=1)
     fresh = np.flatnonzero(norms > 0)[: len(unused)]
     D[unused] = old[unused]
@@ -209,5 +223,5 @@ def _replace(D, unused, old, spares):
 
 
 def _inner(P, Q):
-    """Return the inner product of every row of P with the same row of Q."""
+    """Return the inner products of the rows of P with the rows of Q, row by row: (n_rows,)."""
     return np.einsum("ij,ij->i", P, Q)

@@ -35,7 +35,7 @@ class BufferPool:
         self._held = {}
 
     def __call__(self, name, n_rows, n_columns):
-        """Return an uninitialised array (n_rows, n_columns)."""
+        """Return an uninitialised array (n_rows, n_columns), in the memory that has this name."""
         width = n_columns
         if n_columns >= 1024:  # rows a power of two apart would share a set of the cache
             width = -(-n_columns // 1024) * 1024 + 80
@@ -52,11 +52,12 @@ def take_atom_rows(array, rows, out):
 class LazyAtoms:
     """The dictionary of an online learner, stored as F (n_features, n_atoms) and a scale for each atom.
 
+    Atom k is F[:, k] / scale[k].
+
     Parameters
     ----------
-    D : float array (n_atoms, n_features)
-        Copied.
-    ball : L2_LAZY, L2_WITHIN or L1_WITHIN
+    D : float array (n_atoms, n_features), copied
+    ball : L2_LAZY, L2_WITHIN or L1_WITHIN, the norm that is at most 1, and how an atom gets there
     """
 
     def __init__(self, D, ball):
@@ -69,11 +70,14 @@ class LazyAtoms:
 
     @property
     def D(self):
-        """Return a copy of the dictionary (n_atoms, n_features)."""
+        """A copy of the dictionary, (n_atoms, n_features)."""
         return np.ascontiguousarray((self.F / self.scale).astype(self.F.dtype, copy=False).T)
 
     def on(self, features):
-        """Return the atoms on some features, (len(features), n_atoms); for None, all features, not copied."""
+        """Return the entries of all atoms on some features, (len(features), n_atoms).
+
+        features : int array, or None for all features, which are then not copied
+        """
         if features is None:
             return self.F
         D = take_atom_rows(self.F, features, self._buffers("atoms", len(features), self.F.shape[1]))
@@ -82,17 +86,19 @@ class LazyAtoms:
     def update(self, D, B, A, features, rng):
         """Run one pass of block coordinate descent over all atoms, on some features.
 
-        Every used atom moves to the minimum of 1/2 tr(D' D A) - tr(D' B) over its masked entries, with the
-        others fixed, and is projected.  The order of the blocks is random, and the order in each block,
-        too.
+        Every atom with a non-zero code moves to the minimum of 1/2 tr(D' D A) - tr(D' B) over its entries on
+        the
+        features, with the other atoms fixed, and is projected onto the ball.  The order of the blocks of
+        atoms is random,
+        and the order within each block, too.
 
         Parameters
         ----------
-        D : result of `on(features)`; changed in place
+        D : result of `on(features)`, updated in place
         B : float array (len(features), n_atoms)
         A : float array (n_atoms, n_atoms)
-        features : integer array, or None for all
-        rng : Generator
+        features : int array, or None for all
+        rng : numpy Generator
         """
         outside = self._outside_mass(D, features)
         growth = np.ones(len(A))
@@ -104,7 +110,7 @@ class LazyAtoms:
         self._put(D, features, outside, growth)
 
     def update_with_residuals(self, D, H, A, features, rng):
-        """Run the pass of `update` from H = B - D A instead of B, and update H with the atoms."""
+        """Run the pass of `update` with H = B - D A instead of B; H is updated together with the atoms."""
         outside = self._outside_mass(D, features)
         growth = np.ones(len(A))
         moved = self._buffers("moved", *D.T.shape)
@@ -125,7 +131,12 @@ class LazyAtoms:
         return moved, self._buffers("block", *moved.shape), self._buffers("atom", 1, moved.shape[1])[0]
 
     def _outside_mass(self, D, features):
-        """Return the mass of every atom outside the features."""
+        """Return the mass of every atom outside some features.
+
+        It is the squared norm, or the L1 norm for the L1 ball.
+
+        D : result of `on(features)`
+        """
         if features is None:
             return np.zeros(len(self.mass))
         inside = np.empty(len(self.mass))
@@ -145,7 +156,12 @@ class LazyAtoms:
 
 
 def _visits(A, rng):
-    """Yield (columns, visit) for the blocks of atoms in random order: a slice, and the used atoms in it."""
+    """Yield (columns, visit) for blocks of atoms in random order.
+
+    `columns` is the slice of a block; `visit` are the atoms in it that codes use, in random order.
+
+    A : float array (n_atoms, n_atoms), whose diagonal is zero for unused atoms; rng : numpy Generator
+    """
     used = A.diagonal() > _NEVER_USED
     n_blocks = -(-len(A) // BLOCK)
     for b in rng.permutation(n_blocks):
@@ -158,13 +174,23 @@ def _visits(A, rng):
 
 @kernel(fastmath=SUMS)
 def _update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
-    """Move the atoms first + visit[0], first + visit[1], ... once each; there is at least one.
+    """Move the atoms first + visit[0], first + visit[1], ... of one block once each.
 
-    On entry B' - R is the residual (B - D A)' of the atoms from `first` on.  Inside, R is that residual
-    for all atoms still to come.  An atom moves by its row of R over its diagonal entry of A and is
-    projected, and R is updated.  `outside` is the mass of every atom outside the mask: squared norm, or l1
-    norm for L1_WITHIN. `growth` gets the factor by which the other entries of the atom shrink.  `moved`
-    (of `buffers`) gets the change of the masked entries.
+    An atom moves by its row of R over its diagonal entry of A, and is projected; then R is updated.
+
+    Parameters
+    ----------
+    R : float array, overwritten
+        On entry, B' - R is the residual (B - D A)' of the atoms from `first` on.
+    D : float array (n_features, n_atoms), on the features of the mask; updated
+    B : float array (n_features, n_atoms)
+    A : float array (n_atoms, n_atoms)
+    first : int, the first atom of the block
+    visit : int array, at least one atom of the block, counted from `first`
+    outside : float array, the mass of every atom outside the mask: squared norm, or L1 norm for L1_WITHIN
+    ball : L2_LAZY, L2_WITHIN or L1_WITHIN
+    growth : float array, gets the factor by which the other entries of each atom shrink
+    buffers : memory; its `moved` gets the change of the entries on the mask
     """
     moved, atoms, u = buffers
     for i in range(len(D)):
@@ -184,7 +210,18 @@ def _update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
 
 @inlined()
 def _follow_atom(R, atoms, u, a, A, first, visit):
-    """Replace atom visit[0], whose row of A is `a`, by u; update R; make u the next proposal."""
+    """Replace atom visit[0] by u, update the residuals R of the others, and propose the next atom in u.
+
+    Parameters
+    ----------
+    R : float array, residuals of the atoms of the block
+    atoms : float array, the atoms of the block
+    u : float array, the new atom on entry
+    a : float array, the row of A of the atom
+    A : float array (n_atoms, n_atoms)
+    first : int, the first atom of the block
+    visit : int array, the atoms that are still to move
+    """
     after = visit[min(1, len(visit) - 1)]
     for start in range(0, len(u), TILE):
         tile = slice(start, min(start + TILE, len(u)))
@@ -196,7 +233,7 @@ def _follow_atom(R, atoms, u, a, A, first, visit):
 
 @inlined(fastmath=SUMS)
 def _swap_in(u, atom):
-    """Replace the atom by u, and u by the change of the atom."""
+    """Replace an atom by u, and u by the change of the atom, in place."""
     for i in range(len(u)):
         new = u[i]
         u[i] = new - atom[i]
@@ -205,7 +242,7 @@ def _swap_in(u, atom):
 
 @inlined(fastmath=SUMS)
 def _propose(u, atom, r, curvature):
-    """Compute u, where the atom moves before the projection."""
+    """Compute u = atom + r / curvature: where an atom moves before it is projected."""
     step = u.dtype.type(1 / curvature)
     for i in range(len(u)):
         u[i] = atom[i] + step * r[i]
@@ -213,9 +250,11 @@ def _propose(u, atom, r, curvature):
 
 @inlined()
 def _project(u, outside, ball):
-    """Project an atom, whose masked entries are u, in place.
+    """Project an atom onto the ball, whose entries on the mask are u, in place.
 
-    Returns the factor by which its other entries shrink.
+    Returns the factor by which its other entries must shrink.
+
+    outside : float, the mass of the atom outside the mask; ball : L2_LAZY, L2_WITHIN or L1_WITHIN
     """
     if ball == L2_LAZY:
         norm = np.sqrt(outside + _atom_mass(u, ball))
@@ -253,7 +292,7 @@ def _multiply(u, factor):
 
 @inlined()
 def project_l1(u, radius):
-    """Project u onto the l1 ball in place: all entries move towards zero by one threshold.
+    """Project u onto the L1 ball of a radius, in place: all entries move towards zero by one threshold.
 
     The entries above the threshold determine it.  It rises until none of them drops out.
     """

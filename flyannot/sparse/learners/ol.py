@@ -55,14 +55,15 @@ class OLOptions(Options):
 
 
 class OL(Learner):
-    """Online dictionary learning, a learner as the table of learners describes it.
+    """Online dictionary learning; the package `learners` describes learners.
 
     For every mini-batch of b samples, with Z its codes over the current dictionary,
 
         A = (1 - w) A + w/b Z'Z,   B = (1 - w) B + w/b Z'X,   w = t^-beta.
 
     Then every atom in turn moves to its minimum of 1/2 tr(D' A D) - tr(D' B), with the other atoms fixed,
-    and onto the unit ball.  t counts mini-batches; a short one counts as a fraction.  `recency` makes w
+    and is projected onto the unit ball.  t counts mini-batches; a short one counts as a fraction.  `recency`
+    makes w
     larger.  With beta = 1 and recency = 0, A and B are the means over all samples so far.
     """
 
@@ -85,11 +86,11 @@ class OL(Learner):
 
     @property
     def D(self):
-        """Return a copy of the current dictionary (n_atoms, n_features)."""
+        """A copy of the current dictionary, (n_atoms, n_features)."""
         return self._atoms.D
 
     def begin_epoch(self, rng):
-        """Take the generator of the epoch, and remove replaced codes."""
+        """Begin an epoch: keep its generator, and drop codes that later visits replaced."""
         self._rng = rng
         self._codes.compact()
 
@@ -102,12 +103,15 @@ class OL(Learner):
                 self._learn_batch(X[batch], rows[batch])
 
     def state_arrays(self):
-        """Return the stored atoms, the two means, and the counts of features."""
+        """Return the arrays that the next epoch needs besides codes, by name: atoms, means and counts."""
         atoms = {"F": self._atoms.F, "scale": self._atoms.scale, "mass": self._atoms.mass}
         return atoms | {"A": self._A, "history": self._history, "seen": self._seen}
 
     def _next_features(self):
-        """Return the features of the next mini-batch, sorted; None, as here, for all features."""
+        """Return the features that the next mini-batch uses, as a sorted int array.
+
+        None for all (as here).
+        """
 
     def _encode(self, X, observed, F):
         return solve_observed_lasso(X, observed, F, self.lam / len(self._history), self.options.tol)
@@ -147,9 +151,16 @@ class OL(Learner):
         self._keep_history(B, features)
 
     def _add_to_history(self, Z, X, observed, features):
-        """Add the mini-batch to the rows of B for `features`.
+        """Add a mini-batch to the rows of B for some features.
 
-        Returns B itself for all features, otherwise a copy of the rows.
+        Parameters
+        ----------
+        Z : codes (n, n_atoms); X : samples (n, n_features); observed : bool array like X, or None
+        features : int array, or None for all
+
+        Returns
+        -------
+        rows : B itself for all features, otherwise a copy of its rows
         """
         rows = slice(None) if features is None else features
         part = (len(X) if observed is None else observed.sum(axis=0)) / self.options.batch_size
@@ -168,10 +179,11 @@ class OL(Learner):
             self._history[features] = taken
 
     def _horizon(self, t):
-        """Return the number of mini-batches that a mean remembers.
+        """Return the number of mini-batches over which a mean averages, after t mini-batches.
 
-        It is t^beta, or fewer by `recency`, and at most t.  Part t <= 1 of a first mini-batch has weight
-        1.  A feature never seen has horizon 1.
+        It is t^beta, or fewer by `recency`, and at most t.  A fraction t <= 1 of a first mini-batch has
+        weight 1.  A feature
+        that was never seen has horizon 1.
         """
         recency = self.options.recency
         least = len(self._A) / self.options.batch_size  # with fewer A would be singular
@@ -181,7 +193,7 @@ class OL(Learner):
 
 @kernel(fastmath=SUMS)
 def _blend_rows(B, keep, fresh):
-    """Compute B = keep B + fresh, row by row."""
+    """Compute B = keep B + fresh, with a factor `keep` for each row."""
     for i in range(len(B)):
         for k in range(B.shape[1]):
             B[i, k] = keep[i] * B[i, k] + fresh[i, k]
@@ -189,7 +201,7 @@ def _blend_rows(B, keep, fresh):
 
 @kernel(fastmath=SUMS)
 def _add_products(A, factor, start, atom, value):
-    """Compute A += factor Z'Z for codes Z in the arrays of a CSR matrix."""
+    """Add factor times Z'Z to A, for codes Z given by the arrays (start, atom, value) of a CSR matrix."""
     for i in range(len(start) - 1):
         for s in range(start[i], start[i + 1]):
             a, scaled = A[atom[s]], factor * value[s]

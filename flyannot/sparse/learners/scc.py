@@ -41,7 +41,7 @@ N_ORDERS = 64  # random orders per epoch; one per sample would take longer than 
 
 
 def _cyclic_order(n_atoms, rng):
-    """Return one order, (1, n_atoms): the atoms by number."""
+    """Return the order of the atoms by number, as an int array (1, n_atoms); `rng` is not used."""
     return np.arange(n_atoms, dtype=np.int32)[None]
 
 
@@ -52,7 +52,10 @@ def _random_orders(n_atoms, rng):
 
 @dataclass(frozen=True)
 class Variant:
-    """The differences between the two published forms of SCC, and our own."""
+    """The settings in which the two published forms of SCC, and our own, differ.
+
+    See the comments at the fields.
+    """
 
     orders: Callable  # (n_atoms, rng) -> the orders of the full sweeps of one epoch
     keeps_all: bool  # h sums the squared codes of all epochs, otherwise of the last epoch and this one
@@ -120,7 +123,7 @@ class SCCOptions(Options):
 
 
 class SCC(Learner):
-    """Stochastic coordinate coding, a learner as the table of learners describes it."""
+    """Stochastic coordinate coding; the package `learners` describes learners."""
 
     Options = SCCOptions
     block_size = 4096
@@ -153,12 +156,12 @@ class SCC(Learner):
 
     @classmethod
     def default_n_epochs(cls, options):
-        """Return the number of epochs of the variant."""
+        """Return the default number of epochs of the variant that the options name."""
         return VARIANTS[options.variant].n_epochs
 
     @property
     def D(self):
-        """Return the dictionary, (n_atoms, n_features): the current atoms, or their mean scaled to norm 1."""
+        """The dictionary (n_atoms, n_features): the current atoms, or their mean over visits."""
         if not self._variant.takes_mean:
             return self._D
         mean = self._atoms.mean[:, : self._D.shape[1]]
@@ -166,7 +169,7 @@ class SCC(Learner):
         return mean / np.where(norms > 0, norms, 1)
 
     def begin_epoch(self, rng):
-        """Draw the orders of the full sweeps; the codes so far become the start codes."""
+        """Begin an epoch: draw the orders of atoms in full sweeps; the codes so far become the start codes."""
         self._orders = _index_orders(self._variant.orders(len(self._D), rng), self._codes.now.atom.dtype)
         D, norm2, _, _, D8, rounding, _ = self._atoms
         round_dictionary(D, norm2, D8, rounding, 1.25 * max(float(np.abs(D).max()), 1e-30))
@@ -189,37 +192,37 @@ class SCC(Learner):
             X, rows = X[n:], rows[n:]
 
     def end_epoch(self):
-        """Carry h over to the next epoch, as the variant and `forgetting` say."""
+        """Reduce h (the sums of w z^2) for the next epoch, as the variant and `forgetting` say."""
         past, now = self._atoms.h_past, self._atoms.h_now
         past[:] = carry_over(past, now, self.options)
         self._end_visits()
 
     def end_part(self):
-        """Carry all of h over, because the epoch continues with other samples."""
+        """Keep all of h (the sums of w z^2), because the epoch continues with other samples."""
         self._atoms.h_past[:] += self._atoms.h_now
         self._end_visits()
 
     def _end_visits(self):
-        """Count the visits, and update the mean with the visits after its last update."""
+        """Count the visits of a step, and update the mean of the atoms with them."""
         every = self._rules.mean_every
         if every and self._n_visits % every:
             follow_mean(self._atoms, self._rules, self._n_visits, self._n_visits % every)
         self.n_before += self._n_visits
 
     def visit_part(self, X, rng, start, visit_weight):
-        """Continue from the `SharedAtoms` `start` with the samples of a part, without storing codes.
+        """Learn from the samples of one part in a round of data-parallel learning, without storing codes.
 
         Parameters
         ----------
         X : array-like of rows (n_samples, n_features), which takes an integer array as index
-            Visited in random order.
-        rng : Generator
-        start : SharedAtoms
+            Samples are visited in random order.
+        rng : numpy Generator
+        start : SharedAtoms, the atoms at the beginning of the round
         visit_weight : float, the number of visits that one visit counts for
 
         Returns
         -------
-        atoms : SharedAtoms, whose `h_now` is what these visits added to h
+        atoms : SharedAtoms, whose `h_now` is the amount that these visits added to h
         """
         atoms = self._atoms
         if self._variant.takes_mean:
@@ -240,20 +243,28 @@ class SCC(Learner):
         return start._replace(D=D, norm2=atoms.norm2, h_now=atoms.h_now, moving=moving)
 
     def state_arrays(self):
-        """Return the atoms, their squared norms, h, and the mean of the atoms if there is one."""
+        """Return the arrays that the next epoch needs besides codes, by name.
+
+        These are the atoms, their squared norms, h, and the mean of the atoms if there is one.
+        """
         atoms = self._atoms
         kept = {"D": self._D, "norm2": atoms.norm2, "h": atoms.h_past}
         return kept | ({"mean": atoms.mean[:, : self._D.shape[1]]} if self._variant.takes_mean else {})
 
 
 def carry_over(h_past, h_now, options):
-    """Return h after an epoch: the sum over the epochs that the variant keeps, times `forgetting`."""
+    """Return h (the sums of w z^2) at the beginning of the next epoch.
+
+    It is the sum over the epochs that the variant keeps, times `forgetting`.
+
+    h_past, h_now : float arrays (n_atoms,), of earlier epochs and of this one; options : SCCOptions
+    """
     h = h_past + h_now if VARIANTS[options.variant].keeps_all else h_now
     return h * options.forgetting
 
 
 def _rules(variant, options, lam, positive, n_atoms):
-    """Return the numbers of a variant and its options for the kernels."""
+    """Return the SCCRules of a variant and its options for the kernels."""
     return SCCRules(
         lam,
         options.n_sweeps or variant.n_sweeps,
@@ -270,7 +281,10 @@ def _rules(variant, options, lam, positive, n_atoms):
 
 
 def _index_orders(orders, dtype):
-    """Return the orders with the place of every atom in each, padded by GROUP entries."""
+    """Return the SweepOrders of some orders: with the position of every atom, and padded by GROUP entries.
+
+    orders : int array (n_orders, n_atoms); dtype : type of the indices
+    """
     places = np.empty(orders.shape, dtype)
     np.put_along_axis(places, orders, np.arange(orders.shape[1], dtype=dtype)[None], axis=1)
     return SweepOrders(np.pad(orders, ((0, 0), (0, GROUP))).astype(dtype), places)

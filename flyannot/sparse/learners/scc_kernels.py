@@ -36,7 +36,10 @@ ROUNDING = 5e-7  # relative error per feature of a float32 sum, with a margin
 
 
 class SCCAtoms(NamedTuple):
-    """The dictionary and the arrays that its steps need.  Rows are padded with zeros to whole chunks."""
+    """The dictionary and the arrays that updates of its atoms need.
+
+    Rows are padded with zeros to whole chunks; comments at the fields give shapes.
+    """
 
     D: np.ndarray  # (n_atoms, n_features)
     norm2: np.ndarray  # (n_atoms,) squared norms; 0 marks a dead atom
@@ -48,14 +51,14 @@ class SCCAtoms(NamedTuple):
 
 
 class SweepOrders(NamedTuple):
-    """The orders of the full sweeps: visit t of an epoch uses row t, cyclically."""
+    """The orders of the atoms in full sweeps: visit number t of an epoch uses row t, cyclically."""
 
     atom: np.ndarray  # (n_orders, n_atoms + GROUP), the atoms in order, then padding
     place: np.ndarray  # (n_orders, n_atoms), the place of each atom
 
 
 class SCCRules(NamedTuple):
-    """The numbers that define a variant."""
+    """The numbers that define a variant of SCC for the kernels; see the comments at the fields."""
 
     lam: float
     n_sweeps: int  # one sweep over all atoms, the others over the support
@@ -73,7 +76,10 @@ class SCCRules(NamedTuple):
 
 
 class SCCScratch(NamedTuple):
-    """The current sample.  `z` and `flags` are zero between samples."""
+    """The memory for one sample: its code, support, residual and others; see the comments at the fields.
+
+    `z` and `flags` are zero between samples.
+    """
 
     z: np.ndarray  # (n_atoms,) its code
     support: np.ndarray  # (n_atoms,) the atoms in it, in the order visited
@@ -84,7 +90,7 @@ class SCCScratch(NamedTuple):
 
 
 def new_scratch(n_atoms, n_features, dtype):
-    """Allocate the memory of one sample."""
+    """Allocate an SCCScratch."""
     return SCCScratch(
         z=np.zeros(n_atoms, dtype),
         support=np.empty(n_atoms, np.int32),
@@ -97,7 +103,11 @@ def new_scratch(n_atoms, n_features, dtype):
 
 @kernel
 def round_dictionary(D, norm2, D8, rounding, reach):
-    """Fill D8 and `rounding` at the scale that represents numbers up to `reach`."""
+    """Store the dictionary D in bytes, at a scale that can represent numbers up to `reach`.
+
+    norm2 : float array (n_atoms,), squared norms, updated; D8 : the bytes; rounding : scales and errors,
+        filled
+    """
     scale = D.dtype.type(reach / 127)
     rounding[0], rounding[1], rounding[2], rounding[3] = scale, 0.0, reach, 1.0
     for j in range(len(D)):
@@ -108,11 +118,25 @@ def round_dictionary(D, norm2, D8, rounding, reach):
 
 @kernel
 def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules, scratch):
-    """Visit samples one after the other: solve for the code, then step and project its atoms.
+    """Visit samples one after the other: solve for the code, then update and project its atoms.
 
-    `past` holds the codes of the last epoch and is only read.  Codes of this epoch are appended to `now`
-    from entry `n_used` on.  Returns the number of visited samples.  It is less than all if `now` may be
-    too short for one more code.
+    Parameters
+    ----------
+    X : float array (n, n_features), the samples
+    rows : int array (n,), their indices
+    orders : SweepOrders
+    first_visit : int, the number of visits before, in this epoch
+    atoms : SCCAtoms, updated
+    past : StoredCodes of the epoch before, the start codes
+    now : StoredCodes of this epoch, to which is appended from entry `n_used` on
+    n_used : int
+    rules : SCCRules
+    scratch : SCCScratch
+
+    Returns
+    -------
+    n_visited : int
+        It is less than n if `now` may be too short for one more code.
     """
     for i in range(len(rows)):
         if n_used + len(scratch.z) > len(now.atom):
@@ -129,7 +153,18 @@ def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules,
 
 @kernel
 def solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
-    """Store the code of X[i] in z, its atoms in `support` and its residual in r; return its size."""
+    """Compute the code of sample X[i] by coordinate descent, and return its number of non-zeros.
+
+    The scratch memory gets the code in z, its atoms in `support`, and the residual in r.
+
+    Parameters
+    ----------
+    past, row : StoredCodes, and the row of the start code in it
+    orders, visit : SweepOrders, and the number of the visit
+    atoms : SCCAtoms
+    rules : SCCRules
+    scratch : SCCScratch
+    """
     D, norm2, z, support, r = atoms.D, atoms.norm2, scratch.z, scratch.support, scratch.r
     lam = r.dtype.type(rules.lam)
     o = visit % len(orders.atom)
@@ -150,7 +185,10 @@ def solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
 
 @kernel
 def _sweep_flagged(atoms, orders, o, n_support, lam, scratch, positive):
-    """Sweep over all atoms, visiting every atom of the support; return the size of the new support."""
+    """Sweep over all atoms in order o.
+
+    Every atom of the support is visited. Return the new support's size.
+    """
     D, norm2, _, _, D8, rounding, _ = atoms
     z, support, _, flags, r, r8 = scratch
     for s in range(n_support):
@@ -162,7 +200,10 @@ def _sweep_flagged(atoms, orders, o, n_support, lam, scratch, positive):
 
 @kernel
 def _restore_code(X, i, codes, row, D, scratch):
-    """Copy a stored code to z and `support`, and compute r = X[i] - zD; return its non-zeros."""
+    """Copy a stored code to z and `support`, and compute r = X[i] - z D; return its number of non-zeros.
+
+    codes, row : StoredCodes, and the row in it; scratch : SCCScratch, filled
+    """
     start, count = codes.start[row], codes.size[row]
     copy_row(scratch.r, X, i)
     for s in range(count):
@@ -174,7 +215,10 @@ def _restore_code(X, i, codes, row, D, scratch):
 
 @kernel
 def store_code(codes, row, n_used, n_support, scratch):
-    """Store the code in z as the code of `row`, from entry `n_used` on, and clear z."""
+    """Store the code in z as the code of `row`, from entry `n_used` on, and set z to zero.
+
+    codes : StoredCodes; n_support : int, the number of its non-zeros; scratch : SCCScratch
+    """
     codes.start[row], codes.size[row] = n_used, n_support
     for s in range(n_support):
         j = np.int64(scratch.support[s])
@@ -184,9 +228,19 @@ def store_code(codes, row, n_used, n_support, scratch):
 
 @kernel
 def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam, positive):
-    """Minimise over z[j] for every atom j of order o, and update r = x - zD.
+    """Minimise over z[j] for every atom j in order o, and update r = x - z D.
 
-    The non-zeros are listed in `support` in that order.  Returns their number.
+    The bytes D8 and r8 rule out most atoms whose code stays zero.  The non-zeros are listed in `support`, in
+    that
+    order, and their number is returned.
+
+    Parameters
+    ----------
+    D, norm2, D8, rounding : see `SCCAtoms`
+    orders : SweepOrders
+    z, support, flags, r, r8 : see `SCCScratch`
+    lam : float
+    positive : bool, True if codes must not be negative
     """
     n_atoms, n_support, t = len(z), 0, 0
     allowed = r.dtype.type(MARGIN) * lam
@@ -215,7 +269,12 @@ def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam,
 
 @kernel
 def _round_and_bound(r, r8, rounding, lam):
-    """Fill r8; return (offset, limit) such that |D8[j] r8 - offset| <= limit implies |D[j] r| <= lam."""
+    """Store the residual r in bytes in r8, and return the test that rules out atoms.
+
+    Returns
+    -------
+    offset, limit : |D8[j] r8 - offset| <= limit implies |D[j] r| <= lam
+    """
     scale, norm2, total = round_residual(r, r8)
     norm, error = np.sqrt(norm2), HALF * np.sqrt(len(r)) * scale
     bound = rounding[1] * norm + (rounding[3] + rounding[1]) * error + ROUNDING * len(r) * rounding[3] * norm
@@ -225,7 +284,10 @@ def _round_and_bound(r, r8, rounding, lam):
 
 @kernel
 def _sweep_support(D, norm2, z, support, n_support, r, lam, positive):
-    """Minimise over z[j] for the atoms in `support`, and remove atoms that become zero."""
+    """Minimise over z[j] for the atoms in `support`, and remove atoms whose code becomes zero.
+
+    Returns the new number of atoms in `support`.
+    """
     n_kept = 0
     for s in range(n_support):
         j = np.int64(support[s])
@@ -259,10 +321,12 @@ def _solve_one(D, norm2, z, j, r, lam, positive):
 
 @kernel
 def _step_atoms(atoms, n_support, rules, visit, scratch):
-    """Add w z_j / h_j r to each atom of the support, all with the same residual, then project.
+    """Add w z_j / h_j r to each atom j of the code, all with the same residual r, then project the atoms.
 
     h_j += w z_j^2 comes first, so that nothing divides by zero.  w is the weight of visit number `visit`,
     times the number of visits that it counts for.
+
+    atoms : SCCAtoms; n_support : int, the number of atoms; rules : SCCRules; scratch : SCCScratch
     """
     D, norm2, h_past, h_now, D8, rounding, _ = atoms
     z, support, eta, r = scratch.z, scratch.support, scratch.eta, scratch.r
@@ -304,7 +368,11 @@ def _clip_row(D, j):
 
 @kernel
 def follow_mean(atoms, rules, n_visits, n_last):
-    """Update the mean of D, which is less noisy than D, after the `n_last` of `n_visits` visits."""
+    """Update the running mean of D, which is less noisy than D.
+
+    atoms : SCCAtoms; rules : SCCRules; n_visits : int, all visits so far; n_last : int, the visits since the
+        last update
+    """
     D, mean = atoms.D, atoms.mean
     visits = rules.n_before + rules.visit_weight * n_visits
     part = D.dtype.type(min(1.0, RISE * rules.visit_weight * n_last / visits))

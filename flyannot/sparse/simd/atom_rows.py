@@ -15,7 +15,10 @@ GROUP = 16  # atoms that `candidate_atoms` tests together
 
 @row_operation(1)
 def dot(v, D, j, r):
-    """Return D[j] r."""
+    """Return the inner product D[j] r.
+
+    v : Vectors, which builds the code; D : array (n_atoms, n_features); r : array (n_features,)
+    """
     d, r = v.row(D, v.index(j)), v.row(r)
     zeros = [v.splat(0.0)] * (CHUNK // LANES)
     sums = v.each_chunk(
@@ -26,21 +29,21 @@ def dot(v, D, j, r):
 
 @row_operation()
 def add_row(v, r, factor, D, j):
-    """Compute r += factor D[j]."""
+    """Add factor times row j of D to r. v : Vectors, which builds the code."""
     r, factor, d = v.row(r), v.splat(v.number(factor)), v.row(D, v.index(j))
     v.each_vector(lambda k, i: v.store(v.fma(factor, v.load(d, k, i), v.load(r, k, i)), r, k, i))
 
 
 @row_operation()
 def copy_row(v, r, X, i):
-    """Copy X[i] to r; X need not be aligned."""
+    """Copy row i of X to r; X need not begin on a cache line. v : Vectors, which builds the code."""
     r, x = v.row(r), v.row(X, v.index(i))
     v.each_vector(lambda k, i: v.store(v.load(x, k, i, aligned=False), r, k, i))
 
 
 @row_operation(1)
 def step_row(v, D, j, factor, r):
-    """Compute D[j] += factor r; return the new |D[j]|^2."""
+    """Add factor times r to row j of D; return the new |D[j]|^2. v : Vectors, which builds the code."""
     d, factor, r = v.row(D, v.index(j)), v.splat(v.number(factor)), v.row(r)
 
     def body(k, sums):
@@ -55,10 +58,20 @@ def step_row(v, D, j, factor, r):
 
 @row_operation(2)
 def round_row(v, D, j, factor, rounded, scale):
-    """Multiply D[j] by factor, then store D[j] / scale + 128, rounded, as unsigned bytes in rounded[j].
+    """Multiply row j of D by factor, and store it rounded as unsigned bytes, D[j] / scale + 128.
 
-    Returns (largest |D[j, k]|, |D[j] - scale (rounded[j] - 128)|^2).  If a number does not fit in a byte,
-    `rounded` and the error are invalid, which the caller sees by the largest.
+    Parameters
+    ----------
+    v : Vectors, which builds the code
+    D : array (n_atoms, n_features)
+    rounded : uint8 array (n_atoms, n_features), whose row j is written
+    scale : float
+
+    Returns
+    -------
+    largest : float, the largest |D[j, k]|
+        If it does not fit in a byte, the bytes and the error are invalid.
+    error : float, |D[j] - scale (rounded[j] - 128)|^2
     """
     builder = v.builder
     j = v.index(j)
@@ -84,9 +97,17 @@ def round_row(v, D, j, factor, rounded, scale):
 
 @row_operation(3)
 def round_residual(v, r, rounded):
-    """Store r / s, rounded, as signed bytes in `rounded`, with s = largest |r[k]| / 127.
+    """Store a residual r rounded as signed bytes, r / s with s = largest |r[k]| / 127.
 
-    Returns (s, |r|^2, sum of rounded).  No entry of r - s rounded exceeds s / 2, except for rounding.
+    No entry of r - s rounded exceeds s / 2, except for rounding.
+
+    v : Vectors, which builds the code; rounded : int8 array, written
+
+    Returns
+    -------
+    s : float
+    square : float, |r|^2
+    total : int, the sum of the bytes
     """
     builder = v.builder
     four = CHUNK // LANES
@@ -113,10 +134,19 @@ def round_residual(v, r, rounded):
 
 @row_operation(whole="uint64")
 def candidate_atoms(v, D8, orders, o, t, flags, r8, offset, limit):
-    """Find which of the `GROUP` atoms at orders[o, t:] must be visited.
+    """Find which of `GROUP` atoms must be visited in a sweep; return a bit for each, the first atom lowest.
 
-    An atom must be visited if |D8[j] r8 - offset| > limit, or if its flag at flags[t:] is set.  D8 holds
-    unsigned, r8 signed bytes.  Returns a bit for each atom, the first atom lowest.
+    An atom j must be visited if |D8[j] r8 - offset| > limit, or if its flag is set.
+
+    Parameters
+    ----------
+    v : Vectors, which builds the code
+    D8 : uint8 array (n_atoms, n_features), the dictionary in bytes
+    orders : int array (n_orders, n_atoms), orders of the atoms
+    o, t : int; the atoms are orders[o, t : t + GROUP]
+    flags : array, flags[t : t + GROUP] belong to these atoms
+    r8 : int8 array (n_features,), the residual in bytes
+    offset, limit : ints
     """
     builder = v.builder
     t = v.index(t)

@@ -17,9 +17,18 @@ DIGIT = 7  # bits of the lower digit of a rounded number
 
 @row_operation()
 def add_rows(v, target, base, scale, factors, rows, stride, n, width):
-    """Compute target = base + scale (sum of factors[i] rows[i] for i < n).
+    """Compute target = base + scale times the sum of factors[i] rows[i] for i < n.
 
-    Beyond n, factors or rows are zero.
+    The arrays have zeros in factors or rows beyond n.
+
+    Parameters
+    ----------
+    v : Vectors, which builds the code
+    target, base : arrays (width,)
+    scale : float
+    factors : array (at least n,)
+    rows : array whose rows are `stride` numbers apart
+    n, width : ints
     """
     target, base, factors, rows = (v.row(array) for array in (target, base, factors, rows))
     scale, stride, n, width = v.splat(v.number(scale)), v.index(stride), v.index(n), v.index(width)
@@ -35,7 +44,7 @@ def add_rows(v, target, base, scale, factors, rows, stride, n, width):
 def add_outer(v, rows, stride, scale, left, right, n, width):
     """Add an outer product: rows[i, :width] += scale * left[i] * right[:width] for i < n.
 
-    v : Vectors; stride : distance of two rows, in numbers
+    v : Vectors, which builds the code; stride : the distance of two rows, in numbers
     """
     builder = v.builder
     rows, left, right = v.row(rows), v.row(left), v.row(right)
@@ -58,8 +67,17 @@ def add_outer(v, rows, stride, scale, left, right, n, width):
 def subtract_bytes(v, q, q0, unit, rows, atoms, high, low, n, offset):
     """Compute q = q0 - unit (sum of (high[i] 2^DIGIT + low[i]) rows[atoms[i]] - offset), in mirrored order.
 
-    Rows are unsigned bytes, and the digits are signed bytes.  Interleaving four rows twice mirrors the
-    order.
+    Interleaving four rows twice, which bytes need, leaves q in another order, called mirrored order.
+
+    Parameters
+    ----------
+    v : Vectors, which builds the code
+    q, q0 : float arrays (n_atoms padded), in mirrored order; q is written
+    unit : float, the value of the lowest digit
+    rows : uint8 array (n_atoms, n_atoms padded), the Gram matrix in bytes
+    atoms : int array, the n atoms of the code
+    high, low : int8 arrays, the two digits of each code
+    n, offset : ints
     """
     builder = v.builder
     q, q0, unit, atoms = v.row(q), v.row(q0), v.splat(v.number(unit)), v.row(atoms)
@@ -94,7 +112,7 @@ def subtract_bytes(v, q, q0, unit, rows, atoms, high, low, n, offset):
 
 @row_operation(1)
 def largest_magnitude(v, q, width):
-    """Return the largest |q[k]| for k < width."""
+    """Return the largest |q[k]| for k < width. v : Vectors, which builds the code."""
     q, width = v.row(q), v.index(width)
     tops = v.count(width, LANES, [v.splat(0.0)], lambda k, top: [v.max(v.abs(v.at(q, k)), top[0])])
     return v.fold(tops[0], v.max)
@@ -102,7 +120,7 @@ def largest_magnitude(v, q, width):
 
 @row_operation(1)
 def inner_product(v, a, b, width):
-    """Return the sum of a[k] b[k] for k < width."""
+    """Return the sum of a[k] b[k] for k < width. v : Vectors, which builds the code."""
     a, b, width = v.row(a), v.row(b), v.index(width)
     sums = v.count(width, LANES, [v.splat(0.0)], lambda k, s: [v.fma(v.at(a, k), v.at(b, k), s[0])])
     return v.sum(sums)
@@ -110,7 +128,7 @@ def inner_product(v, a, b, width):
 
 @row_operation(1)
 def largest_in_chunks(v, q):
-    """Return the largest |q[k]| of whole chunks."""
+    """Return the largest |q[k]| of a whole array of chunks. v : Vectors, which builds the code."""
     q = v.row(q)
     tops = v.each_chunk(
         [v.splat(0.0)] * (CHUNK // LANES),
@@ -121,7 +139,10 @@ def largest_in_chunks(v, q):
 
 @row_operation(whole="int64")
 def find_largest(v, bits, masks, width):
-    """Return the place of the largest bits[k] & masks[k] for k < width; -1 if all are zero."""
+    """Return the index of the largest bits[k] & masks[k] for k < width; -1 if all are zero.
+
+    v : Vectors, which builds the code; bits : the bits of floats as integers
+    """
     builder = v.builder
     bits, masks, width = v.row(bits), v.row(masks), v.index(width)
     whole = ir.VectorType(v.context.get_value_type(v.types[0].dtype), LANES)
@@ -145,7 +166,10 @@ def find_largest(v, bits, masks, width):
 
 @row_operation()
 def gather_row(v, target, gram, atom, atoms, first, width):
-    """Copy gram[atom, atoms[k]] to target[k] for first <= k < width, and for some k before `first`."""
+    """Copy gram[atom, atoms[k]] to target[k] for first <= k < width, in whole vectors.
+
+    Some entries before `first` may be copied, too. v : Vectors, which builds the code.
+    """
     builder = v.builder
     target, source, atoms = v.row(target), v.row(gram, v.index(atom)), v.row(atoms)
     start = builder.and_(v.index(first), I64(-LANES))
@@ -162,10 +186,16 @@ def gather_row(v, target, gram, atom, atoms, first, width):
 
 @row_operation(whole="int64")
 def append_above(v, q, q0, bar, numbers, values, size):
-    """Append the atoms with |q| > bar to `numbers`, and their q0 to `values`; return the new size.
+    """Append the numbers of the atoms with |q| > bar to a list, and their q0 to another; return the new size.
 
-    q and q0 are in mirrored order.  Up to `LANES` entries beyond the new end of both lists are set to
-    zero, because other numbers might not be atoms.
+    Parameters
+    ----------
+    v : Vectors, which builds the code
+    q, q0 : float arrays in mirrored order
+    bar : float
+    numbers, values : arrays of `size` entries, to which is appended
+        Up to `LANES` entries after the new end become zero, so that they are valid atoms.
+    size : int
     """
     builder = v.builder
     q, q0, numbers, values = (v.row(array) for array in (q, q0, numbers, values))
@@ -200,5 +230,5 @@ def append_above(v, q, q0, bar, numbers, values, size):
 
 
 def mirrored_place(place):
-    """Return the atom at a place of the mirrored order, which `subtract_bytes` produces."""
+    """Return the number of the atom at an index of an array in mirrored order; see `subtract_bytes`."""
     return (place & ~60) | (place & 12) << 2 | (place & 48) >> 2

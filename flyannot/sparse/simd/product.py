@@ -18,7 +18,10 @@ _MOST_ROWS = 12  # most samples of a block; more would not hide more latency
 
 
 def _block_shape(real_bits, most_vectors):
-    """Return (rows, vectors) of a block of the product whose sums fit in registers."""
+    """Return (rows, vectors), the shape of a block of the product whose sums fit in the registers.
+
+    real_bits : int, the bits of a number; most_vectors : int, the most vectors of a row
+    """
     machine, features = processor()
     n_registers, size = 16, 256 if "avx" in features else 128
     if "avx512f" in features:
@@ -97,7 +100,10 @@ def gram_of(D):
 
 
 def _chains(v, samples, atoms, n, vectors):
-    """Sum `n` features: return `vectors` sums of every sample in a list, sample after sample."""
+    """Add up n features: return `vectors` sums for each sample, in a list, sample after sample.
+
+    v : Vectors, which builds the code; samples, atoms : rows of the operands
+    """
 
     def feature(k, sums):
         at = v.builder.mul(k, I64(LANES * vectors))
@@ -112,9 +118,11 @@ def _chains(v, samples, atoms, n, vectors):
 
 
 def _put(v, sums, rows, vectors, first):
-    """Store the sums of the first part; add the sums of later parts to the stored ones.
+    """Store the sums of the first part of the features, or add the sums of a later part to the stored ones.
 
-    A row may occur several times, so all rows are read before one is written.
+    A row may occur several times in `rows`, so all rows are read before one is written.
+
+    v : Vectors, which builds the code; vectors : int; first : int, the first feature of the part
     """
     places = [(row, t) for row in rows for t in range(vectors)]
     is_first = v.builder.icmp_signed("==", first, I64(0))
@@ -129,9 +137,9 @@ def _put(v, sums, rows, vectors, first):
 
 
 def _panel_product(most_vectors):
-    """Return a function that computes the columns of a panel, from features `first` to `last`.
+    """Return a function that computes the columns of the product for one panel of atoms.
 
-    Panels of many atoms use more vectors.
+    most_vectors : int, how many vectors of atoms a panel has at most
     """
 
     @row_operation()

@@ -21,9 +21,11 @@ VNNI = "llvm.x86.avx512.vpdpbusd.512"  # sums of four products of an unsigned an
 
 
 class Vectors:
-    """A builder of row operations: rows, loops over them, and vectors of their elements.
+    """A builder of the machine code of a row operation: rows, loops over them, and vectors of their elements.
 
-    Arguments are named by their number.
+    The arguments of the operation are referred to by their number.
+
+    context, builder, signature, args : as numba gives them to a code generator
     """
 
     def __init__(self, context, builder, signature, args):
@@ -65,9 +67,9 @@ class Vectors:
     # Loops
 
     def count(self, stop, step, carried, body):
-        """Run body(k, carried) for k = 0, step, ... below `stop`, at least once.
+        """Build a loop that runs body(k, carried) for k = 0, step, ... below `stop`, at least once.
 
-        Returns the last carried values.
+        carried : tuple of values that each iteration gets and returns; the last ones are returned
         """
         builder, before = self.builder, self.builder.block
         loop, done = builder.append_basic_block("count"), builder.append_basic_block("counted")
@@ -85,9 +87,9 @@ class Vectors:
         return results
 
     def each_chunk(self, carried, body):
-        """Run body(k, carried) for k = 0, CHUNK, ... below the row's length.
+        """Build a loop that runs body(k, carried) for k = 0, CHUNK, ... below the length of a row.
 
-        Returns the last carried values.
+        carried : tuple of values that each iteration gets and returns; the last ones are returned
         """
         return self.count(self.n, CHUNK, carried, body)
 
@@ -113,7 +115,7 @@ class Vectors:
         self.builder.store(value, self._vector_at(row, k, i, self.real), align=64)
 
     def store_bytes(self, values, row, k):
-        """Store whole numbers as bytes, a chunk at once.
+        """Store vectors of whole numbers as bytes in a row, one chunk at once, from entry k on.
 
         The processor can then forward the store to a load of the chunk.
         """
@@ -159,7 +161,10 @@ class Vectors:
         return self.fma(self.builder.fneg(scale), q, x)
 
     def fold(self, a, join):
-        """Join all lanes into one number, by halves."""
+        """Join all lanes of the vector a into one number by a binary operation, halving the vector each time.
+
+        join : function of two vectors
+        """
         width = LANES
         while width > 1:
             width //= 2
@@ -168,7 +173,10 @@ class Vectors:
         return self.builder.extract_element(a, I32(0))
 
     def join(self, vectors, pair):
-        """Join many vectors into one, two by two."""
+        """Join a list of vectors into one by a binary operation, two by two.
+
+        pair : function of two vectors
+        """
         while len(vectors) > 1:
             vectors = [pair(a, b) for a, b in zip(vectors[::2], vectors[1::2])]
         return vectors[0]
@@ -186,11 +194,11 @@ class Vectors:
         return self.builder.load(place, align=CHUNK if aligned else 1)
 
     def has(self, feature):
-        """Return whether the processor that the code is compiled for has a feature."""
+        """Return True if the processor for which code is compiled has a feature, such as "avx512vnni"."""
         return feature in processor()[1]
 
     def byte_products(self, unsigned, signed, total):
-        """Return total + the products of the four unsigned and signed bytes of every lane."""
+        """Return total plus, in every lane, the products of its four unsigned and its four signed bytes."""
         builder, words = self.builder, ir.VectorType(I32, LANES)
         if self.has("avx512vnni"):  # the processor's own instruction
             kind = ir.FunctionType(words, [words] * 3)
@@ -207,7 +215,10 @@ class Vectors:
         return total
 
     def _short_products(self, unsigned, signed, total):
-        """Return `byte_products` from the even bytes and the odd bytes, each as 16 bits."""
+        """Return the same as `byte_products`, on a processor without an instruction for it.
+
+        The even bytes and the odd bytes are multiplied as 16-bit numbers.
+        """
         builder, shorts, half = self.builder, ir.VectorType(I16, CHUNK // 2), CHUNK // 4
         u, s = (builder.bitcast(v, shorts) for v in (unsigned, signed))
         eight, low = (ir.Constant(shorts, [value] * (CHUNK // 2)) for value in (8, 255))
@@ -222,10 +233,9 @@ class Vectors:
         return total
 
     def interleave(self, a, b):
-        """Yield the elements of two vectors in turn.
+        """Yield two vectors with the elements of vectors a and b in turn.
 
-        The first vector has those of the lower halves of the quarters, the second those of the upper
-        halves.
+        The first has the elements of the lower half of each quarter, the second has the others.
         """
         n = a.type.count
         quarter = n // 4
@@ -259,7 +269,10 @@ class Vectors:
         return self.load(row, k, 0, aligned=False)
 
     def weighted_row_sum(self, factors, rows, stride, n, k):
-        """Return entries k, k + 1, ... of the sum of factors[i] rows[i]."""
+        """Return a vector: entries k, k + 1, ... of the sum of factors[i] rows[i] for i < n.
+
+        stride : the distance of two rows, in numbers
+        """
 
         def four(i, sums):
             places = [self.builder.mul(self.builder.add(i, I64(t)), stride) for t in range(4)]
@@ -269,7 +282,7 @@ class Vectors:
         return self.join(self.count(n, 4, [self.splat(0.0)] * 4, four), self.builder.fadd)
 
     def gathered(self, source, numbers):
-        """Return the entries of a row at the indices in a vector."""
+        """Return a vector with the entries of the row `source` at the indices in the vector `numbers`."""
         builder, reals = self.builder, ir.VectorType(self.real, LANES)
         if self.has("avx512f") and isinstance(self.real, ir.FloatType):
             every = ir.Constant(ir.VectorType(BOOL, LANES), [1] * LANES)
@@ -286,7 +299,11 @@ class Vectors:
         return vector
 
     def each_chosen(self, chosen, carried, body):
-        """Run body(lane, carried) for every chosen lane, in order; return the last carried values."""
+        """Build a loop that runs body(lane, carried) for every lane that is chosen, in order.
+
+        chosen : a mask of bits; carried : tuple of values that each iteration gets and returns; the last are
+            returned
+        """
         builder, before = self.builder, self.builder.block
         loop, inside, done = (builder.append_basic_block(name) for name in ("chosen", "lane", "chosen_ended"))
         start = builder.zext(builder.bitcast(chosen, I16), I64)
@@ -305,13 +322,15 @@ class Vectors:
         return phis
 
     def appends_at_once(self):
-        """Return whether `append_at_once` is available."""
+        """Return True if the processor has the instruction that `append_at_once` needs."""
         return self.has("avx512f") and isinstance(self.real, ir.FloatType)
 
     def append_at_once(self, chosen, lists, size):
-        """Append the chosen lanes to each list, (vector, row) of `size` entries; return the new size.
+        """Append the chosen lanes of vectors to lists; return the new size of the lists.
 
-        Zeros follow them, for `LANES` written entries in all.
+        `LANES` entries are written in all; the entries after the chosen ones are zero.
+
+        chosen : a mask; lists : pairs (vector, row), where each row has `size` entries
         """
         builder = self.builder
         for vector, row in lists:
@@ -320,7 +339,7 @@ class Vectors:
         return builder.add(size, builder.zext(builder.ctpop(builder.bitcast(chosen, I16)), I64))
 
     def _compressed(self, vector, chosen):
-        """Return the chosen lanes, one after the other."""
+        """Return a vector that begins with the chosen lanes of a vector, one after the other."""
         builder, kind = self.builder, vector.type
         name = f"{COMPRESS}.v{LANES}{'i32' if kind.element == I32 else 'f32'}"
         function = ir.FunctionType(kind, [kind, kind, chosen.type])
@@ -329,14 +348,14 @@ class Vectors:
 
 
 def row_operation(n_reals=0, *, whole=None):
-    """Make a function that kernels call from a function that writes its code.
+    """Decorate a function that builds machine code, and return a function that kernels can call.
+
+    The decorated function takes a `Vectors`, and for every argument of the operation its number.
 
     Parameters
     ----------
-    n_reals : int, how many numbers it returns, of the type of its first argument's entries
-    whole : name of the integer type of its only result, such as "int64"; None for real results
-
-    The decorated function takes `Vectors`, and for every argument its number there.
+    n_reals : int, how many numbers the operation returns, of the type of the entries of its first argument
+    whole : name of the integer type of its only result, such as "int64"; None if it returns real numbers
     """
 
     def decorate(write):
