@@ -26,9 +26,11 @@ class Agreement:
 
 
 def pairwise_agreements(verdicts):
-    """Return the Agreement of every two curators on every term that both reviewed, and last on all terms, "".
+    """Return the Agreements of all pairs of curators: one for each term that both reviewed, and one for all.
 
-    `verdicts` maps a curator to a dict, (gene_id, stage range, term) -> verdict.
+    The Agreement on all terms has the term "" and comes last.
+
+    verdicts : dict, curator -> {(gene identifier, stage range, term): verdict}
     """
     agreements = []
     for pair in combinations(sorted(verdicts), 2):
@@ -45,7 +47,7 @@ def pairwise_agreements(verdicts):
 
 
 def _kappa(first, second):
-    """Return Cohen's kappa of two lists of verdicts and "", or None and why it is undefined."""
+    """Return Cohen's kappa of two lists of verdicts, and ""; if it is undefined, None and the reason."""
     if len({*first, *second}) == 1:
         return None, f"undefined: both say {first[0]} throughout"
     from sklearn.metrics import cohen_kappa_score  # imported here, since few tables have two curators

@@ -27,7 +27,10 @@ _ISO_DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[T ].*)?", re.ASCII)
 
 @dataclass(frozen=True)
 class Correction:
-    """One row of a table of corrections; `date` is year-month-day, and unknown text is ""."""
+    """One row of a table of corrections: the verdict of a curator on one term of one gene.
+
+    `date` is year-month-day. Unknown texts are "".
+    """
 
     gene: str
     fbgn: str
@@ -44,17 +47,17 @@ class Correction:
 
     @property
     def key(self):
-        """Subject of the verdict: gene_id, stage range, term."""
+        """The gene identifier, stage range and term of the verdict."""
         return self.fbgn or self.gene, self.stage_range, self.term
 
     @property
     def description(self):
-        """Subject of the verdict in words."""
+        """The gene, stage range and term of the verdict as text."""
         return f"{self.term} of {self.gene} in {self.stage_range}"
 
     @property
     def decided_curators(self):
-        """Curators whose disagreement the row decides; none if the row is a curator's own verdict."""
+        """The curators whose disagreement the row decides; empty if the row is a curator's own verdict."""
         return [name for part in self.decides.split(";") if (name := " ".join(part.split()))]
 
 
@@ -121,7 +124,15 @@ def _read_table(path, curator):
 
 
 def _iso_date(text, where):
-    """Return year-month-day of a date, perhaps with a time.  Raises InputError, which begins with `where`."""
+    """Return a date as year-month-day; the text may also have a time.
+
+    where : beginning of the message of the error
+
+    Raises
+    ------
+    InputError
+        If the date cannot be understood.
+    """
     match = _ISO_DATE.fullmatch(text)
     try:
         day = date.fromisoformat(match[1] if match else "")
@@ -140,12 +151,13 @@ def _iso_date(text, where):
 
 @dataclass(frozen=True)
 class Consensus:
-    """Result of several verdicts on one thing.
+    """The result of all verdicts on one term of one gene.
 
-    correction : the verdict, with all curators it counts for; unsure if they disagree and nobody decided
+    correction : the resulting Correction, with all curators whose verdict it is
+        Its verdict is unsure if they disagree and nobody decided.
     rows : the last verdict and the last decision of every curator; older rows have no effect
-    stands : dict, curator -> list of these rows that count for the curator
-    overruled : rows with another verdict that count for nobody
+    stands : dict, curator -> list of the rows that count for the curator
+    overruled : rows with another verdict, which count for nobody
     """
 
     correction: Correction
@@ -159,13 +171,13 @@ class Consensus:
         return len({row.verdict for of in self.stands.values() for row in of}) > 1
 
     def to_decide(self):
-        """Return the row that whoever resolves the disagreement fills in."""
+        """Return a Correction without a verdict, as the row in which somebody enters the decision."""
         empty = dict.fromkeys(("curator", "probability", "model_digest", "note"), "")
         return replace(self.correction, decides=self.correction.curator, **empty)
 
 
 def settle_verdicts(corrections):
-    """Return a dict, key of a `Correction` -> Consensus, in the order of the first rows."""
+    """Combine Corrections to one Consensus for each key; return them as a dict, in the order of first rows."""
     by_key = defaultdict(list)
     for correction in corrections:
         by_key[correction.key].append(correction)
@@ -190,9 +202,9 @@ def _settle_rows(rows):
 
 
 def _latest_verdicts(rows):
-    """Return a dict, curator -> rows of the last day, one for each verdict.
+    """Return for each curator the Corrections of the last day that count for the curator, as a dict.
 
-    A decision counts for all curators that it names.
+    There is at most one for each verdict.  A decision counts for all curators that it names.
     """
     last = {}
     for row in rows:  # they are sorted, so that the order of tables does not matter
@@ -330,7 +342,10 @@ def apply_corrections(annotations, corrections, table, known=()):
 
 
 def _gene_id(annotations, correction, table):
-    """Return the annotated gene that a correction means, or a new one."""
+    """Return the identifier of the annotated gene that a correction is about, or a new identifier.
+
+    annotations : Annotations; table : Path, for messages
+    """
     gene = correction.gene
     fbgn = correction.fbgn
     gene_id = annotations.gene_id(gene, fbgn)

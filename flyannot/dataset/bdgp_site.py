@@ -27,7 +27,7 @@ _SAFE = re.compile(rf"(?:{_STEP}/){{0,4}}{_STEP}\.(?:jpe|jpe?g|png|bmp|tiff?|gif
 
 @dataclass(frozen=True)
 class FetchPlan:
-    """Images to fetch, sorted and without repetitions, and images whose names are not safe."""
+    """The images to fetch from BDGP's site, sorted and each once, and the images with unsafe names."""
 
     images: list
     refused: list  # (name, reason)
@@ -35,15 +35,20 @@ class FetchPlan:
 
 
 def file_url(base_url, name):
-    """Return the address of one of the two dumps, or of an image by its path in the dump."""
+    """Return the address of one of BDGP's two dumps, or of an image by its path in the dump."""
     place = _TABLE_PLACE if name in FILES.values() else _IMAGE_PLACE
     return f"{base_url.rstrip('/')}/{place}{name}"
 
 
 def parse_gene_names(values):
-    """Return the names in values of --genes: separated by commas, or @FILE with one name a line.
+    """Return the list of gene names that the option --genes gives.
 
-    Raises InputError if a file cannot be read.
+    values : list of str, names separated by commas, or @FILE for a file with one name a line
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read.
     """
     names = []
     for value in values:
@@ -55,15 +60,15 @@ def parse_gene_names(values):
 
 
 def choose_site_images(annotations, images, *, genes=(), stage_ranges=(), most=None, thumbnails=False):
-    """Choose the images of some genes and stage ranges from the dumps.
+    """Choose the images of some genes and stage ranges from BDGP's dumps.
 
     Parameters
     ----------
-    annotations, images : paths of the dumps
+    annotations, images : Paths of the two dumps
     genes : symbols, CG numbers or FlyBase numbers; empty for all
     stage_ranges : names; empty for all
     most : largest number of images; None for all
-    thumbnails : whether to take the site's small copies, which are in a folder of their own
+    thumbnails : if True, the site's small copies are chosen, which are in a folder of their own
 
     Returns
     -------
@@ -119,7 +124,10 @@ def _gene_id_for_name(known, name):
 
 
 def validate_downloaded_image(path):
-    """Return why a file is not a readable picture, whatever its name; "" if it is one."""
+    """Return the reason why a downloaded file is not a readable picture, or "" if it is one.
+
+    The file may have any suffix.
+    """
     from flyannot.images.picture import read_grey
     from flyannot.images.unreadable import UnusableImage
 
@@ -134,7 +142,10 @@ def validate_downloaded_image(path):
 
 
 def validate_downloaded_table(path, kind):
-    """Return why a file is not the dump of that kind, "" if it is."""
+    """Return the reason why a downloaded file is not a dump of BDGP, or "" if it is one.
+
+    kind : "images" or "terms"
+    """
     if _is_page(read_first_bytes(path, 512)):
         return "a web page, not a table"
     try:

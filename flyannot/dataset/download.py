@@ -1,4 +1,4 @@
-"""Downloads from a server that may fail: a file is fetched whole, checked, and only then moved to its place.
+"""Downloads from a server that may fail: a file is received whole, checked, and then moved to its final path.
 
 An attempt that breaks off starts again from the first byte, since pictures are small.
 """
@@ -24,7 +24,7 @@ _MOST_REDIRECTS = 5
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How long to wait, and how often to try again; the tests use shorter times."""
+    """The pauses between requests, and the number of attempts for a file; the tests use shorter times."""
 
     connections: int = 2
     pause_s: float = 0.5  # between the starts of two requests, on all connections together
@@ -55,11 +55,11 @@ class ServerBusy(Exception):
 
 
 class Stopped(Exception):
-    """Signal to a thread that the run is over."""
+    """The exception that ends a thread when the whole download is over."""
 
 
 class RateLimiter:
-    """Timer that keeps a pause between the requests of all threads."""
+    """A timer that keeps a pause of `pause_s` seconds between the requests of all threads."""
 
     def __init__(self, pause_s):
         self._pause_s = pause_s
@@ -68,7 +68,13 @@ class RateLimiter:
         self._over = threading.Event()
 
     def wait(self):
-        """Return when the next request may start.  Raises Stopped."""
+        """Wait until the next request may start.
+
+        Raises
+        ------
+        Stopped
+            If the download is over.
+        """
         with self._lock:
             now = time.monotonic()
             start = max(now, self._next)
@@ -81,17 +87,23 @@ class RateLimiter:
             self._next = max(self._next, time.monotonic() + seconds)
 
     def sleep(self, seconds):
-        """Sleep for some seconds.  Raises Stopped if the run ends before."""
+        """Sleep for some seconds.
+
+        Raises
+        ------
+        Stopped
+            If the download ends before.
+        """
         if self._over.wait(max(0.0, seconds)):
             raise Stopped
 
     def stop(self):
-        """End the run: threads that wait raise Stopped."""
+        """End the download: threads that wait get the exception Stopped."""
         self._over.set()
 
 
 class Downloader:
-    """Client for one site that spaces and repeats its requests by a RetryPolicy."""
+    """A client for one web site that spaces its requests, and repeats failed ones, by a RetryPolicy."""
 
     def __init__(self, policy):
         self._policy = policy
@@ -108,7 +120,7 @@ class Downloader:
         self._client.close()
 
     def stop(self):
-        """End the run: threads that wait or receive raise Stopped."""
+        """End the download: threads that wait or receive get the exception Stopped."""
         self._limiter.stop()
 
     def get(self, url, path, check, *, most_bytes):
@@ -180,7 +192,7 @@ class Downloader:
 
 
 def _require_whole_file(answer, most_bytes):
-    """Raise DownloadFailed unless the answer brings the whole file."""
+    """Raise DownloadFailed unless an answer of the server has the whole file and is not too large."""
     code = answer.status_code
     length = answer.headers.get("Content-Length", "")
     if code in _TRANSIENT:

@@ -65,13 +65,14 @@ _MEANT = {  # other names that people give to columns, to suggest the right one
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """One picture and its row in `images.csv`.  Unknown text is ""; the file may be missing.
+    """One picture, with its row in `images.csv`. Unknown texts are "". The file may be missing.
 
-    file : absolute path
-    name : name in the table, perhaps with a part of the file, such as a plane (see `address`)
-    gene, fbgn, stage_range, view, group : as in the table
+    file : absolute path of the file
+    name : name in the table; it may have a part of the file, such as a plane (see `address`)
+    gene, fbgn : symbol and FlyBase number
+    stage_range, view, group : as in the table
     source : origin of the picture, such as "synthetic"
-    place : position of the embryo on a photograph of several
+    place : position of the embryo on a photograph of several, as text
     """
 
     file: str
@@ -86,7 +87,7 @@ class Image:
 
     @property
     def address(self) -> str:
-        """The file, and the part of it that the name refers to: what is read."""
+        """The path of the file, with the part of it that the name refers to, such as a plane."""
         return join_address(self.file, self.name)
 
     @property
@@ -100,16 +101,16 @@ class Image:
 
 
 def read_gene_rows(table, required, optional, faults=None):
-    """Yield the rows of a table with the columns gene and stage_range, as `read_table` yields them.
+    """Yield the rows of a table that has the columns gene and stage_range, as `read_table` yields them.
 
-    Stage ranges get BDGP's names.  After the last row, the log lists stages that were taken for stage
+    Stage ranges get BDGP's names.  After the last row, warnings are logged: stages that were taken for stage
     ranges, dates that a spreadsheet made of stage ranges, and genes that look like such dates.
 
     Parameters
     ----------
     table : Path
     required, optional : names of columns
-    faults : list that gets the InputErrors of rows, which are left out; None to raise the first
+    faults : list to which the InputErrors of rows are appended, which are left out; None to raise the first
 
     Raises
     ------
@@ -192,8 +193,9 @@ def read_images(folder_or_csv: str | os.PathLike[str], faults: list | None = Non
 class Annotations:
     """The terms of every annotated gene in every stage range.
 
-    A gene without an entry in a stage range is not annotated there.  It is used neither for training nor
-    for scores.  That is not the same as an annotated gene without terms.
+    A gene without an entry in a stage range is not annotated there, and is used neither for training nor for
+    scores.
+    An annotated gene without terms is different: it lacks all terms.
     """
 
     terms_by_gene: dict[tuple[str, str], Any]  # (gene_id, stage range) -> frozenset of terms
@@ -210,9 +212,11 @@ class Annotations:
         object.__setattr__(self, "_gene_ids", set().union(*self.genes_by_symbol.values()))
 
     def gene_id(self, gene: str, fbgn: str = "") -> str | None:
-        """Return the annotated gene that is meant, or None: by FlyBase number first, then by symbol.
+        """Return the identifier of the annotated gene with a symbol or FlyBase number; None if there is none.
 
         A symbol is used only if it belongs to one gene, and if the FlyBase numbers do not contradict it.
+
+        gene : symbol; fbgn : FlyBase number or ""
         """
         if fbgn in self._gene_ids:
             return fbgn
@@ -227,10 +231,11 @@ class Annotations:
         return self.terms_by_gene.get((self.gene_id(gene, fbgn), stage_range))
 
     def unknown_terms(self, gene, stage_range, terms, fbgn=""):
-        """Return the terms among `terms` that an annotated gene may have or lack.
+        """Return the terms among `terms` for which it is not known whether an annotated gene has them.
 
-        Curators were unsure of these terms.  If curators reviewed only some terms of the gene, all other
-        terms are unknown, too.
+        Curators were unsure of these terms.  If curators reviewed only some terms of the gene, all its other
+        terms are
+        unknown.
         """
         key = self.gene_id(gene, fbgn), stage_range
         unsure = self.unsure.get(key, frozenset())
@@ -239,15 +244,15 @@ class Annotations:
         return (unsure.intersection(terms) | others) - self.terms_by_gene.get(key, frozenset())
 
     def is_partly_known(self, gene, stage_range, fbgn=""):
-        """Return True if only some terms of a gene are known.
+        """Return True if only some terms of a gene are known in a stage range.
 
-        Such a gene has no row in annotations.csv for this stage range, but curators reviewed some of its
+        Such a gene has no row in annotations.csv for the stage range, but curators reviewed some of its
         terms.
         """
         return (self.gene_id(gene, fbgn), stage_range) in self.known_only
 
     def reviewed_terms(self, gene, stage_range, fbgn=""):
-        """Return the terms of a gene that corrections are about, as a frozenset."""
+        """Return the terms of a gene about which there are corrections, as a frozenset."""
         return self.reviewed.get((self.gene_id(gene, fbgn), stage_range), frozenset())
 
     def counts(self, stage_range: str) -> Counter[str]:
@@ -321,20 +326,27 @@ def read_annotations(
 
 
 def write_images_csv(path, rows):
-    """Write `images.csv` from mappings whose keys are its columns.
+    """Write `images.csv`; optional columns that are empty in all rows are left out.
 
-    Optional columns that are empty in all rows are left out.  Raises WriteError.
+    rows : list of dicts whose keys are columns
+
+    Raises
+    ------
+    WriteError
     """
     write_table(path, *_used_columns(rows, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS))
 
 
 def write_annotations_csv(path, rows):
-    """Write `annotations.csv` from mappings, as `format_annotations` formats them."""
+    """Write `annotations.csv` from rows as `format_annotations` takes them."""
     write_text(path, format_annotations(rows))
 
 
 def format_annotations(rows):
-    """Format an `annotations.csv` from mappings: gene, stage_range, term, perhaps fbgn and date."""
+    """Format the text of an `annotations.csv`.
+
+    rows : iterable of dicts with the keys gene, stage_range and term, and perhaps fbgn and date
+    """
     return format_table(*_used_columns(rows, _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS))
 
 
@@ -345,13 +357,13 @@ def _used_columns(rows, required, optional):
 
 
 def check_tables(folder):
-    """Read both tables of a data set folder, as far as they exist.
+    """Read both tables of a data set folder, as far as they exist, and collect all their errors.
 
     Returns
     -------
-    faults : list of InputErrors
+    faults : list of InputError
     images : list of Image
-    annotations : Annotations, or None
+    annotations : Annotations, or None without a table
     """
     faults = []
     tables = {}
@@ -365,7 +377,10 @@ def check_tables(folder):
 
 
 def _find_repeated_images(table, lines, paths):
-    """Yield an InputError for each row that names the image of another row."""
+    """Yield an InputError for each row of `images.csv` that names the same image as an earlier row.
+
+    table : Path; lines : list of the line of each row; paths : list of the path of its image
+    """
     first = {}
     for line, path in zip(lines, paths):
         if first.setdefault(path, line) != line:
@@ -376,9 +391,15 @@ def _find_repeated_images(table, lines, paths):
 
 
 def _fill_in_fbgns(table, lines, genes, faults):
-    """Return the FlyBase number of every row; one without gets the number of its symbol elsewhere.
+    """Return the FlyBase number of every row.
+
+    A row without one gets the number that its symbol has elsewhere.
 
     Otherwise one gene would count as two, and could be on both sides of a split by gene.
+
+    table : Path; lines : list of the line of each row; genes : list of (symbol, FlyBase number); faults :
+        list to
+    which InputErrors are appended
     """
     known = defaultdict(set)
     for gene, fbgn in genes:
@@ -393,9 +414,13 @@ def _fill_in_fbgns(table, lines, genes, faults):
 
 
 def _group_images(table, lines, images, fbgns, faults):
-    """Build the Images with their group names, and check that the images of a group are of one gene.
+    """Build the Images of a table with their group names, and check that each group has one gene.
 
     The rows are removed one by one, so that rows and Images are not in memory together.
+
+    table : Path; lines : list of the line of each row; images : the rows; fbgns : list of FlyBase numbers;
+        faults : list
+    to which InputErrors are appended
     """
     genes = {}
     grouped = []
@@ -414,7 +439,10 @@ def _group_images(table, lines, images, fbgns, faults):
 
 
 def column_coverage_notes(columns_of, annotations):
-    """Return `coverage_notes` for the image columns (a dict of lists) of some stage ranges."""
+    """Return `coverage_notes` for images that are given as columns.
+
+    columns_of : dict, stage range -> dict of the columns of its images; annotations : Annotations
+    """
     images = [
         Image("", name, gene, stage_range, fbgn=fbgn, group=group)
         for stage_range, columns in columns_of.items()
@@ -449,9 +477,11 @@ def count_per_stage_range(images, annotations=None):
 
 
 def coverage_notes(images, annotations, stage_ranges=STAGE_RANGES):
-    """Describe which annotated genes have no image, and which groups no annotation: a line each, with counts.
+    """Return notes on annotated genes without an image, and on groups without an annotation, with counts.
 
     Genes that have an image under a similar symbol come first.
+
+    images : list of Image; annotations : Annotations
     """
     counts = count_per_stage_range(images, annotations)
     absent = {s: n["n_genes_without_images"] for s, n in counts.items() if s in stage_ranges}

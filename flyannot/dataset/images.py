@@ -1,6 +1,7 @@
-"""The images that a command works on, and the pictures that belong to a file of a run.
+"""The images that a command is given, and the pictures that belong to a file of a run.
 
-A file of a run has the names of its images, but no folder, since folders move.  The pictures are looked
+A file of a run has the names of its images, but not their folder, since folders are moved.  The pictures are
+searched
 for in the data set that is named or recorded, and otherwise near the file.
 """
 
@@ -29,12 +30,12 @@ SUFFIXES = (".png", ".bmp", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".btf", ".
 
 
 def read_named_images(paths, stage_range=None):
-    """List the images that the arguments of a command name.
+    """Return the images that the arguments of a command name.
 
     Parameters
     ----------
-    paths : one data set folder (or its images.csv), one plain folder, or image files
-    stage_range : stage range of a plain folder or of image files; None if not given
+    paths : one data set folder (or its images.csv), one folder of pictures, or picture files
+    stage_range : stage range of pictures without a table; None if not given
 
     Returns
     -------
@@ -66,9 +67,10 @@ def read_named_images(paths, stage_range=None):
 
 
 def read_folder(folder, stage_range):
-    """List the pictures in a plain folder (not below it) by name; each is a group of its own.
+    """Return the pictures in a folder without a table as Images, sorted by name; each is a group of its own.
 
-    Pictures are recognised by their suffix (`SUFFIXES`); names with a leading dot are left out.
+    Pictures are recognised by their suffix (`SUFFIXES`). Names with a leading dot and folders within are
+    left out.
 
     Raises
     ------
@@ -104,7 +106,7 @@ def _stage_range_error(path):
 
 
 def images_from_files(files, stage_range):
-    """List picture files as images in the order given, each once and as a group of its own."""
+    """Return picture files as Images in the given order, each once and as a group of its own."""
     stage_range = parse_stage_range(stage_range)
     names = dict.fromkeys(Path(file).as_posix() for file in files)
     return [
@@ -121,7 +123,7 @@ def _unknown_gene_image(file, name, stage_range):
 
 
 def name_genes_by_file(images):
-    """Name each image of an unknown gene after its file, as a gene of its own.
+    """Return images in which each unknown gene is named after the picture's file, as a gene of its own.
 
     The name is the stem of the file's name, or the whole name if several files have that stem.
     """
@@ -169,11 +171,11 @@ def _require_known(what, names, known, *, fix):
 
 @dataclass(frozen=True)
 class FoundPictures:
-    """Pictures that belong to a file of a run.
+    """The pictures that were found for a file of a run.
 
-    paths : dict, name of an image -> Path, of pictures that exist
+    paths : dict, name of an image -> Path of its picture, for pictures that exist
     n_wanted : number of images of the file
-    place : Path of the folder (or table) that has the pictures, or None
+    place : Path of the folder or table where they were found, or None
     """
 
     paths: dict = field(default_factory=dict)
@@ -182,7 +184,7 @@ class FoundPictures:
 
 
 def list_wanted_pictures(stored):
-    """Return (name, gene, stage range) of all images of an open file, as a set."""
+    """Return the set of (name, gene, stage range) of all images of an open StoredFile."""
     return {
         (name, gene, s)
         for s in (stored.stage_ranges if stored else ())
@@ -191,7 +193,7 @@ def list_wanted_pictures(stored):
 
 
 def find_pictures(wanted, folder, named=None):
-    """Find the pictures of a file.
+    """Find the pictures of the images of a file of a run.
 
     Parameters
     ----------
@@ -225,7 +227,10 @@ def find_pictures(wanted, folder, named=None):
 
 
 def candidate_folders(folder) -> Iterable[Path]:
-    """Yield the folder of a run and its subfolders, then the folder above and its subfolders."""
+    """Yield the folders in which pictures are searched for.
+
+    They are the folder of a run, its parent, and the subfolders of both.
+    """
     for near in (folder, folder.absolute().parent):
         yield near
         with suppress(OSError):  # the folder may be closed to us
@@ -233,7 +238,11 @@ def candidate_folders(folder) -> Iterable[Path]:
 
 
 def _find_paths(place, wanted, *, same_rows):
-    """Return the paths of the wanted images that a place has by name, from its table or its files."""
+    """Return a dict, name -> Path, of the wanted images that a folder or table has.
+
+    place : Path; wanted : set, as `list_wanted_pictures` returns; same_rows : True if gene and stage range
+        must agree
+    """
     if place.is_dir() and not has_table(place, IMAGES):
         return _find_paths_in_folder(place, {name for name, *_ in wanted})
     names = defaultdict(list)  # image in the table -> its name, or the names of the embryos on it

@@ -46,7 +46,10 @@ def _respellings():
 
 @dataclass
 class OntologyEntry:
-    """One [Term] of an ontology; `ids` has the ids of related entries by tag, with part_of under is_a."""
+    """One entry ([Term]) of an ontology.
+
+    `ids` is a dict, tag such as is_a -> ids of related entries; part_of counts as is_a.
+    """
 
     id: str
     name: str = ""
@@ -57,7 +60,10 @@ class OntologyEntry:
 
 @dataclass(frozen=True)
 class OntologyMatch:
-    """Entry that matches a term; `how` is one of HOW, "" if there is none."""
+    """The entry of an ontology that matches a term.
+
+    `how` is one of HOW, such as by name or by synonym; it is "" if no entry matches.
+    """
 
     term: str
     id: str = ""
@@ -67,11 +73,11 @@ class OntologyMatch:
 
 
 class Ontology:
-    """Entries of one or more OBO files, and the ids of tables.
+    """The entries of OBO files, and the ids that tables give to terms.
 
     entries : dict, id -> OntologyEntry
-    given : dict, (term, stage range) -> id of a table; the stage range is "" if the id holds for all, the
-        id is "" if the term has none
+    given : dict, (term, stage range) -> id by a table
+        The stage range is "" if the id is for all. The id is "" if the term has none.
     """
 
     def __init__(self, entries, given=()):
@@ -85,13 +91,15 @@ class Ontology:
                 synonyms[text].append(entry)
 
     def names(self):
-        """Return every name and synonym in use, and every term of a table, as a set."""
+        """Return all names and synonyms of entries in use, and all terms of tables, as a set."""
         return {name for known in self._names[:3] for name in known} | {term for term, _ in self._given}
 
     def match(self, term, stage_range="", prefix=ANATOMY):
-        """Find the entry of a term in a stage range, among ids with a prefix.
+        """Find the entry of a term, and return an OntologyMatch.
 
-        If several entries match equally well, the first id is taken.  Returns an OntologyMatch.
+        If several entries match equally well, the first id is taken.
+
+        term : str; stage_range : str; prefix : the beginning of the ids to consider, such as that of anatomy
         """
         for key in ((term, stage_range), (term, "")):
             if key in self._given:
@@ -111,7 +119,10 @@ class Ontology:
         return OntologyMatch(term)
 
     def _find_in_use(self, text, prefix):
-        """Return the id of the entry with a name or synonym, and one of HOW; None if there is none."""
+        """Return (id, how) of the entry that is not obsolete and has a name or synonym.
+
+        None if there is none.
+        """
         for how, known in zip(HOW, self._names[:3]):
             if entry := _first_entry(known.get(text, ()), prefix):
                 return entry.id, how
@@ -122,7 +133,7 @@ class Ontology:
         return OntologyMatch(term, entry_id, entry.name, how, tuple(entry.ids["consider"]))
 
     def ancestors(self, entry_id):
-        """Return the ids of all entries that an entry is, or is part of, directly or not."""
+        """Return the set of ids of all entries that an entry is, or is part of, directly or indirectly."""
         ancestors = set()
         left = [entry_id]
         while left:
@@ -137,7 +148,10 @@ def _first_entry(entries, prefix):
 
 
 def _apply_rules(texts, rules):
-    """Return some texts and all that rules make of them, each once."""
+    """Return the texts and all texts that rules of respelling make of them, each once.
+
+    rules : pairs of a pattern and its replacement
+    """
     texts = list(texts)
     for pattern, text in rules:
         texts += [new for old in texts if (new := re.sub(pattern, text, old)) not in texts]
@@ -145,7 +159,10 @@ def _apply_rules(texts, rules):
 
 
 class IdColumns:
-    """The columns of a table with ids for terms and stage ranges: ids separated by spaces, or nothing."""
+    """The columns with ontology identifiers of terms and stage ranges, which are added to a table.
+
+    Several identifiers are separated by spaces.
+    """
 
     COLUMNS = ("term_id", "stage_id")
 
@@ -163,9 +180,9 @@ class IdColumns:
 
 
 def read_ontology(*paths):
-    """Read OBO files, gzipped or not, and tables of ids.
+    """Read an Ontology from OBO files, gzipped or not, and from tables of ids.
 
-    If an id is there twice, the first one counts.  A table (.csv, .tsv, .xlsx) has the columns term, id
+    If an id occurs twice, the first one counts.  A table (.csv, .tsv, .xlsx) has the columns term, id
     and perhaps stage_range, or is BDGP_terms_to_FBbt_terms.tsv of Bgee.  An id that is empty or "none"
     means that the term has none.
 
@@ -224,7 +241,7 @@ def stage_ids(ontology):
 
 
 def find_parent_terms(ontology, terms, stage_range=""):
-    """Return a dict, term -> frozenset of the other given terms that are its ancestors in a stage range."""
+    """Return a dict, term -> frozenset of its ancestors in the ontology that are among the given terms."""
     ids = {term: ontology.match(term, stage_range).id for term in terms}
     by_id = defaultdict(set)
     for term, entry_id in ids.items():
@@ -234,9 +251,9 @@ def find_parent_terms(ontology, terms, stage_range=""):
 
 
 def add_parent_terms(annotations, ontology):
-    """Return annotations in which a gene with a term also has the parents of this term.
+    """Return Annotations in which a gene with a term also has the terms of its ancestors in the ontology.
 
-    Only terms that are in the annotations are added.  Terms are then less specific, but on one level.
+    Only terms that occur in the annotations are added.
     """
     terms = set().union(*annotations.terms_by_gene.values())
     parents = {s: find_parent_terms(ontology, terms, s) for s in STAGE_RANGES}
@@ -270,7 +287,13 @@ def _read_entries(path):
 
 
 def _parse_line(entry, text, entries):
-    """Add one line of a [Term] to its entry.  Raises ValueError, whose text says what is wrong."""
+    """Add one line of a [Term] in an OBO file to its OntologyEntry.
+
+    Raises
+    ------
+    ValueError
+        If the line is wrong; the text says why.
+    """
     tag, colon, value = text.partition(":")
     if not colon:
         raise ValueError(f'"{text[:40]}" is no tag with a value')

@@ -18,9 +18,9 @@ _MOST_SOUGHT = 100  # missing images that get a suggestion
 
 
 def relative_path(path, folder):
-    """Return a path as it is written in a table or configuration in `folder`.
+    """Return a path as it is written in a table or configuration in `folder`: relative, with `..` if needed.
 
-    Links on the way to either are followed, since `..` leads up from the folder that a link points to.
+    Symbolic links are resolved first, since `..` leads up from the folder to which a link points.
     """
     head, name = os.path.split(path)
     if name in ("", ".", ".."):
@@ -30,17 +30,19 @@ def relative_path(path, folder):
 
 
 def resolve_path(folder, path):
-    """Return the path that is written in a folder as `path`, without `..` if that leads to the same place."""
+    """Return the path that a file in `folder` writes as `path`, without `..` if that gives the same file."""
     written = Path(folder) / path
     plain = Path(os.path.normpath(written))
     return plain if os.path.realpath(plain) == os.path.realpath(written) else written
 
 
 def find_table(folder_or_table, name):
-    """Return the path of a table: a file as it is, or the table `name` of a folder, perhaps as .xlsx.
+    """Return the path of a table: a given file itself, or the table `name` of a given folder, perhaps .xlsx.
 
-    Raises InputError if a folder lacks the table, but the folder around it, or the only one within, has
-    it.
+    Raises
+    ------
+    InputError
+        If the folder lacks the table, but its parent or its only subfolder has it.
     """
     path = Path(folder_or_table)
     if not path.is_dir():
@@ -68,7 +70,7 @@ def has_table(folder, name):
 
 
 def find_table_folder(folder, name):
-    """Return the folder around this one, or the only one within, that has the table, or None."""
+    """Return the parent of a folder, or its only subfolder, if that has the table; otherwise None."""
     path = Path(folder)
     around = path.absolute().parent
     if _table_in(around, name):
@@ -93,11 +95,12 @@ def _table_in(folder, name):
 
 
 class ImagePaths:
-    """Finder of the images that a table in `folder` names, by one listing of each folder.
+    """A finder of the images that a table in `folder` names, which lists each folder once.
 
     A name is relative to the table, or to the folder `images` beside it if nothing of that name is next
-    to the table.  An image that is missing gets a path next to the table.  Backslashes separate folders
-    if a file is found so.  macOS stores names in another Unicode form than most tables; either form is
+    to the table.  A missing image gets a path next to the table.  Backslashes separate folders
+    if a file is found in this way.  macOS stores names in another Unicode form than most tables; either form
+    is
     found.
     """
 
@@ -108,7 +111,10 @@ class ImagePaths:
         self._respelt = {}
 
     def find_image(self, name, line):
-        """Return the absolute path of an image, without `..`, as text."""
+        """Return the absolute path of an image as text, without `..`.
+
+        name : as in the table; line : its line, for warnings
+        """
         texts = dict.fromkeys((name, file_part(name)))  # the name of a file may contain a number sign
         for text in texts:
             if path := self._find(text) or ("\\" in text and self._find(text.replace("\\", "/"))):
@@ -123,7 +129,10 @@ class ImagePaths:
         return os.path.normpath(absent) if name.rpartition("/")[2] in ("", ".", "..") else absent
 
     def warn(self, table):
-        """Log the images that were found with other capitals, and the missing ones with suggestions."""
+        """Log warnings: which images were found with other capitals, and which are missing, with suggestions.
+
+        table : Path, for the messages
+        """
         respelt = self._respelt.items()
         taken = [f'"{name}" (line {i}: "{os.path.basename(path)}")' for name, (i, path) in respelt]
         warn_about(
@@ -158,14 +167,17 @@ class ImagePaths:
         return alike.pop() if len(alike) == 1 else None
 
     def _listings(self, name):
-        """Return the two places of a name: folders, ending in a slash, and the names in them."""
+        """Return the two folders where a name is searched, each ending in a slash, with the names in them."""
         head = name[: name.rfind("/") + 1]
         if head not in self._places:
             self._places[head] = [self._list_folder(head), self._list_folder(os.path.join("images", head))]
         return self._places[head]
 
     def _list_folder(self, below):
-        """Return a folder, ending in a slash, and its names as stored and composed."""
+        """Return the path of a folder, ending in a slash, and its names as stored and in composed Unicode.
+
+        below : path relative to the folder of the table
+        """
         folder = str(resolve_path(self._folder, below))
         try:
             names = os.listdir(folder)

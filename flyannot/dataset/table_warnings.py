@@ -1,10 +1,11 @@
-"""Warnings about tables that can be read, but are probably wrong: one line in the log for each kind.
+"""Warnings about tables that can be read but are probably wrong, one line in the log for each kind.
 
-They are about misspelt terms, and names of genes that a spreadsheet turned into dates or numbers.
+They are about misspelt terms, and about genes whose names a spreadsheet turned into dates or numbers.
 
-A term is taken for misspelt if it nearly is a known term.  It then differs in capitals, spaces and signs
-only, or in one or two letters of one word.  Numbers must be equal, and the word must be unknown.  A known
-term is never taken for another one misspelt.
+A term counts as misspelt if it is nearly a known term: it differs in capitals, spaces and signs only, or in
+one or
+two letters of one word.  Numbers must be equal, and the word must be unknown.  A known term never counts as
+misspelt.
 """
 
 import logging
@@ -36,7 +37,7 @@ _MAYBE_DATE = re.compile(r"\d|[A-Z][a-z]{2}-\d\d$", re.ASCII)  # dec-1 is a gene
 
 @cache
 def bdgp_vocabulary():
-    """Return BDGP's terms as a dict, term -> list of the stage ranges that it is used in; [] if unknown."""
+    """Return BDGP's terms as a dict, term -> list of the stage ranges in which it is used; [] if unknown."""
     lines = (files("flyannot.dataset") / "terms.txt").read_text(encoding="utf-8").splitlines()
     rows = (line.partition("\t") for line in lines if line and not line.startswith("#"))
     return {term: stage_ranges.split() for term, _, stage_ranges in rows}
@@ -49,7 +50,10 @@ def bdgp_terms():
 
 
 def raise_errors(where, faults):
-    """Raise one InputError for all `faults`, a list of InputErrors of a table or folder, if there are any."""
+    """Raise one InputError for all errors of a table or folder, if there are any.
+
+    where : Path, for the message; faults : list of InputError
+    """
     if len(faults) == 1:
         raise faults[0]
     if faults:
@@ -78,9 +82,11 @@ def warn_about(table, named, one, many, more=""):
 
 
 def unify_capitals(terms, known):
-    """Return a dict, term -> another spelling, of terms that differ from it in capitals only.
+    """Find terms that differ from another spelling in capitals only; return a dict, term -> that spelling.
 
-    The spelling is the known one, or otherwise the most frequent one in the table.
+    The spelling is the known one, otherwise the most frequent one.
+
+    terms : Counter or list of terms of a table; known : set of terms that are right
     """
     counts = Counter(terms)
     of_fold = defaultdict(dict)
@@ -95,7 +101,7 @@ def unify_capitals(terms, known):
 
 
 def abbreviate_names(names):
-    """Return the first few of some names, and how many more there are, as text."""
+    """Return the first few of some names as text, with the number of the others."""
     more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(names[:_MOST_NAMED]) + more
 
@@ -116,7 +122,10 @@ def split_terms(cell):
 
 
 def warn_about_terms(table, terms_of_genes, known=()):
-    """Warn about terms that nearly are terms of BDGP, of an ontology (`known`), or of the table itself."""
+    """Warn about terms that are nearly terms of BDGP, of an ontology, or of the table itself.
+
+    table : Path; terms_of_genes : dict from gene to its terms; known : names of an ontology
+    """
     counts = Counter(term for terms in terms_of_genes for term in terms)
     near = find_misspelt_terms(counts, bdgp_terms().union(known))
     shown = [f'"{term}" ({pluralise(counts[term], "gene")}; "{meant}"?)' for term, meant in near.items()]
@@ -124,7 +133,10 @@ def warn_about_terms(table, terms_of_genes, known=()):
 
 
 def warn_of_mangled_genes(table, line_of_gene):
-    """Warn about genes that look like what a spreadsheet makes of Sep1 or 2E5; takes a dict, gene -> line."""
+    """Warn about genes that look like what a spreadsheet makes of names such as Sep1 or 2E5.
+
+    table : Path; line_of_gene : dict, gene -> line
+    """
     shown = [
         f'"{gene}" (line {line})'
         for gene, line in line_of_gene.items()
@@ -137,9 +149,9 @@ def warn_of_mangled_genes(table, line_of_gene):
 
 
 def find_misspelt_terms(counts, known):
-    """Return a dict, likely misspelt term -> the known, or far more frequent, term that is probably meant.
+    """Return a dict, term that is probably misspelt -> the known, or far more frequent, term that is meant.
 
-    `counts` maps a term to its number of genes; `known` is a set of terms that are right.
+    counts : dict, term -> number of genes; known : set of terms that are right
     """
     doubtful = sorted((term for term in counts if term not in known), key=lambda term: (counts[term], term))
     others = [*sorted(known), *doubtful[::-1][:_MOST_OTHERS]]
@@ -174,7 +186,10 @@ def _is_near(term, other, known_words):
 
 
 def _is_misspelt(word, other):
-    """Return True if few letters are too many, too few, wrong or exchanged, and no number differs."""
+    """Return True if two words differ in a few letters that are added, missing, wrong or exchanged.
+
+    Words with different numbers are never misspellings of each other.
+    """
     n = max(len(word), len(other))
     most = 0 if n < _LEAST_LETTERS else 1 if n < _LONG else 2
     if len({*word} ^ {*other}) > 2 * most or _DIGITS.findall(word) != _DIGITS.findall(other):

@@ -24,7 +24,7 @@ INEXACT = "inexact codes"  # a quality warning
 
 @dataclass(frozen=True, eq=False)
 class Encoder:
-    """Computes features from the picture of an embryo: read, describe, transform, code, pool.
+    """The chain from the picture of an embryo to its features: read, describe, transform, code, pool.
 
     The features of an image depend on this image alone.  Without a dictionary an encoder only reads and
     describes.
@@ -48,16 +48,18 @@ class Encoder:
 
     @cached_property
     def gram(self):
-        """Return the Gram matrix of the atoms, computed for the first image; None if the coder needs none."""
+        """The Gram matrix of the atoms, computed for the first image; None if the coder needs none."""
         return gram_for(self.pool.coder, self.D)
 
     @property
     def n_features(self):
-        """Return the length of a feature vector."""
+        """The length of a feature vector."""
         return len(self.D) * n_cells(self.pool.grid, self.extract.patch_px)
 
     def read(self, address):
-        """Return the grey levels of an embryo and its quality warnings.
+        """Read a picture; return the grey levels of its embryo, and its quality warnings.
+
+        address : path or address of the picture
 
         Raises
         ------
@@ -67,7 +69,10 @@ class Encoder:
         return read_embryo(address, self.extract)
 
     def describe(self, grey):
-        """Return the `DescribedPatches` of an image, transformed as for the dictionary."""
+        """Return the `DescribedPatches` of an image, transformed by the steps before the dictionary.
+
+        grey : float array of shape STANDARD_PX
+        """
         described = describe_patches(grey, self.extract)
         for transform in self.transforms:
             described = transform_patches(transform, described)
@@ -76,7 +81,8 @@ class Encoder:
     def encode_patches(self, described, view=""):
         """Code every patch of one image, and pool the codes.
 
-        If the view is to be mirrored, the mirror images of the patches are coded too, under the same numbers.
+        If the options mirror the view, the mirror images of the patches are coded too, under the same
+        numbers.
 
         Parameters
         ----------
@@ -85,7 +91,7 @@ class Encoder:
 
         Returns
         -------
-        pooled : Pooled
+        pooled : PooledFeatures
 
         Raises
         ------
@@ -111,7 +117,7 @@ class Encoder:
         return PooledFeatures(pooled.features, winner, is_exact=not len(unconverged_rows(gaps, tol)))
 
     def encode(self, grey, view=""):
-        """Return the `Pooled` features of an image from its grey levels."""
+        """Return the `PooledFeatures` of an image from its grey levels."""
         return self.encode_patches(self.describe(grey), view)
 
     def encode_pictures(self, pictures):
@@ -141,10 +147,13 @@ class Encoder:
 def transform_patches(transform, described):
     """Apply the `transform` of a step to the `DescribedPatches` of one image, and check the result.
 
+    transform : function from DescribedPatches to DescribedPatches
+
     Raises
     ------
     FlyannotError
-        If the result is no `DescribedPatches`, its descriptors have another type or width, or its arrays have
+        If the result is no `DescribedPatches`, its descriptors have another type or width, or its arrays
+        have
         different lengths.
     """
     changed = transform(described)
@@ -169,7 +178,7 @@ def transform_patches(transform, described):
 
 
 def add_inexact_warning(warnings, pooled):
-    """Return the quality warnings of an image, with one more if its codes are inexact."""
+    """Return the quality warnings of an image as text, with one more if its codes missed their tolerance."""
     if pooled.is_exact:
         return warnings
     return f"{warnings}, {INEXACT}" if warnings else INEXACT

@@ -9,10 +9,10 @@ from flyannot.base.text import short_repr
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of one stage range, sorted by name.
+    """The groups of one stage range, sorted by name. A group is all images of one gene in it.
 
     name, gene, fbgn : lists, one str for each group
-    rows : list, for each group the numbers of its images
+    rows : list with an int array for each group, the numbers of its images
     """
 
     name: list
@@ -48,7 +48,10 @@ class Groups:
 
 
 def group_images(columns):
-    """Return the Groups of a stage range, from its image columns (a dict of lists: group, gene, fbgn)."""
+    """Divide the images of a stage range into Groups.
+
+    columns : dict of lists, the columns of the images, with group, gene and fbgn
+    """
     names = np.array(columns["group"])
     name, first, group_of_image = np.unique(names, return_index=True, return_inverse=True)
     rows = [np.flatnonzero(group_of_image == g) for g in range(len(name))]
@@ -57,9 +60,13 @@ def group_images(columns):
 
 
 def group_features(features, groups, scheme="group"):
-    """Pool the features of images in memory to features of groups, (n_groups, n_features).
+    """Combine the features of images to features of groups, (n_groups, n_features).
 
-    With the scheme "group" they equal the maximum over all patches of a group.
+    Parameters
+    ----------
+    features : float array (n_images, n_features)
+    groups : Groups
+    scheme : "group" for the largest of each feature over the images of a group, or "mean"
     """
     return pool_columns(InMemoryFeatures(features), groups, slice(None), scheme)
 
@@ -73,7 +80,10 @@ class InMemoryFeatures:
         self.dtype = features.dtype
 
     def iterate_blocks(self, columns):
-        """Yield the number of the first image, and some columns of the images, for each block."""
+        """Yield (number of the first image, array of the chosen columns) for blocks of images.
+
+        columns : slice of the features
+        """
         yield 0, self._features[:, columns]
 
 

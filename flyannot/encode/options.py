@@ -16,7 +16,7 @@ VIEWS = ("lateral", "dorsal", "ventral")
 
 
 class Grid(Kind):
-    """A grid of rows x columns, as in 2x4, or several grids, as in 1x1+2x4."""
+    """The option type for a grid of rows x columns, as in 2x4, or for several grids, as in 1x1+2x4."""
 
     name = "RxC"
     words = "rows x columns, such as 2x4 or 1x1+2x4"
@@ -51,7 +51,10 @@ def _is_count(n):
 
 
 def n_cells(grid, patch_px):
-    """Return the number of cells of a feature vector: cells of all levels, times sizes of patches."""
+    """Return the number of cells of a feature vector: the cells of all grids, times the sizes of patches.
+
+    grid : tuple of (rows, columns); patch_px : the sizes of patches
+    """
     return sum(rows * columns for rows, columns in grid) * len(patch_sides(patch_px))
 
 

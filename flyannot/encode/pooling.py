@@ -38,7 +38,7 @@ class PooledFeatures:
 
 
 def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
-    """Pool the codes of one image.
+    """Pool the codes of the patches of one image by maximum.
 
     Parameters
     ----------
@@ -47,12 +47,13 @@ def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
         Patch centres (row, column), in pixels from the top left corner.
     size_px : (height, width) of the image, in pixels
     grid : tuple of (n_rows, n_columns) of cells; ((1, 1),) pools the whole image
-    part : int array (n_patches,), below n_parts: patches of different parts (sizes) are pooled separately
-    n_parts : int, number of parts
+    part : int array (n_patches,) below n_parts, the index of the size of each patch
+        Patches of different sizes are pooled separately.
+    n_parts : int, number of sizes
 
     Returns
     -------
-    pooled : Pooled
+    pooled : PooledFeatures
 
     Raises
     ------
@@ -78,7 +79,15 @@ def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
 
 @compiled
 def _pool_max(data, indices, indptr, cell, n_atoms, features, winner):
-    """Pool row after row; of equal values the earlier patch wins."""
+    """Pool codes by maximum, patch after patch; of equal values the earlier patch wins.
+
+    Parameters
+    ----------
+    data, indices, indptr : arrays of the CSR matrix of codes
+    cell : int array (n_patches,), the cell of each patch
+    n_atoms : int
+    features, winner : arrays (n_cells * n_atoms,), filled
+    """
     for i in range(len(indptr) - 1):
         for at in range(indptr[i], indptr[i + 1]):
             k = cell[i] * n_atoms + indices[at]

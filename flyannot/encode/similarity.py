@@ -28,11 +28,12 @@ _NO_VARIANCE = 1e-6  # relative to the largest variance; a smaller one is a roun
 
 @dataclass(frozen=True)
 class ImageIndex:
-    """The images of one stage range, ready to be searched.
+    """The images of one stage range as coordinates along a few axes, so that similar ones are found quickly.
 
-    mean : float32 array (n_features,)
-    axes : float32 array (n_axes, n_features)
-    images, groups : float32 arrays (n_images, n_axes) and (n_groups, n_axes)
+    mean : float32 array (n_features,), which is subtracted from feature vectors
+    axes : float32 array (n_axes, n_features), principal axes
+    images : float32 array (n_images, n_axes), coordinates of length 1
+    groups : float32 array (n_groups, n_axes), coordinates of length 1
     """
 
     mean: np.ndarray
@@ -43,7 +44,7 @@ class ImageIndex:
     __repr__ = short_repr
 
     def coordinates(self, features):
-        """Return the directions of feature vectors along the axes, (n, n_axes)."""
+        """Return the coordinates of feature vectors along the axes, float32 (n, n_axes), of length 1."""
         with limit_blas_threads():
             return _directions(features, self.mean) @ self.axes.T
 
@@ -53,8 +54,8 @@ def build_collection(blocks, groups):
 
     Parameters
     ----------
-    blocks : function without arguments that returns an iterable of feature vectors, float32 arrays
-        (n, n_features), of all images in order; it is called once for every pass
+    blocks : function without arguments that returns an iterable of float32 arrays (n, n_features)
+        These are the feature vectors of all images in order. It is called once for every pass over them.
     groups : Groups
     """
     n_images = len(groups.group_numbers)
@@ -80,9 +81,9 @@ def build_collection(blocks, groups):
 
 
 def most_similar(similarity, n, *, without=()):
-    """Return the numbers of the n largest values, in falling order; of equal values the first.
+    """Return the indices of the n largest values, in falling order; of equal values the first.
 
-    `without` are numbers to be left out.
+    similarity : float array; without : indices to leave out
     """
     left = np.array(similarity, float)
     left[list(without)] = -np.inf
@@ -130,7 +131,7 @@ def farthest_first(directions, begun=()):
 
 
 def _directions(features, mean):
-    """Return feature vectors of length 1, less the mean, scaled to length 1."""
+    """Return feature vectors scaled to length 1, minus the mean, scaled to length 1 again."""
     return _unit_rows(_unit_rows(features) - mean)
 
 
@@ -181,7 +182,7 @@ def map_patterns(directions):
 
 
 def _principal(rows, n_axes):
-    """Return rows in coordinates along their axes of the largest variance.
+    """Return the coordinates of rows along their `n_axes` axes of largest variance.
 
     The sign of each axis is set so that rounding does not change it.
     """

@@ -149,19 +149,19 @@ class DictionaryLearning(SparseCoding):
         return self._store_result(learner.D.astype(X.dtype), learner.state(), rng, n_iter=len(self.trace_))
 
     def _add_record(self, record):
-        """Add a record to the trace; return whether the callback ends learning."""
+        """Add an EpochRecord to the trace; return True if the callback ends learning."""
         record = self._unscaled_record(record)
         self.trace_.append(record)
         self.gap_ = record.gap
         return self._call_back(record)
 
     def _unscaled_record(self, record):
-        """Return the record in the scale of the samples."""
+        """Return an EpochRecord of scaled samples in the scale of the given samples."""
         names = ("objective_stored", "objective", "gap")
         return replace(record, **{name: getattr(record, name) * self._unit**2 for name in names})
 
     def _call_back(self, record):
-        """Log the record if `verbose`, and call the callback; return whether it ends learning."""
+        """Log an EpochRecord if `verbose`, and call the callback; return True if it ends learning."""
         if self.verbose:
             say(
                 f"epoch {record.epoch}: objective {record.objective:.6g} (gap {record.gap:.1e}), "
@@ -205,7 +205,10 @@ class DictionaryLearning(SparseCoding):
         return self
 
     def _store_result(self, D, state, rng, *, n_iter):
-        """Store the result, and the state that `partial_fit` continues from."""
+        """Set the fitted attributes, and keep the state of the learner for `partial_fit`.
+
+        D : atoms; state : dict of arrays; rng : numpy Generator; n_iter : int
+        """
         self._state = {name: array for name, array in state.items() if not name.startswith("code_")}
         self._rng = rng
         self.components_ = np.array(D)

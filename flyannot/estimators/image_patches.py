@@ -77,7 +77,7 @@ def concatenate_patches(parts):
 
 
 def _as_image_patches(X):
-    """Return X as one `ImagePatches` if it is one, or a list of them; otherwise None.
+    """Return X as one `ImagePatches` if it is one, or is a list of them; otherwise None.
 
     Cross-validation makes such lists.
     """
@@ -89,7 +89,10 @@ def _as_image_patches(X):
 
 
 def check_samples(estimator, X, *, reset, **options):
-    """Validate the rows of X; return them and the `ImagePatches` they belong to (None for a plain matrix)."""
+    """Validate X for an estimator, and return (rows, ImagePatches); the second is None for a plain matrix.
+
+    reset : True in `fit`, False later; options : of scikit-learn's `validate_data`
+    """
     patches = _as_image_patches(X)
     rows = X if patches is None else patches.rows
     options = {"dtype": [np.float64, np.float32], "order": "C"} | options

@@ -26,9 +26,9 @@ from flyannot.sparse.objective import objective
 
 
 class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """The base class of estimators that return codes over the atoms of `_atoms()`.
+    """The base class of estimators whose `transform` returns sparse codes over the atoms of `_atoms()`.
 
-    Subclasses have the parameters that it reads.
+    A subclass has the parameters alpha, coder, tol, positive_code, sparse_output and n_jobs.
     """
 
     def transform(self, X: ImagePatches | ArrayLike) -> Any:
@@ -106,7 +106,7 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return False
 
     def _finite(self):
-        """Return the options of the check of samples: whether NaN is allowed."""
+        """Return the keyword arguments of scikit-learn's check of samples that say whether NaN is allowed."""
         return {"ensure_all_finite": "allow-nan" if self._takes_missing_values() else True}
 
     def _alpha(self, n_features):

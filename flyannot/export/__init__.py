@@ -38,5 +38,5 @@ EXPORTERS = {
 
 
 def all_formats():
-    """Return the names of the formats of all kinds of files."""
+    """Return the names of the export formats of all kinds of files."""
     return list(dict.fromkeys(name for formats in EXPORTERS.values() for name in formats))

@@ -9,13 +9,13 @@ from flyannot.files.tables import write_csv_rows
 
 
 def write_dictionary_npz(stored, stage_ranges, path):
-    """Write for each stage range an array (n_atoms, n_features) under its name."""
+    """Write an npz file with an array of atoms (n_atoms, n_features) for each stage range, under its name."""
     with open(path, "wb") as file:
         np.savez(file, **{s: read_dictionary(stored, s) for s in stage_ranges})
 
 
 def write_dictionary_mat(stored, stage_ranges, path):
-    """Write for each stage range a matrix D_4_6 (n_features, n_atoms), with atoms in columns as in SPAMS."""
+    """Write a mat file with a matrix such as D_4_6 for each stage range; atoms are columns, as in SPAMS."""
     from scipy.io import savemat
 
     atoms = {f"D_{s.replace('-', '_')}": read_dictionary(stored, s).T.astype("f8") for s in stage_ranges}
@@ -24,7 +24,7 @@ def write_dictionary_mat(stored, stage_ranges, path):
 
 
 def write_features_csv(stored, stage_ranges, path):
-    """Write a row for each image: its columns, its stage range and its features."""
+    """Write a CSV file with a row for each image: its columns, its stage range and its features."""
     columns, features = read_all_features(stored, stage_ranges)
     with open(path, "w", newline="", encoding="utf-8") as file:
         write_csv_rows(file, [[*columns, *(f"f{i}" for i in range(features.shape[1]))]])
@@ -48,7 +48,7 @@ def read_all_features(stored, stage_ranges):
 
 
 def write_features_npz(stored, stage_ranges, path):
-    """Write arrays such as `4-6/features`, `4-6/image` and `4-6/gene`; texts are unicode arrays."""
+    """Write an npz file with arrays such as `4-6/features`, `4-6/image` and `4-6/gene`; texts are unicode."""
     arrays = {}
     for s in stage_ranges:
         columns, arrays[f"{s}/features"] = read_features([stored], s)
@@ -58,5 +58,5 @@ def write_features_npz(stored, stage_ranges, path):
 
 
 def _format_numbers(row):
-    """Format float32 numbers so that the texts give the same numbers back."""
+    """Format float32 numbers as texts from which the same numbers can be read back."""
     return [f"{value:.9g}" for value in row.tolist()]

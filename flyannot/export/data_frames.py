@@ -11,13 +11,16 @@ _LAYERS = ("answer_threshold", "held_out", "model_probability", "decision_value"
 
 
 def write_predictions_parquet(stored, stage_ranges, path, *, ids=None):
-    """Write a row for each group and term, with the columns of the CSV and numbers as doubles."""
+    """Write a Parquet file with a row for each group and term, and the columns of predictions.csv.
+
+    Numbers are doubles.
+    """
     columns, rows = predictions_table(stored, stage_ranges, ids, as_text=False)
     _write_parquet(stored, dict(zip(columns, zip(*rows))), path)
 
 
 def write_features_parquet(stored, stage_ranges, path):
-    """Write a row for each image: its columns, its stage range and a list of its features."""
+    """Write a Parquet file with a row for each image: its columns, stage range and list of features."""
     columns, features = read_all_features(stored, stage_ranges)
     _write_parquet(stored, columns | {"features": list(features)}, path)
 

@@ -47,7 +47,7 @@ write_predictions_tsv = partial(write_predictions_csv, delimiter="\t")
 
 
 def write_predictions_json(stored, stage_ranges, path, *, ids=None):
-    """Write for each stage range its terms with their evidence, and its groups.
+    """Write a JSON file with the terms of each stage range, with their evidence, and its groups.
 
     Each group has its images, and an answer for every term.
     """

@@ -54,7 +54,7 @@ def image_path(address):
 
 
 def file_part(name):
-    """Return the part of an image's name in a table that names its file.
+    """Return the part of an image's name in a table that is the name of its file.
 
     The disk is not read.
     """
@@ -62,7 +62,7 @@ def file_part(name):
 
 
 def join_address(file, name):
-    """Return the address of an image by its file, and by its name in a table."""
+    """Return the address of an image from its file and its name in a table, which may choose a plane."""
     behind_file = name[len(file_part(name)) :] if "#" in name else ""
     return file if file.endswith(behind_file) else file + behind_file
 
@@ -73,18 +73,15 @@ def embryo_name(photograph, number):
 
 
 def photograph_name(name):
-    """Return the name of the photograph of an embryo.
-
-    The name of any other picture is returned unchanged.
-    """
+    """Return the name of the photograph on which an embryo was found; other names are returned unchanged."""
     number = _ADDRESS.fullmatch(name)[3] if "#" in name else None
     return name.removesuffix(f"#{number}")
 
 
 def add_turn(name, turned):
-    """Return the name of a turned picture, or of a turned embryo of a photograph.
+    """Return the name of a picture with a turn added, such as "embryo.png#turned=both".
 
-    `turned` is one of TURNS.
+    turned : one of TURNS
     """
     photograph = photograph_name(name)
     return f"{photograph}#turned={turned}{name[len(photograph) :]}"
@@ -117,7 +114,7 @@ def split_turn(address, planes):
 
 
 class PlaneChoice(Kind):
-    """One coordinate of a plane, such as z=5 or channel=DAPI."""
+    """The option type for one coordinate of a plane, such as z=5 or channel=DAPI."""
 
     name = "AXIS=NUMBER|NAME"
     words = f"an axis ({', '.join(AXES)}), an equals sign, and a number from 1 or a name, such as z=5"
@@ -133,14 +130,14 @@ class PlaneChoice(Kind):
 
 
 class Axis(NamedTuple):
-    """An axis of `size` planes, and their names if the file has any."""
+    """One axis of a microscope's file, such as z or channel, with its number of planes and their names."""
 
     name: str
     size: int
     names: tuple = ()
 
     def in_words(self):
-        """Return the number of planes, and the first names."""
+        """Return the number of planes and the first names as text."""
         count = pluralise(self.size, _NOUNS.get(self.name, self.name))
         if not any(self.names):
             return count
@@ -175,7 +172,10 @@ def choose_plane(path, axes, planes):
 
 
 def _ambiguous(path, axes, open_axes):
-    """Return the error for axes on which a plane must be chosen."""
+    """Return the UnusableImage for a file in which a plane must be chosen on some axes.
+
+    axes : all axes of the file; open_axes : the axes without a choice
+    """
     several = ", ".join(axis.in_words() for axis in axes if axis.size > 1)
     examples = [f"{axis.name}={(axis.size + 1) // 2 if axis.name == 'z' else 1}" for axis in open_axes]
     address = "#".join([printable_path(os.path.basename(path)), *examples])
@@ -188,9 +188,14 @@ def _ambiguous(path, axes, open_axes):
 
 
 def _number_on(axis, text, path):
-    """Return the number of the plane that a text names on an axis, from 0.
+    """Return the number of the plane, from 0, that a text such as "5" or "DAPI" chooses on an Axis.
 
-    The first plane is the default.  Raises UnusableImage if the axis has no such plane.
+    Without a text it is 0.
+
+    Raises
+    ------
+    UnusableImage
+        If the axis has no such plane.
     """
     if text is None:
         return 0

@@ -22,12 +22,12 @@ _ENOUGH_PATCHES = 10_000  # for a dictionary of 1,000 atoms: `LearnOptions.n_ato
 
 @dataclass(frozen=True)
 class DescribedPatches:
-    """The descriptors and places of the patches of one image.
+    """The descriptors and positions of the patches of one image.
 
     descriptors : uint8 array (n, 128), or (n, 132) with intensity
     centres_px : float32 array (n, 2), (row, column) in pixels
     patch_px : uint16 array (n,), the sides of the patches in pixels
-    n_candidates : number of patches, including patches of little contrast
+    n_candidates : number of patches before those of little contrast were left out
     """
 
     descriptors: np.ndarray
@@ -65,7 +65,10 @@ def describe_patches(grey, options):
 
 
 def _describe_side(grey, side, options):
-    """Describe the patches of one size; returns DescribedPatches."""
+    """Return the DescribedPatches of one size.
+
+    grey : array (height, width); side : int, side of the patches in pixels; options : ExtractOptions
+    """
     candidates = patch_corners(grey.shape, side, options.stride_px)
     std = patch_std(grey, candidates, side)
     kept = std >= options.min_std
@@ -87,7 +90,7 @@ def count_candidate_patches(options):
 def choose_stride(options, n_images):
     """Return a copy of the options with a number as `stride_px`.
 
-    An open stride is STRIDE_PX.  It is halved if the images have too few patches to learn a dictionary from.
+    If it is not given, it is STRIDE_PX, or half of it if the images have too few patches for a dictionary.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ _REDUCING_GAP = 4  # whole blocks are averaged first: from this ratio on, roundi
 
 @cache
 def load_opencv():
-    """Import cv2, and set it to one thread.
+    """Import and return cv2, set to one thread.
 
     Images are processed in parallel, and the bits must not depend on the number of threads.
     """
@@ -60,8 +60,10 @@ def warp_image(picture, matrix, size, fill=0.0):
     Parameters
     ----------
     picture : float32 array
-    matrix : float array (2, 3), from a place (x, y, 1) of the frame to a place of the picture, in pixels from
-        the top left corner; the middle of the first pixel is (0.5, 0.5)
+    matrix : float array (2, 3)
+        It maps a point (x, y, 1) of the frame to a point of the picture, in pixels from the top left corner.
+        The middle of
+        the first pixel is (0.5, 0.5).
     size : (width, height) of the frame
     fill : float, or one for each colour, the value outside the picture
 
@@ -126,7 +128,7 @@ def resize_to_fit(picture, size_px):
 
 
 def _centred_length(length, outer):
-    """Return the integer nearest to `length` that leaves equal margins in `outer`.
+    """Return the integer nearest to `length` that leaves equal margins on both sides of `outer`.
 
     With equal margins, mirrored pictures stay mirrored.
     """
@@ -134,5 +136,5 @@ def _centred_length(length, outer):
 
 
 def border_values(picture):
-    """Return the values along the four sides of a picture, each once."""
+    """Return the values of all pixels on the four sides of a picture, each once."""
     return np.concatenate([picture[0], picture[-1], picture[1:-1, 0], picture[1:-1, -1]])

@@ -29,8 +29,9 @@ def rescale_to_255(path, pixels, dtype, *, inverted=False, full=None):
     path : path of the file, for messages
     pixels : array of numbers
     dtype : type of the numbers in the file
-    inverted : whether 0 is white
-    full : float, the number that stands for white; None, or one that a pixel exceeds, is guessed
+    inverted : True if 0 is white
+    full : float, the number that is white
+        It is guessed if it is None, or if a pixel is larger.
 
     Raises
     ------
@@ -55,10 +56,12 @@ def rescale_to_255(path, pixels, dtype, *, inverted=False, full=None):
 
 
 def white_level(highest, dtype):
-    """Return the number that stands for white, for whole numbers up to `highest`.
+    """Guess the number that is white in a file of whole numbers.
 
     Numbers of 16 bits often come from a camera with 8, 12 or 14 bits.  White is then the largest number of
     the smallest such range that contains `highest`.  Otherwise it is the largest number of the type.
+
+    highest : the largest number in the picture; dtype : type of the numbers
     """
     in_use = (bits for bits in CAMERA_BITS if np.dtype(dtype).itemsize == 2 and highest < 2**bits)
     return float(2 ** next(in_use, 8 * np.dtype(dtype).itemsize) - 1)
@@ -114,7 +117,7 @@ def separate_stain(rgb):
 
 @lru_cache(maxsize=1)
 def _stain_matrices():
-    """Return the matrix whose rows of norm 1 are stain, tissue and the rest, and its inverse."""
+    """Return the matrix whose rows are the colours of stain, tissue and the rest, and its inverse."""
     rows = np.array([STAIN, TISSUE, np.cross(STAIN, TISSUE)])
     to_rgb = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     return to_rgb, np.linalg.inv(to_rgb)

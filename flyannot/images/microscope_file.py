@@ -171,9 +171,11 @@ def _tiff(path, file):
 
 
 def _refuse_many_planes(path, root, page):
-    """Raise UnusableImage if the metadata claim too many planes.
+    """Raise an UnusableImage if the metadata of a TIFF claim too many planes.
 
     tifffile allocates memory for every claimed plane before it checks whether the plane exists.
+
+    root : root element of the OME metadata; page : the first page
     """
 
     def claimed(tag, *names):
@@ -188,9 +190,9 @@ def _refuse_many_planes(path, root, page):
 
 
 def _tiff_series(path, series, about):
-    """Return the Scene of a series of a TIFF.
+    """Return the Scene of one series of a TIFF.
 
-    `about` is the element of the OME metadata that describes the series.
+    path : for messages; series : tifffile's series; about : element of the OME metadata that describes it
     """
     page = series.keyframe
     n_outer = series.ndim - page.ndim
@@ -232,7 +234,7 @@ def _tiff_series(path, series, about):
 
 
 def _require_whole(path, page):
-    """Raise UnusableImage if a plane is not complete: tifffile would fill it with zeros."""
+    """Raise an UnusableImage if the data of a page are not complete; tifffile would fill them with zeros."""
     end = page.parent.filehandle.size
     if any(start + n > end for start, n in zip(page.dataoffsets, page.databytecounts)):
         raise unreadable_image(path, "damaged or cut short (the file ends before the plane does)")

@@ -1,4 +1,4 @@
-"""Places of the patches of an image, and the mean and standard deviation of their grey levels."""
+"""Positions of the patches of an image, and the mean and standard deviation of their grey levels."""
 
 from functools import lru_cache
 
@@ -39,7 +39,7 @@ def patch_corners(size_px, patch_px, stride_px):
 
 @lru_cache(maxsize=16)  # most images have one size
 def _grid(size_px, patch_px, stride_px):
-    """Return the corners of a grid, as `patch_corners`."""
+    """Return the top left pixels of a grid of patches; parameters and result are as in `patch_corners`."""
     starts = [np.arange(length + 1)[(length - patch_px) % stride_px // 2 :: stride_px] for length in size_px]
     fitting = [start[start <= length - patch_px] for start, length in zip(starts, size_px)]
     rows, columns = np.meshgrid(*fitting, indexing="ij")
@@ -47,7 +47,14 @@ def _grid(size_px, patch_px, stride_px):
 
 
 def check_patch(size_px, patch_px, corners=None):
-    """Raise InputError unless patches of `patch_px` fit into the image, and those at `corners` lie in it."""
+    """Check that patches fit into an image.
+
+    size_px : (height, width); patch_px : their side; corners : their top left pixels, or None for any
+
+    Raises
+    ------
+    InputError
+    """
     if patch_px < 4 or patch_px % 4:
         raise InputError(
             f"a patch of {patch_px} px cannot be cut into 4 equal bins a side",
@@ -142,7 +149,7 @@ def patch_mean(image, corners, patch_px):
 
 
 def _fraction_bits(patch_px):
-    """Return the number of bits below one grey level.
+    """Return how many bits below one grey level are kept when levels are rounded.
 
     n^2 var <= patch_px^4 (127.5 * 2^bits)^2 must stay below 2^63.
     """
@@ -166,7 +173,10 @@ def _sum_up(levels, sums):
 
 @compiled
 def _measure_scatter(sums, corners, patch_px, scatter):
-    """Compute n sum(x^2) - sum(x)^2 = n^2 var of each patch, exact modulo 2^64."""
+    """Compute n sum(x^2) - sum(x)^2 = n^2 var of the grey levels x of each patch, exact modulo 2^64.
+
+    sums : integral images, as `_sum_up` fills them; scatter : uint64 array (n_patches,), filled
+    """
     for k in range(corners.shape[0]):
         top, left = corners[k, 0], corners[k, 1]
         bottom, right = top + patch_px, left + patch_px

@@ -26,7 +26,7 @@ _LAST_COLUMNS = (22, 26, 28, 29, 30, 31, 32, 32, 32, 32, 31, 30, 29, 27, 25, 21)
 
 @cache
 def ellipse_mask():
-    """Return the pixels of the embryo in Wu's patterns, bool array (16, 32).
+    """Return the pixels that are embryo in the patterns of Wu et al., bool array (16, 32).
 
     A pattern fills them column by column.
     """
@@ -89,9 +89,10 @@ def render_patterns(patterns, mask):
 
 @lru_cache(maxsize=1)  # photographs are drawn one by one, all with one mask
 def _body_and_nearest(mask):
-    """Return `smooth_body_mask` of a mask, and the indices of the nearest pixel within the mask.
+    """Return `smooth_body_mask` of a mask, and for each pixel the indices of the nearest one within the mask.
 
-    The mask is given as bytes.  Of several nearest pixels the leftmost is taken.
+    The mask is given as bytes, so that results can be cached.  Of several nearest pixels the leftmost is
+    taken.
     """
     mask = np.frombuffer(mask, bool).reshape(GRID)
     inside = np.argwhere(mask.T)[:, ::-1]

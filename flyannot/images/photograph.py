@@ -1,4 +1,4 @@
-"""Search for several embryos on one photograph, and the cutting out of each.
+"""Embryos on a photograph of several: they are found, numbered and cut out.
 
 Everything that stands out from the background is numbered line by line, from left to right.  Each embryo is
 cut out with some background around it and without its neighbours.  From then on it is a picture like any
@@ -61,10 +61,10 @@ class EmbryoBox(NamedTuple):
 
 @dataclass(frozen=True)
 class EmbryoCandidate:
-    """Something that stands out from the background of a photograph.
+    """Something that stands out from the background of a photograph, and may be an embryo.
 
     place : EmbryoBox
-    why_not : the reason why it is not an embryo that can be used, otherwise ""
+    why_not : the reason why it is not an embryo that can be used; "" if it can
     mask : bool array (height, width), its pixels in the small copy of the photograph
     """
 
@@ -105,9 +105,11 @@ def find_embryos(picture):
 
 
 def cut_out_embryo(picture, embryo, candidates):
-    """Return the box around an embryo of a photograph, with all other candidates painted over.
+    """Return the picture of one embryo, cut out of a photograph, with all other candidates painted over.
 
     They are painted with the median of the background in the box.
+
+    picture : the photograph; embryo : EmbryoCandidate; candidates : all EmbryoCandidates of the photograph
     """
     left, top, width, height = embryo.place[:4]
     box = slice(top, top + height), slice(left, left + width)
@@ -125,7 +127,7 @@ def cut_out_embryo(picture, embryo, candidates):
 
 
 def _foreground_masks(picture):
-    """Return a mask for each thing that stands out in a small copy of the picture."""
+    """Return a list with a mask for each connected thing that stands out in a small copy of the picture."""
     height, width = picture.shape[:2]
     scale = min(1.0, _WORK_PX / max(height, width))
     small = resize_image(picture, (max(1, round(width * scale)), max(1, round(height * scale))))
@@ -147,7 +149,7 @@ def _pose_and_shape(mask):
 
 
 def _reading_order(poses):
-    """Return the numbers of poses line by line, from left to right.
+    """Return the order of some EmbryoPoses line by line, from left to right, as a list of their numbers.
 
     A line consists of all poses that are less than a breadth below its first one.
     """
@@ -161,7 +163,10 @@ def _reading_order(poses):
 
 
 def _place(pose, mask, picture):
-    """Return the EmbryoBox of a mask of the small copy."""
+    """Return the EmbryoBox of a mask in pixels of the photograph.
+
+    pose : EmbryoPose; mask : bool array, in the small copy; picture : the photograph
+    """
     height, width = picture.shape[:2]
     zoom = np.array([width, height]) / mask.shape[::-1]
     (x, y), (length, breadth) = pose.centre * zoom, 2 * pose.half_sides * zoom.mean()
@@ -177,7 +182,9 @@ def _place(pose, mask, picture):
 def _rejection(pose, has_shape, mask, part):
     """Return the reason why a mask is not an embryo that can be used, or "".
 
-    `part` is its area relative to the usual one.
+    pose : EmbryoPose; has_shape : True if it has the shape of one embryo; mask : bool array; part : its area
+        relative to
+    the usual area of the candidates
     """
     sides = (mask, mask[::-1], mask.T, mask.T[::-1])
     if max(side[_CUT_PX].sum() * side[0].any() for side in sides) > _CUT * 2 * pose.half_sides[1]:

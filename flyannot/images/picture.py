@@ -1,6 +1,7 @@
-"""Reading the picture at an address, and its conversion to the standard size.
+"""The reader of the picture at an address, at its own size or at the standard size.
 
-The picture is scaled as a whole, or by the embryo that is found in it.  All code that reads the picture of an
+The picture is scaled as a whole, or by the embryo that is found in it.  All code that reads the picture of
+an
 embryo reads it here.
 """
 
@@ -67,7 +68,7 @@ def read_embryo_candidates(address, planes=()):
 
 
 def _photograph(file, planes):
-    """Return the colours of a photograph and its candidates; each thread keeps the last photograph."""
+    """Return the colours of a photograph and its EmbryoCandidates; each thread keeps the last photograph."""
     about = os.stat(file) if os.path.exists(file) else None
     return _last_photograph.decoded(file, planes, about and (about.st_mtime_ns, about.st_size))
 
@@ -80,7 +81,10 @@ class _LastPhotograph(threading.local):
 
 
 def _decode_photograph(file, planes, stamp):
-    """Decode a photograph, and find its embryos; `stamp` tells versions of the file apart."""
+    """Decode a photograph, and find its EmbryoCandidates.
+
+    stamp : distinguishes versions of the file, for the cache
+    """
     picture = decode_image(file, "RGB", planes)
     return picture, find_embryos(picture)
 
@@ -105,7 +109,7 @@ def read_grey(path, *, size_px=STANDARD_PX):
 
 
 def read_embryo(path, options):
-    """Read the grey levels to be described, and the warnings about the picture.
+    """Read the picture of an embryo at the standard size, as grey levels, with warnings about its quality.
 
     Parameters
     ----------
@@ -116,8 +120,7 @@ def read_embryo(path, options):
     -------
     grey : float32 array of shape STANDARD_PX, of the channel in the options
     quality_warnings : str, separated by commas
-        The warnings of `quality`, and "not registered" with the reason if no embryo was
-        found.
+        The warnings of `quality`, and "not registered" with the reason if no embryo was found.
 
     Raises
     ------
@@ -140,15 +143,15 @@ def read_embryo(path, options):
 
 
 def read_embryo_in_colour(path, options):
-    """Read a picture for display, placed as by `read_embryo`: uint8 colours, or grey levels."""
+    """Read a picture for display, turned and scaled as by `read_embryo`: uint8 colours, or grey levels."""
     picture = read_picture(path, "RGB", options.plane)
     return np.rint(_at_standard_size(picture, _pose(picture, options)[0], options)).astype(np.uint8)
 
 
 def _pose(picture, options):
-    """Return the EmbryoPose of a picture, or None, and a list of warnings.
+    """Return the EmbryoPose of a picture and a list of warnings.
 
-    The pose is None without registration, and if no embryo is found.
+    The pose is None if the options ask for no registration, and if no embryo is found.
     """
     if options.register == "none":
         return None, []
@@ -161,7 +164,8 @@ def _pose(picture, options):
 def _at_standard_size(picture, pose, options):
     """Return a picture at the standard size.
 
-    It is scaled to fit.  With a pose it is instead turned, cut out, and mirrored if the options ask for it.
+    Without a pose it is scaled to fit.  With an EmbryoPose it is turned, cut out, and mirrored if the
+    options ask for it.
     """
     if pose is None:
         return resize_to_fit(picture, STANDARD_PX)

@@ -46,8 +46,8 @@ def standard_warnings(grey):
     Returns
     -------
     warnings : tuple of str
-        - "blank": one white.
-        - "uniform": one other grey level.
+        - "blank": white everywhere.
+        - "uniform": one other grey level everywhere.
         - "low contrast": the 1st and the 99th percentile lie within 10 grey levels.
         - "no plain background": more than 30% of the border differ from its median by over 20 grey levels,
           as in noise, in a photograph, or with several embryos.
@@ -113,13 +113,16 @@ def _bits_in_use(picture):
 
 
 def _upper_median(values):
-    """Return the upper median; ten times as fast as the mean of the two values in the middle."""
+    """Return the median of some values; for an even number of them, the larger of the two in the middle.
+
+    It is ten times as fast as their mean.
+    """
     half = values.size // 2
     return float(np.partition(values, half, axis=None)[half])
 
 
 def _is_plain(border):
-    """Return whether most of a border has nearly the same grey level."""
+    """Return True if most values of a border are nearly the same grey level."""
     return (np.abs(border - np.float32(_upper_median(border))) > _BORDER_TOLERANCE).mean() <= _BORDER_FRACTION
 
 
@@ -165,8 +168,11 @@ def _find_bodies(grey):
 def _shape_warnings(mask, contrast):
     """Return the warnings about the shape of a mask.
 
-    Several embryos have several cores, which are the places far from the outline.  A flat embryo also has two
+    Several embryos have several cores, which are the places far from the outline.  A flat embryo also has
+    two
     cores if only the places farthest from the outline count.
+
+    mask : uint8 array (height, width); contrast : median difference of its pixels from the background
     """
     cv2 = load_opencv()
     depth = cv2.distanceTransform(mask, cv2.DIST_L2, cv2.DIST_MASK_3)

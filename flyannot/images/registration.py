@@ -1,4 +1,4 @@
-"""Registration of the embryo in a picture: level, centred, and of one size.
+"""Registration of an embryo: its picture is turned and scaled so that all embryos lie alike.
 
 The box around every embryo, along its principal axes, is mapped to the whole frame, as in the images of
 FlyExpress.  A cell of a pooling grid is then the same part of every embryo.
@@ -70,7 +70,7 @@ def find_pose(picture):
 
 
 def embryo_mask(grey):
-    """Return the largest thing that stands out from the background, without holes.
+    """Return the largest thing that stands out from the background, without holes, as a mask.
 
     Parameters
     ----------
@@ -95,9 +95,9 @@ def embryo_mask(grey):
 
 
 def foreground_mask(grey, close_px, open_px):
-    """Return the pixels that differ from the background, bool array.
+    """Return the pixels that differ from the background, bool array (height, width).
 
-    Gaps are closed and holes filled.  Then bumps and dust are removed.
+    Gaps up to `close_px` are closed and holes filled.  Then bumps and dust up to `open_px` are removed.
     """
     off = np.abs(grey - _background(grey))
     noise = 1.4826 * np.median(border_values(off))
@@ -211,7 +211,7 @@ def _axis_and_shape(mask):
 
 
 def _rotation(x, y):
-    """Return two columns: the direction of the long axis, and this direction turned by 90 degrees."""
+    """Return a matrix with two columns: the direction (x, y), and this direction turned by 90 degrees."""
     return np.array([[x, -y], [y, x]])
 
 
@@ -242,9 +242,9 @@ def frame_embryo(picture, size_px, pose):
 
 
 def no_embryo(reason):
-    """Make a NoEmbryo with its reason.
+    """Return a NoEmbryo error with its reason.
 
-    The constructor takes only the message, so that the error can be pickled between workers.
+    The constructor of the error takes only the message, so that it can be pickled between workers.
     """
     error = NoEmbryo(f"no embryo found: {reason}")
     error.reason = reason

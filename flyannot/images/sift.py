@@ -145,10 +145,7 @@ def _smooth(image, patch_px):
 
 @lru_cache(maxsize=_N_KEPT)
 def _gaussian_taps(patch_px):
-    """Return half of the Gaussian of `_smooth`, from its middle.
-
-    Zeros follow, up to a multiple of _PAIRS.
-    """
+    """Return half of the kernel of `_smooth`, from its middle, and zeros up to a multiple of _PAIRS."""
     smooth_px = np.sqrt(max((0.1 * patch_px) ** 2 - 0.25, 0.0))
     radius = int(np.rint(4 * smooth_px))
     if radius == 0:
@@ -159,12 +156,15 @@ def _gaussian_taps(patch_px):
 
 @lru_cache(maxsize=_N_KEPT)
 def _reflect(length, radius):
-    """Return the numbers of the pixels of a line, with reflected ones before and after."""
+    """Return the indices of the pixels of a line, with `radius` reflected ones on both sides."""
     return np.pad(np.arange(length), radius, mode="reflect")
 
 
 def _orientation_maps(image, before, after):
-    """Return the gradient energy in 8 directions: (height, width * 8), within margins of zeros."""
+    """Return the gradient energy in 8 directions, float32 (height, width * 8), with margins of zeros.
+
+    before, after : (rows, columns) of the margins
+    """
     height, width = image.shape
     margins = before + after
     maps = np.zeros((height + margins, (width + margins) * _N_ORIENTATIONS), np.float32)
@@ -174,9 +174,16 @@ def _orientation_maps(image, before, after):
 
 @lru_cache(maxsize=_N_KEPT)
 def _bin_weights(bin_px):
-    """Return the first pixels (from the corner) and the weights (4, n_taps) of the four one-dimensional bins.
+    """Return the first pixels and the weights of the four bins of a patch along one axis.
 
-    A bin covers 2 bin_px pixels.  Weights of 0 follow, up to a multiple of _TAPS.
+    Weights of 0 follow, up to a multiple of _TAPS.
+
+    bin_px : int, a bin covers 2 bin_px pixels
+
+    Returns
+    -------
+    first : int array (4,), from the corner of the patch
+    weights : float32 array (4, n_taps)
     """
     bins = np.arange(_N_BINS)
     first = np.floor((bins - 0.5) * bin_px + 0.5).astype(np.int64)
@@ -187,17 +194,20 @@ def _bin_weights(bin_px):
 
 
 def _row_order(corners):
-    """Return an order of the patches that puts the patches of one row of the image together."""
+    """Return an order of patches in which the patches of one row of the image follow one another."""
     rows = corners[:, 0]
     return np.arange(len(rows)) if (rows[1:] >= rows[:-1]).all() else np.argsort(rows, kind="stable")
 
 
 @compiled
 def _smooth_image(image, taps, rows, columns, line, smoothed):
-    """Convolve rows, then columns.
+    """Convolve the rows of an image with a symmetric kernel, then its columns.
 
     Pixels are added in mirrored pairs, so that a mirrored image gives mirrored bits.
-    `rows` and `columns` number the pixels of the image, with reflected ones before and after.
+
+    taps : half of the kernel; rows, columns : indices of the pixels, with reflected ones; line, smoothed :
+        arrays that are
+    filled
     """
     radius = len(taps) - 1
     height, width = image.shape
@@ -274,7 +284,19 @@ def _scratch(width):
 
 @compiled(error_model="numpy")
 def _contract_patches(maps, corners, order, first, weights, scratch, descriptors):
-    """Contract rows once for every row of patches, then columns for every patch in the row."""
+    """Compute the descriptors of all patches from the orientation maps.
+
+    Rows of pixels are summed once for every row of patches, then columns for every patch in the row.
+
+    Parameters
+    ----------
+    maps : float32 array, as `_orientation_maps` returns
+    corners : int array (n_patches, 2)
+    order : int array, as `_row_order` returns
+    first, weights : as `_bin_weights` returns
+    scratch : as `_scratch` returns
+    descriptors : uint8 array (n_patches, 128), filled
+    """
     bands, cells, histogram, flat, partial, quantised, words = scratch
     top = -1
     for patch in order:
@@ -289,7 +311,11 @@ def _contract_patches(maps, corners, order, first, weights, scratch, descriptors
 
 @compiled
 def _contract(lines, start, first, weights, sums):
-    """Set sums[b] to the weighted sum of the lines that bin b of a patch at `start` covers."""
+    """Store in sums[b] the weighted sum of the lines that bin b of a patch covers.
+
+    lines : float32 array (n_lines, n); start : the first line of the patch; first, weights : as
+        `_bin_weights` returns
+    """
     for k in range(0, weights.shape[1], 8):
         for b in range(4):
             _add_taps(lines, start + first[b] + k, weights, b, k, sums)
@@ -297,7 +323,10 @@ def _contract(lines, start, first, weights, sums):
 
 @compiled
 def _add_taps(lines, at, weights, b, k, sums):
-    """Add the 8 weights from k on times their lines to sums[b], which is set if k is 0, in one pass."""
+    """Add 8 weighted lines to sums[b], which is set if k is 0.
+
+    They are weights[b, k : k + 8] times the lines from `at` on.
+    """
     w0, w1, w2, w3 = weights[b, k], weights[b, k + 1], weights[b, k + 2], weights[b, k + 3]
     w4, w5, w6, w7 = weights[b, k + 4], weights[b, k + 5], weights[b, k + 6], weights[b, k + 7]
     for j in range(sums.shape[1]):

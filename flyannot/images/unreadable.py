@@ -53,7 +53,10 @@ def unreadable_image(path, reason, *, fix=None):
 
 
 def too_large_image(path, size="", most=MAX_PIXELS):
-    """Make the error for a picture of too many pixels."""
+    """Return the UnusableImage for a picture of too many pixels.
+
+    size : text; most : the largest number of pixels
+    """
     return unreadable_image(
         path,
         f"too large{size}: at most {most // 1_000_000} million pixels of this type",
@@ -74,7 +77,10 @@ def printable_path(path):
 
 
 def require_image_size(path, width, height, n_bytes=1):
-    """Raise UnusableImage unless a picture has pixels, and not too many; each number has `n_bytes`."""
+    """Raise an UnusableImage unless a picture has at least one pixel, and not too many.
+
+    n_bytes : bytes of a number, which count for the limit
+    """
     if width < 1 or height < 1:
         raise unreadable_image(path, "it has no pixels")
     most = MAX_PIXELS if n_bytes == 1 else MAX_DEEP_PIXELS * 4 // max(4, n_bytes)
@@ -110,7 +116,7 @@ def require_whole_file(path, file):
 
 
 def _find_png_fault(file):
-    """Return the fault of the chunks of a PNG, or ""."""
+    """Return a description of what is wrong with the chunks of an open PNG, or ""."""
     n_others = 0
     while True:
         head = file.read(8)
@@ -135,7 +141,10 @@ def _find_png_fault(file):
 
 
 def _find_tiff_fault(file, place_format, count_format, entry_bytes):
-    """Return the fault of the directories of a TIFF, or ""."""
+    """Return a description of what is wrong with the directories of an open TIFF, or "".
+
+    place_format, count_format : struct formats of offsets and counts; entry_bytes : size of an entry
+    """
     seen = set()
     end = file.seek(0, 2)
     file.seek(struct.calcsize(place_format))  # the header has as many bytes
@@ -152,7 +161,7 @@ def _find_tiff_fault(file, place_format, count_format, entry_bytes):
 
 
 def _next_number(file, form):
-    """Read the next number of an open file; None at its end."""
+    """Read the next number of an open file, of a struct format; return None at its end."""
     content = file.read(struct.calcsize(form))
     return struct.unpack(form, content)[0] if len(content) == struct.calcsize(form) else None
 

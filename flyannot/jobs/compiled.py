@@ -1,10 +1,11 @@
-"""`@compiled`: functions that numba compiles at their first call, and whose machine code numba keeps on disk.
+"""The decorator `@compiled`, for functions that numba compiles at their first call and keeps on disk.
 
-Importing numba takes longer than most steps, so the first call of a kernel imports it. Only kernels that
-Python calls are kept, since their machine code includes the kernels that they call.
+Importing numba takes longer than most steps, so only the first call of a kernel imports it. Only kernels
+that
+Python calls are kept on disk, since their machine code includes the kernels that they call.
 
 Numba's index distinguishes the processor, the types of the arguments and the file of the kernel itself. The
-name of the folder adds the sources of all kernels and the settings of numba.
+name of the folder depends on the sources of all kernels and the settings of numba.
 """
 
 import atexit
@@ -63,7 +64,10 @@ def private_folder(path):
 
 
 def _keeps_names(state):
-    """Return whether only this user and root can rename this user's files in a folder with this status."""
+    """Return True if only this user and root can rename this user's files in a folder.
+
+    state : the result of os.stat for the folder
+    """
     is_open = state.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not state.st_mode & stat.S_ISVTX
     return stat.S_ISDIR(state.st_mode) and state.st_uid in (0, os.getuid()) and not is_open
 
@@ -87,7 +91,10 @@ def cache_folder():
 
 @lru_cache(maxsize=1)
 def _folder_for_this_code():
-    """Return the folder for these sources of kernels and these settings of numba; None if none is private."""
+    """Return the folder for kernels of this source code and these settings of numba.
+
+    It is None if there is no private folder.
+    """
     from numba import config
 
     folder = cache_folder()
@@ -133,7 +140,10 @@ def processor():
 
 
 class LazyFunction:
-    """A function that kernels call. Numba's object for it is made when such a kernel is compiled."""
+    """A function that kernels call, which numba gets to know only when such a kernel is compiled.
+
+    function : Python function; make : function that makes numba's object of it
+    """
 
     def __init__(self, function, make):
         update_wrapper(cast(Callable, self), function)
@@ -142,12 +152,15 @@ class LazyFunction:
 
     @cached_property
     def for_numba(self):
-        """Numba's object for this function."""
+        """The object of numba for this function, which is made at the first use."""
         return self._make(self.py_func)
 
 
 class Kernel(LazyFunction):
-    """A function that runs as machine code, which numba compiles once for each combination of types."""
+    """A function that runs as machine code, which numba compiles once for each combination of types.
+
+    function : Python function; options : keyword arguments for numba
+    """
 
     def __init__(self, function, options):
         super().__init__(function, partial(_callable_by_kernels, **options))
@@ -167,7 +180,7 @@ class Kernel(LazyFunction):
             return self._call(args)
 
     def _call(self, args):
-        """Call the dispatcher; if the cache cannot be written, continue without it."""
+        """Call numba's dispatcher; if the cache cannot be written, continue without it."""
         dispatcher = self._dispatcher
         try:
             result = dispatcher(*args)
@@ -181,7 +194,7 @@ class Kernel(LazyFunction):
         return result
 
     def _start(self):
-        """Create the dispatcher at the first call, with a cache of its own if its folder is private."""
+        """Create numba's dispatcher at the first call, with a cache folder of its own if that is private."""
         with _one_at_a_time:
             if self._dispatcher is None:
                 _require_compiler()
@@ -193,7 +206,10 @@ class Kernel(LazyFunction):
                 self._dispatcher = _njit(self.py_func, self._folder, **self._options)
 
     def _record(self, n_overloads):
-        """Record the checksums of the kept files, after numba has compiled or loaded code for new types."""
+        """Record the checksums of the files in the cache, after numba has compiled code for new types.
+
+        n_overloads : the number of combinations of types so far
+        """
         with _one_at_a_time:
             self._n_recorded = n_overloads
             if self._folder is not None and self._dispatcher.stats.cache_misses:
@@ -225,7 +241,7 @@ def _require_compiler():
 
 
 def _callable_by_kernels(function, **options):
-    """Return a function that numba compiles as a part of the kernels that call it."""
+    """Return a function that numba compiles into the kernels that call it."""
     from numba import extending
 
     return extending.register_jitable(nogil=True, **options)(_resolve(function))

@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster that the user started; the only module that knows `distributed`.
+"""The workers of a Dask cluster that the user started; only this module uses `distributed`.
 
 The function is sent by value, so that it can report a worker without flyannot. A task is sent as bytes with
 absolute paths, since a worker runs in another folder. It must see the files by the same paths. If a worker
@@ -37,7 +37,7 @@ _LOUD = ["distributed", "distributed.client", "distributed.gc", "tornado", "torn
 
 
 class DaskCluster:
-    """The workers behind the scheduler at an address."""
+    """The workers of the Dask scheduler at an address."""
 
     def __init__(self, address):
         self.address = _check_address(address)
@@ -119,7 +119,12 @@ class DaskCluster:
 
     @contextmanager
     def _explain_errors(self, task="tasks"):
-        """Raise FlyannotError if workers were killed or the scheduler is gone; let errors of a task pass."""
+        """Turn errors of `distributed` into a FlyannotError: workers were killed, or the scheduler is gone.
+
+        This is a context manager; errors of the task itself pass unchanged.
+
+        task : name of the task in messages
+        """
         from distributed.scheduler import KilledWorker
 
         try:
@@ -150,9 +155,14 @@ async def _greet(address):
 
 
 def _check_address(text):
-    """Return the full address of a scheduler; InputError if it is malformed.
+    """Return the full address of a scheduler.
 
-    `distributed` would report this slowly, in many lines.
+    `distributed` would report a malformed address slowly, in many lines.
+
+    Raises
+    ------
+    InputError
+        If it is malformed.
     """
     address = text if "://" in text else f"tcp://{text}"
     try:
@@ -167,9 +177,9 @@ def _check_address(text):
 
 @contextmanager
 def _create_mark(folder):
-    """Yield the path of a file in the folder that exists until the run ends; None without a folder.
+    """Create a file in a folder while the run lasts: a context manager that yields its path, or None.
 
-    A worker that does not see it sees other files than this process.
+    A worker that does not see the file sees other files than this process.
     """
     if folder is None:
         yield None
@@ -187,8 +197,11 @@ def _create_mark(folder):
 def _make_function(version):
     """Return the function that workers run.
 
-    It is defined inside, so that its code is sent and not its name. It returns "" or what is wrong with the
-    worker, the result of the task, and how many of its items ended.
+    It is nested, so that its code is sent and not its name. It returns three things: "" or what is wrong
+    with the worker,
+    the result of the task, and the number of its items that have ended.
+
+    version : of flyannot that the worker must have
     """
 
     def run_there(packed_task):
@@ -218,7 +231,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _pack(task):
-    """Return a task as bytes: a function, its argument, the mark of the run or None, and needed paths."""
+    """Return a task as bytes: a function, its argument, the path of the mark file, and needed paths."""
     written = io.BytesIO()
     _Pickler(written).dump(task)
     return written.getvalue()
@@ -251,7 +264,7 @@ def run_packed(packed_task, worker):
 
 
 def _sees(path):
-    """Return whether a file exists, or appears within `_SEES_WITHIN_S`."""
+    """Return True if a file exists, or appears within `_SEES_WITHIN_S` seconds."""
     until = time.monotonic() + _SEES_WITHIN_S
     while not path.exists():
         if time.monotonic() > until:

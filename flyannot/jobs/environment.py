@@ -1,4 +1,4 @@
-"""The packages, the processor and the settings that a bug report needs."""
+"""Facts about the packages, the processor and the settings, for bug reports."""
 
 import os
 import platform
@@ -16,7 +16,7 @@ _VECTORS = ("sse4_2", "avx2", "fma", "avx512f", "asimd", "sve")  # Linux's names
 
 
 def collect_environment():
-    """Return facts about the installation by name, as a dict for JSON; unknown ones are None."""
+    """Return facts about the installation as a dict for JSON; unknown ones are None."""
     from flyannot.jobs.compiled import cache_folder
 
     kernels = cache_folder()

@@ -1,6 +1,6 @@
-"""The executor that runs the tasks of a command on threads, processes or a cluster.
+"""The executor, which runs the tasks of a command in threads, in processes or on a cluster.
 
-This process begins alone, on several threads. Other processes of this machine join it once the remaining work
+This process begins alone, with several threads. Other processes of this machine join when the remaining work
 justifies their start, and they stay from step to step. With the address of a scheduler, the workers of its
 Dask cluster run everything. Each engine is imported when it is first needed. BLAS runs on one thread
 everywhere, so that the bits of a result do not depend on where it is computed.
@@ -44,7 +44,7 @@ _of_worker: dict = {"events": None}
 
 
 class Executor(AbstractContextManager):
-    """An engine for tasks; close it when the command ends, or use it as a context.
+    """The engine that runs the tasks of a command; close it at the end, or use it as a context manager.
 
     jobs : int, the largest number of threads or processes of this machine that work at once
     scheduler : str, the address of a Dask scheduler whose workers run everything instead; None without one
@@ -130,13 +130,19 @@ class Executor(AbstractContextManager):
             yield i, self._result_here(work, _MAX_THREADS if pace else 1, tell, pace, task)
 
     def _n_processes(self, n_tasks, pace):
-        """Return how many processes should do the remaining tasks; 0 if this process continues alone."""
+        """Return how many processes should run the remaining tasks; 0 if this process continues alone.
+
+        n_tasks : int, the remaining tasks; pace : _Pace, or None if tasks do not report items
+        """
         if self.jobs == 1 or n_tasks < 2:
             return 0
         return self.jobs if pace is None else pace.n_processes(self.jobs)
 
     def _result_here(self, work, n_threads, tell, pace, task):
-        """Run a task in this process, on at most `n_threads` threads."""
+        """Run a task in this process, on at most `n_threads` threads, and return its result.
+
+        work : function of the task; tell : function of a number of items that ended; pace : _Pace
+        """
 
         def told(n):
             pace.count(n)
@@ -147,7 +153,7 @@ class Executor(AbstractContextManager):
 
     @contextmanager
     def threads(self, most=_MAX_THREADS):
-        """Let `map_ordered` use as many threads as `jobs` allows, but at most `most`."""
+        """Allow `map_ordered` as many threads as `jobs`, but at most `most`: a context manager."""
         before = _n_threads.set(min(self.jobs, most))
         try:
             yield
@@ -156,9 +162,10 @@ class Executor(AbstractContextManager):
 
 
 def map_ordered(work, items):
-    """Yield work(item) for every item, in order, on the threads that this process has for its task.
+    """Yield work(item) for every item, in order, computed by the threads of this process.
 
-    The calling thread takes the items, a few in advance. `work` should mostly run without the interpreter's
+    Items are taken by the calling thread, a few in advance. `work` should mostly run without the
+    interpreter's
     lock.
     """
     n = _n_threads.get()
@@ -179,7 +186,10 @@ def map_ordered(work, items):
 
 
 class _Pace:
-    """An estimate of how long the remaining items take."""
+    """An estimate of how long the remaining items take, from the items that have ended.
+
+    n_left : int, the number of all items
+    """
 
     def __init__(self, n_left):
         self._n_left = n_left
@@ -223,7 +233,7 @@ class LocalProcesses:
         self._pool: Any = None
 
     def results(self, work, tasks, name, tell, n_workers, here=None):
-        """Run all tasks and yield (index, result) as they end.
+        """Run all tasks, and yield (index of the task, result) as they end.
 
         Parameters
         ----------
@@ -236,7 +246,7 @@ class LocalProcesses:
         Raises
         ------
         FlyannotError
-            If workers die twice over one task, or before they begin one.
+            If workers die twice in one task, or before they begin one.
         """
         left = list(range(len(tasks)))
         kills: Counter = Counter()
@@ -299,9 +309,14 @@ class LocalProcesses:
             self._pool.submit(int)  # starts all of them, while this process defers Ctrl-C
 
     def _run(self, work, tasks, waiting, kills, tell, here):
-        """Yield (index, result) of the waiting tasks; after a kill the suspects run one at a time.
+        """Yield (index, result) of the waiting tasks; at most two tasks per worker are submitted at a time.
 
-        At most two tasks per worker are handed out, so that no worker waits and memory stays bounded.
+        So no worker waits, and memory stays bounded. After a worker was killed, the tasks that were running
+        then are run one
+        at a time.
+
+        waiting : the indices of tasks; kills : counts of killed workers by task; tell, here : as in
+            `results`
         """
         running = {}
 
@@ -329,7 +344,10 @@ class LocalProcesses:
                 yield running.pop(future), future.result()
 
     def _listen(self, tell):
-        """Read the events of the workers; `_begun` then has the tasks that have begun and not ended."""
+        """Read the events that workers sent, and keep the set of tasks that have begun and not ended.
+
+        tell : function called with the number of items that have ended
+        """
         while self._events.poll():
             what, i = self._events.recv()
             if what == _ITEMS:
@@ -356,7 +374,10 @@ def _start_trackers():
 
 
 def _start_worker(events, life):
-    """Prepare a worker process."""
+    """Prepare a worker process: its pipe of events, its end with the parent, and its threads.
+
+    events : writing end of the pipe; life : see `exit_with_parent`
+    """
     exit_with_parent(life)
     _of_worker["events"] = events
     from joblib.externals.loky import process_executor
@@ -366,7 +387,7 @@ def _start_worker(events, life):
 
 
 def _run_in_worker(i, work, task):
-    """Run a task in a worker; report the items that end twice a second, and the rest at the end."""
+    """Run task number i in a worker, and send the number of its items that have ended now and then."""
     n_items = 0
     told = time.monotonic()
 
@@ -390,5 +411,8 @@ def _run_in_worker(i, work, task):
 
 
 def _tell(what, n):
-    """Send an event, which is so short that the shared pipe keeps it in one piece."""
+    """Send an event to the parent process; it is short enough to stay in one piece in the shared pipe.
+
+    what : kind of the event; n : its number
+    """
     _of_worker["events"].send((what, n))

@@ -17,7 +17,10 @@ _said = {"compiles": False}
 
 @contextmanager
 def send_progress(on_items, on_compile=None):
-    """Let `report_item` call on_items(1), and `report_compilation` call on_compile(), if given."""
+    """Set the functions that are called when an item ends or a kernel is compiled: a context manager.
+
+    on_items : function called with 1 for each item; on_compile : function without parameters, or None
+    """
     items_token = _on_items.set(on_items)
     compile_token = _on_compile.set(on_compile)
     try:
@@ -35,7 +38,7 @@ def report_item():
 
 
 def report_compilation():
-    """Report that a kernel is about to be compiled, here or in a worker; log it once."""
+    """Report that a kernel is about to be compiled, in this process or for it; it is logged once."""
     on_compile = _on_compile.get()
     if on_compile is not None:
         on_compile()

@@ -52,12 +52,12 @@ def _address_limit():
 
 
 def require_memory(needed, purpose, *, fix):
-    """Raise FlyannotError if a computation needs more memory than is free.
+    """Raise a FlyannotError if a computation needs more memory than is free.
 
     Parameters
     ----------
     needed : int, bytes
-    purpose : str, what needs them, as the subject of a sentence
+    purpose : str, the thing that needs them, as the subject of a sentence
     fix : str, how to need less
     """
     available = available_bytes()
@@ -81,7 +81,7 @@ def _cgroup_bytes():
 
 
 def _cgroup_processors():
-    """Return the number of processors that the control groups grant all the time."""
+    """Return the number of processors that the control groups guarantee to this process."""
     paid = math.inf
     for folder, version in _control_groups("cpu"):
         names = ("cpu.max",) if version == 2 else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
@@ -136,7 +136,7 @@ def available_cpus():
 
 
 def limit_blas_threads():
-    """Limit BLAS to the calling thread in a context, for numpy and SciPy.
+    """Limit BLAS to the calling thread, for NumPy and SciPy: a context manager.
 
     SciPy's BLAS must be loaded before it can be limited, which takes long. This is not needed if the
     environment limits it, as for commands.
@@ -158,7 +158,7 @@ def create_thread_pool(n_threads):
 
 
 def limit_worker_threads():
-    """Limit BLAS and OpenCV to the calling thread from now on, in a worker beside other workers."""
+    """Limit BLAS and OpenCV to the calling thread from now on, in a worker process."""
     limit_blas_threads()
     _limit_opencv()
 
@@ -173,5 +173,8 @@ def _limit_opencv():
 
 @lru_cache(maxsize=1)
 def _libraries(n_modules):
-    """Return the BLAS libraries; they are searched again only after imports, since it takes long."""
+    """Return the loaded BLAS libraries; they are searched again only if modules were imported since then.
+
+    n_modules : int, the number of imported modules
+    """
     return ThreadpoolController().select(user_api="blas")

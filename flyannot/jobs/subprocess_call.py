@@ -62,7 +62,10 @@ def call_in_subprocess(function, *arguments, limit_s, most_bytes=float("inf")):
 
 
 def _answer(pipe, function, arguments):
-    """Call the function in the child process, without the output of a crash."""
+    """Call the function in the child process, and send its result or error through the pipe.
+
+    A crash of the child prints nothing.
+    """
     exit_with_parent()
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 2)
@@ -88,6 +91,9 @@ def exit_with_parent(life=None):
 
 
 def _end_with(life):
-    """Wait for the end of the parent, then end this process."""
+    """Wait until the parent process ends, then end this process.
+
+    life : see `exit_with_parent`
+    """
     wait([life])
     os._exit(1)

@@ -197,7 +197,7 @@ def _build_part(header, number, images, out, made_with):
 
 
 def _pool_descriptors(part):
-    """Compute the features of the images of a Part from their descriptors, in a worker; write its file."""
+    """Compute the features of the images of a Part from descriptors, in a worker, and write its file."""
     digests, dictionary, options = part.made_with
     digest = part.header.inputs["dictionary"][0]
     with create_part(part) as file:

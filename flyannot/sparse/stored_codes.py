@@ -58,7 +58,7 @@ class CodeStore:
         self.n_used = 0
 
     def begin_epoch(self):
-        """Begin an epoch: its codes are empty, and the codes so far become those of the epoch before."""
+        """Begin an epoch with empty codes; the codes so far are kept as the past codes."""
         self.past = self.now
         self.n_used = 0
         self.now = _empty_codes(len(self.past.start), self._n_atoms, self.past.value.dtype)

@@ -13,13 +13,14 @@ from flyannot.base.registry import Registry
 
 @dataclass(frozen=True)
 class Importer:
-    """One kind of published data.
+    """The importer of one kind of published data.
 
     help : text of `flyannot import NAME --help`; its first line names the kind in a few words
-    sources : name of the paths in the command's usage
-    options : options class
-    run : function of (sources, a list of paths; folder; an options object; keyword force), which writes
-        the data set folder and returns its summary, as `write_imported_tables` does
+    sources : name of the paths in the usage of the command
+    options : class of its options
+    run : function (sources, folder, options, *, force)
+        It writes a data set folder from a list of paths, and returns its summary as `write_imported_tables`
+        does.
     """
 
     help: str

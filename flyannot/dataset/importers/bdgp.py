@@ -19,7 +19,10 @@ _CG = re.compile(r"C[GR]\d+")
 
 
 def dump_kind(cells):
-    """Return the kind of dump that has rows of so many cells: "images", "terms", or None."""
+    """Return the kind of BDGP's dump ("images" or "terms") that has rows with as many cells.
+
+    None if none has.
+    """
     if len(cells) >= _N_IMAGE_CELLS:
         return "images"
     return "terms" if len(cells) == _N_TERM_CELLS else None

@@ -1,4 +1,4 @@
-"""Log of an import: what was taken, and what was rejected and why; no row is lost without a reason."""
+"""The log of an import: counts of what was imported, and every rejected row with its reason."""
 
 import json
 from collections import Counter
@@ -27,7 +27,7 @@ _COLUMNS = {
 
 
 class Rejection(NamedTuple):
-    """A row or item that was rejected: its place, what it is, and the reason."""
+    """A rejected row of a published table, or a rejected image or term in it, with place and reason."""
 
     table: str
     line: int
@@ -37,7 +37,10 @@ class Rejection(NamedTuple):
 
 
 class ImportLog:
-    """Counts of what was taken and rejected, by sort and reason, and the list of rejections."""
+    """The counts of imported and rejected things by sort, such as images and terms, and all rejections.
+
+    sorts : names of the sorts
+    """
 
     def __init__(self, sorts=SORTS):
         self.taken = dict.fromkeys(sorts, 0)
@@ -45,16 +48,25 @@ class ImportLog:
         self.rejected = []
 
     def take(self, sort):
-        """Count one thing that was taken."""
+        """Count one imported thing of a sort."""
         self.taken[sort] += 1
 
     def reject(self, sort, table, line, item, reason, detail=""):
-        """Count and list one thing that was rejected."""
+        """Count and list one rejected thing.
+
+        Parameters
+        ----------
+        sort : str
+        table, line : name of the table, and the line in it
+        item : str, the image, term or gene
+        reason : str, one of a few texts, by which rejections are counted
+        detail : str, more about this case
+        """
         self.reasons[sort][reason] += 1
         self.rejected.append(Rejection(table, line, item, reason, detail))
 
     def to_json(self):
-        """Return the counts of every sort as a dict, the most frequent reason first."""
+        """Return a dict, sort -> counts of imported and rejected things, the most frequent reason first."""
         return {
             sort: {
                 "total": taken + self.reasons[sort].total(),
@@ -102,7 +114,7 @@ def write_imported_tables(staged, images, terms, log, sources, *, one_gene=()):
 
 
 def format_summary(summary):
-    """Format a summary: what was taken, what was rejected and why, and counts by stage range."""
+    """Format the summary of an import as text: counts of imported and rejected rows, and by stage range."""
     blocks = []
     for sort, counts in summary["log"].items():
         reasons = [f"  {n:>9,}  rejected: {reason}" for reason, n in counts["rejected"].items()]

@@ -1,7 +1,6 @@
-"""Decisions on the rows of published tables: which gene a name means, and which images and terms are taken.
+"""The genes, images and terms that an import takes from the rows of published tables.
 
-A gene is identified by FlyBase number, by symbol, or by CG number.  Capitals count, and nothing is
-guessed.
+A gene is identified by FlyBase number, by symbol, or by CG number.  Capitals count, and nothing is guessed.
 """
 
 import re
@@ -26,7 +25,7 @@ _FBGN = re.compile(r"FBgn\d{7}")
 
 
 class AmbiguousGene(Exception):
-    """Error for a name that several genes have."""
+    """The error for a name that several genes have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +41,17 @@ class Gene:
 
 
 class Genes:
-    """Known names of genes."""
+    """A table of genes that can be searched by FlyBase number, symbol, CG number or synonym."""
 
     def __init__(self):
         self.symbols = {}  # fbgn -> its first symbol, or ""
         self.fbgns = [defaultdict(set) for _ in range(3)]  # by symbol, by CG number, by synonym
 
     def add(self, fbgn, symbol, cg="", synonyms=()):
-        """Add one gene; a row that repeats names, or lacks some, changes nothing."""
+        """Add one gene with its names; names that are known already change nothing.
+
+        fbgn : FlyBase number; cg : CG number or ""
+        """
         if not _FBGN.fullmatch(fbgn):
             return
         self.symbols[fbgn] = self.symbols.get(fbgn) or symbol
@@ -63,10 +65,14 @@ class Genes:
             self.add(row.fbgn, *row.names)
 
     def find(self, *names, fbgn=""):
-        """Return the gene that is meant: by its number if there is one, otherwise by the first known name.
+        """Return the Gene with a FlyBase number or, without one, with the first of some names that is known.
 
-        An unknown name is a gene of its own.  Returns None if there is no name.  Raises AmbiguousGene if
-        several genes have the name.
+        A name that is not known gives a new Gene. Without any name the result is None.
+
+        Raises
+        ------
+        AmbiguousGene
+            If several genes have the name.
         """
         if not _FBGN.fullmatch(fbgn):
             fbgn = next((name for name in names if _FBGN.fullmatch(name)), "")
@@ -96,7 +102,7 @@ def read_genes(path):
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """One usable row of a table; `items` are the names of images, or the terms."""
+    """One usable row of a published table. Its `items` are the names of images, or the terms."""
 
     table: str
     line: int
@@ -151,14 +157,21 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log):
 
 
 def _iterate_items(placed, same):
-    """Yield every item of some rows with its row, gene and stage range."""
+    """Yield (item, row, gene, stage range) for every image name or term of some rows.
+
+    placed : list of (SourceRow, Gene, stage range); same : _GeneMerger, which replaces merged genes
+    """
     for row, gene, stage_range in placed:
         for item in row.items:
             yield item, row, same.merged(gene), stage_range
 
 
 def _rejection_reason(taken, row, gene, stage_range):
-    """Return why a picture that is `taken` (entry, gene_id, line) is not taken again, and a detail."""
+    """Return the reason why a picture that an earlier row named is not taken again, and a detail.
+
+    taken : (row for images.csv, gene identifier, line) of the earlier row; row, gene, stage_range : the
+        present one
+    """
     entry, gene_id, line = taken
     detail = f"as on line {line}: {entry['gene']}, {entry['stage_range']}"
     if gene_id != gene.gene_id:
@@ -171,7 +184,11 @@ def _rejection_reason(taken, row, gene, stage_range):
 
 
 def _resolve_rows(rows, genes, log, sort, nothing):
-    """Yield the rows whose gene and stage range are known, with both; the log gets the others."""
+    """Yield (row, gene, stage range) for rows whose gene and stage range are known; the log gets the others.
+
+    rows : list of SourceRow; genes : Genes; sort : of things for the log; nothing : reason for a row without
+        items
+    """
     for row in rows:
         stage_range = parse_published_stage(row.stage)
         detail = ""
@@ -194,15 +211,15 @@ def _resolve_rows(rows, genes, log, sort, nothing):
 
 @cache
 def parse_published_stage(text):
-    """Return the stage range of a stage in a published table: a name of BDGP or a number, 1 to 6; else None.
+    """Return the stage range that a published table means; None if the text is none.
 
-    The tables of FlyExpress and BDGP number the stage ranges.  Everywhere else 5 is a stage.
+    In the tables of FlyExpress and BDGP, 1 to 6 are the six stage ranges. Everywhere else 5 is a stage.
     """
     return _NUMBERED.get(text.strip()) or match_stage_range_name(text)
 
 
 class _GeneMerger:
-    """Merger of genes that share an image: they are one gene, unless both have FlyBase numbers."""
+    """A merger of genes that share an image: they count as one gene, unless both have FlyBase numbers."""
 
     def __init__(self, placed_images):
         self.pairs = []
@@ -218,7 +235,7 @@ class _GeneMerger:
                     self.pairs.append((given_up.symbol, kept.symbol))
 
     def merged(self, gene):
-        """Return the gene that stands for a gene and all that are merged with it."""
+        """Return the one Gene that represents a gene and all genes that are merged with it."""
         while gene in self._one:
             gene = self._one[gene]
         return gene

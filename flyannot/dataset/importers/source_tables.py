@@ -44,9 +44,12 @@ def read_source_rows(path):
 
 
 def parse_texts(text):
-    """Return the texts of a tuple or list that is written as Python prints it, without running any code.
+    """Return the texts of a tuple or list that is written as Python prints it; no code is run.
 
-    Raises ValueError(NO_TUPLE) if it is anything else.
+    Raises
+    ------
+    ValueError
+        With the text NO_TUPLE, if it is anything else.
     """
     try:
         with warnings.catch_warnings():

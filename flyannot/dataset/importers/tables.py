@@ -43,15 +43,17 @@ class TableOptions(Options):
 
 @dataclass(frozen=True)
 class TableFormat:
-    """Format of a publisher's two tables.
+    """The format of the two tables of a publisher.
 
-    kind_of : function of the cells of the first row: "images", "terms" (annotations), or None for another
-        table
-    parse : function of (first row, cells of a row) that returns a dict of fields of a `SourceRow`,
-        without table and line.  It raises ValueError, whose text says why the row cannot be used
-    has_header : whether the first row names the columns
+    kind_of : function of the cells of the first row of a table
+        It returns "images", "terms" (annotations), or None for another table.
+    parse : function of (first row, cells of a row)
+        It returns a dict of the fields of a `SourceRow`, without table and line. It raises ValueError, whose
+        text says
+        why the row cannot be used.
+    has_header : True if the first row names the columns
     columns : description of the tables, for an error message
-    tables_in : function of the folder of images that lists the tables in it
+    tables_in : function of the folder of images that returns the list of tables in it
     """
 
     kind_of: Callable
@@ -61,10 +63,12 @@ class TableFormat:
     tables_in: Callable = lambda folder: []
 
     def classify_tables(self, paths):
-        """Return a dict, kind -> path of the table.
+        """Return a dict, "images" or "terms" -> path of the table.
 
-        Raises InputError if a table is of no kind, if two are of one kind, or if there is no table of
-        images.
+        Raises
+        ------
+        InputError
+            If a table is of no kind, if two are of one kind, or if there is no table of images.
         """
         tables = {}
         for path in paths:
@@ -85,7 +89,7 @@ class TableFormat:
         return tables
 
     def rows(self, path, log):
-        """Return the usable SourceRows of a table; the ImportLog gets the others."""
+        """Return the list of usable SourceRows of a table; the ImportLog gets the others."""
         table = Path(path).name
         first_row = _first_row(path)
         rows = []
@@ -181,9 +185,11 @@ def _place_images(staged, folder, picture_folder, rows, copy):
 
 
 class PictureFolder:
-    """All files below a folder; no path leads out of it.
+    """The pictures below a folder, which can be found by the names in published tables.
 
-    `N_s.bmp`, `insituN_s.bmp` and `insituN.jpe` are the same picture; N is BDGP's number of it.
+    No path leads out of the folder. `N_s.bmp`, `insituN_s.bmp` and `insituN.jpe` are the same picture, where
+    N is BDGP's
+    number of it.
     """
 
     def __init__(self, folder):

@@ -28,11 +28,13 @@ _FIX = "name an npz or parquet file with image, gene, stage_range and vector"
 
 
 def read_arrays(path, suffixes, *, fix, names):
-    """Read the wanted arrays of a file, or columns of a table, by name, as far as they exist.
+    """Read arrays of an npz file, or columns of a parquet table, by name.
+
+    Names that the file lacks are left out of the result, a dict.
 
     Parameters
     ----------
-    path : path of the file
+    path : Path of the file
     suffixes : accepted suffixes, of .npz and .parquet
     fix : remedy in messages
     names : names of the arrays or columns
@@ -87,12 +89,14 @@ def _read_parquet(path, names, most_bytes):
 
 
 def read_vectors(path):
-    """Read the vectors of images from a table.
+    """Read the feature vectors of images from a table that another program made.
 
     Returns
     -------
-    vectors : dict, stage range -> image columns (a dict of lists of str) and vectors, float32 (n_images,
-        n_features), in the order of features files
+    vectors : dict, stage range -> (columns, vectors)
+        The columns of the images are a dict of lists of str. The vectors are float32 (n_images, n_features),
+        in the
+        order of features files.
 
     Raises
     ------

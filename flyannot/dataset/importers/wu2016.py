@@ -90,10 +90,14 @@ def _read_terms(table):
 
 
 def read_patterns(path):
-    """Return the checked arrays of an npz file, by name.
+    """Read the arrays of an npz file of patterns, and check them; return a dict by name.
 
-    Raises InputError if the file does not exist.  Raises DataError, which names the file and the array,
-    if it is no npz file, or an array is missing or wrong.
+    Raises
+    ------
+    InputError
+        If the file does not exist.
+    DataError
+        If it is no npz file, or an array is missing or wrong; names the file and the array.
     """
     arrays = read_arrays(path, (".npz",), fix=_FIX_NPZ, names=_ARRAYS)
     if fault := next(_find_faults(arrays), ""):
@@ -102,7 +106,10 @@ def read_patterns(path):
 
 
 def _find_faults(arrays):
-    """Yield descriptions of faults; each check assumes that the ones before found nothing."""
+    """Yield descriptions of what is wrong with the arrays; only the first one is certain.
+
+    arrays : dict by name
+    """
     yield from (f'the array "{name}" is missing' for name in _ARRAYS if name not in arrays)
     patterns = arrays["patterns"]
     mask = arrays["mask"]

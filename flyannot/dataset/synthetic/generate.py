@@ -28,7 +28,7 @@ _TISSUES = sorted({region.tissue for terms in TERMS.values() for region in terms
 
 
 class SyntheticGroup(NamedTuple):
-    """The terms and images of one gene in one stage range."""
+    """The terms and images of one synthetic gene in one stage range."""
 
     gene: str
     stage_range: str
@@ -106,7 +106,10 @@ def format_readme(options, seed):
 
 
 def draw_group(gene, stage_range, seed, max_images):
-    """Sample at random the terms of a gene in a stage range, their stain and the number of images."""
+    """Draw at random the terms of a gene in a stage range, their stain and the number of images.
+
+    Returns a SyntheticGroup.
+    """
     taste = (
         stage_range_rng(seed, gene).random(len(_TISSUES)) < 0.25
     )  # tissues that the gene prefers in all stage ranges
@@ -124,7 +127,10 @@ def draw_group(gene, stage_range, seed, max_images):
 
 
 def render_group_image(group, index, seed):
-    """Draw one image of a group; returns the picture, uint8 (128, 320, 3), and the view."""
+    """Draw image number `index` of a SyntheticGroup.
+
+    Return the picture, uint8 (128, 320, 3), and its view.
+    """
     rng = stage_range_rng(seed, f"{group.gene}/{group.stage_range}/{index}")
     view = "dorsal" if rng.random() < 0.3 and index else "lateral"
     shown = rng.random(len(group.strengths)) < (0.75 if index else 1.0)

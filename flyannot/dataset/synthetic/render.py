@@ -38,7 +38,7 @@ _STAIN_PURPLE = np.array([0.90, 1.05, 0.62], "f4")
 
 
 class Region(NamedTuple):
-    """Region of one term: how often genes have it, its tissue, and its shape from two sides."""
+    """The region of one term: its frequency among genes, its tissue, and its shape from two sides."""
 
     frequency: float
     tissue: str  # terms of one tissue often occur together
@@ -48,17 +48,23 @@ class Region(NamedTuple):
 
 
 def draw_tube(radius, *xy):
-    """Return a tube around the line through the points x0, y0, x1, y1, ...; one point makes a disc."""
+    """Return a tube (radius, points) around the line through the points x0, y0, x1, y1, ...
+
+    One point makes a disc.
+    """
     return ((radius, tuple(zip(xy[::2], xy[1::2]))),)
 
 
 def _mirror_tube(radius, *xy):
-    """Return a tube and its mirror image on the other flank."""
+    """Return a list with a tube and its mirror image on the other flank; parameters as in `draw_tube`."""
     return draw_tube(radius, *xy) + draw_tube(radius, *(v if i % 2 == 0 else -v for i, v in enumerate(xy)))
 
 
 def _repeat_shape(draw, n, radius, x0, x1, *ys):
-    """Return `n` discs, or with two `ys` upright tubes, evenly spaced from head to tail."""
+    """Return n discs, or upright tubes, evenly spaced from x0 to x1 along the body.
+
+    draw : function that makes one shape; radius : of each; ys : one y for discs, two for tubes
+    """
     places = ([v for y in ys for v in (x, y)] for x in np.linspace(x0, x1, int(n)))
     return sum((draw(radius, *xy) for xy in places), ())
 
@@ -73,7 +79,7 @@ _SHAPES = {
 
 
 def _parse_tubes(text):
-    """Return the tubes of a cell of the table.
+    """Return the tubes that a cell of the table of regions describes.
 
     An example is "tube 0.1 -0.5 0 0.5 0 + rows 9 0.1 -0.3 0.7 0.2 0.5".
     """
@@ -82,7 +88,11 @@ def _parse_tubes(text):
 
 
 def _read_anatomy():
-    """Read two dicts: stage range -> term -> Region, and stage range -> view -> furrows of every body."""
+    """Read the table of regions, and return two dicts.
+
+    The first is stage range -> term -> Region, the second stage range -> view -> tubes of the furrows of
+    every body.
+    """
     terms = {s: {} for s in STAGE_RANGES}
     folds = {s: {"lateral": (), "dorsal": ()} for s in STAGE_RANGES}
     table = (files("flyannot.dataset.synthetic") / "anatomy.csv").read_text(encoding="utf-8")
@@ -115,7 +125,7 @@ def distance_to_line(points, x, y):
 
 
 def region_mask(tubes, x, y, *, softness=0.05, swollen=0.0):
-    """Return the share of each point (x, y) in a union of tubes: 1 inside, 0 outside, soft at the edge.
+    """Return how far each point (x, y) is in a union of tubes: 1 inside, 0 outside, soft at the edge.
 
     Parameters
     ----------
@@ -132,7 +142,7 @@ def region_mask(tubes, x, y, *, softness=0.05, swollen=0.0):
 
 
 class Frame(NamedTuple):
-    """Coordinates of the body for each pixel of one picture."""
+    """The coordinates, relative to the body, of each pixel of one picture; see the comments at the fields."""
 
     x: np.ndarray  # -1 anterior to 1 posterior; organs move as the embryo ages
     y: np.ndarray  # -1 dorsal to 1 ventral; the embryo may be rolled
@@ -153,7 +163,10 @@ def smooth_noise(rng, sigma_px):
 
 @lru_cache(maxsize=64)
 def _smoothing_matrix(n_px, sigma_px):
-    """Return a sparse matrix (n_px, n_grains) of Gaussians around a grid of `sigma_px`, rows of norm 1."""
+    """Return a sparse matrix (n_px, n_grains) of Gaussians, `sigma_px` wide and apart.
+
+    Its rows have norm 1.
+    """
     centres = np.arange(-3, n_px / sigma_px + 3) * sigma_px
     away = (np.arange(n_px)[:, None] - centres) / sigma_px
     spread = np.where(abs(away) < 3.5, np.exp(-(away**2) / 2), 0)
@@ -161,7 +174,7 @@ def _smoothing_matrix(n_px, sigma_px):
 
 
 def body_frame(stage_range, rng):
-    """Draw the size, tilt, taper, warp, roll and age of a body; returns its Frame."""
+    """Draw the size, tilt, taper, warp, roll and age of a body at random; return its Frame."""
     row, column = np.mgrid[:HEIGHT_PX, :WIDTH_PX].astype("f4")
     across = (column - WIDTH_PX / 2 + 0.5) / 158
     down = (row - HEIGHT_PX / 2 + 0.5) / 62
@@ -181,7 +194,10 @@ def body_frame(stage_range, rng):
 
 
 def _roll_and_age(x, y, drift, rng):
-    """Return the part of the body that is seen at each point; `drift` is in half lengths."""
+    """Return the coordinates of the body that is seen at each point (x, y), for a random roll and age.
+
+    drift : how far tissues move with age, in half lengths
+    """
     roll = rng.normal(0, _ROLL)
     age = rng.normal(0, drift)
     flank = np.clip(y, -1, 1)
@@ -191,9 +207,11 @@ def _roll_and_age(x, y, drift, rng):
 
 
 def _cell_lattice(frame, spacing_px, rng):
-    """Cells side by side: a field in about [-1, 1], high in the middle of each cell.
+    """Draw a honeycomb of cells: a field in about [-1, 1], high in the middle of each cell.
 
-    Three waves at 120 degrees make a honeycomb; a wobble of the phase makes it tissue.
+    Three waves at 120 degrees make the honeycomb, and a wobble of their phase makes it look like tissue.
+
+    frame : Frame; spacing_px : distance of cells
     """
     k = 2 * np.pi / spacing_px
     u = k * (frame.x * 158 + 0.45 * spacing_px * smooth_noise(rng, 1.6 * spacing_px))
@@ -216,7 +234,10 @@ def _furrow_height(frame, stage_range, view, rng):
 
 
 def _cell_layer(frame, rng):
-    """Draw the layer of tall cells under the outline: the share of each pixel in it, and its height."""
+    """Draw the layer of tall cells under the outline.
+
+    Returns two arrays: how far each pixel lies in the layer (0 to 1), and the height of the cells there.
+    """
     wall_px = rng.uniform(7, 12) + 1.2 * smooth_noise(rng, 14)
     layer = 1 / (1 + np.exp((frame.depth_px - wall_px) / 0.8))
     around = 158 * frame.x * np.abs(frame.y) + 62 * frame.y * np.abs(frame.x)  # px along the outline
@@ -225,7 +246,7 @@ def _cell_layer(frame, rng):
 
 
 def _body_light(frame, stage_range, view, rng):
-    """Draw the light of the unstained body in relief, (HEIGHT_PX, WIDTH_PX), about 0.8."""
+    """Draw the brightness of the unstained body in relief, (HEIGHT_PX, WIDTH_PX), about 0.8."""
     yolk, grain = {"1-3": (2.6, 1.3), "11-12": (1.2, 0.8), "13-16": (1.6, 0.8)}.get(stage_range, (1.0, 0.7))
     height = yolk * (smooth_noise(rng, 4.5) + 2.0 * smooth_noise(rng, 10)) + grain * smooth_noise(rng, 1.3)
     height += rng.uniform(0.1, 0.6) * grain * _cell_lattice(frame, 4.2, rng)
@@ -268,7 +289,10 @@ TEXTURES = {"solid": _solid, "sheet": _sheet, "dots": _dots, "fibres": _fibres, 
 
 
 def _term_stain(frame, stage_range, term, view, part, rng):
-    """Draw the stain of one term at strength 1, ragged and grainy, (HEIGHT_PX, WIDTH_PX) >= 0."""
+    """Draw the stain of one term at strength 1, ragged and grainy, (HEIGHT_PX, WIDTH_PX) >= 0.
+
+    part : int, the seed that decides which part of the region is stained; None for all of it
+    """
     region = TERMS[stage_range][term]
     tubes = region.lateral if view == "lateral" else region.dorsal
     if not tubes:
@@ -295,7 +319,7 @@ def _term_stain(frame, stage_range, term, view, part, rng):
 
 
 def _stained_part(mask, frame, rng):
-    """Return the share of a region that a gene stains at each pixel: all of it, or a part with soft edges.
+    """Return how much of a region a gene stains at each pixel: all of it, or a part with soft edges.
 
     Waves along and across the body decide on the part, so that it is the same in all images of the gene.
     """

@@ -177,7 +177,7 @@ class DSSC(Learner):
 
     @property
     def block_size(self):
-        """The most samples that `step` takes: those of whole iterations."""
+        """The largest number of samples that `step` takes: a whole number of iterations."""
         return self._n_at_once * max(1, 4096 // self._n_at_once)
 
     def begin_epoch(self, rng):

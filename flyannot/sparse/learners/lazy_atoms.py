@@ -88,9 +88,9 @@ class LazyAtoms:
 
         Every atom with a non-zero code moves to the minimum of 1/2 tr(D' D A) - tr(D' B) over its entries on
         the
-        features, with the other atoms fixed, and is projected onto the ball.  The order of the blocks of
-        atoms is random,
-        and the order within each block, too.
+        features.  The other atoms are fixed.  Then it is projected onto the ball.  The order of the blocks
+        of atoms is
+        random, and the order within each block, too.
 
         Parameters
         ----------

@@ -169,7 +169,7 @@ class SCC(Learner):
         return mean / np.where(norms > 0, norms, 1)
 
     def begin_epoch(self, rng):
-        """Begin an epoch: draw the orders of atoms in full sweeps; the codes so far become the start codes."""
+        """Begin an epoch: draw the orders of full sweeps; the codes so far become the start codes."""
         self._orders = _index_orders(self._variant.orders(len(self._D), rng), self._codes.now.atom.dtype)
         D, norm2, _, _, D8, rounding, _ = self._atoms
         round_dictionary(D, norm2, D8, rounding, 1.25 * max(float(np.abs(D).max()), 1e-30))
