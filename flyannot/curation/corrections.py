@@ -177,7 +177,7 @@ class Consensus:
 
 
 def settle_verdicts(corrections):
-    """Combine Corrections to one Consensus for each key; return them as a dict, in the order of first rows."""
+    """Combine Corrections to one Consensus for each key; return them as a dict, in order of appearance."""
     by_key = defaultdict(list)
     for correction in corrections:
         by_key[correction.key].append(correction)
